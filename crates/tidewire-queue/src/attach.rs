@@ -18,6 +18,7 @@ use crate::{
     protocol::{Answer, MESSAGE_BYTES_MAX, NAME_RULE, Refusal, Request, is_name},
     ring::Member,
     socket::{receive, send},
+    sys::refuse_descriptors,
 };
 
 /// How long a server may take to answer.
@@ -117,6 +118,8 @@ fn ask(path: &Path, request: &[u8]) -> io::Result<(Vec<u8>, Vec<OwnedFd>, OwnedF
     within(&socket, Timeout::Send, until, || send(socket.as_fd(), request, &[]))?;
     let mut answer = vec![0; MESSAGE_BYTES_MAX];
     let (bytes, descriptors) = within(&socket, Timeout::Recv, until, || receive(&socket, &mut answer))?;
+    // Wake-ups have none. Older kernels do not know this.
+    let _ = refuse_descriptors(socket.as_fd());
     answer.truncate(bytes);
     Ok((answer, descriptors, socket))
 }

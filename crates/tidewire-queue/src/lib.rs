@@ -54,4 +54,4 @@ pub use reader::Reader;
 pub use ring::{Corrupt, Next};
 pub use server::{QueueSettings, ReaderStatus, ServedStatus, Server, ServerEvent};
 #[doc(hidden)]
-pub use sys::peer;
+pub use sys::{peer, refuse_descriptors};

@@ -2,11 +2,13 @@
 //! capture, in the publisher's process.
 
 mod readers;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fs, io,
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
         unix::fs::{MetadataExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
@@ -15,6 +17,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::{FileType, Mode, OFlags, fchmod, fstat, open},
     io::Errno,
     net::{
         AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
@@ -26,7 +29,7 @@ use crate::{
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
     publisher::Offer,
     socket::send,
-    sys::peer,
+    sys::{peer, refuse_descriptors},
 };
 use readers::{Asker, Served};
 
@@ -77,6 +80,8 @@ enum Ready {
 #[derive(Debug)]
 pub struct Server {
     listener: OwnedFd,
+    /// The socket in the file system.
+    file: OwnedFd,
     path: PathBuf,
     /// Device and inode of the socket, so that only ours is removed.
     identity: (u64, u64),
@@ -97,16 +102,23 @@ impl Server {
     pub fn bind(path: &Path) -> io::Result<Self> {
         remove_stale(path)?;
         let listener = socket()?;
+        // Those that connect inherit it. Older kernels do not know it.
+        let _ = refuse_descriptors(listener.as_fd());
+        // The file gets the socket's permissions: nothing is changed by a path that others may have changed.
+        fchmod(&listener, Mode::RUSR | Mode::WUSR)?;
         bind(&listener, &SocketAddrUnix::new(path)?)?;
-        // Nobody can connect before `listen`.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        let metadata = fs::symlink_metadata(path)?;
+        let file = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let (stat, own_user) = (fstat(&file)?, rustix::process::geteuid().as_raw());
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != own_user {
+            return Err(io::Error::other("the socket was replaced: others can write to its directory"));
+        }
         listen(&listener, 64)?;
         Ok(Self {
             listener,
+            file,
             path: path.to_owned(),
-            identity: (metadata.dev(), metadata.ino()),
-            own_user: rustix::process::geteuid().as_raw(),
+            identity: (stat.st_dev, stat.st_ino),
+            own_user,
             users: Vec::new(),
             queues: Vec::new(),
             pending: Vec::new(),
@@ -121,7 +133,8 @@ impl Server {
     /// What the kernel says.
     pub fn allow_users(&mut self, users: &[u32]) -> io::Result<()> {
         self.users = users.to_vec();
-        fs::set_permissions(&self.path, fs::Permissions::from_mode(0o666))
+        let file = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        fs::set_permissions(file, fs::Permissions::from_mode(0o666))
     }
 
     /// Offers a queue under a name.
@@ -176,6 +189,9 @@ impl Server {
         let mut has_changed = false;
         for queue in &mut self.queues {
             has_changed |= queue.serve();
+            while let Some(place) = queue.outdated() {
+                events.extend(queue.detach(place).map(ServerEvent::Detached));
+            }
         }
         if has_changed {
             self.changed = Instant::now();

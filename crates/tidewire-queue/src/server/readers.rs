@@ -18,6 +18,9 @@ use crate::{
 /// Streams publish their opens again at most so often, whatever readers do.
 const OPENS_TIME: Duration = Duration::from_millis(100);
 
+/// Changes that a member of a group outlives, at most: generations are compared modulo 2^32.
+const CHANGES_MAX: u64 = 1 << 30;
+
 /// How a queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
@@ -85,6 +88,8 @@ struct Reader {
     status: ReaderStatus,
     /// What was published when it was woken last.
     woken_at: u64,
+    /// The change by which it was attached.
+    attached_at: u64,
     /// What it had lost when opens were last asked for on its account.
     lost: u64,
 }
@@ -190,7 +195,8 @@ impl Served {
         let progress = Progress { sequence: first, ..Progress::default() };
         let status = ReaderStatus { queue, name, group, process, user, place: place as u32, first, progress };
         let woken_at = first;
-        self.readers[place] = Some(Reader { socket, page, status: status.clone(), woken_at, lost: 0 });
+        self.readers[place] =
+            Some(Reader { socket, page, status: status.clone(), woken_at, attached_at: change, lost: 0 });
         Ok(status)
     }
 
@@ -242,6 +248,16 @@ impl Served {
             self.offer.members().update(|table| table.opens_at = table.change);
         }
         has_changed
+    }
+
+    /// The place of a member that attached so many changes ago that its generation could soon be taken for a later one.
+    pub(super) fn outdated(&self) -> Option<usize> {
+        let change = self.offer.members().change();
+        self.readers.iter().position(|reader| {
+            reader.as_ref().is_some_and(|reader| {
+                reader.status.group.is_some() && change.saturating_sub(reader.attached_at) > CHANGES_MAX
+            })
+        })
     }
 
     /// Whether nobody reads.

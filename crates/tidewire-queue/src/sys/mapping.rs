@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64},
 };
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// What a mapping may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ impl Mapping {
             // SAFETY: replaces the rest of the range.
             unsafe { mmap(behind.cast(), again_bytes, protection, flags, &file, again_at as u64)? };
         }
+        // Core files hold no traffic, and are not as long as queues. SAFETY: changes nothing of what the range holds.
+        unsafe { madvise(base.as_ptr().cast(), whole, Advice::LinuxDontDump)? };
         Ok(mapping)
     }
 

@@ -8,7 +8,7 @@ mod peer;
 
 pub(crate) use copy::{load as load_bytes, store as store_bytes};
 pub(crate) use mapping::{Access, Mapping};
-pub use peer::peer;
+pub use peer::{peer, refuse_descriptors};
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 

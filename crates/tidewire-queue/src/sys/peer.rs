@@ -1,6 +1,6 @@
-//! Who is at the other end of a Unix socket.
+//! Who is at the other end of a Unix socket, and what it may send.
 //!
-//! JUSTIFICATION: `SO_PEERCRED` states process 0 for one outside of this process's namespace; rustix's type for it has no such value.
+//! JUSTIFICATION: rustix does not know `SO_PASSRIGHTS`; `SO_PEERCRED` states process 0 for one outside of this process's namespace; rustix's type for it has no such value.
 
 use std::{
     io, mem,
@@ -32,4 +32,20 @@ pub fn peer(socket: BorrowedFd<'_>) -> io::Result<(i32, u32)> {
         return Err(io::ErrorKind::InvalidData.into());
     }
     Ok((credentials.pid, credentials.uid))
+}
+
+/// `SO_PASSRIGHTS` of `asm-generic/socket.h`.
+const SO_PASSRIGHTS: libc::c_int = 83;
+
+/// Has the kernel refuse descriptors that others send to this socket, or to those that connect to it from now on (Linux 6.16).
+/// Closing one may take as long as its sender likes: a connection with `SO_LINGER`.
+///
+/// # Errors
+/// `ENOPROTOOPT`: an older kernel.
+pub fn refuse_descriptors(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let (no, size) = (0 as libc::c_int, mem::size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the kernel reads `size` bytes of `no`.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const no).cast(), size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -18,10 +18,11 @@ use std::{
 
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
-    io::{IoSlice, IoSliceMut},
+    io::{Errno, IoSlice, IoSliceMut},
     net::{
-        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags,
-        SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, recv, recvmsg, sendmsg, socket_with,
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+        SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, recv, recvmsg, sendmsg,
+        socket_with,
     },
 };
 use tidewire_queue::{
@@ -205,6 +206,69 @@ fn a_page_stays_what_it_is() {
     };
     wait_until("the server closes", is_closed);
     serving.end();
+}
+
+/// Descriptors that a client sends do not reach the server, which would have to close them, however long that takes.
+#[test]
+fn clients_send_no_descriptors() {
+    let folder = Folder::new("rights");
+    let publisher = Publisher::new(Geometry::new(1, 1), 1).unwrap();
+    let mut server = Server::bind(&folder.socket()).unwrap();
+    server.offer("main", publisher.offer(), QueueSettings::default()).unwrap();
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    if tidewire_queue::refuse_descriptors(socket.as_fd()).is_err() {
+        skip("needs SO_PASSRIGHTS (Linux 6.16)");
+        return;
+    }
+    connect(&socket, &SocketAddrUnix::new(folder.socket()).unwrap()).unwrap();
+    let sent = || {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let files = [publisher.file()];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&files)));
+        sendmsg(&socket, &[IoSlice::new(b"x")], &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    };
+    assert_eq!(sent(), Err(Errno::PERM), "before it is accepted");
+    server.turn(Duration::ZERO).unwrap();
+    assert_eq!(sent(), Err(Errno::PERM));
+}
+
+/// The right to connect is given to the socket, whatever is at its path meanwhile.
+#[test]
+fn permissions_are_those_of_the_socket() {
+    let folder = Folder::new("permissions");
+    let mut server = Server::bind(&folder.socket()).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.socket()), 0o600);
+    let (moved, other) = (folder.socket().with_file_name("moved"), folder.socket().with_file_name("other"));
+    fs::write(&other, "secret").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(folder.socket(), &moved).unwrap();
+    std::os::unix::fs::symlink(&other, folder.socket()).unwrap();
+    server.allow_users(&[]).unwrap();
+    assert_eq!((mode(&other), mode(&moved)), (0o600, 0o666));
+    drop(server);
+    assert!(folder.socket().exists(), "what others put there was removed");
+}
+
+/// Core files of publishers and readers hold no traffic.
+#[test]
+fn queues_are_not_in_core_files() {
+    let publisher = Publisher::new(Geometry::new(1, 1), 1).unwrap();
+    let _reader = Reader::open(publisher.file(), None).unwrap();
+    // Other tests may have mapped one at this moment.
+    wait_until("all mappings are left out", || {
+        let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = maps.lines();
+        let (mut count, mut is_all) = (0, true);
+        while lines.any(|line| line.contains("memfd:tidewire-queue")) {
+            let flags = lines.find(|line| line.starts_with("VmFlags:")).unwrap_or_default();
+            is_all &= flags.split(' ').any(|flag| flag == "dd");
+            count += 1;
+        }
+        // Both ends, the payload twice.
+        is_all && count >= 4
+    });
 }
 
 /// A signal while a reader waits for the server's answer is no error: an attached reader's process was stopped and goes on.
