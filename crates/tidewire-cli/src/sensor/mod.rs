@@ -10,6 +10,7 @@ mod status;
 use std::{
     env,
     ffi::OsString,
+    os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
 };
 
@@ -107,6 +108,12 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
 
 /// Reads the configuration, if there is a file, with the options.
 fn read(file: Option<&Path>, given: &Given) -> Result<Examined, CliError> {
+    // Opening one waits for a writer, who may never come. A pipe at /dev/stdin is open already.
+    let is_pipe = |file: &Path| std::fs::symlink_metadata(file).is_ok_and(|found| found.file_type().is_fifo());
+    if let Some(file) = file.filter(|file| is_pipe(file)) {
+        let what = format!("{} is a named pipe; use a file, or a pipe at /dev/stdin", file.display());
+        return Err(CliError::Usage(what));
+    }
     let text = file.map(|file| text_file::read_text(file, text_file::CONFIG_BYTES_MAX)).transpose()?;
     let name = file.map_or_else(|| "options".to_owned(), |file| file.display().to_string());
     Ok(examine(text.as_deref().unwrap_or_default(), &name, given, &Machine))

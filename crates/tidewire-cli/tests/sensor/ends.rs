@@ -26,6 +26,14 @@ fn files_reach_all_analyzers_whole() {
 }
 
 #[test]
+fn files_that_nobody_reads_are_not_passed_over() {
+    let mut sensor = Sensor::start(&format!("[capture]\nfiles = [\"{CAPTURE}\"]\n"), &[]);
+    assert_eq!(sensor.ended().code(), Some(0));
+    let log = sensor.log.rest().join("\n");
+    assert!(log.contains("capture: the end: ") && log.contains("nobody read the records; with --wait-for 1"), "{log}");
+}
+
+#[test]
 fn sigterm_ends_all_parts_even_one_that_will_not() {
     if let Some(why) = cannot_capture() {
         return skip(why);
@@ -68,7 +76,7 @@ fn a_second_signal_is_faster_and_nothing_is_started_any_more() {
 }
 
 #[test]
-fn a_daemon_that_an_analyzer_left_ends_with_the_sensor() {
+fn a_daemon_that_an_analyzer_left_ends_with_it() {
     if let Some(why) = cannot_capture().or_else(|| tidewire_testing::missing(&["setsid"])) {
         return skip(why);
     }
@@ -77,7 +85,6 @@ fn a_daemon_that_an_analyzer_left_ends_with_the_sensor() {
     let line = sensor.output.until("leaves: left ");
     let daemon: u32 = line.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a number");
     sensor.until("its starter has ended", |status| part(status, "leaves")["state"] == "ended");
-    assert!(crate::rig::runs(daemon));
+    tidewire_testing::wait_until("the end of its daemon", || !crate::rig::runs(daemon));
     sensor.end();
-    assert!(!crate::rig::runs(daemon));
 }

@@ -9,7 +9,7 @@ use std::{
     io,
     mem::{size_of, zeroed},
     os::{
-        fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::{Child, Command},
@@ -147,6 +147,42 @@ fn spawn(command: &mut Command, apart: bool, cpu: Option<usize>, rights: &Rights
     };
     // SAFETY: the closure makes system calls only; it takes no lock and no memory, so that it may run between fork and exec.
     unsafe { command.pre_exec(prepare) }.spawn()
+}
+
+/// Keeps every descriptor but the standard ones from programs that are started, also those that this process inherited.
+///
+/// # Errors
+/// The kernel is older than 5.11.
+pub fn keep_descriptors() -> io::Result<()> {
+    let (first, last): (libc::c_uint, libc::c_uint) = (3, libc::c_uint::MAX);
+    // SAFETY: no descriptor is closed: they are marked to be closed by execve(2).
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// `CLOSE_RANGE_CLOEXEC` (close_range(2)).
+const CLOSE_RANGE_CLOEXEC: libc::c_uint = 1 << 2;
+/// `SO_PASSRIGHTS` (include/uapi/asm-generic/socket.h).
+const SO_PASSRIGHTS: libc::c_int = 83;
+
+/// Refuses descriptors that peers send over a Unix socket, and over those that it accepts: their `sendmsg` fails with EPERM.
+///
+/// # Errors
+/// The kernel is older than 6.16.
+pub fn refuse_descriptors(socket: impl AsFd) -> io::Result<()> {
+    let off: libc::c_int = 0;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the pointer is to an integer of this size, which the kernel only reads.
+    check(unsafe {
+        libc::setsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            SO_PASSRIGHTS,
+            (&raw const off).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    })?;
+    Ok(())
 }
 
 /// Blocks or unblocks the signals that are passed on, and says which these are: those that this process does not ignore.

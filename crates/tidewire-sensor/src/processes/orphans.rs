@@ -82,6 +82,36 @@ fn of(environment: &[u8]) -> Owner {
     number.map_or(Owner::None, Owner::Instance)
 }
 
+/// Where a process comes from.
+#[derive(Debug)]
+pub struct Origin {
+    /// Its session.
+    pub session: u32,
+    /// When it began, in clock ticks.
+    pub begun: u64,
+    environment: Vec<u8>,
+}
+
+impl Origin {
+    /// Of a process; `None`: it has ended.
+    #[must_use]
+    pub fn of(number: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        // State, parent, group and session follow the name, which may contain any character; the time is the 20th.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        Some(Self { session: fields.get(3)?.parse().ok()?, begun: fields.get(19)?.parse().ok()?, environment })
+    }
+
+    /// A variable of its initial environment; `None` also where we may not read it.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let mut entries = self.environment.split(|byte| *byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        std::str::from_utf8(value).ok()
+    }
+}
+
 /// The exit status of a child, if it has ended; then it is reaped.
 #[must_use]
 pub fn ended(number: u32) -> Option<ExitStatus> {

@@ -14,36 +14,60 @@ use rustix::{
 use super::{error::Error, status::STATUS_SOCKET};
 use crate::QUEUES_SOCKET;
 
+/// How often a directory is made that others remove.
+const ATTEMPTS: usize = 16;
+
 /// The locked directory. Dropped, its sockets are removed, and the directory if it was made here.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     is_made: bool,
     /// Holds the lock, which needs no file: nothing is left behind by a process that is killed.
-    _lock: std::os::fd::OwnedFd,
+    _lock: fs::File,
 }
 
 impl Directory {
     /// Locks the directory, made where it is not there, and removes sockets that a killed sensor left.
     pub fn lock(path: &Path) -> Result<Self, Error> {
         let refused = |error: io::Error| Error::Directory { path: path.to_owned(), error };
-        let is_made = match fs::DirBuilder::new().mode(0o755).create(path) {
-            // The mask of the process must not keep analyzers of other users out.
-            Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map(|()| true).map_err(refused)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(refused(error)),
-        };
-        trusted(path).map_err(refused)?;
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let lock = open(path, flags, Mode::empty()).map_err(|error| refused(error.into()))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(Error::Running { path: path.to_owned() }),
-            Err(error) => return Err(refused(error.into())),
+        above(path).map_err(refused)?;
+        for _ in 0..ATTEMPTS {
+            let is_made = match fs::DirBuilder::new().mode(0o755).create(path) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+                Err(error) => return Err(refused(error)),
+            };
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+            let lock = match open(path, flags, Mode::empty()) {
+                Ok(lock) => fs::File::from(lock),
+                // Its sensor has just ended, and removed it.
+                Err(Errno::NOENT) => continue,
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    return Err(refused(io::Error::other("is not a directory, or a symbolic link")));
+                }
+                Err(error) => return Err(refused(error.into())),
+            };
+            let found = lock.metadata().map_err(refused)?;
+            trusted(&found).map_err(refused)?;
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(Error::Running { path: path.to_owned() }),
+                Err(error) => return Err(refused(error.into())),
+            }
+            // What is locked may have been removed meanwhile, and another one be there.
+            let now = fs::symlink_metadata(path);
+            if !now.is_ok_and(|now| (now.dev(), now.ino()) == (found.dev(), found.ino())) {
+                continue;
+            }
+            if is_made {
+                // The mask of the process must not keep analyzers of other users out.
+                lock.set_permissions(fs::Permissions::from_mode(0o755)).map_err(refused)?;
+            }
+            let directory = Self { path: path.to_owned(), is_made, _lock: lock };
+            directory.clear();
+            return Ok(directory);
         }
-        let directory = Self { path: path.to_owned(), is_made, _lock: lock };
-        directory.clear();
-        Ok(directory)
+        Err(refused(io::Error::other("is removed again and again by others")))
     }
 
     /// The path of the status socket.
@@ -83,18 +107,36 @@ impl Drop for Directory {
 }
 
 /// Refuses a directory in which other users could put sockets of their own.
-fn trusted(path: &Path) -> io::Result<()> {
-    let metadata = fs::metadata(path)?;
+fn trusted(metadata: &fs::Metadata) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
-    if !metadata.is_dir() {
-        return Err(io::Error::other("is not a directory"));
-    }
     if metadata.uid() != own && metadata.uid() != 0 {
         let owner = metadata.uid();
         return Err(io::Error::other(format!("belongs to another user ({owner}), who could replace its sockets")));
     }
     if metadata.mode() & 0o022 != 0 {
         return Err(io::Error::other("other users may write to it, and could replace its sockets; use chmod go-w"));
+    }
+    Ok(())
+}
+
+/// Refuses a path on which other users could put another directory in the place of this one.
+fn above(path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let (own, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let parent = parent.canonicalize()?;
+    for folder in parent.ancestors() {
+        let metadata = fs::metadata(folder)?;
+        let (owner, mode) = (metadata.uid(), metadata.mode());
+        let is_of_others = owner != own && owner != 0;
+        // A sticky one lets nobody move what belongs to us.
+        let is_open = mode & 0o1000 == 0
+            && (mode & 0o002 != 0 || mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != group);
+        if is_of_others || is_open {
+            let folder = folder.display();
+            let what = format!("other users may write to {folder}, and could replace it; name another --directory");
+            return Err(io::Error::other(what));
+        }
     }
     Ok(())
 }
@@ -122,5 +164,47 @@ mod tests {
         let error = Directory::lock(&path).expect_err("anybody may write").to_string();
         assert!(error.contains("chmod go-w"), "{error}");
         assert!(Directory::lock(Path::new("/proc/no/such")).is_err());
+    }
+
+    #[test]
+    fn what_others_can_replace_is_refused() {
+        let above = tempfile::tempdir().expect("a folder");
+        let open = above.path().join("open");
+        fs::create_dir(&open).expect("a folder");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("a mode");
+        let error = Directory::lock(&open.join("deep")).expect_err("anybody may write above").to_string();
+        assert!(error.contains("other users may write to"), "{error}");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).expect("a mode");
+        drop(Directory::lock(&open.join("deep")).expect("nobody may move it"));
+        let (real, link) = (above.path().join("real"), above.path().join("link"));
+        fs::create_dir(&real).expect("a folder");
+        std::os::unix::fs::symlink(&real, &link).expect("a link");
+        assert!(Directory::lock(&link).is_err());
+    }
+
+    #[test]
+    fn sensors_that_follow_each_other_never_share_it() {
+        let above = tempfile::tempdir().expect("a folder");
+        let path = above.path().join("sensor");
+        let holders = std::sync::atomic::AtomicUsize::new(0);
+        let of_one = || {
+            let mut locked = 0;
+            for _ in 0..2000 {
+                if let Ok(directory) = Directory::lock(&path) {
+                    use std::sync::atomic::Ordering::SeqCst;
+                    assert_eq!(holders.fetch_add(1, SeqCst), 0, "two have it");
+                    assert!(path.exists());
+                    locked += 1;
+                    holders.fetch_sub(1, SeqCst);
+                    drop(directory);
+                }
+            }
+            locked
+        };
+        let locked: usize = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..3).map(|_| scope.spawn(of_one)).collect();
+            all.into_iter().map(|one| one.join().expect("no panic")).sum()
+        });
+        assert!(locked > 0 && !path.exists());
     }
 }

@@ -1,13 +1,18 @@
 //! Passes on what the parts write: each line with the name of its part before it.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read, Write},
+    io::{self, Read, Write},
+    os::fd::{AsFd, OwnedFd},
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long what a part left behind is read when it has ended.
+const LEFT: Duration = Duration::from_secs(1);
 /// Bytes of a line at most; the rest is a line of its own.
-const LINE_BYTES_MAX: u64 = 16 << 10;
+const LINE_BYTES_MAX: usize = 16 << 10;
 /// Stack of a thread that copies lines.
 const STACK_BYTES: usize = 128 << 10;
 
@@ -25,19 +30,25 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Passes on the lines of a pipe until it is closed.
-    pub fn pass_on(&mut self, name: &str, pipe: impl Read + Send + 'static, to: To) -> io::Result<()> {
+    /// Passes on the lines of a pipe until it is closed, or for a second after the other end of `part` is.
+    pub fn pass_on(
+        &mut self,
+        name: &str,
+        pipe: impl Read + AsFd + Send + 'static,
+        part: OwnedFd,
+        to: To,
+    ) -> io::Result<()> {
         self.threads.retain(|thread| !thread.is_finished());
         let name = name.to_owned();
         let copy = move || match to {
-            To::Output => copy(&name, pipe, &mut io::stdout()),
-            To::Errors => copy(&name, pipe, &mut io::stderr()),
+            To::Output => copy(&name, pipe, &part, &mut io::stdout()),
+            To::Errors => copy(&name, pipe, &part, &mut io::stderr()),
         };
         self.threads.push(Builder::new().name("lines".into()).stack_size(STACK_BYTES).spawn(copy)?);
         Ok(())
     }
 
-    /// Waits for the last lines of parts that have ended. A process that they left behind may hold a pipe for longer.
+    /// Waits for the last lines of parts that have ended.
     pub fn finish(&mut self, most: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < most && self.threads.iter().any(|thread| !thread.is_finished()) {
@@ -46,22 +57,83 @@ impl Lines {
     }
 }
 
-fn copy(name: &str, pipe: impl Read, to: &mut impl Write) {
-    let mut pipe = BufReader::new(pipe);
-    let mut line = Vec::new();
+fn copy(name: &str, mut pipe: impl Read + AsFd, part: &OwnedFd, to: &mut impl Write) {
+    let mut room = vec![0; LINE_BYTES_MAX];
+    let mut lines = Splitter { name, rest: Vec::new() };
+    let mut until: Option<Instant> = None;
     loop {
-        line.clear();
-        line.extend_from_slice(name.as_bytes());
-        line.extend_from_slice(b": ");
-        match pipe.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
+        let most = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if most.is_some_and(|most| most.is_zero()) {
+            break;
         }
-        if line.last() != Some(&b'\n') {
-            line.push(b'\n');
+        let most = most.map(|most| Timespec { tv_sec: 0, tv_nsec: most.as_nanos().min(999_999_999) as _ });
+        let mut waited = vec![PollFd::new(&pipe, PollFlags::IN)];
+        // What has ended is not asked again.
+        waited.extend(until.is_none().then(|| PollFd::new(part, PollFlags::IN)));
+        if poll(&mut waited, most.as_ref()).is_err() {
+            continue;
         }
+        let has = |at: usize| waited.get(at).is_some_and(|one| !one.revents().is_empty());
+        let (can_read, has_ended) = (has(0), has(1));
+        drop(waited);
+        if has_ended {
+            until = Some(Instant::now() + LEFT);
+        }
+        if can_read {
+            match pipe.read(&mut room) {
+                Ok(0) => break,
+                Ok(bytes) => lines.pass(room.get(..bytes).unwrap_or_default(), to),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    }
+    lines.finish(to);
+}
+
+/// Makes lines of what arrives in pieces.
+struct Splitter<'a> {
+    name: &'a str,
+    rest: Vec<u8>,
+}
+
+impl Splitter<'_> {
+    fn pass(&mut self, bytes: &[u8], to: &mut impl Write) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for piece in piece.chunks(LINE_BYTES_MAX) {
+                // Each line without its end has at most so many bytes.
+                let fits = LINE_BYTES_MAX.saturating_sub(self.rest.len()).min(piece.len());
+                let (now, later) = piece.split_at(fits);
+                self.rest.extend_from_slice(now);
+                if self.rest.last() == Some(&b'\n') || self.rest.len() == LINE_BYTES_MAX {
+                    self.write(to);
+                }
+                self.rest.extend_from_slice(later);
+                if self.rest.last() == Some(&b'\n') {
+                    self.write(to);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, to: &mut impl Write) {
+        if !self.rest.is_empty() {
+            self.write(to);
+        }
+    }
+
+    fn write(&mut self, to: &mut impl Write) {
+        let text = String::from_utf8_lossy(self.rest.strip_suffix(b"\n").unwrap_or(&self.rest));
+        // A carriage return would hide the name, and other control characters command the terminal. Tabs do no harm.
+        let mut line = format!("{}: ", self.name);
+        for (index, cell) in text.split('\t').enumerate() {
+            line.extend((index > 0).then_some('\t'));
+            line.push_str(&tidewire::legible::legible(cell));
+        }
+        line.push('\n');
+        self.rest.clear();
         // In one piece, so that lines of several parts do not mix. Where nobody reads, the part is not disturbed.
-        let _ = to.write_all(&line).and_then(|()| to.flush());
+        let _ = to.write_all(line.as_bytes()).and_then(|()| to.flush());
     }
 }
 
@@ -69,14 +141,38 @@ fn copy(name: &str, pipe: impl Read, to: &mut impl Write) {
 mod tests {
     use super::*;
 
+    /// What becomes of these bytes.
+    fn passed(bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        for size in [1, 7, LINE_BYTES_MAX] {
+            out.clear();
+            let mut lines = Splitter { name: "http.1", rest: Vec::new() };
+            bytes.chunks(size).for_each(|piece| lines.pass(piece, &mut out));
+            lines.finish(&mut out);
+        }
+        String::from_utf8(out).expect("UTF-8")
+    }
+
     #[test]
     fn each_line_has_the_name_and_long_ones_are_cut() {
+        assert_eq!(passed(b"one\n\ntwo"), "http.1: one\nhttp.1: \nhttp.1: two\n");
+        assert_eq!(passed(b"a\tb\rx\x1b[2J\xff\n"), "http.1: a\tb\\rx\\u{1b}[2J\u{fffd}\n");
+        let long = passed(&vec![b'x'; LINE_BYTES_MAX + 3]);
+        assert!(long.ends_with("\nhttp.1: xxx\n"), "{}", &long[long.len() - 40..]);
+    }
+
+    #[test]
+    fn a_pipe_that_is_left_behind_is_closed() {
+        let (mut pipe, mut writer) = io::pipe().expect("a pipe");
+        let (part, ended) = io::pipe().expect("a pipe");
+        writer.write_all(b"before\n").expect("room");
         let mut out = Vec::new();
-        copy("http.1", &b"one\n\ntwo"[..], &mut out);
-        assert_eq!(out, b"http.1: one\nhttp.1: \nhttp.1: two\n");
-        out.clear();
-        copy("a", &vec![b'x'; LINE_BYTES_MAX as usize + 3][..], &mut out);
-        assert!(out.ends_with(b"\na: xxx\n"));
+        drop(ended);
+        // The writer stays open, as a process that was left behind has it.
+        copy("a", &mut pipe, &part.into(), &mut out);
+        assert_eq!(out, b"a: before\n");
+        drop(pipe);
+        assert!(writer.write_all(b"after\n").is_err());
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -86,6 +182,10 @@ mod tests {
                 Ok(())
             }
         }
-        copy("a", &b"x\ny\n"[..], &mut Closed);
+        let (pipe, mut writer) = io::pipe().expect("a pipe");
+        let (part, _ended) = io::pipe().expect("a pipe");
+        writer.write_all(b"x\ny\n").expect("room");
+        drop(writer);
+        copy("a", pipe, &part.into(), &mut Closed);
     }
 }

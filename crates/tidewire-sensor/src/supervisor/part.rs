@@ -36,6 +36,8 @@ pub struct Part {
     /// When it ended last, and whether it succeeded.
     pub ended: Option<(Instant, bool)>,
     child: Option<Child>,
+    /// Closed when it has ended: those that pass on what it writes see that.
+    open: Option<io::PipeWriter>,
     since: Instant,
     backoff: Backoff,
     has_run: bool,
@@ -50,6 +52,7 @@ impl Part {
             last_exit: None,
             ended: None,
             child: None,
+            open: None,
             since: Instant::now(),
             backoff: Backoff::default(),
             has_run: false,
@@ -65,6 +68,11 @@ impl Part {
     pub fn started(&mut self, child: Child, now: Instant) {
         self.restarts += u64::from(self.has_run);
         (self.has_run, self.child, self.since, self.state) = (true, Some(child), now, State::Running);
+    }
+
+    /// Keeps this until its process has ended.
+    pub fn keep_open(&mut self, open: io::PipeWriter) {
+        self.open = Some(open);
     }
 
     /// It could not be started: it is paused.
@@ -93,7 +101,7 @@ impl Part {
         // It is not collected yet, so that the number of the group is still its own.
         let _ = kill_process_group(process, Signal::KILL);
         let status = child.try_wait().ok().flatten()?;
-        self.child = None;
+        (self.child, self.open) = (None, None);
         self.last_exit = Some(words(status));
         self.ended = Some((now, status.success()));
         Some(status)

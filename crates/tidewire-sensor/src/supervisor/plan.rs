@@ -80,6 +80,21 @@ pub fn environment(plan: &Plan, socket: &Path) -> Vec<(&'static str, std::ffi::O
     variables
 }
 
+/// The environment of a program of another user: nothing that may be a secret of ours.
+pub fn of_another_user(plan: &Plan) -> Vec<(&'static str, std::ffi::OsString)> {
+    let passed = ["PATH", "LANG", "LC_ALL", "TZ"].into_iter();
+    let mut variables: Vec<_> = passed.filter_map(|name| Some((name, std::env::var_os(name)?))).collect();
+    let number = plan.analyzer.user.map(|(user, _)| nix::unistd::Uid::from_raw(user));
+    if let Some(user) = number.and_then(|number| nix::unistd::User::from_uid(number).ok().flatten()) {
+        variables.extend([
+            ("USER", user.name.clone().into()),
+            ("LOGNAME", user.name.into()),
+            ("HOME", user.dir.into()),
+        ]);
+    }
+    variables
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

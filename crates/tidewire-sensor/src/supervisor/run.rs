@@ -2,7 +2,8 @@
 
 use std::{
     env,
-    process::{Command, Stdio},
+    io::PipeWriter,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -17,7 +18,7 @@ use super::{
     notify::{Notify, VARIABLES},
     output::{Lines, To},
     part::{Part, State},
-    plan::{Plan, environment, plans},
+    plan::{self, Plan, environment, plans},
     recipe::Recipe,
     rights,
     status::{SensorStatus, StatusServer},
@@ -113,6 +114,8 @@ impl<'a> Supervisor<'a> {
             return Err(Error::User { analyzer, user });
         }
         processes::hide();
+        // What we inherited is nobody else's business. Older kernels pass it on.
+        let _ = process::keep_descriptors();
         let directory = Directory::lock(&config.directory)?;
         let server = StatusServer::bind(&directory.status_socket(), &config.users)
             .map_err(|error| Error::Directory { path: directory.status_socket(), error })?;
@@ -259,9 +262,9 @@ impl<'a> Supervisor<'a> {
         };
         let mut command = Command::new(program);
         command.args(arguments).stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.begin(command, Rights::default(), "capture", |supervisor, child| {
-            supervisor.capture.started(child, now);
-        })?;
+        let (child, open) = self.begin(command, Rights::default(), "capture")?;
+        self.capture.started(child, now);
+        self.capture.keep_open(open);
         self.channel = Some(channel);
         Ok(())
     }
@@ -273,42 +276,44 @@ impl<'a> Supervisor<'a> {
         let Some((program, arguments)) = plan.analyzer.command.split_first() else { return };
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if plan.analyzer.user.is_some_and(|(user, _)| user != rustix::process::geteuid().as_raw()) {
+            command.env_clear().envs(plan::of_another_user(&plan));
+        }
         command.env_remove("TIDEWIRE_GROUP").envs(environment(&plan, &socket));
         let rights = Rights { user: plan.analyzer.user, nice: plan.analyzer.nice, plain: true };
-        let started = self.begin(command, rights, &plan.name, |supervisor, child| {
-            if let Some(member) = supervisor.members.get_mut(index) {
-                member.part.started(child, now);
-            }
-        });
+        let started = self.begin(command, rights, &plan.name);
         self.changed = true;
-        if let (Err(error), Some(member)) = (started, self.members.get_mut(index)) {
-            let wait = member.part.not_started(&error, now);
-            self.log(format!("{}: {program} cannot be started: {error}; tried again in {wait:?}", plan.name));
+        let Some(member) = self.members.get_mut(index) else { return };
+        match started {
+            Ok((child, open)) => {
+                member.part.started(child, now);
+                member.part.keep_open(open);
+            }
+            Err(error) => {
+                let wait = member.part.not_started(&error, now);
+                self.log(format!("{}: {program} cannot be started: {error}; tried again in {wait:?}", plan.name));
+            }
         }
     }
 
-    /// Starts a process in a group of its own, and passes on what it writes.
-    fn begin(
-        &mut self,
-        mut command: Command,
-        rights: Rights,
-        name: &str,
-        keep: impl FnOnce(&mut Self, std::process::Child),
-    ) -> std::io::Result<()> {
+    /// Starts a process in a session of its own, and passes on what it writes until the end that is returned is closed.
+    fn begin(&mut self, mut command: Command, rights: Rights, name: &str) -> std::io::Result<(Child, PipeWriter)> {
         for variable in VARIABLES {
             command.env_remove(variable);
         }
+        let (ended, open) = std::io::pipe()?;
+        let ended = [ended.try_clone()?, ended];
         let mut child = process::start_apart(&mut command, None, &rights)?;
         // One that has ended is replaced, and learns of all parts then.
         let _ = self.watchdog.watch_session(child.id());
-        let pipes = (child.stdout.take(), child.stderr.take());
-        let passed = pipes.0.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, To::Output));
-        let passed = passed.and(pipes.1.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, To::Errors)));
-        keep(self, child);
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let [of_output, of_errors] = ended.map(Into::into);
+        let passed = output.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, of_output, To::Output));
+        let passed = passed.and(errors.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, of_errors, To::Errors)));
         if let Err(error) = passed {
             self.log(format!("{name}: what it writes is lost: {error}"));
         }
-        Ok(())
+        Ok((child, open))
     }
 
     /// Reports the status to whoever asks.

@@ -2,18 +2,22 @@
 
 use std::{
     collections::VecDeque,
-    fs,
     io::{self, ErrorKind, Read as _, Write as _},
-    os::unix::{
-        fs::PermissionsExt as _,
-        net::{UnixListener, UnixStream},
-    },
+    os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use rustix::net::sockopt::socket_peercred;
+use rustix::{
+    fs::{Mode, fchmod},
+    net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt::socket_peercred,
+    },
+    process::umask,
+};
 use serde::{Deserialize, Serialize};
+
+use tidewire_live::sys::process;
 
 use crate::report::CaptureStatus;
 
@@ -21,6 +25,8 @@ use crate::report::CaptureStatus;
 pub const STATUS_SOCKET: &str = "sensor.sock";
 /// Clients at a time; with more, the oldest goes.
 const CLIENTS_MAX: usize = 16;
+/// Connections that wait to be taken.
+const LISTENING: i32 = 128;
 /// Time of a client.
 const CLIENT_TIME: Duration = Duration::from_secs(5);
 /// Longest document that a client reads.
@@ -143,10 +149,18 @@ pub(super) struct StatusServer {
 impl StatusServer {
     /// Listens at `path`. `users`: who may ask besides root and our own user.
     pub fn bind(path: &Path, users: &[u32]) -> io::Result<Self> {
-        let listener = UnixListener::bind(path)?;
-        listener.set_nonblocking(true)?;
-        // Who may ask is decided by the user of the connection.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        // A descriptor that a client sends would be closed here, which some of them do slowly. Kernels before 6.16 take them.
+        let _ = process::refuse_descriptors(&socket);
+        // Who may ask is decided by the user of the connection. The path is not touched again: it may be another file by then.
+        fchmod(&socket, Mode::from_raw_mode(0o666))?;
+        let mask = umask(Mode::empty());
+        let bound = bind(&socket, &SocketAddrUnix::new(path)?);
+        umask(mask);
+        bound?;
+        listen(&socket, LISTENING)?;
+        let listener = UnixListener::from(socket);
         let users = users.iter().copied().chain([0, rustix::process::geteuid().as_raw()]).collect();
         Ok(Self { listener, clients: VecDeque::new(), users })
     }
@@ -241,6 +255,31 @@ mod tests {
         assert_eq!(asked.join().expect("no panic").expect("a status"), large());
         assert!(server.waiting().count() <= CLIENTS_MAX);
         drop(idle);
+    }
+
+    #[test]
+    fn anybody_may_connect_and_nobody_may_send_descriptors() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(STATUS_SOCKET);
+        let mut server = StatusServer::bind(&path, &[]).expect("a socket");
+        assert_eq!(std::fs::metadata(&path).expect("it").permissions().mode() & 0o777, 0o666);
+        let probe = UnixStream::pair().expect("a pair").0;
+        if let Err(why) = process::refuse_descriptors(&probe) {
+            return tidewire_testing::skip(format!("the kernel takes descriptors: {why}"));
+        }
+        let client = UnixStream::connect(&path).expect("a connection");
+        for is_accepted in [false, true] {
+            use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut message = SendAncillaryBuffer::new(&mut space);
+            let sent = [std::os::fd::AsFd::as_fd(&probe)];
+            assert!(message.push(SendAncillaryMessage::ScmRights(&sent)));
+            let bytes = [io::IoSlice::new(b"x")];
+            let refused = sendmsg(&client, &bytes, &mut message, SendFlags::NOSIGNAL);
+            assert_eq!(refused, Err(rustix::io::Errno::PERM), "{is_accepted}");
+            server.accept();
+        }
     }
 
     #[test]

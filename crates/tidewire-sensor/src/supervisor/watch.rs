@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_live::sys::process::TERMINATE;
+use tidewire_live::sys::process::{KILL, TERMINATE};
 
 use super::{
     log::{Kind, shown},
@@ -73,7 +73,10 @@ impl Supervisor<'_> {
                 self.heard = (now, false);
             }
             CaptureEvent::Status(status) => self.figures = status,
-            CaptureEvent::Finished(status) => (self.figures, self.finished) = (status, true),
+            CaptureEvent::Finished(status) => {
+                (self.figures, self.finished) = (status, true);
+                self.sum_up();
+            }
             CaptureEvent::Reader { text } => {
                 // No reader has a name with spaces.
                 let kind = if text.starts_with("a reader of user ") { Kind::Refusals } else { Kind::Readers };
@@ -87,6 +90,19 @@ impl Supervisor<'_> {
                 Some(hint) => self.log(format!("capture: {}; {}", shown(&text), shown(&hint))),
                 None => self.log(format!("capture: {}", shown(&text))),
             },
+        }
+    }
+
+    /// Says at the end what was captured, and whether it was for nobody.
+    fn sum_up(&self) {
+        let (packets, dropped) = (self.figures.packets, self.figures.dropped);
+        let queues = &self.figures.queues;
+        let records = queues.iter().map(|queue| queue.records).fold(0, u64::saturating_add);
+        let shed = queues.iter().map(|queue| queue.shed_records).fold(0, u64::saturating_add);
+        self.log(format!("capture: the end: {packets} packets, {dropped} dropped; {records} records, {shed} shed"));
+        let attended = self.attended || queues.iter().any(|queue| !queue.readers.is_empty());
+        if !self.is_live() && !attended && records > 0 {
+            self.log("nobody read the records; with --wait-for 1 the first packet waits for a reader");
         }
     }
 
@@ -150,10 +166,25 @@ impl Supervisor<'_> {
         let known: Vec<u32> = self.members.iter().filter_map(|member| member.part.process()).collect();
         for child in orphans::children() {
             let is_part = known.contains(&child) || self.capture.process() == Some(child);
-            if !is_part && !self.strangers.contains(&child) {
-                let _ = orphans::ended(child);
+            if !is_part && !self.strangers.contains(&child) && orphans::ended(child).is_none() && self.is_left(child) {
+                // It is a child of ours, so that its number is still its own.
+                let _ = orphans::send(child, KILL);
             }
         }
+    }
+
+    /// Whether an analyzer that has ended left this process, which is a child of ours now.
+    fn is_left(&self, child: u32) -> bool {
+        let Some(left) = orphans::Origin::of(child) else { return false };
+        let runs = |process: Option<u32>| process.is_some_and(|process| process == left.session);
+        if self.members.iter().any(|member| runs(member.part.process())) {
+            return false;
+        }
+        let Some(name) = left.variable("TIDEWIRE_NAME") else { return false };
+        let of = self.members.iter().find(|member| member.part.name == name);
+        // Its successor has the same name, and may have left it on purpose.
+        let successor = of.and_then(|member| orphans::Origin::of(member.part.process()?));
+        successor.is_none_or(|successor| left.begun < successor.begun)
     }
 
     fn forget(&mut self, process: Option<u32>) {
