@@ -34,11 +34,12 @@ const QUEUES: [Column; 6] = [
     Column::figures("SHED", "shed", 2),
 ];
 
-const READERS: [Column; 8] = [
+const READERS: [Column; 9] = [
     Column::words("READER", "reader", 0),
     Column::words("QUEUE", "queue", 0),
     Column::words("GROUP", "group", 4),
     Column::figures("PROCESS", "process", 2),
+    Column::figures("FROM", "first", 3),
     Column::figures("READ", "read", 0),
     Column::figures("LAG", "lag", 0),
     Column::figures("LOST", "lost", 0),
@@ -119,7 +120,10 @@ fn queue_cells(queue: &QueueStatus) -> Vec<String> {
     vec![
         queue.name.clone(),
         queue.unit.clone(),
-        queue.readers.len().to_string(),
+        match queue.awaited {
+            0 => queue.readers.len().to_string(),
+            awaited => format!("{} of {awaited}", queue.readers.len()),
+        },
         Count(queue.records).to_string(),
         Bytes(queue.bytes).to_string(),
         shed,
@@ -127,12 +131,15 @@ fn queue_cells(queue: &QueueStatus) -> Vec<String> {
 }
 
 fn reader_cells(queue: &QueueStatus, reader: &ReaderReport) -> Vec<String> {
+    // Who was there from the beginning read, lost or has still to read all records.
+    let from = if reader.first == 0 { String::new() } else { Count(reader.first).to_string() };
     let lost_bytes = if reader.lost == 0 { String::new() } else { Bytes(reader.lost_bytes).to_string() };
     vec![
         reader.name.clone(),
         queue.name.clone(),
         reader.group.clone().unwrap_or_default(),
         reader.process.to_string(),
+        from,
         Count(reader.read).to_string(),
         Count(reader.lag).to_string(),
         Count(reader.lost).to_string(),

@@ -120,7 +120,8 @@ fn one_directory_has_one_sensor() {
     let text =
         format!("[sensor]\nstop = \"300ms\"\n[capture]\nfiles = [\"{CAPTURE}\"]\n[queue.q]\nwait-for = 2\n{tables}");
     let mut first = Sensor::start(&text, &[]);
-    first.until("it waits for readers", |status| part(status, "idle")["state"] == "running");
+    let waits = |status: &serde_json::Value| status["capture"]["queues"][0]["awaited"] == 2;
+    first.until("it waits for readers", |status| part(status, "idle")["state"] == "running" && waits(status));
     let directory = first.directory();
     let words = ["sensor", "-r", CAPTURE, "--directory", directory.to_str().expect("UTF-8")];
     let (code, _, errors) = run(&words, "");
@@ -135,6 +136,7 @@ fn one_directory_has_one_sensor() {
     // The status is a table of 80 columns as well.
     let output = run(&["sensor", "status", "--directory", directory.to_str().expect("UTF-8")], "").1;
     assert!(output.contains("capture") && output.contains("idle") && output.contains("QUEUE"), "{output}");
+    assert!(output.contains("0 of 2"), "the readers that it waits for: {output}");
     assert!(output.lines().all(|line| line.chars().count() <= 80), "{output}");
     first.signal(Signal::INT);
     assert_eq!(first.ended().code(), Some(130));
@@ -181,9 +183,12 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
     let queue = &status["capture"]["queues"][0];
     assert_eq!(
         names(queue),
-        ["bytes", "name", "readers", "records", "shed_bytes", "shed_records", "unit", "waited_ns"]
+        ["awaited", "bytes", "name", "readers", "records", "shed_bytes", "shed_records", "unit", "waited_ns"]
     );
-    assert_eq!(names(&queue["readers"][0]), ["group", "lag", "lost", "lost_bytes", "name", "process", "read", "user"]);
+    assert_eq!(
+        names(&queue["readers"][0]),
+        ["first", "group", "lag", "lost", "lost_bytes", "name", "process", "read", "user"]
+    );
     let address = status["metrics"].as_str().expect("an address").to_owned();
     let text = scrape(&address);
     for name in ["tidewire_part_up{part=\"capture\"} 1.0", "tidewire_queue_readers{queue=\"streams\"}", "# EOF"] {
