@@ -230,7 +230,7 @@ mod tests {
             for _ in 0..5 {
                 let mut child = Command::new("true").spawn().expect("true");
                 hear(&mut watched, &format!("{}{}", if leads { SESSION } else { "" }, child.id()));
-                assert!(child.wait().expect("a child").success());
+                assert!(child.wait_in_time("true").success());
                 if leads {
                     hear(&mut watched, &format!("{ENDED}{}", child.id()));
                 }
