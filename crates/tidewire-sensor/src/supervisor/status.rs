@@ -3,16 +3,17 @@
 use std::{
     collections::VecDeque,
     io::{self, ErrorKind, Read as _, Write as _},
-    os::unix::net::{UnixListener, UnixStream},
+    os::{
+        fd::AsFd as _,
+        unix::net::{UnixListener, UnixStream},
+    },
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use rustix::{
     fs::{Mode, fchmod},
-    net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt::socket_peercred,
-    },
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with},
     process::umask,
 };
 use serde::{Deserialize, Serialize};
@@ -177,8 +178,8 @@ impl StatusServer {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            let user = socket_peercred(&stream).map(|peer| peer.uid.as_raw());
-            let is_allowed = user.is_ok_and(|user| self.users.contains(&user));
+            let peer = tidewire_queue::peer(stream.as_fd());
+            let is_allowed = peer.is_ok_and(|(_, user)| self.users.contains(&user));
             let answer =
                 (!is_allowed).then(|| b"{\"error\":\"this user may not ask; add it to 'users' in [sensor]\"}".to_vec());
             if self.clients.len() >= CLIENTS_MAX {
