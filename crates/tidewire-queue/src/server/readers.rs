@@ -1,6 +1,7 @@
 //! What a server knows of a queue and its readers.
 
 use std::{
+    cell::Cell,
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
     time::{Duration, Instant},
@@ -84,8 +85,9 @@ pub(super) struct Asker {
 struct Reader {
     socket: OwnedFd,
     page: Arc<Page>,
-    /// With the figures that were whole when they were looked at last.
     status: ReaderStatus,
+    /// The figures that were whole when they were looked at last: what is shown never goes back.
+    progress: Cell<Progress>,
     /// What was published when it was woken last.
     woken_at: u64,
     /// The change by which it was attached.
@@ -96,8 +98,15 @@ struct Reader {
 
 impl Reader {
     fn status(&self) -> ReaderStatus {
-        let progress = self.page.progress().unwrap_or(self.status.progress);
-        ReaderStatus { progress, ..self.status.clone() }
+        ReaderStatus { progress: self.progress(), ..self.status.clone() }
+    }
+
+    /// Its figures; those of before, while it is changing them.
+    fn progress(&self) -> Progress {
+        if let Some(progress) = self.page.progress() {
+            self.progress.set(progress);
+        }
+        self.progress.get()
     }
 }
 
@@ -195,8 +204,15 @@ impl Served {
         let progress = Progress { sequence: first, ..Progress::default() };
         let status = ReaderStatus { queue, name, group, process, user, place: place as u32, first, progress };
         let woken_at = first;
-        self.readers[place] =
-            Some(Reader { socket, page, status: status.clone(), woken_at, attached_at: change, lost: 0 });
+        self.readers[place] = Some(Reader {
+            socket,
+            page,
+            progress: Cell::new(status.progress),
+            status: status.clone(),
+            woken_at,
+            attached_at: change,
+            lost: 0,
+        });
         Ok(status)
     }
 
@@ -233,8 +249,7 @@ impl Served {
                 }
             }
             // Of one that never sleeps, too: it is the one that loses records.
-            let progress = reader.page.progress().unwrap_or(reader.status.progress);
-            reader.status.progress = progress;
+            let progress = reader.progress();
             let lost = progress.lost.wrapping_add(progress.missed);
             needs_opens |= std::mem::replace(&mut reader.lost, lost) != lost;
         }
