@@ -1,0 +1,22 @@
+//! Analyzers within the capture: what the engine flags, byte patterns and scans become events.
+//!
+//! They are handlers of the engine, beside the queues. Nothing here waits: an event is accepted by [`Emit`] at once or refused,
+//! and refusals are counted. Time is the packets'.
+//!
+//! ```text
+//! Analyzers ─ worker() ─► Inline, one for each worker: a Handler
+//!     │                     ├ anomaly    what the engine flags, malformed packets, rejected fragments
+//!     │                     ├ match      patterns in streams
+//!     └ tables of scans ◄───┴ scan       connections that were begun and not completed
+//! ```
+#![forbid(unsafe_code)]
+
+mod analyzers;
+mod emit;
+mod inline;
+mod settings;
+
+pub use analyzers::{Analyzers, AnalyzersError};
+pub use emit::{Counts, Emit};
+pub use inline::{Inline, InlineState};
+pub use settings::{ANALYZERS, AnomalySettings, MatchSettings, Problem, ScanSettings, Settings};
