@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
     ("tidewire-event-store", 1),
+    ("tidewire-delivery", 2),
     ("tidewire-queue-c", 1),
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),

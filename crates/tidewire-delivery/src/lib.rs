@@ -1,0 +1,17 @@
+//! Delivery of stored events: the spooler, which sends them to destinations; the collector, which receives them from many sensors; keys
+//! and certificates for both.
+#![forbid(unsafe_code)]
+
+mod destination;
+pub mod limits;
+pub mod protocol;
+mod report;
+mod row;
+mod settings;
+pub mod spooler;
+
+pub use destination::{Destination, Failure, Parcel, Start};
+pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
+pub use row::Row;
+pub use settings::{CollectorSettings, DestinationSettings, FolderSettings, Settings, To};
+pub use spooler::main;
