@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod destination;
+pub mod keys;
 pub mod limits;
 pub mod protocol;
 mod report;
 mod row;
 mod settings;
 pub mod spooler;
+mod tls;
 
 pub use destination::{Destination, Failure, Parcel, Start};
 pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
