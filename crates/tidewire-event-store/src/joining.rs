@@ -5,7 +5,7 @@ use tidewire_events::Record;
 
 use crate::{
     error::Error,
-    rows::{checksum, insert},
+    rows::{RECORD_BYTES_MAX, checksum, insert},
     schema::signed,
     store::Store,
 };
@@ -28,7 +28,7 @@ fn join(connection: &mut Connection, fold: u64) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let (mut ids, mut records, mut kind) = (Vec::new(), Vec::new(), 0);
     {
-        let text = "SELECT id, kind, crc, bytes FROM record WHERE fold = ?1 ORDER BY id LIMIT ?2";
+        let text = "SELECT id, kind, crc, bytes FROM record WHERE fold = ?1 AND key IS NULL ORDER BY id LIMIT ?2";
         let mut statement = transaction.prepare_cached(text)?;
         let mut rows = statement.query(params![signed(fold), PARTS_MAX + 1])?;
         while let Some(row) = rows.next()? {
@@ -46,7 +46,8 @@ fn join(connection: &mut Connection, fold: u64) -> rusqlite::Result<u64> {
         return Ok(0);
     }
     let before: usize = records.iter().map(|record| record.bytes().len()).sum();
-    let joined = Record::join(&records).ok().flatten().filter(|joined| joined.bytes().len() < before);
+    let joined =
+        Record::join(&records).ok().flatten().filter(|joined| joined.bytes().len() < before.min(RECORD_BYTES_MAX));
     let Some(joined) = joined else { return Ok(0) };
     for id in ids.iter().chain([&last]) {
         transaction.prepare_cached("DELETE FROM record WHERE id = ?1")?.execute([id])?;

@@ -18,5 +18,6 @@ pub use error::Error;
 pub use opening::Recovery;
 pub use reading::{Order, Query, Reader, Stored};
 pub use retention::{Limits, Reason, Removed};
+pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
 pub use store::{Batch, Destination, Store};
 pub use writer::{Done, Writer, WriterSettings, WriterStatus};

@@ -6,13 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, types::ValueRef};
 use rustix::fs::{FlockOperation, flock};
 use tidewire_events::Record;
 
 use crate::{
     error::{Error, is_damage},
-    rows::{checksum, insert, kind_of, note_numbers},
+    reading::row,
+    rows::{checksum, insert, insert_row, key_number, kind_of, note_numbers},
     schema::{check, create, open_readable, open_writable, signed},
 };
 
@@ -96,8 +97,8 @@ fn open_checked(path: &Path) -> Result<Connection, Error> {
         return Err(Error::Damaged { path: path.to_owned(), id: 0, what: verdict });
     }
     let mut damaged = None;
-    let read = scan(&connection, "SELECT id, crc, bytes FROM record ORDER BY id", &[], |id, record| {
-        if record.is_none() {
+    let read = scan(&connection, "SELECT id, crc, bytes, key FROM record ORDER BY id", &[], |id, found| {
+        if matches!(found, Found::Damaged) {
             damaged.get_or_insert(id);
         }
     });
@@ -108,20 +109,31 @@ fn open_checked(path: &Path) -> Result<Connection, Error> {
     }
 }
 
-/// Calls for each row with its record; `None` if its bytes are not those that were stored.
-fn scan(
-    connection: &Connection,
-    text: &str,
-    bounds: &[i64],
-    mut each: impl FnMut(u64, Option<Record>),
-) -> rusqlite::Result<()> {
+/// What a row holds.
+enum Found {
+    Plain(Record),
+    Sealed,
+    /// Bytes that are not those that were stored.
+    Damaged,
+}
+
+/// Calls for each row with what it holds.
+fn scan(connection: &Connection, text: &str, bounds: &[i64], mut each: impl FnMut(u64, Found)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(text)?;
     let mut rows = statement.query(rusqlite::params_from_iter(bounds))?;
     while let Some(row) = rows.next()? {
         let id = row.get::<_, i64>(0)?.cast_unsigned();
         let bytes = row.get_ref(2)?.as_blob().ok();
         let is_whole = bytes.is_some_and(|bytes| row.get::<_, i64>(1).ok() == Some(checksum(id, bytes)));
-        each(id, bytes.filter(|_| is_whole).and_then(|bytes| Record::decode(bytes).ok()));
+        let is_sealed = row.get_ref(3)? != ValueRef::Null;
+        each(
+            id,
+            match bytes.filter(|_| is_whole) {
+                Some(_) if is_sealed => Found::Sealed,
+                Some(bytes) => Record::decode(bytes).map_or(Found::Damaged, Found::Plain),
+                None => Found::Damaged,
+            },
+        );
     }
     Ok(())
 }
@@ -184,15 +196,23 @@ fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut dyn FnMut(u6
     while next <= last {
         let transaction = fresh.transaction()?;
         let (mut failed, mut read_to) = (None, next);
-        let read =
-            scan(damaged, "SELECT id, crc, bytes FROM record WHERE id >= ?1 ORDER BY id", &[next], |id, record| {
-                read_to = signed(id).saturating_add(1);
-                let Some(record) = record.filter(|_| failed.is_none()) else { return };
-                match copy(&transaction, id, &record) {
-                    Ok(()) => each(id),
-                    Err(error) => failed = Some(error),
-                }
-            });
+        let text = "SELECT id, crc, bytes, key FROM record WHERE id >= ?1 ORDER BY id";
+        let read = scan(damaged, text, &[next], |id, found| {
+            read_to = signed(id).saturating_add(1);
+            if failed.is_some() {
+                return;
+            }
+            let copied = match found {
+                Found::Plain(record) => copy(&transaction, id, &record).map(|()| true),
+                Found::Sealed => copy_sealed(damaged, &transaction, id),
+                Found::Damaged => Ok(false),
+            };
+            match copied {
+                Ok(true) => each(id),
+                Ok(false) => {}
+                Err(error) => failed = Some(error),
+            }
+        });
         if let Some(error) = failed {
             return Err(error);
         }
@@ -217,7 +237,27 @@ fn copy(transaction: &Connection, id: u64, record: &Record) -> rusqlite::Result<
     note_numbers(transaction, std::slice::from_ref(record))
 }
 
-/// Copies what is not records.
+/// Copies a sealed record with its key, if what is known of it can be read.
+fn copy_sealed(damaged: &Connection, transaction: &Connection, id: u64) -> rusqlite::Result<bool> {
+    let text =
+        "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes,
+          key.wrapped
+        FROM record JOIN kind ON kind.id = record.kind JOIN key ON key.id = record.key WHERE record.id = ?1";
+    let read = damaged.prepare_cached(text).and_then(|mut statement| {
+        statement.query_row([signed(id)], |found| Ok((row(found)?.0, found.get::<_, Vec<u8>>(11)?)))
+    });
+    let Ok((row, wrapped)) = read else { return Ok(false) };
+    let Some(name) = &row.key else { return Ok(false) };
+    let text = "INSERT INTO key (name, wrapped) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    transaction.prepare_cached(text)?.execute(params![name, wrapped])?;
+    let key = key_number(transaction, name)?;
+    let kind = kind_of(transaction, (&row.analyzer, &row.kind))?;
+    insert_row(transaction, id, kind, key, &row)?;
+    Ok(true)
+}
+
+/// Copies what is not records. The id of the store comes with its numbers, or not at all: without them, numbers may be given again,
+/// which collectors would take for what they have.
 fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Result<()> {
     let path = damaged.to_string_lossy();
     fresh.execute("ATTACH ?1 AS damaged", params![path])?;
@@ -228,7 +268,7 @@ fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Result<()> {
         INSERT INTO removed SELECT * FROM damaged.removed;
         INSERT INTO clock SELECT * FROM damaged.clock;
         INSERT INTO fact SELECT * FROM damaged.fact WHERE true
-          ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value);
+          ON CONFLICT (name) DO UPDATE SET value = iif(name = 'store_id', excluded.value, max(value, excluded.value));
         COMMIT;",
     );
     if copied.is_err() {

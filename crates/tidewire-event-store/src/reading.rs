@@ -2,17 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, OptionalExtension as _, ToSql};
 use tidewire_events::{Record, Severity};
 
 use crate::{
     error::Error,
-    rows::checksum,
-    schema::{check, open_readable, signed, time},
+    rows::{KeyId, Row, checksum},
+    schema::{check, fact, open_readable, signed, time},
+    store::{Destination, destinations},
 };
 
 /// Records that are read at a time. A reader holds no snapshot in between, so that it never keeps the log from being cut.
 const PAGE: usize = 256;
+/// Bytes of these after which a page ends.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// In which order records are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +71,44 @@ struct Position {
     last_ns: i64,
 }
 
+/// A page.
+struct Read {
+    rows: Vec<Row>,
+    /// The record behind them, if it is damaged.
+    damaged: Option<u64>,
+    /// Whether nothing is behind it.
+    is_last: bool,
+}
+
+const WRONG: &str = "its checksum is wrong";
+
+/// How much is read at once.
+#[derive(Clone, Copy)]
+struct Page {
+    rows: usize,
+    bytes: usize,
+}
+
+/// A row with its checksum, of columns in this order: id, analyzer, kind, severity, fold, events, first and last time, the key's name,
+/// checksum, bytes.
+pub(crate) fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Row, i64)> {
+    let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+    let severity = Severity::by_number(row.get(3)?).ok_or(rusqlite::Error::IntegralValueOutOfRange(3, -1))?;
+    let read = Row {
+        id: number(0)?,
+        analyzer: row.get(1)?,
+        kind: row.get(2)?,
+        severity,
+        fold: number(4)?,
+        events: number(5)?,
+        first_ns: number(6)?,
+        last_ns: number(7)?,
+        key: row.get(8)?,
+        bytes: row.get(10)?,
+    };
+    Ok((read, row.get(9)?))
+}
+
 impl Reader {
     /// Opens a store for reading.
     ///
@@ -90,26 +131,99 @@ impl Reader {
         let mut position = Position { id: signed(query.after), last_ns: query.since_ns.map_or(i64::MIN, time) };
         let mut is_first = true;
         loop {
-            let page = self.page(query, kinds.as_deref(), &position, is_first)?;
+            let page = Page { rows: PAGE, bytes: PAGE_BYTES };
+            let page = self.page(query, kinds.as_deref(), &position, is_first, page)?;
             is_first = false;
-            let Some(last) = page.last() else { return Ok(()) };
-            position = Position { id: last.0, last_ns: last.1 };
-            let is_whole = page.len() == PAGE;
-            for (id, _, crc, bytes) in page {
-                let id = id.cast_unsigned();
-                let damaged = |what: String| Error::Damaged { path: self.path.clone(), id, what };
-                if crc != checksum(id, &bytes) {
-                    return Err(damaged("its checksum is wrong".into()));
+            if let Some(last) = page.rows.last() {
+                position = Position { id: signed(last.id), last_ns: time(last.last_ns) };
+            }
+            for row in page.rows {
+                let id = row.id;
+                if row.key.is_some() {
+                    return Err(Error::Sealed { path: self.path.clone(), id });
                 }
-                let record = Record::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
+                let record = Record::decode(&row.bytes).map_err(|error| self.damaged(id, error.to_string()))?;
                 if query.filter.is_none_or(|filter| filter(&record)) && !each(Stored { id, record }) {
                     return Ok(());
                 }
             }
-            if !is_whole {
-                return Ok(());
+            match page.damaged {
+                Some(id) => return Err(self.damaged(id, WRONG.into())),
+                None if page.is_last => return Ok(()),
+                None => {}
             }
         }
+    }
+
+    fn damaged(&self, id: u64, what: String) -> Error {
+        Error::Damaged { path: self.path.clone(), id, what }
+    }
+
+    /// The next records behind [`Query::after`] as they are stored, sealed ones as well; not more than so many, or than needed to have
+    /// so many bytes. The filter and the order of the query are left out.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the next record is damaged.
+    pub fn rows(&self, query: &Query<'_>, rows_max: usize, bytes_max: usize) -> Result<Vec<Row>, Error> {
+        let kinds = self.kinds(query)?;
+        let query = Query { order: Order::Stored, filter: None, ..*query };
+        let position = Position { id: signed(query.after), last_ns: i64::MIN };
+        let limits = Page { rows: rows_max, bytes: bytes_max };
+        let page = self.page(&query, kinds.as_deref(), &position, true, limits)?;
+        match page.damaged {
+            Some(id) if page.rows.is_empty() => Err(self.damaged(id, WRONG.into())),
+            _ => Ok(page.rows),
+        }
+    }
+
+    /// The store's id ([`Store::id`](crate::Store::id)).
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn store_id(&self) -> Result<[u8; 16], Error> {
+        let id =
+            fact::<[u8; 16]>(&self.connection, "store_id").map_err(Error::database(&self.path, "reading its id"))?;
+        id.ok_or_else(|| Error::NotAStore { path: self.path.clone() })
+    }
+
+    /// The last number given to a record; 0 in a store that never had one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn last_id(&self) -> Result<u64, Error> {
+        let next = fact::<i64>(&self.connection, "next_id");
+        let next = next.map_err(Error::database(&self.path, "reading its numbers"))?;
+        Ok(next.map_or(0, |next| next.cast_unsigned().saturating_sub(1)))
+    }
+
+    /// All destinations that have a position, by name.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn destinations(&self) -> Result<Vec<Destination>, Error> {
+        destinations(&self.connection).map_err(Error::database(&self.path, "reading destinations"))
+    }
+
+    /// A data key, wrapped for its recipients; `None`: the store does not have it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn key(&self, name: &KeyId) -> Result<Option<Vec<u8>>, Error> {
+        let read = || -> rusqlite::Result<Option<Vec<u8>>> {
+            let mut statement = self.connection.prepare_cached("SELECT wrapped FROM key WHERE name = ?1")?;
+            statement.query_row([name], |row| row.get(0)).optional()
+        };
+        read().map_err(Error::database(&self.path, "reading a key"))
+    }
+
+    /// A number that changes whenever the writer has stored something: cheaper than to look for records.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn changes(&self) -> Result<i64, Error> {
+        let number =
+            self.connection.prepare_cached("PRAGMA data_version").and_then(|mut of| of.query_row([], |row| row.get(0)));
+        number.map_err(Error::database(&self.path, "reading"))
     }
 
     /// Everything that matches, in order.
@@ -157,18 +271,21 @@ impl Reader {
         read().map(Some).map_err(Error::database(&self.path, "reading kinds"))
     }
 
-    /// The next records: their number, time, checksum and bytes.
-    #[allow(clippy::type_complexity, reason = "a row, taken apart at once")]
+    /// The next records.
     fn page(
         &self,
         query: &Query<'_>,
         kinds: Option<&[i64]>,
         position: &Position,
         is_first: bool,
-    ) -> Result<Vec<(i64, i64, i64, Vec<u8>)>, Error> {
+        limits: Page,
+    ) -> Result<Read, Error> {
         // With a plus a column is no reason to choose an index: each order has its own.
-        let mut text =
-            String::from("SELECT id, last_ns, crc, bytes FROM record WHERE +severity >= ? AND first_ns <= ?");
+        let mut text = String::from(
+            "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes
+            FROM record JOIN kind ON kind.id = record.kind LEFT JOIN key ON key.id = record.key
+            WHERE +severity >= ? AND first_ns <= ?",
+        );
         let severity = query.severity.number();
         let until = query.until_ns.map_or(i64::MAX, time);
         let mut values: Vec<&dyn ToSql> = vec![&severity, &until];
@@ -176,15 +293,15 @@ impl Reader {
         let after = signed(query.after);
         match query.order {
             Order::Stored => {
-                text.push_str(" AND id > ? AND +last_ns >= ?");
+                text.push_str(" AND record.id > ? AND +last_ns >= ?");
                 values.extend([&position.id as &dyn ToSql, &since]);
             }
             Order::Time if is_first => {
-                text.push_str(" AND last_ns >= ? AND +id > ?");
+                text.push_str(" AND last_ns >= ? AND +record.id > ?");
                 values.extend([&since as &dyn ToSql, &after]);
             }
             Order::Time => {
-                text.push_str(" AND (last_ns, id) > (?, ?) AND +id > ?");
+                text.push_str(" AND (last_ns, record.id) > (?, ?) AND +record.id > ?");
                 values.extend([&position.last_ns as &dyn ToSql, &position.id, &after]);
             }
         }
@@ -194,21 +311,35 @@ impl Reader {
             values.push(fold);
         }
         if let Some(kinds) = kinds {
-            text.push_str(" AND kind IN (");
+            text.push_str(" AND record.kind IN (");
             text.push_str(&kinds.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
             text.push(')');
         }
         text.push_str(match query.order {
-            Order::Stored => " ORDER BY id LIMIT ?",
-            Order::Time => " ORDER BY last_ns, id LIMIT ?",
+            Order::Stored => " ORDER BY record.id LIMIT ?",
+            Order::Time => " ORDER BY last_ns, record.id LIMIT ?",
         });
-        let limit = PAGE as i64;
+        let limit = i64::try_from(limits.rows).unwrap_or(i64::MAX);
         values.push(&limit);
-        let read = || -> rusqlite::Result<Vec<_>> {
+        let read = || -> rusqlite::Result<(Vec<(Row, i64)>, bool)> {
             let mut statement = self.connection.prepare_cached(&text)?;
-            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            statement.query_map(values.as_slice(), row)?.collect()
+            let mut found = statement.query(values.as_slice())?;
+            let (mut all, mut bytes) = (Vec::new(), 0);
+            while let Some(next) = found.next()? {
+                let next = row(next)?;
+                bytes += next.0.bytes.len();
+                all.push(next);
+                if bytes >= limits.bytes {
+                    return Ok((all, false));
+                }
+            }
+            let is_last = all.len() < limits.rows;
+            Ok((all, is_last))
         };
-        read().map_err(Error::database(&self.path, "reading records"))
+        let (all, is_last) = read().map_err(Error::database(&self.path, "reading records"))?;
+        let damaged = all.iter().position(|(row, crc)| *crc != checksum(row.id, &row.bytes));
+        let mut rows: Vec<Row> = all.into_iter().map(|(row, _)| row).collect();
+        let damaged = damaged.map(|at| rows.drain(at..).next().map_or(0, |row| row.id));
+        Ok(Read { rows, damaged, is_last })
     }
 }

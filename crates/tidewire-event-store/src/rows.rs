@@ -1,9 +1,77 @@
 //! Rows: how a record becomes one.
 
-use rusqlite::{Connection, params};
-use tidewire_events::Record;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tidewire_events::{DecodeError, Record, Severity};
 
 use crate::schema::{signed, time};
+
+/// A data key, by its random id.
+pub type KeyId = [u8; 16];
+
+/// Bytes of a record, at most: what a reader, or the receiver of a batch, sets aside for one.
+pub const RECORD_BYTES_MAX: usize = 2 << 20;
+
+/// A record as it is stored, plain or sealed, with what is known of it without its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its number in the store that it is from.
+    pub id: u64,
+    /// Who found it.
+    pub analyzer: String,
+    /// What it is.
+    pub kind: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which fold it belongs to.
+    pub fold: u64,
+    /// How many events it holds.
+    pub events: u64,
+    /// The earliest time of its events, nanoseconds since 1970.
+    pub first_ns: u64,
+    /// The latest.
+    pub last_ns: u64,
+    /// The data key that its bytes are sealed with; `None`: they are a plain record.
+    pub key: Option<KeyId>,
+    /// A record, or what became of one when it was sealed.
+    pub bytes: Vec<u8>,
+}
+
+impl Row {
+    /// The row of a plain record.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn plain(id: u64, record: &Record) -> Result<Self, DecodeError> {
+        let message = record.message()?;
+        let (analyzer, kind) = message.names();
+        Ok(Self {
+            id,
+            analyzer: analyzer.to_owned(),
+            kind: kind.to_owned(),
+            severity: message.severity(),
+            fold: record.fold(),
+            events: record.count(),
+            first_ns: record.first_ns(),
+            last_ns: record.last_ns(),
+            key: None,
+            bytes: record.bytes().to_vec(),
+        })
+    }
+
+    /// The record, if it is plain.
+    ///
+    /// # Errors
+    /// Its bytes are no record.
+    pub fn record(&self) -> Result<Option<Record>, DecodeError> {
+        if self.key.is_some() { Ok(None) } else { Record::decode(&self.bytes).map(Some) }
+    }
+}
+
+/// The number of a data key; `None`: the store does not have it.
+pub(crate) fn key_number(connection: &Connection, key: &KeyId) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM key WHERE name = ?1")?;
+    statement.query_row([key], |row| row.get(0)).optional()
+}
 
 /// The number of a kind, given now if there is none.
 pub(crate) fn kind_of(transaction: &Connection, (analyzer, kind): (&str, &str)) -> rusqlite::Result<i64> {
@@ -21,17 +89,46 @@ pub(crate) fn checksum(id: u64, bytes: &[u8]) -> i64 {
 }
 
 pub(crate) fn insert(transaction: &Connection, id: u64, kind: i64, record: &Record) -> rusqlite::Result<()> {
-    let text = "INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    put(transaction, [signed(id), kind], record.severity(), record.fold(), record.count(), None, record.bytes(), {
+        [record.first_ns(), record.last_ns()]
+    })
+}
+
+/// Inserts a row under another number; `key`: that of its data key.
+pub(crate) fn insert_row(
+    transaction: &Connection,
+    id: u64,
+    kind: i64,
+    key: Option<i64>,
+    row: &Row,
+) -> rusqlite::Result<()> {
+    let times = [row.first_ns, row.last_ns];
+    put(transaction, [signed(id), kind], row.severity, row.fold, row.events, key, &row.bytes, times)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the columns")]
+fn put(
+    transaction: &Connection,
+    [id, kind]: [i64; 2],
+    severity: Severity,
+    fold: u64,
+    events: u64,
+    key: Option<i64>,
+    bytes: &[u8],
+    [first_ns, last_ns]: [u64; 2],
+) -> rusqlite::Result<()> {
+    let text = "INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     transaction.prepare_cached(text)?.execute(params![
-        signed(id),
+        id,
         kind,
-        record.severity().number(),
-        signed(record.fold()),
-        signed(record.count()),
-        time(record.first_ns()),
-        time(record.last_ns()),
-        checksum(id, record.bytes()),
-        record.bytes(),
+        severity.number(),
+        signed(fold),
+        signed(events),
+        time(first_ns),
+        time(last_ns),
+        key,
+        checksum(id.cast_unsigned(), bytes),
+        bytes,
     ])?;
     Ok(())
 }

@@ -9,10 +9,11 @@ use crate::error::Error;
 /// Says that a database is a store of events ("TWev").
 const APPLICATION_ID: i64 = 0x5457_6576;
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Records are in the order in which they were stored. Three indexes: what is removed first, what is read by time, and what
-/// belongs together. `clock` says about once a minute which record was stored next.
+/// belongs together. `key` has the data keys that records are sealed with, wrapped for their recipients (`record.key`: which; none of a
+/// plain one). `fact` has, among others, the store's id, for ever. `clock` says about once a minute which record was stored next.
 const TABLES: &str = "
 CREATE TABLE kind (id INTEGER PRIMARY KEY, analyzer TEXT NOT NULL, kind TEXT NOT NULL, UNIQUE (analyzer, kind)) STRICT;
 CREATE TABLE record (
@@ -23,9 +24,11 @@ CREATE TABLE record (
   events INTEGER NOT NULL,
   first_ns INTEGER NOT NULL,
   last_ns INTEGER NOT NULL,
+  key INTEGER,
   crc INTEGER NOT NULL,
   bytes BLOB NOT NULL
 ) STRICT;
+CREATE TABLE key (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, wrapped BLOB NOT NULL) STRICT;
 CREATE INDEX record_by_severity ON record (severity, id);
 CREATE INDEX record_by_time ON record (last_ns);
 CREATE INDEX record_by_fold ON record (fold);
@@ -82,6 +85,7 @@ pub(crate) fn create(path: &Path, connection: &mut Connection) -> Result<(), Err
     let make = |connection: &mut Connection| {
         let transaction = connection.transaction()?;
         transaction.execute_batch(TABLES)?;
+        transaction.execute("INSERT INTO fact VALUES ('store_id', randomblob(16))", [])?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.commit()

@@ -13,7 +13,7 @@ use tidewire_events::Record;
 use crate::{
     error::Error,
     opening::{self, Recovery},
-    rows::{insert, kind_of, note_numbers},
+    rows::{KeyId, Row, insert, insert_row, key_number, kind_of, note_numbers},
     schema::{fact, open_writable, set_fact, signed, time},
 };
 
@@ -31,6 +31,10 @@ pub(crate) fn now_ns() -> u64 {
 pub struct Batch {
     /// Records, in the order in which they are read again.
     pub records: Vec<Record>,
+    /// Records of another store, stored behind these under numbers of this one. Who passes plain ones has read them.
+    pub rows: Vec<Row>,
+    /// Data keys, wrapped for their recipients, that rows may be sealed with. One that is there stays as it is.
+    pub keys: Vec<(KeyId, Vec<u8>)>,
     /// Up to which sequence number each producer's events are among what is stored: an analyzer resends only what follows.
     pub producers: Vec<(String, u64)>,
     /// Up to which record each destination has acknowledged.
@@ -60,7 +64,7 @@ pub struct Destination {
 pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) connection: Connection,
-    kinds: HashMap<(String, String), i64>,
+    kinds: Kinds,
     next_id: u64,
     /// What `next_id` is if the transaction that failed last was stored after all.
     attempted: Option<u64>,
@@ -92,9 +96,12 @@ impl Store {
         Ok((store, recovery))
     }
 
-    /// A new connection after a failure, which may have left the old one in any state. Whether what failed is stored after all: a
-    /// commit whose flush failed may be in the log, and must not be stored twice.
-    pub(crate) fn reconnect(&mut self) -> Result<bool, Error> {
+    /// Makes a new connection after a failure, which may have left the old one in any state. Returns whether what failed is stored
+    /// after all: a commit whose flush failed may be in the log, and must not be stored twice.
+    ///
+    /// # Errors
+    /// The store cannot be opened.
+    pub fn reconnect(&mut self) -> Result<bool, Error> {
         self.connection = open_writable(&self.path)?;
         self.kinds.clear();
         self.clock_ns = None;
@@ -114,6 +121,15 @@ impl Store {
 
     fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> Error {
         Error::database(&self.path, what)
+    }
+
+    /// Its id: random, for ever. (A store that was recovered without its numbers has another one, because it may give these again.)
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn id(&self) -> Result<[u8; 16], Error> {
+        let id = fact::<[u8; 16]>(&self.connection, "store_id").map_err(self.failed("reading its id"))?;
+        id.ok_or_else(|| Error::NotAStore { path: self.path.clone() })
     }
 
     /// Where it is.
@@ -145,7 +161,8 @@ impl Store {
         for batch in batches {
             let stored_ns = batch.stored_ns.unwrap_or_else(now_ns);
             // A clock that jumps back is noted as well.
-            if !batch.records.is_empty() && clock_ns.is_none_or(|last| stored_ns.abs_diff(last) >= CLOCK_NS) {
+            let is_empty = batch.records.is_empty() && batch.rows.is_empty();
+            if !is_empty && clock_ns.is_none_or(|last| stored_ns.abs_diff(last) >= CLOCK_NS) {
                 let text = "INSERT OR REPLACE INTO clock VALUES (?1, ?2)";
                 let noted = transaction
                     .prepare_cached(text)
@@ -155,16 +172,23 @@ impl Store {
             }
             for record in &batch.records {
                 let message = record.message()?;
-                let names = message.names();
-                let names = (names.0.to_owned(), names.1.to_owned());
-                let kind = match self.kinds.get(&names).or_else(|| added.get(&names)) {
-                    Some(kind) => *kind,
-                    None => {
-                        let kind = kind_of(&transaction, (&names.0, &names.1)).map_err(&failed)?;
-                        *added.entry(names).or_insert(kind)
-                    }
-                };
+                let kind = kind(&transaction, &self.kinds, &mut added, message.names()).map_err(&failed)?;
                 insert(&transaction, next_id, kind, record).map_err(&failed)?;
+                next_id += 1;
+            }
+            for (name, wrapped) in &batch.keys {
+                let text = "INSERT INTO key (name, wrapped) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+                let put = transaction.prepare_cached(text).and_then(|mut put| put.execute(params![name, wrapped]));
+                put.map_err(&failed)?;
+            }
+            for row in &batch.rows {
+                let names = (row.analyzer.as_str(), row.kind.as_str());
+                let kind = kind(&transaction, &self.kinds, &mut added, names).map_err(&failed)?;
+                let key = row.key.as_ref().map(|key| key_number(&transaction, key)).transpose().map_err(&failed)?;
+                if key == Some(None) {
+                    return Err(Error::UnknownKey { path: path.clone() });
+                }
+                insert_row(&transaction, next_id, kind, key.flatten(), row).map_err(&failed)?;
                 next_id += 1;
             }
             positions(&transaction, batch).map_err(&failed)?;
@@ -219,17 +243,7 @@ impl Store {
     /// # Errors
     /// They cannot be read.
     pub fn destinations(&self) -> Result<Vec<Destination>, Error> {
-        let text = "SELECT name, delivered, lost_records, lost_events FROM destination ORDER BY name";
-        let read = || -> rusqlite::Result<Vec<_>> {
-            let mut statement = self.connection.prepare(text)?;
-            let rows = statement.query_map([], |row| {
-                let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
-                let (delivered, lost_records, lost_events) = (number(1)?, number(2)?, number(3)?);
-                Ok(Destination { name: row.get(0)?, delivered, lost_records, lost_events })
-            })?;
-            rows.collect()
-        };
-        read().map_err(self.failed("reading destinations"))
+        destinations(&self.connection).map_err(self.failed("reading destinations"))
     }
 
     /// Forgets a destination that is no longer configured.
@@ -240,6 +254,36 @@ impl Store {
         let text = "DELETE FROM destination WHERE name = ?1";
         self.connection.execute(text, [name]).map(drop).map_err(self.failed("forgetting a destination"))
     }
+}
+
+/// All destinations that have a position.
+pub(crate) fn destinations(connection: &Connection) -> rusqlite::Result<Vec<Destination>> {
+    let text = "SELECT name, delivered, lost_records, lost_events FROM destination ORDER BY name";
+    let mut statement = connection.prepare_cached(text)?;
+    let rows = statement.query_map([], |row| {
+        let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+        let (delivered, lost_records, lost_events) = (number(1)?, number(2)?, number(3)?);
+        Ok(Destination { name: row.get(0)?, delivered, lost_records, lost_events })
+    })?;
+    rows.collect()
+}
+
+/// Numbers of kinds, by analyzer and kind.
+type Kinds = HashMap<(String, String), i64>;
+
+/// The number of a kind, known, or added by this transaction.
+fn kind(
+    transaction: &Transaction<'_>,
+    known: &Kinds,
+    added: &mut Kinds,
+    (analyzer, kind): (&str, &str),
+) -> rusqlite::Result<i64> {
+    let names = (analyzer.to_owned(), kind.to_owned());
+    if let Some(number) = known.get(&names).or_else(|| added.get(&names)) {
+        return Ok(*number);
+    }
+    let number = kind_of(transaction, (analyzer, kind))?;
+    Ok(*added.entry(names).or_insert(number))
 }
 
 /// What a batch says of producers, destinations and folding.

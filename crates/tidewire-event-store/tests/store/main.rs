@@ -7,4 +7,5 @@ mod damage;
 mod disk;
 mod joining;
 mod kills;
+mod rows;
 mod writer;
