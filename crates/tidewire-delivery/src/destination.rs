@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use crate::{
-    protocol::{KeyId, StoreId},
-    row::Row,
-};
+use tidewire_event_store::{KeyId, Row};
+
+use crate::protocol::StoreId;
 
 /// Records that follow each other, on their way to a destination.
 #[derive(Debug)]

@@ -7,13 +7,12 @@ pub mod keys;
 pub mod limits;
 pub mod protocol;
 mod report;
-mod row;
 mod settings;
 pub mod spooler;
 mod tls;
 
 pub use destination::{Destination, Failure, Parcel, Start};
 pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
-pub use row::Row;
 pub use settings::{CollectorSettings, DestinationSettings, FolderSettings, Settings, To};
 pub use spooler::main;
+pub use tidewire_event_store::Row;

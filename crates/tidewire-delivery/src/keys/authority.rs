@@ -97,7 +97,8 @@ impl Authority {
     /// The name is not possible.
     pub fn sensor(&self, name: &str, validity: Validity) -> Result<String, KeyError> {
         if !is_sensor_name(name) {
-            let what = "the name of a sensor has 1 to 63 letters, digits, '-', '_' and '.', the first a letter or a digit";
+            let what =
+                "the name of a sensor has 1 to 63 letters, digits, '-', '_' and '.', the first a letter or a digit";
             return Err(KeyError::Name { name: name.to_owned(), what });
         }
         self.issue(params(name, validity), ExtendedKeyUsagePurpose::ClientAuth, validity)

@@ -86,7 +86,10 @@ fn chain(path: &Path) -> Result<(Vec<CertificateDer<'static>>, Facts), KeyError>
         return Err(KeyError::content(path, "this file holds no certificate"));
     };
     if facts.role == Role::Authority {
-        return Err(KeyError::content(path, "its first certificate is that of an authority, which proves nobody's name"));
+        return Err(KeyError::content(
+            path,
+            "its first certificate is that of an authority, which proves nobody's name",
+        ));
     }
     // The other side has the authority's own.
     Ok((all.into_iter().filter(|one| one.1.role != Role::Authority).map(|one| one.0).collect(), facts))

@@ -12,6 +12,8 @@
 //! | 8 Pong | collector | – |
 //! | 9 Goodbye | spooler | – |
 
+use tidewire_event_store::KeyId;
+
 use super::{
     error::Garbled,
     frame::{Frame, put_frame},
@@ -21,8 +23,6 @@ use crate::limits::{BATCH_BYTES_MAX, KEY_BYTES_MAX, KEYS_MAX, NAME_BYTES_MAX, RE
 
 /// A store of a sensor: random, for ever.
 pub type StoreId = [u8; 16];
-/// A data key.
-pub type KeyId = [u8; 16];
 
 /// Why a collector refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

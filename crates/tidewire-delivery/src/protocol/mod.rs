@@ -10,5 +10,5 @@ mod wire;
 pub use batch::{Packer, Unpacker};
 pub use error::Garbled;
 pub use frame::{Assembler, Frame, HEADER_BYTES, put_frame};
-pub use message::{Code, KeyId, Message, StoreId};
-pub use rows::{RECORD_BYTES_MAX, put_row, rows};
+pub use message::{Code, Message, StoreId};
+pub use rows::{put_row, rows};

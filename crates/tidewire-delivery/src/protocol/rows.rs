@@ -2,16 +2,14 @@
 //! then a plain record (sized), or key (16), severity (1), fold, events (varints), first and last time (8 each), analyzer, kind and
 //! bytes (sized). What is in the clear of a plain record is taken from its bytes, so that it cannot differ from them.
 
+use tidewire_event_store::{RECORD_BYTES_MAX, Row};
 use tidewire_events::{Record, Severity, is_name, limits::NAME_BYTES_MAX};
 
 use super::{
     error::Garbled,
     wire::{Cursor, put_sized, put_varint},
 };
-use crate::{limits::BATCH_ROWS_MAX, row::Row};
-
-/// Bytes of a record, at most: two fit a batch.
-pub const RECORD_BYTES_MAX: usize = crate::limits::BATCH_BYTES_MAX / 2;
+use crate::limits::BATCH_ROWS_MAX;
 
 /// Appends a record; `before`: the number of the one before it.
 pub fn put_row(bytes: &mut Vec<u8>, before: u64, row: &Row) {

@@ -48,7 +48,9 @@ fn theirs(alert: AlertDescription) -> Option<&'static str> {
         }
         AlertDescription::UnsupportedCertificate => "our certificate is not meant for this side",
         AlertDescription::NoApplicationProtocol => "it speaks another protocol than this one over TLS",
-        AlertDescription::HandshakeFailure | AlertDescription::ProtocolVersion => "it cannot speak TLS 1.3 as it is needed",
+        AlertDescription::HandshakeFailure | AlertDescription::ProtocolVersion => {
+            "it cannot speak TLS 1.3 as it is needed"
+        }
         _ => return None,
     })
 }
