@@ -20,6 +20,7 @@ mod attach;
 mod error;
 mod hold;
 mod layout;
+mod listener;
 mod losses;
 mod members;
 mod memory;
@@ -42,6 +43,8 @@ pub use attach::Attach;
 pub use error::Error;
 pub use hold::{Hold, PRIORITIES};
 pub use layout::{Ended, Geometry, PAYLOAD_BYTES_MAX, Record, SLOTS_MAX, SLOTS_MIN};
+#[doc(hidden)]
+pub use listener::Listener;
 pub use losses::{Losses, Missing};
 pub use members::READERS_MAX;
 pub use owners::Owners;

@@ -6,30 +6,24 @@ mod readers;
 mod tests;
 
 use std::{
-    fs, io,
-    os::{
-        fd::{AsFd as _, AsRawFd as _, OwnedFd},
-        unix::fs::{MetadataExt as _, PermissionsExt as _},
-    },
-    path::{Path, PathBuf},
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    path::Path,
     time::{Duration, Instant},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{FileType, Mode, OFlags, fchmod, fstat, open},
     io::Errno,
-    net::{
-        AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
-        socket_with,
-    },
+    net::{RecvFlags, recv},
 };
 
 use crate::{
+    listener::Listener,
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
     publisher::Offer,
     socket::send,
-    sys::{peer, refuse_descriptors},
+    sys::peer,
 };
 use readers::{Asker, Served};
 
@@ -79,14 +73,7 @@ enum Ready {
 /// Serves queues at a path of the file system.
 #[derive(Debug)]
 pub struct Server {
-    listener: OwnedFd,
-    /// The socket in the file system.
-    file: OwnedFd,
-    path: PathBuf,
-    /// Device and inode of the socket, so that only ours is removed.
-    identity: (u64, u64),
-    /// Read before system calls are confined.
-    own_user: u32,
+    listener: Listener,
     users: Vec<u32>,
     queues: Vec<Served>,
     pending: Vec<Pending>,
@@ -100,25 +87,8 @@ impl Server {
     /// # Errors
     /// `AddrInUse`: another server listens there, or something that is no socket is there; and what the kernel says.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        remove_stale(path)?;
-        let listener = socket()?;
-        // Those that connect inherit it. Older kernels do not know it.
-        let _ = refuse_descriptors(listener.as_fd());
-        // The file gets the socket's permissions: nothing is changed by a path that others may have changed.
-        fchmod(&listener, Mode::RUSR | Mode::WUSR)?;
-        bind(&listener, &SocketAddrUnix::new(path)?)?;
-        let file = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        let (stat, own_user) = (fstat(&file)?, rustix::process::geteuid().as_raw());
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != own_user {
-            return Err(io::Error::other("the socket was replaced: others can write to its directory"));
-        }
-        listen(&listener, 64)?;
         Ok(Self {
-            listener,
-            file,
-            path: path.to_owned(),
-            identity: (stat.st_dev, stat.st_ino),
-            own_user,
+            listener: Listener::bind(path)?,
             users: Vec::new(),
             queues: Vec::new(),
             pending: Vec::new(),
@@ -133,8 +103,7 @@ impl Server {
     /// What the kernel says.
     pub fn allow_users(&mut self, users: &[u32]) -> io::Result<()> {
         self.users = users.to_vec();
-        let file = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        fs::set_permissions(file, fs::Permissions::from_mode(0o666))
+        self.listener.open_to_all()
     }
 
     /// Offers a queue under a name.
@@ -228,24 +197,12 @@ impl Server {
     /// Takes those who have connected, at most as many as may be pending.
     fn accept(&mut self, events: &mut Vec<ServerEvent>) -> io::Result<()> {
         for _ in 0..PENDING_MAX {
-            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => {
-                    if self.pending.len() >= PENDING_MAX {
-                        // It may have asked since this step looked.
-                        events.extend(self.asked(0));
-                    }
-                    self.pending.push(Pending { socket, since: Instant::now() });
-                }
-                // Who connected has gone again.
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => break,
-                // There is no descriptor for it: it waits, and others end meanwhile.
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
-                    std::thread::sleep(Duration::from_millis(1));
-                    break;
-                }
-                Err(error) => return Err(error.into()),
+            let Some(socket) = self.listener.accept()? else { break };
+            if self.pending.len() >= PENDING_MAX {
+                // It may have asked since this step looked.
+                events.extend(self.asked(0));
             }
+            self.pending.push(Pending { socket, since: Instant::now() });
         }
         Ok(())
     }
@@ -273,7 +230,7 @@ impl Server {
 
     /// The queue that a user asks for.
     fn find(&self, message: &[u8], user: u32) -> Result<(usize, Request), Refusal> {
-        if user != self.own_user && user != 0 && !self.users.contains(&user) {
+        if user != self.listener.own_user() && user != 0 && !self.users.contains(&user) {
             return Err(Refusal::User { user });
         }
         let request = Request::parse(message)?;
@@ -284,34 +241,5 @@ impl Server {
                 Err(Refusal::NoQueue { asked: request.queue, known })
             }
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let is_ours = |metadata: fs::Metadata| (metadata.dev(), metadata.ino()) == self.identity;
-        if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn socket() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
-}
-
-/// Removes a socket that nobody listens at any more.
-fn remove_stale(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::FileTypeExt as _;
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(metadata) if !metadata.file_type().is_socket() => Err(io::ErrorKind::AddrInUse.into()),
-        Ok(_) => match connect(&socket()?, &SocketAddrUnix::new(path)?) {
-            Err(Errno::CONNREFUSED) => fs::remove_file(path),
-            Ok(()) | Err(Errno::AGAIN) => Err(io::ErrorKind::AddrInUse.into()),
-            Err(error) => Err(error.into()),
-        },
     }
 }
