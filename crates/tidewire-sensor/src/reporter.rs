@@ -14,36 +14,57 @@ use rustix::{
     io::{Errno, write},
 };
 
-use crate::report::CaptureEvent;
+use serde::Serialize;
 
-/// Events that wait for a supervisor that does not read, at most. Later ones are counted only.
+/// Lines that wait for a supervisor that does not read, at most. Later ones are counted only.
 const WAITING_MAX: usize = 256;
 
-/// Where all threads of the capture leave their events. The thread that serves readers writes them ([`Writer`]).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Events(Arc<Mutex<Waiting>>);
+/// A line that a part reports.
+pub(crate) trait Report: Serialize {
+    /// Whether it has figures: only the newest of these wait.
+    fn is_status(&self) -> bool;
+    /// Whether none follows: it always has room.
+    fn is_last(&self) -> bool;
+    /// A warning.
+    fn warning(text: String) -> Self;
+}
 
-#[derive(Debug, Default)]
-struct Waiting {
-    events: VecDeque<CaptureEvent>,
-    /// Events that had no room.
+/// Where all threads of a part leave what they report. One of them writes it ([`Writer`]).
+#[derive(Debug)]
+pub(crate) struct Reporter<R>(Arc<Mutex<Waiting<R>>>);
+
+#[derive(Debug)]
+struct Waiting<R> {
+    lines: VecDeque<R>,
+    /// Lines that had no room.
     left_out: u64,
 }
 
-impl Events {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl<R> Clone for Reporter<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R> Default for Reporter<R> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Waiting { lines: VecDeque::new(), left_out: 0 })))
+    }
+}
+
+impl<R: Report> Reporter<R> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting<R>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves an event. Of figures only the newest wait.
-    pub(crate) fn send(&self, event: CaptureEvent) {
+    /// Leaves a line.
+    pub(crate) fn send(&self, line: R) {
         let mut waiting = self.waiting();
-        if matches!(event, CaptureEvent::Status(_)) {
-            waiting.events.retain(|other| !matches!(other, CaptureEvent::Status(_)));
+        if line.is_status() {
+            waiting.lines.retain(|other| !other.is_status());
         }
-        let is_last = matches!(event, CaptureEvent::Finished(_) | CaptureEvent::Failed { .. });
-        if waiting.events.len() < WAITING_MAX || is_last {
-            waiting.events.push_back(event);
+        if waiting.lines.len() < WAITING_MAX || line.is_last() {
+            waiting.lines.push_back(line);
         } else {
             waiting.left_out += 1;
         }
@@ -51,40 +72,40 @@ impl Events {
 
     /// Leaves a warning.
     pub(crate) fn warn(&self, text: impl Into<String>) {
-        self.send(CaptureEvent::Warning { text: text.into() });
+        self.send(R::warning(text.into()));
     }
 
-    /// The next event. What was left out is reported as soon as there is room again.
-    fn next(&self) -> Option<CaptureEvent> {
+    /// The next line. What was left out is reported as soon as there is room again.
+    fn next(&self) -> Option<R> {
         let mut waiting = self.waiting();
-        if let Some(event) = waiting.events.pop_front() {
-            return Some(event);
+        if let Some(line) = waiting.lines.pop_front() {
+            return Some(line);
         }
         let left_out = std::mem::take(&mut waiting.left_out);
         let text = format!("{left_out} events were left out: nobody read those before them");
-        (left_out != 0).then_some(CaptureEvent::Warning { text })
+        (left_out != 0).then(|| R::warning(text))
     }
 }
 
-/// Writes events to the supervisor, without waiting.
+/// Writes lines to the supervisor, without waiting.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct Writer<R> {
     to: OwnedFd,
-    events: Events,
+    lines: Reporter<R>,
     /// A line that was begun, and how much of it was written.
     line: Vec<u8>,
     written: usize,
     is_gone: bool,
 }
 
-impl Writer {
+impl<R: Report> Writer<R> {
     /// Writes to a pipe or a stream socket.
     ///
     /// # Errors
     /// What the kernel says.
-    pub(crate) fn new(to: OwnedFd, events: Events) -> io::Result<Self> {
+    pub(crate) fn new(to: OwnedFd, lines: Reporter<R>) -> io::Result<Self> {
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
-        Ok(Self { to, events, line: Vec::new(), written: 0, is_gone: false })
+        Ok(Self { to, lines, line: Vec::new(), written: 0, is_gone: false })
     }
 
     /// Whether the supervisor has closed its end.
@@ -101,11 +122,11 @@ impl Writer {
     pub(crate) fn write(&mut self) -> bool {
         while !self.is_gone {
             if self.written == self.line.len() {
-                let Some(event) = self.events.next() else { return true };
+                let Some(line) = self.lines.next() else { return true };
                 self.written = 0;
                 self.line.clear();
                 // Writing to memory cannot fail, nor can these types.
-                let _ = serde_json::to_writer(&mut self.line, &event);
+                let _ = serde_json::to_writer(&mut self.line, &line);
                 self.line.push(b'\n');
             }
             match write(&self.to, &self.line[self.written..]) {
@@ -137,11 +158,12 @@ mod tests {
     };
 
     use super::*;
+    use crate::report::CaptureEvent;
 
     #[test]
     fn a_supervisor_that_does_not_read_costs_events_and_no_time() {
         let (here, there) = UnixStream::pair().unwrap();
-        let events = Events::default();
+        let events = Reporter::<CaptureEvent>::default();
         let mut writer = Writer::new(here.into(), events.clone()).unwrap();
         let mut sent = 0_u64;
         while writer.write() {
@@ -173,7 +195,7 @@ mod tests {
     #[test]
     fn the_end_of_a_supervisor_is_noticed() {
         let (here, there) = UnixStream::pair().unwrap();
-        let events = Events::default();
+        let events = Reporter::<CaptureEvent>::default();
         let mut writer = Writer::new(here.into(), events.clone()).unwrap();
         assert!(!writer.is_gone());
         drop(there);
