@@ -6,10 +6,15 @@
 
 pub mod capture;
 pub mod config;
+pub mod events;
 pub mod processes;
 pub mod producer;
 pub mod report;
+mod reporter;
 pub mod supervisor;
 
 /// The socket in a sensor's directory at which analyzers attach to queues.
 pub const QUEUES_SOCKET: &str = "queues.sock";
+
+/// The socket in a sensor's directory to which analyzers send events.
+pub const EVENTS_SOCKET: &str = "events.sock";

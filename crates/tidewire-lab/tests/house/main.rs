@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-units", 0),
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
+    ("tidewire-event-socket", 1),
     ("tidewire-event-store", 1),
     ("tidewire-delivery", 2),
     ("tidewire-queue-c", 1),

@@ -1,0 +1,404 @@
+//! The server: accepts analyzers, receives their events, and says what is durable. One thread calls [`Server::turn`] again and again.
+//!
+//! It never drops an event. Where there is no room (the store is slow, the analyzer sends faster than its rate, its window is full), it
+//! does not read, and the analyzer waits.
+
+mod accounts;
+mod client;
+mod sessions;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    io::{Errno, read, write},
+    net::{RecvFlags, recv},
+};
+use tidewire_queue::{Listener, peer};
+
+use crate::protocol::{PACKET_BYTES_MAX, Refusal, ServerPacket, Window};
+use accounts::Accounts;
+use client::{Client, Role, Shared};
+use sessions::Sessions;
+
+pub use accounts::AnalyzerCounts;
+pub use client::Received;
+
+/// Packets of a client that are read before it is another's turn.
+const PACKETS_MAX: usize = 4;
+/// Connections that are accepted in a turn.
+const ACCEPTS_MAX: usize = 32;
+
+/// How clients are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Users that may connect besides root and the server's own.
+    pub users: Vec<u32>,
+    /// Clients at a time. Default 256. One beyond it is refused.
+    pub clients_max: usize,
+    /// How long a client may take to say who it is. Default 5 s.
+    pub hello_time: Duration,
+    /// How much a client may send before it is acknowledged.
+    pub window: Window,
+    /// Events a second that an analyzer may send, with a burst of a second's worth; `None`: as many as are stored.
+    pub rate: Option<u64>,
+    /// The same by the analyzer's name.
+    pub rates: BTreeMap<String, u64>,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            users: Vec::new(),
+            clients_max: 256,
+            hello_time: Duration::from_secs(5),
+            window: Window::default(),
+            rate: None,
+            rates: BTreeMap::new(),
+        }
+    }
+}
+
+/// What happened in a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// An analyzer connected.
+    Connected {
+        /// Its name.
+        analyzer: String,
+        /// Its user.
+        user: u32,
+    },
+    /// An analyzer is gone.
+    Gone {
+        /// Its name.
+        analyzer: String,
+    },
+    /// A client was turned away.
+    Refused {
+        /// Its name, if it gave one.
+        analyzer: Option<String>,
+        /// Its user.
+        user: u32,
+        /// Why.
+        why: Refusal,
+    },
+}
+
+/// What was received up to a moment: to be stored, and then given to [`Server::acknowledge`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Sessions, and the number of the last event of each.
+    pub positions: Vec<(String, u64)>,
+    /// Sessions that are over: a store can forget them.
+    pub over: Vec<String>,
+}
+
+/// Ends a [`Server::turn`] that waits, from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Wakes the server.
+    pub fn wake(&self) {
+        let _ = write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Serves analyzers.
+#[derive(Debug)]
+pub struct Server {
+    listener: Option<Listener>,
+    own_user: u32,
+    settings: ServerSettings,
+    clients: Vec<Client>,
+    sessions: Sessions,
+    accounts: Accounts,
+    bell: Arc<OwnedFd>,
+    is_paused: bool,
+    packet: Vec<u8>,
+}
+
+/// A descriptor with something to say.
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    Bell,
+    Listener,
+    Client(usize),
+}
+
+impl Server {
+    /// Listens at `path`. A socket that nobody listens at any more is replaced.
+    ///
+    /// # Errors
+    /// `AddrInUse`: another process listens there, or something that is no socket is there; and what the kernel says.
+    pub fn bind(path: &Path, settings: ServerSettings) -> io::Result<Self> {
+        let listener = Listener::bind(path)?;
+        if !settings.users.is_empty() {
+            listener.open_to_all()?;
+        }
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self {
+            own_user: listener.own_user(),
+            listener: Some(listener),
+            settings,
+            clients: Vec::new(),
+            sessions: Sessions::default(),
+            accounts: Accounts::default(),
+            bell: Arc::new(bell),
+            is_paused: false,
+            // One byte more: what is longer than any packet is none.
+            packet: vec![0; PACKET_BYTES_MAX + 1],
+        })
+    }
+
+    /// Serves the other end of a pair as well: a process that was started with it, and its successors.
+    ///
+    /// # Errors
+    /// What the kernel says of the socket.
+    pub fn adopt(&mut self, socket: OwnedFd) -> io::Result<()> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let client = Client::new(socket, self.own_user, true);
+        client.send(&ServerPacket::Again);
+        self.clients.push(client);
+        Ok(())
+    }
+
+    /// What a store has of each session, the one used last at the end.
+    pub fn restore(&mut self, positions: impl IntoIterator<Item = (String, u64)>) {
+        positions.into_iter().for_each(|(name, durable)| self.sessions.restore(name, durable));
+    }
+
+    /// Wakes this server from another thread.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.bell))
+    }
+
+    /// Whether nothing is read, because what was received cannot be stored at this moment.
+    pub fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// Accepts no further client; those that are connected are served.
+    pub fn close(&mut self) {
+        self.listener = None;
+    }
+
+    /// What each analyzer sent, by name.
+    #[must_use]
+    pub fn counts(&self) -> Vec<AnalyzerCounts> {
+        self.accounts.counts()
+    }
+
+    /// Waits for clients at most so long, and calls `receive` with what they send, each event once and in the order of its session.
+    ///
+    /// # Errors
+    /// What the kernel says of the listening socket. No client can cause one.
+    pub fn turn(&mut self, timeout: Duration, receive: &mut dyn FnMut(Received<'_>)) -> io::Result<Vec<ServerEvent>> {
+        let now = Instant::now();
+        let mut happened = Vec::new();
+        self.refuse_silent(now, &mut happened);
+        let ready = self.poll(timeout, now)?;
+        // From the last to the first, so that places stay what they were.
+        for ready in ready.iter().rev() {
+            match *ready {
+                Ready::Bell => drop(read(&*self.bell, &mut [0; 8])),
+                Ready::Listener => self.accept(&mut happened)?,
+                Ready::Client(at) => self.hear(at, receive, &mut happened),
+            }
+        }
+        Ok(happened)
+    }
+
+    /// What was received since the last call.
+    #[must_use]
+    pub fn take(&mut self) -> Taken {
+        let (positions, over) = self.sessions.take();
+        Taken { positions, over }
+    }
+
+    /// Whether [`take`](Self::take) has something.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.sessions.is_dirty()
+    }
+
+    /// What was taken is durable: its analyzers learn it.
+    pub fn acknowledge(&mut self, taken: &Taken) {
+        for (session, number) in &taken.positions {
+            self.sessions.store(session, *number);
+            self.clients.iter_mut().for_each(|client| client.acknowledge(session, *number));
+        }
+    }
+
+    /// Waits until a descriptor is ready, or a limit of rate is over.
+    fn poll(&mut self, timeout: Duration, now: Instant) -> io::Result<Vec<Ready>> {
+        let mut timeout = timeout;
+        let mut all = vec![Ready::Bell];
+        let mut fds = vec![PollFd::new(&*self.bell, PollFlags::IN)];
+        if let Some(listener) = &self.listener {
+            all.push(Ready::Listener);
+            fds.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
+        }
+        for (at, client) in self.clients.iter().enumerate() {
+            let until = client.account().and_then(|account| self.accounts.until(account)).filter(|until| *until > now);
+            if let Some(until) = until {
+                timeout = timeout.min(until - now);
+            }
+            let is_full = matches!(&client.role, Role::Analyzer(analyzer)
+                if self.sessions.waiting(&analyzer.session) >= self.settings.window.events);
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, !self.is_paused && until.is_none() && !is_full);
+            flags.set(PollFlags::OUT, client.owes());
+            // One that is not read from now is not asked either: its end would be told without end.
+            if !flags.is_empty() {
+                all.push(Ready::Client(at));
+                fds.push(PollFd::new(&client.socket, flags));
+            }
+        }
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        Ok(all.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(ready, _)| ready).collect())
+    }
+
+    /// Refuses those who do not say who they are.
+    fn refuse_silent(&mut self, now: Instant, happened: &mut Vec<ServerEvent>) {
+        let time = self.settings.hello_time;
+        let is_silent = |client: &Client| {
+            matches!(client.role, Role::Unknown)
+                && !client.is_pair
+                && now.saturating_duration_since(client.since) >= time
+        };
+        while let Some(at) = self.clients.iter().position(is_silent) {
+            self.refuse(at, Refusal::Silent, happened);
+        }
+    }
+
+    fn accept(&mut self, happened: &mut Vec<ServerEvent>) -> io::Result<()> {
+        for _ in 0..ACCEPTS_MAX {
+            let Some(listener) = &self.listener else { return Ok(()) };
+            let Some(socket) = listener.accept()? else { return Ok(()) };
+            let Ok((_, user)) = peer(socket.as_fd()) else { continue };
+            self.clients.push(Client::new(socket, user, false));
+            let max = self.settings.clients_max;
+            let why = if user != self.own_user && user != 0 && !self.settings.users.contains(&user) {
+                Some(Refusal::User { user })
+            } else {
+                (self.clients.len() > max).then_some(Refusal::Full { max })
+            };
+            if let Some(why) = why {
+                self.refuse(self.clients.len() - 1, why, happened);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what a client sent.
+    fn hear(&mut self, at: usize, receive: &mut dyn FnMut(Received<'_>), happened: &mut Vec<ServerEvent>) {
+        let settings = &self.settings;
+        let rate = |name: &str| settings.rates.get(name).copied().or(settings.rate);
+        let own_user = self.own_user;
+        let mut shared = Shared {
+            sessions: &mut self.sessions,
+            accounts: &mut self.accounts,
+            window: settings.window,
+            rate: &rate,
+            may_control: &|user| user == 0 || user == own_user,
+        };
+        let Some(client) = self.clients.get_mut(at) else { return };
+        client.say();
+        for _ in 0..PACKETS_MAX {
+            let bytes = match recv(&client.socket, self.packet.as_mut_slice(), RecvFlags::DONTWAIT) {
+                Ok((bytes, _)) if bytes > 0 => bytes,
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Ok(_) | Err(_) => return self.gone(at, happened),
+            };
+            let was_unknown = matches!(client.role, Role::Unknown);
+            let packet = self.packet.get(..bytes).unwrap_or_default();
+            let taken = if bytes > PACKET_BYTES_MAX {
+                Err(Refusal::Packet("it is longer than any packet"))
+            } else {
+                client.take(packet, &mut shared, receive)
+            };
+            match (taken, &client.role) {
+                (Err(why), _) => return self.refuse(at, why, happened),
+                (Ok(()), Role::Analyzer(analyzer)) if was_unknown => {
+                    let analyzer = analyzer.names.first().map(|(name, _)| name.clone()).unwrap_or_default();
+                    happened.push(ServerEvent::Connected { analyzer, user: client.user });
+                }
+                (Ok(()), _) => {}
+            }
+            let is_waiting = client.account().is_some_and(|account| shared.accounts.until(account).is_some());
+            if is_waiting {
+                return;
+            }
+        }
+    }
+
+    /// A client is gone.
+    fn gone(&mut self, at: usize, happened: &mut Vec<ServerEvent>) {
+        let name = self.name(at);
+        self.drop_client(at);
+        happened.extend(name.map(|analyzer| ServerEvent::Gone { analyzer }));
+    }
+
+    fn name(&self, at: usize) -> Option<String> {
+        match &self.clients.get(at)?.role {
+            Role::Analyzer(analyzer) => analyzer.names.first().map(|(name, _)| name.clone()),
+            _ => None,
+        }
+    }
+
+    /// Turns a client away.
+    fn refuse(&mut self, at: usize, why: Refusal, happened: &mut Vec<ServerEvent>) {
+        let analyzer = self.name(at);
+        let Some(client) = self.clients.get(at) else { return };
+        client.send(&ServerPacket::Refused(why.to_string()));
+        let user = client.user;
+        if let Some(account) = client.account() {
+            self.accounts.change(account, |counts| counts.refused += 1);
+        }
+        if client.is_pair {
+            self.leave(at);
+        } else {
+            self.drop_client(at);
+        }
+        happened.push(ServerEvent::Refused { analyzer, user, why });
+    }
+
+    fn leave(&mut self, at: usize) {
+        let Some(client) = self.clients.get_mut(at) else { return };
+        let mut shared = Shared {
+            sessions: &mut self.sessions,
+            accounts: &mut self.accounts,
+            window: self.settings.window,
+            rate: &|_| None,
+            may_control: &|_| false,
+        };
+        client.leave(&mut shared);
+    }
+
+    fn drop_client(&mut self, at: usize) {
+        self.leave(at);
+        if at < self.clients.len() {
+            // From the last to the first: those behind it were looked at.
+            self.clients.remove(at);
+        }
+    }
+}
