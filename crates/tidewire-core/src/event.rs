@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::{DefragPolicy, Direction};
+use tidewire_wire::{LinkType, Malformation};
+
+use crate::{DefragPolicy, Direction, FlowKey};
 
 /// Why bytes are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,8 +118,8 @@ pub struct StreamPacket<'a> {
     pub bytes: &'a [u8],
     /// Bytes on the wire.
     pub wire_bytes: u32,
-    /// What `bytes` begins with; a rebuilt datagram is [`LinkType::RAW`](tidewire_wire::LinkType::RAW).
-    pub link: tidewire_wire::LinkType,
+    /// What `bytes` begins with; a rebuilt datagram is [`LinkType::RAW`].
+    pub link: LinkType,
     /// Offset in `bytes` of the IP header that the stream belongs to: in a tunnel the innermost.
     pub network_at: u32,
     /// Offset in `bytes` of the transport header.
@@ -152,4 +154,54 @@ pub struct Datagram<'a> {
     pub overlaps: u32,
     /// Why it was rejected; `None`: it was rebuilt.
     pub rejected: Option<crate::defrag::Rejection>,
+}
+
+/// A conversation that was begun and not completed.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The stream's id.
+    pub id: u64,
+    /// Addresses, ports, protocol, VLAN and tunnel.
+    pub key: FlowKey,
+    /// Timestamp of its first packet, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// Union of the TCP flags that each side sent.
+    pub tcp_flags: [u8; 2],
+    /// Packets that each side sent.
+    pub packets: [u64; 2],
+    /// Payload bytes that each side sent.
+    pub payload_bytes: [u64; 2],
+}
+
+/// Why a packet belongs to no stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outside {
+    /// An ARP packet.
+    Arp,
+    /// Another protocol of the link layer.
+    OtherLink,
+    /// A link type that is not decoded.
+    UnsupportedLink,
+    /// Headers that contradict themselves or are incomplete; the reason, where there is one.
+    Malformed(Option<Malformation>),
+}
+
+/// A packet that belongs to no stream.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OutsidePacket<'a> {
+    /// Why.
+    pub why: Outside,
+    /// The packet's number in the input, from 1.
+    pub number: u64,
+    /// Capture timestamp, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// The captured frame.
+    pub bytes: &'a [u8],
+    /// Bytes on the wire.
+    pub wire_bytes: u32,
+    /// What `bytes` begins with.
+    pub link: LinkType,
 }

@@ -1,4 +1,6 @@
-use crate::{Chunk, Datagram, EndReason, Frame, Gap, Join, Stream, StreamPacket, Subscription};
+use crate::{
+    Chunk, Datagram, EndReason, Frame, Gap, Join, OutsidePacket, Stream, StreamPacket, Subscription, Unfinished,
+};
 
 /// An application: receives the events of streams. Every method has an empty default.
 ///
@@ -12,6 +14,10 @@ pub trait Handler {
     const PACKETS: bool = false;
     /// Whether [`datagram`](Self::datagram) is called.
     const DATAGRAMS: bool = false;
+    /// Whether [`unfinished`](Self::unfinished) is called.
+    const UNFINISHED: bool = false;
+    /// Whether [`outside`](Self::outside) is called.
+    const OUTSIDE: bool = false;
 
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -47,6 +53,20 @@ pub trait Handler {
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         let _ = datagram;
     }
+
+    /// A conversation that one side began [`Config::unfinished_ns`](crate::Config::unfinished_ns) ago and that the other side
+    /// has not answered, or whose handshake it has not completed: long before its timeout. At most once for each stream
+    /// ([`Stream::was_unfinished`]); a stream that ends earlier is only closed. A connection of which only a SYN was seen is not
+    /// opened yet.
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        let _ = unfinished;
+    }
+
+    /// A packet that belongs to no stream: ARP and other protocols of the link, unsupported links, malformed packets. Fragments
+    /// are not among them. With several workers one of them is called.
+    fn outside(&mut self, packet: OutsidePacket<'_>) {
+        let _ = packet;
+    }
 }
 
 /// The receiver of an engine's events: a [`Handler`] (every handler implements this trait), or several applications
@@ -62,6 +82,10 @@ pub trait Deliver: sealed::Sealed {
     const PACKETS: bool;
     /// See [`Handler::DATAGRAMS`].
     const DATAGRAMS: bool;
+    /// See [`Handler::UNFINISHED`].
+    const UNFINISHED: bool;
+    /// See [`Handler::OUTSIDE`].
+    const OUTSIDE: bool;
     /// Whether the handler stands for several applications, each with a [`Subscription`]: see
     /// [`subscribers`](Self::subscribers).
     #[doc(hidden)]
@@ -84,6 +108,12 @@ pub trait Deliver: sealed::Sealed {
 
     /// See [`Handler::datagram`].
     fn datagram(&mut self, datagram: &Datagram<'_>);
+
+    /// See [`Handler::unfinished`].
+    fn unfinished(&mut self, unfinished: &Unfinished);
+
+    /// See [`Handler::outside`]. `frame` is the packet's.
+    fn outside(&mut self, frame: &Frame, packet: OutsidePacket<'_>);
 
     /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each application wants its streams delivered. Called once, by
     /// [`Engine::new`](crate::Engine::new); replaces the same fields of the engine's settings.
@@ -127,6 +157,8 @@ impl<H: Handler> Deliver for H {
     type Data = H::Data;
     const PACKETS: bool = H::PACKETS;
     const DATAGRAMS: bool = H::DATAGRAMS;
+    const UNFINISHED: bool = H::UNFINISHED;
+    const OUTSIDE: bool = H::OUTSIDE;
 
     #[inline(always)]
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -156,5 +188,15 @@ impl<H: Handler> Deliver for H {
     #[inline(always)]
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         Handler::datagram(self, datagram);
+    }
+
+    #[inline(always)]
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        Handler::unfinished(self, unfinished);
+    }
+
+    #[inline(always)]
+    fn outside(&mut self, _: &Frame, packet: OutsidePacket<'_>) {
+        Handler::outside(self, packet);
     }
 }

@@ -32,7 +32,7 @@ pub use config::{
 };
 pub use defrag::Rejection;
 pub use engine::Engine;
-pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
+pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, StreamPacket, Unfinished};
 #[doc(hidden)]
 pub use handler::sealed;
 pub use handler::{Deliver, Handler};

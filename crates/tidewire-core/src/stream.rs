@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::{
     Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, TcpState,
-    flow::{Flow, bits, half},
+    flow::{Flow, bits, closing, half},
 };
 
 /// A stream, as a handler sees it during a call.
@@ -108,6 +108,12 @@ impl<D> Stream<'_, D> {
     #[must_use]
     pub fn anomalies(&self) -> &[Anomaly] {
         self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.anomalies)
+    }
+
+    /// Whether the stream was reported by [`Handler::unfinished`](crate::Handler::unfinished).
+    #[must_use]
+    pub fn was_unfinished(&self) -> bool {
+        self.flow.closing & closing::UNFINISHED != 0
     }
 
     /// The handler's state for this stream.

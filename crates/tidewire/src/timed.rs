@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tidewire_core::{Chunk, Datagram, EndReason, Gap, Handler, Stream, StreamPacket};
+use tidewire_core::{Chunk, Datagram, EndReason, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
 
 /// A handler that measures the time that another one spends in its calls, for each stream.
 ///
@@ -72,6 +72,8 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
     type Data = H::Data;
     const PACKETS: bool = H::PACKETS;
     const DATAGRAMS: bool = H::DATAGRAMS;
+    const UNFINISHED: bool = H::UNFINISHED;
+    const OUTSIDE: bool = H::OUTSIDE;
 
     fn open(&mut self, stream: &mut Stream<'_, H::Data>) {
         self.measure(stream, |inner, stream| inner.open(stream));
@@ -98,5 +100,13 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         self.inner.datagram(datagram);
+    }
+
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        self.inner.unfinished(unfinished);
+    }
+
+    fn outside(&mut self, packet: OutsidePacket<'_>) {
+        self.inner.outside(packet);
     }
 }

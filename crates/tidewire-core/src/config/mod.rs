@@ -138,6 +138,10 @@ settings! {
         /// Nanoseconds after which a connection ends of which only a SYN was seen. 120 s: Linux stops retrying a SYN after
         /// 127 s.
         half_open_timeout_ns, set_half_open_timeout_ns, with_half_open_timeout_ns: u64 = 120_000_000_000;
+        /// Nanoseconds after its first packet at which a conversation without an answer is reported to handlers that want to know
+        /// ([`Handler::UNFINISHED`](crate::Handler::UNFINISHED)). 5 s: three SYNs of a usual host, and what Zeek waits
+        /// (`tcp_attempt_delay`).
+        unfinished_ns, set_unfinished_ns, with_unfinished_ns: u64 = 5_000_000_000;
     }
 
     /// # Tables and memory

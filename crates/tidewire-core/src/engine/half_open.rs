@@ -3,7 +3,7 @@
 use super::{Engine, context::FlowContext};
 use crate::{
     AnomalyKind, ChecksumMode, Deliver, EndReason, TcpState,
-    flow::{Flow, HalfOpen, bits, checks, half},
+    flow::{Flow, HalfOpen, bits, checks, closing, half},
     packet::{Keyed, Packet},
     tcp::{Segment, has_right_checksum, has_wrong_checksum},
 };
@@ -12,6 +12,7 @@ impl HalfOpen {
     /// Initialises a new flow from its SYN.
     pub(crate) fn begin(&self, flow: &mut Flow) {
         flow.flags |= bits::CLIENT_KNOWN | if self.client_is_a { bits::CLIENT_IS_A } else { 0 };
+        flow.closing |= if self.is_reported { closing::UNFINISHED } else { 0 };
         flow.state = TcpState::SynSent;
         flow.id = self.id;
         flow.seen_clock_ns = self.seen_clock_ns;

@@ -93,8 +93,8 @@ impl<H: Deliver> Engine<H> {
     #[inline]
     pub(crate) fn schedule_close_report(&mut self, slot: u32) {
         let flow = self.table.flows.get_mut(slot);
-        if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing == 0 {
-            flow.closing = closing::LISTED;
+        if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing & !closing::UNFINISHED == 0 {
+            flow.closing |= closing::LISTED;
             let due_ns = flow.seen_clock_ns.saturating_add(self.context.over_timeout_ns(flow));
             self.closing.push(Reverse((due_ns, slot, flow.id)));
         }
@@ -111,7 +111,7 @@ impl<H: Deliver> Engine<H> {
             if !flow.has(bits::LIVE) || flow.id != id || flow.is_reported() {
                 continue;
             }
-            flow.closing = 0;
+            flow.closing &= closing::UNFINISHED;
             let flow = self.table.flows.get(slot);
             if !flow.is_over() {
                 continue;
@@ -219,6 +219,9 @@ impl<H: Deliver> Engine<H> {
             }
             self.end_half_open(slot, EndReason::Timeout);
         }
+        if H::UNFINISHED {
+            self.report_unfinished_half_open(clock_ns);
+        }
         self.expire_first_packets();
         let used = u64::from(self.table.flows.used());
         let elapsed = clock_ns.saturating_sub(self.sweep.paid_until_ns).clamp(SWEEP_NS / 64, SWEEP_NS);
@@ -236,6 +239,8 @@ impl<H: Deliver> Engine<H> {
             }
             if flow.has(bits::LIVE) && self.context.is_expired(flow) && !self.context.was_counted_meanwhile(flow) {
                 self.expire(slot);
+            } else if H::UNFINISHED {
+                self.report_unfinished(slot, clock_ns);
             }
         }
     }

@@ -17,6 +17,7 @@ mod shed;
 mod shunted;
 mod subscribers;
 mod transport;
+mod unfinished;
 
 use std::{
     cmp::Reverse,
@@ -26,11 +27,12 @@ use std::{
 
 use self::{accounting::Accounting, context::FlowContext};
 use crate::{
-    Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Share, Shunt,
+    Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Outside, OutsidePacket, Share,
+    Shunt,
     budget::Budget,
     defrag::Defragmenter,
     flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, OpenEntries, Table},
-    packet::Now,
+    packet::{Now, frame_number},
     path::Path,
     subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
@@ -321,6 +323,9 @@ impl<H: Deliver> Engine<H> {
             Kind::UnsupportedLink => Fate::UnsupportedLink,
             _ => Fate::Malformed,
         };
+        if H::OUTSIDE && counts {
+            self.show_outside(frame, bytes, decoded, fate);
+        }
         if counts {
             match decoded.malformed {
                 // The reasons of an aggregate are counted by packet.
@@ -328,6 +333,20 @@ impl<H: Deliver> Engine<H> {
                 _ => self.context.ledger.settle(fate),
             }
         }
+    }
+
+    /// Reports a packet that belongs to no stream.
+    fn show_outside(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, fate: Fate) {
+        let why = match fate {
+            Fate::Arp => Outside::Arp,
+            Fate::OtherLink => Outside::OtherLink,
+            Fate::UnsupportedLink => Outside::UnsupportedLink,
+            Fate::Malformed => Outside::Malformed(decoded.malformed),
+            _ => return,
+        };
+        let Frame { timestamp_ns, wire_bytes, link, .. } = *frame;
+        let number = frame_number(frame.number);
+        self.context.handler.outside(frame, OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link });
     }
 
     /// Counts frames that were received and that a filter rejected before the engine.

@@ -33,6 +33,8 @@ pub(crate) struct HalfOpen {
     /// Counts reuses of the slot, so that the queue by age recognises stale entries.
     pub generation: u32,
     pub live: bool,
+    /// It was reported as unfinished.
+    pub is_reported: bool,
 }
 
 impl Default for HalfOpen {
@@ -60,6 +62,7 @@ impl Default for HalfOpen {
             tcp_flags: 0,
             generation: 0,
             live: false,
+            is_reported: false,
         }
     }
 }

@@ -233,6 +233,8 @@ pub(crate) mod closing {
     pub const LISTED: u8 = 1;
     /// The end was reported to the handler; the entry stays for late packets.
     pub const REPORTED: u8 = 2;
+    /// The conversation was reported as unfinished.
+    pub const UNFINISHED: u8 = 4;
 }
 
 /// A flow: four cache lines, so that ten million of them take 2.4 GiB. State that few flows need is in `slow_state`.

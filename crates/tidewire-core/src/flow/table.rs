@@ -65,6 +65,8 @@ pub(crate) struct Table<D> {
     pub data: Slab<D>,
     /// Half-open slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
+    /// How many of these were looked at by [`Self::next_unfinished`].
+    looked: usize,
     deliver_contiguous: u32,
     mask: KeyMask,
 }
@@ -96,6 +98,7 @@ impl<D: Default> Table<D> {
             first_packets: FirstPackets::new(),
             data: Slab::new(),
             oldest: VecDeque::new(),
+            looked: 0,
             deliver_contiguous: 0,
             mask,
         }
@@ -274,13 +277,17 @@ impl<D: Default> Table<D> {
         self.half_open.give(slot);
         // Entries that left early stay queued until their turn; their number stays within that of live ones.
         while self.oldest.front().is_some_and(|&(slot, generation)| !self.is_current(slot, generation)) {
-            self.oldest.pop_front();
+            self.pop_oldest();
         }
         if self.oldest.len() > 64 + self.half_open.live() as usize * 3 / 2 {
             let half_open = &self.half_open;
+            let (mut place, looked) = (0, self.looked);
             self.oldest.retain(|&(slot, generation)| {
                 let entry = half_open.get(slot);
-                entry.live && entry.generation == generation
+                let stays = entry.live && entry.generation == generation;
+                self.looked -= usize::from(!stays && place < looked);
+                place += 1;
+                stays
             });
         }
         copy
@@ -297,7 +304,26 @@ impl<D: Default> Table<D> {
             if self.is_current(slot, generation) {
                 return Some(slot);
             }
-            self.oldest.pop_front();
+            self.pop_oldest();
+        }
+        None
+    }
+
+    fn pop_oldest(&mut self) {
+        self.oldest.pop_front();
+        self.looked = self.looked.saturating_sub(1);
+    }
+
+    /// The next half-open connection that was begun at or before `before_ns`; each once, the oldest first.
+    pub(crate) fn next_unfinished(&mut self, before_ns: u64) -> Option<u32> {
+        while let Some(&(slot, generation)) = self.oldest.get(self.looked) {
+            if self.is_current(slot, generation) && self.half_open.get(slot).first_ns > before_ns {
+                return None;
+            }
+            self.looked += 1;
+            if self.is_current(slot, generation) {
+                return Some(slot);
+            }
         }
         None
     }

@@ -3,7 +3,8 @@
 use std::any::Any;
 
 use tidewire_core::{
-    Chunk, Class, Datagram, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket, Subscription,
+    Chunk, Class, Datagram, DirectionCutoff, EndReason, Gap, Handler, OutsidePacket, Stream, StreamPacket,
+    Subscription, Unfinished,
 };
 
 use super::{Application, Delivered, expressions::Expressions};
@@ -29,6 +30,10 @@ pub(super) trait Hosted: Send {
     fn packet(&mut self, stream: &mut Stream<'_, States>, place: usize, packet: StreamPacket<'_>);
     fn close(&mut self, stream: &mut Stream<'_, States>, place: usize, reason: EndReason);
     fn datagram(&mut self, datagram: &Datagram<'_>);
+    fn unfinished(&mut self, unfinished: &Unfinished);
+    /// Whether [`outside`](Self::outside) has an effect.
+    fn wants_outside(&self) -> bool;
+    fn outside(&mut self, marks: u64, packet: OutsidePacket<'_>);
 }
 
 /// What a class gives to streams with its mark.
@@ -148,6 +153,22 @@ impl<A: Handler<Data: 'static> + Send + 'static> Hosted for Occupant<A> {
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         if A::DATAGRAMS {
             self.handler.datagram(datagram);
+        }
+    }
+
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        if A::UNFINISHED {
+            self.handler.unfinished(unfinished);
+        }
+    }
+
+    fn wants_outside(&self) -> bool {
+        A::OUTSIDE
+    }
+
+    fn outside(&mut self, marks: u64, packet: OutsidePacket<'_>) {
+        if A::OUTSIDE && self.wanted.is_none_or(|wanted| marks & wanted != 0) {
+            self.handler.outside(packet);
         }
     }
 }

@@ -7,7 +7,8 @@ mod hosted;
 use std::marker::PhantomData;
 
 use tidewire_core::{
-    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, Stream, StreamPacket, Subscription, sealed,
+    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, OutsidePacket, Stream, StreamPacket, Subscription,
+    Unfinished, sealed,
 };
 
 use crate::{Error, SettingError};
@@ -213,6 +214,8 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
     type Data = States;
     const PACKETS: bool = PACKETS;
     const DATAGRAMS: bool = true;
+    const UNFINISHED: bool = true;
+    const OUTSIDE: bool = true;
     const SUBSCRIBERS: bool = true;
 
     fn subscribers(&self) -> Vec<Subscription> {
@@ -269,6 +272,24 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         for member in &mut self.members {
             member.datagram(datagram);
+        }
+    }
+
+    /// As with datagrams: filters are not asked, because the stream may not have been opened.
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        for member in &mut self.members {
+            member.unfinished(unfinished);
+        }
+    }
+
+    /// Filters are asked about the packet itself.
+    fn outside(&mut self, frame: &Frame, packet: OutsidePacket<'_>) {
+        if !self.members.iter().any(|member| member.wants_outside()) {
+            return;
+        }
+        let marks = self.expressions.matching(frame, packet.bytes);
+        for member in &mut self.members {
+            member.outside(marks, packet);
         }
     }
 }
