@@ -7,8 +7,23 @@ use super::{Hit, Pattern};
 /// Most bytes of all patterns for a full transition table; each state takes up to 1 KiB.
 const DFA_BYTES_MAX: usize = 256 << 10;
 
-/// The patterns as an automaton.
-pub enum Automaton {
+/// A state for each part.
+pub(super) type States = [Option<StateID>; 2];
+
+/// Patterns as automata: those with exact case, and those that ignore it.
+pub struct Automaton {
+    parts: Vec<Part>,
+}
+
+/// Patterns with the same rule for case.
+struct Part {
+    steps: Steps,
+    /// Of each pattern, its index among all.
+    indexes: Vec<u32>,
+}
+
+/// The patterns of a part.
+enum Steps {
     /// With a full transition table.
     Dfa(DFA),
     /// Compact: follows failure transitions.
@@ -17,6 +32,30 @@ pub enum Automaton {
 
 impl Automaton {
     pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        for folded in [false, true] {
+            let of_part =
+                patterns.iter().zip(0..).filter(|(pattern, _)| (ignore_case || pattern.ignore_case) == folded);
+            let (patterns, indexes): (Vec<&Pattern>, Vec<u32>) = of_part.unzip();
+            if !patterns.is_empty() {
+                parts.push(Part { steps: Steps::new(&patterns, folded)?, indexes });
+            }
+        }
+        Ok(Self { parts })
+    }
+
+    pub(super) fn find(&self, states: &mut States, piece: &[u8], found: &mut impl FnMut(Hit)) {
+        for (Part { steps, indexes }, state) in self.parts.iter().zip(states) {
+            match steps {
+                Steps::Dfa(automaton) => step_through(automaton, state, indexes, piece, found),
+                Steps::Nfa(automaton) => step_through(automaton, state, indexes, piece, found),
+            }
+        }
+    }
+}
+
+impl Steps {
+    fn new(patterns: &[&Pattern], ignore_case: bool) -> Result<Self, String> {
         let bytes = || patterns.iter().map(|pattern| &pattern.bytes);
         // Without a prefilter only matches are special states: the loop has one condition to test.
         let built = if bytes().map(Vec::len).sum::<usize>() <= DFA_BYTES_MAX {
@@ -30,19 +69,13 @@ impl Automaton {
         };
         built.map_err(|error| format!("too many patterns: {error}"))
     }
-
-    pub(super) fn find(&self, state: &mut Option<StateID>, piece: &[u8], found: &mut impl FnMut(Hit)) {
-        match self {
-            Self::Dfa(automaton) => step_through(automaton, state, piece, found),
-            Self::Nfa(automaton) => step_through(automaton, state, piece, found),
-        }
-    }
 }
 
 #[inline]
 fn step_through<A: aho_corasick::automaton::Automaton>(
     automaton: &A,
     kept: &mut Option<StateID>,
+    indexes: &[u32],
     piece: &[u8],
     found: &mut impl FnMut(Hit),
 ) {
@@ -52,7 +85,7 @@ fn step_through<A: aho_corasick::automaton::Automaton>(
         state = automaton.next_state(Anchored::No, state, byte);
         if automaton.is_special(state) && automaton.is_match(state) {
             for at in 0..automaton.match_len(state) {
-                let pattern = automaton.match_pattern(state, at).as_u32();
+                let pattern = indexes[automaton.match_pattern(state, at).as_usize()];
                 found(Hit { end: index + 1, pattern });
             }
         }

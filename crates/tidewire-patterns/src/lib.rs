@@ -9,7 +9,7 @@ mod sampled;
 mod tests;
 
 pub use parse::{Syntax, parse, parse_file};
-pub use pattern::{Hit, PATTERN_BYTES_MAX, Pattern};
+pub use pattern::{Hit, ID_BYTES_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
 
 use automaton::Automaton;
 use sampled::Sampled;
@@ -34,20 +34,20 @@ pub enum Patterns {
 pub struct Border {
     /// For samples: the last bytes, one less than the longest pattern.
     tail: Vec<u8>,
-    /// For the automaton: its state, if any.
-    state: Option<aho_corasick::automaton::StateID>,
+    /// For the automata: their states, if any.
+    states: automaton::States,
 }
 
 impl Border {
     /// Resets the state: bytes are missing.
     pub fn reset(&mut self) {
         self.tail.clear();
-        self.state = None;
+        self.states = Default::default();
     }
 }
 
 impl Patterns {
-    /// Prepares a set of patterns, none of them empty.
+    /// Prepares a set of patterns, none of them empty. `ignore_case` is for all of them; else each says so itself.
     pub fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
@@ -65,7 +65,7 @@ impl Patterns {
     pub fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) {
         match self {
             Self::Sampled(sampled) => sampled.find(&mut border.tail, piece, found),
-            Self::Automaton(automaton) => automaton.find(&mut border.state, piece, found),
+            Self::Automaton(automaton) => automaton.find(&mut border.states, piece, found),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parses patterns.
 
-use super::{PATTERN_BYTES_MAX, Pattern};
+use super::{ID_BYTES_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
 
 /// The meaning of bars, and how to write them as text.
 const BARS: &str = "|0d 0a| stands for bytes in hexadecimal; for a bar itself write |7c|, or text: before the pattern";
@@ -14,13 +14,17 @@ pub enum Syntax {
     Hex,
 }
 
-/// Parses one pattern. Text stands for its own bytes; `|0d 0a|` within it for bytes in hexadecimal; after `hex:` all is
+/// The meaning of attributes.
+const ATTRIBUTES: &str = "expected |id=NAME severity=LEVEL nocase| before the pattern, each of them at most once";
+
+/// Parses one pattern, which may begin with attributes between bars: `|id=log4shell severity=high nocase|${jndi:`. Text stands for its own bytes; `|0d 0a|` within it for bytes in hexadecimal; after `hex:` all is
 /// hexadecimal, after `text:` nothing is.
 ///
 /// # Errors
-/// An unpaired bar, or other characters than hexadecimal digits between two: the intention is unknown, and a pattern that is
+/// Attributes that are not known; an unpaired bar, or other characters than hexadecimal digits between two: the intention is unknown, and a pattern that is
 /// read literally by mistake finds nothing.
 pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
+    let (attributes, given) = attributes(given)?;
     let name = String::from_utf8_lossy(given).into_owned();
     let bytes = match syntax {
         Syntax::Hex => hex(given.strip_prefix(b"hex:").unwrap_or(given), &name)?,
@@ -32,17 +36,59 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
     };
     match bytes.len() {
         0 => Err(format!("empty pattern '{name}'")),
-        1..=PATTERN_BYTES_MAX => Ok(Pattern { name, bytes }),
+        1..=PATTERN_BYTES_MAX => Ok(Pattern { name: attributes.id.clone().unwrap_or(name), bytes, ..attributes }),
         _ => Err(format!("pattern must be at most {PATTERN_BYTES_MAX} bytes, got {}", bytes.len())),
     }
 }
 
-/// Parses a pattern from each line that is not empty.
+/// What stands between bars at the beginning, if it is no hexadecimal, and the rest.
+fn attributes(given: &[u8]) -> Result<(Pattern, &[u8]), String> {
+    let mut found = Pattern::default();
+    let (Some(inside), true) = (given.strip_prefix(b"|"), is_annotated(given)) else { return Ok((found, given)) };
+    let close = inside.iter().position(|&byte| byte == b'|');
+    let close = close.ok_or_else(|| format!("the attributes do not end: {ATTRIBUTES}"))?;
+    let words = String::from_utf8_lossy(&inside[..close]);
+    for word in words.split_ascii_whitespace() {
+        let is_new = match word.split_once('=') {
+            Some(("id", id)) if is_id(id) => found.id.replace(id.to_owned()).is_none(),
+            Some(("id", id)) => {
+                let form = format!("expected 1 to {ID_BYTES_MAX} letters, digits, '.', '-' and '_'");
+                return Err(format!("invalid id '{}': {form}", id.escape_debug()));
+            }
+            Some(("severity", level)) => {
+                let known = SEVERITIES.into_iter().find(|severity| *severity == level);
+                let expected = || SEVERITIES.join(", ");
+                let known = known.ok_or_else(|| {
+                    format!("unknown severity '{}': expected one of {}", level.escape_debug(), expected())
+                })?;
+                found.severity.replace(known).is_none()
+            }
+            None if word == "nocase" => !std::mem::replace(&mut found.ignore_case, true),
+            _ => return Err(format!("unknown attribute '{}': {ATTRIBUTES}", word.escape_debug())),
+        };
+        if !is_new {
+            return Err(format!("'{}' is there twice: {ATTRIBUTES}", word.escape_debug()));
+        }
+    }
+    Ok((found, &inside[close + 1..]))
+}
+
+/// Whether attributes come first: such a line had no meaning before there were any.
+fn is_annotated(given: &[u8]) -> bool {
+    [&b"|id="[..], b"|severity=", b"|nocase"].iter().any(|start| given.starts_with(start))
+}
+
+fn is_id(text: &str) -> bool {
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_one)
+}
+
+/// Parses a pattern from each line that is not empty. Lines that begin with `|#` are comments.
 pub fn parse_file(text: &[u8], syntax: Syntax) -> Result<Vec<Pattern>, String> {
     let mut patterns = Vec::new();
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if !line.is_empty() {
+        if !line.is_empty() && !line.starts_with(b"|#") {
             patterns.push(parse(line, syntax).map_err(|error| format!("line {}: {error}", index + 1))?);
         }
     }

@@ -42,12 +42,19 @@ pub struct Sampled {
     /// Start of each bucket's grams; one more than there are buckets.
     starts: Vec<u32>,
     grams: Vec<Gram>,
-    patterns: Vec<Box<[u8]>>,
+    patterns: Vec<Candidate>,
     stride: usize,
+    /// Whether grams are folded, because some pattern ignores case.
     ignore_case: bool,
     /// Bytes to keep between pieces: one less than the longest pattern.
     kept_bytes: usize,
     shared_max: u32,
+}
+
+/// A pattern that is compared with where its gram was found.
+struct Candidate {
+    bytes: Box<[u8]>,
+    ignore_case: bool,
 }
 
 /// A multiplicative hash (Knuth); its upper bits are the best.
@@ -71,7 +78,8 @@ impl Sampled {
             .unwrap_or_else(|| Self::by(patterns, ignore_case, 1))
     }
 
-    fn by(patterns: &[Pattern], ignore_case: bool, stride: usize) -> Self {
+    fn by(patterns: &[Pattern], ignore_all: bool, stride: usize) -> Self {
+        let ignore_case = ignore_all || patterns.iter().any(|pattern| pattern.ignore_case);
         let mut grams: Vec<Gram> = Vec::new();
         let mut uses: HashMap<u32, u32> = HashMap::new();
         for (pattern, index) in patterns.iter().zip(0..) {
@@ -96,7 +104,11 @@ impl Sampled {
             starts[index] += starts[index - 1];
         }
         let longest = patterns.iter().map(|pattern| pattern.bytes.len()).max().unwrap_or(1);
-        let patterns = patterns.iter().map(|pattern| pattern.bytes.clone().into_boxed_slice()).collect();
+        let candidate = |pattern: &Pattern| Candidate {
+            bytes: pattern.bytes.clone().into_boxed_slice(),
+            ignore_case: ignore_all || pattern.ignore_case,
+        };
+        let patterns = patterns.iter().map(candidate).collect();
         let kept_bytes = longest.saturating_sub(1);
         let shared_max = uses.into_values().max().unwrap_or(0);
         Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max }
@@ -122,7 +134,7 @@ impl Sampled {
         let before = tail.len();
         tail.extend_from_slice(piece.get(..self.kept_bytes).unwrap_or(piece));
         self.scan(tail, &mut |end, pattern| {
-            let begin = end - self.patterns[pattern as usize].len();
+            let begin = end - self.patterns[pattern as usize].bytes.len();
             if begin < before && end > before {
                 found(Hit { end: end - before, pattern });
             }
@@ -204,11 +216,10 @@ impl Sampled {
             if gram.value != value {
                 continue;
             }
-            let pattern = &self.patterns[gram.pattern as usize];
+            let Candidate { bytes: pattern, ignore_case } = &self.patterns[gram.pattern as usize];
             let Some(begin) = at.checked_sub(gram.at as usize) else { continue };
             let Some(candidate) = bytes.get(begin..begin + pattern.len()) else { continue };
-            let equal =
-                if self.ignore_case { candidate.eq_ignore_ascii_case(pattern) } else { *candidate == **pattern };
+            let equal = if *ignore_case { candidate.eq_ignore_ascii_case(pattern) } else { *candidate == **pattern };
             if equal {
                 found(begin + pattern.len(), gram.pattern);
             }

@@ -13,7 +13,7 @@ impl Numbers {
 }
 
 fn named(bytes: &[u8]) -> Pattern {
-    Pattern { name: String::new(), bytes: bytes.to_vec() }
+    Pattern::new("", bytes)
 }
 
 /// Every occurrence by naive search: (end in the stream, pattern).
@@ -21,7 +21,8 @@ fn naive(patterns: &[Pattern], text: &[u8], ignore_case: bool) -> Vec<(usize, u3
     let mut hits = Vec::new();
     for (pattern, index) in patterns.iter().zip(0..) {
         for (begin, window) in text.windows(pattern.bytes.len()).enumerate() {
-            if window == pattern.bytes || ignore_case && window.eq_ignore_ascii_case(&pattern.bytes) {
+            let ignores = ignore_case || pattern.ignore_case;
+            if window == pattern.bytes || ignores && window.eq_ignore_ascii_case(&pattern.bytes) {
                 hits.push((begin + window.len(), index));
             }
         }
@@ -58,7 +59,7 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
             .map(|_| {
                 let length = shortest + numbers.below(6);
                 let from = numbers.below(text.len() - length);
-                named(&text[from..from + length])
+                Pattern { ignore_case: round % 3 == 1 && numbers.below(2) == 0, ..named(&text[from..from + length]) }
             })
             .collect();
         let ignore_case = round % 3 == 0;
@@ -127,4 +128,41 @@ fn patterns_as_people_write_them() {
     let file = parse_file(b"one\r\n\ntwo", Syntax::Text).unwrap();
     assert_eq!(file.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert!(parse_file(b"one\nhex:x", Syntax::Text).unwrap_err().starts_with("line 2: "));
+}
+
+#[test]
+fn attributes_before_a_pattern() {
+    let text = |given: &str| parse(given.as_bytes(), Syntax::Text);
+    let found = text("|id=log4shell severity=high nocase|${jndi:").unwrap();
+    let expected = Pattern {
+        name: "log4shell".into(),
+        bytes: b"${jndi:".to_vec(),
+        id: Some("log4shell".into()),
+        severity: Some("high"),
+        ignore_case: true,
+    };
+    assert_eq!(found, expected);
+    // Behind them all is as it was.
+    assert_eq!(text("|severity=low|a|0d|b").unwrap().bytes, b"a\rb");
+    assert_eq!(text("|nocase|text:|41|").unwrap().bytes, b"|41|");
+    assert_eq!(text("|id=a|hex:41").unwrap().bytes, b"A");
+    assert_eq!(text("|id=a||42|").unwrap().bytes, b"B");
+    assert_eq!(parse(b"|id=a|4142", Syntax::Hex).unwrap().bytes, b"AB");
+    assert_eq!(text("text:|id=a|b").unwrap(), Pattern::new("text:|id=a|b", *b"|id=a|b"));
+    for (wrong, why) in [
+        ("|id=a b|", "unknown attribute 'b'"),
+        ("|id=a", "do not end"),
+        ("|id=|b", "invalid id ''"),
+        ("|id=a/b|c", "invalid id 'a/b'"),
+        ("|severity=worst|c", "unknown severity 'worst': expected one of info, low, medium"),
+        ("|nocase nocase|c", "twice"),
+        ("|id=a id=b|c", "twice"),
+        ("|nocaseX|c", "unknown attribute 'nocaseX'"),
+        ("|id=a|", "empty pattern"),
+    ] {
+        let message = text(wrong).unwrap_err();
+        assert!(message.contains(why), "{wrong}: {message}");
+    }
+    let file = parse_file(b"|# one | two\n|id=a|b\n#no comment", Syntax::Text).unwrap();
+    assert_eq!(file.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(), ["a", "#no comment"]);
 }

@@ -106,8 +106,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         (Work::Match, Some(file)) => {
             let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
             let lines = text.lines().filter(|line| !line.is_empty());
-            let list: Vec<_> =
-                lines.map(|line| tidewire_patterns::Pattern { name: line.into(), bytes: line.into() }).collect();
+            let list: Vec<_> = lines.map(|line| tidewire_patterns::Pattern::new(line, line)).collect();
             Some(Patterns::new(&list, false)?)
         }
     };
