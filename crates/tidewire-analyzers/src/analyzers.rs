@@ -1,39 +1,24 @@
 //! The analyzers of a capture: made once, with a part for each worker.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
+    anomaly::Anomaly,
     emit::{Counts, Emit, Outlet},
+    error::AnalyzersError,
     inline::Inline,
+    matching::{self, Matching, Set},
+    scan::{Scan, Tables},
     settings::{ANALYZERS, Settings},
 };
-
-/// Why analyzers cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnalyzersError {
-    /// The environment's: a pattern file cannot be read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The author's: a pattern file with a mistake.
-    #[error("{}: {text}", path.display())]
-    Patterns {
-        /// The file.
-        path: PathBuf,
-        /// The line and what is wrong.
-        text: String,
-    },
-}
 
 /// The analyzers of a capture.
 #[derive(Debug)]
 pub struct Analyzers {
+    settings: Settings,
     outlets: [Outlet; 3],
+    patterns: Option<Arc<Set>>,
+    scans: Option<Arc<Tables>>,
 }
 
 impl Analyzers {
@@ -42,14 +27,32 @@ impl Analyzers {
     /// # Errors
     /// [`AnalyzersError`].
     pub fn new(settings: &Settings, to: Arc<dyn Emit>) -> Result<Self, AnalyzersError> {
-        let _ = settings;
-        Ok(Self { outlets: ANALYZERS.map(|name| Outlet::new(name, Arc::clone(&to))) })
+        let outlets = ANALYZERS.map(|name| Outlet::new(name, Arc::clone(&to)));
+        let patterns = if settings.matching.enabled { matching::prepare(&settings.matching)? } else { None };
+        let scans = settings.scan.enabled.then(|| Arc::new(Tables::new(&settings.scan, outlets[2].clone())));
+        Ok(Self { settings: settings.clone(), outlets, patterns, scans })
     }
 
     /// The part of one worker.
     #[must_use]
     pub fn worker(&self) -> Inline {
-        Inline::default()
+        let [anomalies, matches, _] = &self.outlets;
+        let anomaly = self.settings.anomaly.enabled.then(|| Anomaly::new(&self.settings.anomaly, anomalies.clone()));
+        let set = self.patterns.clone();
+        let matching = set.map(|set| Matching::new(&self.settings.matching, set, matches.clone()));
+        Inline { anomaly, matching, scan: self.scans.clone().map(Scan::new), ..Inline::default() }
+    }
+
+    /// Whether any analyzer runs.
+    #[must_use]
+    pub fn is_any_enabled(&self) -> bool {
+        self.settings.is_any_enabled()
+    }
+
+    /// Bytes of each direction that they look at.
+    #[must_use]
+    pub fn cutoff_bytes(&self) -> u64 {
+        if self.patterns.is_some() { self.settings.matching.cutoff_bytes } else { 0 }
     }
 
     /// Events of each analyzer so far, in the order of [`ANALYZERS`].
@@ -59,5 +62,9 @@ impl Analyzers {
     }
 
     /// Reports scans that go on: the input has ended and every worker is [finished](Inline::finish).
-    pub fn finish(self) {}
+    pub fn finish(self) {
+        if let Some(scans) = &self.scans {
+            scans.finish();
+        }
+    }
 }

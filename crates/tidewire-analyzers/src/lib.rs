@@ -12,11 +12,17 @@
 #![forbid(unsafe_code)]
 
 mod analyzers;
+mod anomaly;
+mod describe;
 mod emit;
+mod error;
 mod inline;
+mod matching;
+mod scan;
 mod settings;
 
-pub use analyzers::{Analyzers, AnalyzersError};
+pub use analyzers::Analyzers;
 pub use emit::{Counts, Emit};
+pub use error::AnalyzersError;
 pub use inline::{Inline, InlineState};
 pub use settings::{ANALYZERS, AnomalySettings, MatchSettings, Problem, ScanSettings, Settings};

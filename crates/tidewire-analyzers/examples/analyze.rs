@@ -1,0 +1,62 @@
+//! Events of the analyzers over capture files: `analyze kinds|json FILE…`.
+//!
+//! `kinds` prints for each file how many events of each kind there are, `json` the events.
+#![forbid(unsafe_code)]
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, Mutex},
+};
+
+use tidewire::Capture;
+use tidewire_analyzers::{Analyzers, Emit, Settings};
+use tidewire_events::Event;
+
+#[derive(Default)]
+struct Kept(Mutex<Vec<Event>>);
+
+impl Emit for Kept {
+    fn try_emit(&self, event: &Event) -> bool {
+        self.0.lock().expect("no panic").push(event.clone());
+        true
+    }
+}
+
+fn events(path: &Path) -> Result<Vec<Event>, String> {
+    let kept = Arc::new(Kept::default());
+    let analyzers = Analyzers::new(&Settings::default(), Arc::clone(&kept) as Arc<dyn Emit>);
+    let analyzers = analyzers.map_err(|error| error.to_string())?;
+    let ran = Capture::file(path).run_with(analyzers.worker()).map_err(|error| error.to_string())?;
+    ran.handlers.into_iter().for_each(|handler| handler.finish());
+    analyzers.finish();
+    let mut kept = kept.0.lock().expect("no panic");
+    Ok(std::mem::take(&mut *kept))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let Some((how, files)) = arguments.split_first() else {
+        eprintln!("usage: analyze kinds|json FILE...");
+        return ExitCode::from(2);
+    };
+    for file in files {
+        let found = match events(Path::new(file)) {
+            Ok(found) => found,
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                continue;
+            }
+        };
+        if how == "json" {
+            found.iter().for_each(|event| println!("{}", event.to_json()));
+            continue;
+        }
+        let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+        found.iter().for_each(|event| *kinds.entry(&event.kind).or_default() += 1);
+        kinds.iter().for_each(|(kind, count)| println!("{kind}\t{count}\t{file}"));
+    }
+    ExitCode::SUCCESS
+}

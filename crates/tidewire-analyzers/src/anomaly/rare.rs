@@ -1,0 +1,44 @@
+//! Things that belong to no stream: one event of each kind in a second.
+
+/// Packet time in which one event of a kind is made.
+const TIME_NS: u64 = 1_000_000_000;
+
+/// What was seen of each kind. The names are the engine's own: there are few of them.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    kinds: Vec<Kind>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    what: &'static str,
+    why: &'static str,
+    told_ns: u64,
+    last_ns: u64,
+    /// Not reported yet.
+    count: u64,
+}
+
+impl Rare {
+    /// Notes one. `Some`: it is to be reported, with the number of those that were not.
+    pub(super) fn note(&mut self, what: &'static str, why: &'static str, time_ns: u64) -> Option<u64> {
+        let Some(kind) = self.kinds.iter_mut().find(|kind| kind.what == what && kind.why == why) else {
+            self.kinds.push(Kind { what, why, told_ns: time_ns, last_ns: time_ns, count: 0 });
+            return Some(0);
+        };
+        kind.last_ns = kind.last_ns.max(time_ns);
+        // A clock that goes back begins anew.
+        if time_ns.abs_diff(kind.told_ns) < TIME_NS {
+            kind.count += 1;
+            return None;
+        }
+        kind.told_ns = time_ns;
+        Some(std::mem::take(&mut kind.count))
+    }
+
+    /// What was not reported: what, why, how many, and the time of the last.
+    pub(super) fn rest(&mut self) -> Vec<(&'static str, &'static str, u64, u64)> {
+        let left = self.kinds.drain(..).filter(|kind| kind.count != 0);
+        left.map(|kind| (kind.what, kind.why, kind.count, kind.last_ns)).collect()
+    }
+}

@@ -1,0 +1,27 @@
+//! The engine's values as events have them.
+
+use tidewire::{Direction, FlowKey};
+use tidewire_events as events;
+
+/// Protocols whose ports are ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+const PROTOCOLS_WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+
+/// A key.
+pub(crate) fn key(key: &FlowKey) -> events::FlowKey {
+    let port = |port: u16| if PROTOCOLS_WITH_PORTS.contains(&key.proto) { port } else { 0 };
+    events::FlowKey {
+        protocol: key.proto,
+        client_addr: key.client.address,
+        client_port: port(key.client.port),
+        server_addr: key.server.address,
+        server_port: port(key.server.port),
+    }
+}
+
+/// A direction.
+pub(crate) fn direction(direction: Direction) -> events::Direction {
+    match direction {
+        Direction::ClientToServer => events::Direction::ClientToServer,
+        Direction::ServerToClient => events::Direction::ServerToClient,
+    }
+}

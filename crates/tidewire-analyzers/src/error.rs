@@ -1,0 +1,25 @@
+//! Why analyzers cannot be made.
+
+use std::{io, path::PathBuf};
+
+/// Why analyzers cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalyzersError {
+    /// The environment's: a pattern file cannot be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The author's: a pattern file with a mistake.
+    #[error("{}: {text}", path.display())]
+    Patterns {
+        /// The file.
+        path: PathBuf,
+        /// The line and what is wrong.
+        text: String,
+    },
+}

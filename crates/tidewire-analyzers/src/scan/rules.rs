@@ -1,0 +1,168 @@
+//! What is counted: hosts on a port, ports of a host, half-open connections to a service.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+use tidewire_events::{Event, FlowKey, Severity, Value};
+
+use super::watch::{Entry, Phase, Rule};
+use crate::{emit::Outlet, settings::ScanSettings};
+
+pub(super) const ICMP: u8 = 1;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const ICMP6: u8 = 58;
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// One source and one port: many hosts.
+pub(super) struct Hosts;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SourceAndPort {
+    pub protocol: u8,
+    pub source: IpAddr,
+    /// 0 for echo requests.
+    pub port: u16,
+}
+
+/// One source and one host: many ports.
+pub(super) struct Ports;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SourceAndHost {
+    pub protocol: u8,
+    pub source: IpAddr,
+    pub host: IpAddr,
+}
+
+/// One service: many half-open connections.
+pub(super) struct Services;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct HostAndPort {
+    pub host: IpAddr,
+    pub port: u16,
+}
+
+/// What all events have.
+fn event<L>(kind: &str, severity: Severity, key: FlowKey, entry: &Entry<L>, phase: Phase) -> Event {
+    Event { time_ns: entry.last_ns, kind: kind.into(), severity, key: Some(key), ..Event::default() }
+        .with("phase", Value::Text(phase.name().into()))
+        .with("attempts", Value::U64(entry.attempts))
+        .with("first", Value::Time(entry.first_ns))
+}
+
+impl Rule for Hosts {
+    type Key = SourceAndPort;
+    type Last = IpAddr;
+
+    fn figure(entry: &Entry<IpAddr>) -> u32 {
+        entry.different()
+    }
+
+    fn threshold(settings: &ScanSettings, key: &SourceAndPort) -> u32 {
+        match key.protocol {
+            TCP => settings.hosts,
+            UDP => settings.udp_hosts,
+            _ => settings.icmp_hosts,
+        }
+    }
+
+    fn window_ns(settings: &ScanSettings) -> u64 {
+        nanoseconds(settings.window)
+    }
+
+    fn report(outlet: &Outlet, key: &SourceAndPort, entry: &Entry<IpAddr>, phase: Phase) {
+        let kind = match key.protocol {
+            TCP => "scan.horizontal",
+            UDP => "scan.udp-sweep",
+            _ => "scan.icmp-sweep",
+        };
+        let flow = FlowKey {
+            protocol: key.protocol,
+            client_addr: key.source,
+            client_port: 0,
+            server_addr: entry.last,
+            server_port: key.port,
+        };
+        let event = event(kind, Severity::Medium, flow, entry, phase)
+            .with("hosts", Value::U64(entry.different().into()))
+            .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
+        outlet.emit(event);
+    }
+}
+
+impl Rule for Ports {
+    type Key = SourceAndHost;
+    type Last = u16;
+
+    fn figure(entry: &Entry<u16>) -> u32 {
+        entry.different()
+    }
+
+    fn threshold(settings: &ScanSettings, key: &SourceAndHost) -> u32 {
+        if key.protocol == TCP { settings.ports } else { settings.udp_ports }
+    }
+
+    fn window_ns(settings: &ScanSettings) -> u64 {
+        nanoseconds(settings.window)
+    }
+
+    fn report(outlet: &Outlet, key: &SourceAndHost, entry: &Entry<u16>, phase: Phase) {
+        let flow = FlowKey {
+            protocol: key.protocol,
+            client_addr: key.source,
+            client_port: 0,
+            server_addr: key.host,
+            server_port: entry.last,
+        };
+        let event = event("scan.vertical", Severity::Medium, flow, entry, phase)
+            .with("ports", Value::U64(entry.different().into()))
+            .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
+        outlet.emit(event);
+    }
+}
+
+impl Rule for Services {
+    type Key = HostAndPort;
+    type Last = IpAddr;
+
+    fn figure(entry: &Entry<IpAddr>) -> u32 {
+        u32::try_from(entry.attempts).unwrap_or(u32::MAX)
+    }
+
+    fn threshold(settings: &ScanSettings, _: &HostAndPort) -> u32 {
+        settings.half_open
+    }
+
+    fn window_ns(settings: &ScanSettings) -> u64 {
+        nanoseconds(settings.half_open_window)
+    }
+
+    fn report(outlet: &Outlet, key: &HostAndPort, entry: &Entry<IpAddr>, phase: Phase) {
+        let flow = FlowKey {
+            protocol: TCP,
+            client_addr: entry.last,
+            client_port: 0,
+            server_addr: key.host,
+            server_port: key.port,
+        };
+        let event = event("scan.syn-flood", Severity::High, flow, entry, phase)
+            .with("sources", Value::U64(entry.different().into()))
+            .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
+        outlet.emit(event);
+    }
+}
+
+/// Whether an address stands for many hosts, or for none.
+pub(super) fn is_no_host(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_multicast() || address.is_unspecified() || *address == Ipv4Addr::BROADCAST,
+        IpAddr::V6(address) => address.is_multicast() || *address == Ipv6Addr::UNSPECIFIED,
+    }
+}

@@ -1,0 +1,193 @@
+//! Who tries how much: entries with thresholds, and the events of those that pass them.
+
+use std::{
+    hash::Hash,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{distinct::Distinct, table::Table};
+use crate::{emit::Outlet, settings::ScanSettings};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How often scans that are over are looked for, in packet time.
+const LOOK_NS: u64 = 10 * SECOND_NS;
+
+/// What one key has done so far.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<L> {
+    /// Attempts.
+    pub attempts: u64,
+    /// Different targets.
+    pub targets: Distinct,
+    /// Time of the first and last attempt.
+    pub first_ns: u64,
+    pub last_ns: u64,
+    /// The last target.
+    pub last: L,
+    /// The figure of the last event, and attempts then; 0: none yet.
+    reported: u32,
+    reported_attempts: u64,
+}
+
+/// At what point of a scan an event is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The threshold was passed.
+    Begun,
+    /// Twice as much as in the last event.
+    Grown,
+    /// Silent for a window, displaced, or the end of the input.
+    Over,
+}
+
+impl<L> Entry<L> {
+    /// Different targets: an estimate is never more than there were attempts.
+    pub(super) fn different(&self) -> u32 {
+        self.targets.count().min(u32::try_from(self.attempts).unwrap_or(u32::MAX))
+    }
+}
+
+impl Phase {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Grown => "grown",
+            Self::Over => "over",
+        }
+    }
+}
+
+/// What is counted under keys of one form.
+pub(super) trait Rule {
+    type Key: Copy + Eq + Hash + Send;
+    /// What the last target is remembered by.
+    type Last: Copy + Send;
+
+    /// The figure that is compared with the threshold.
+    fn figure(entry: &Entry<Self::Last>) -> u32;
+    fn threshold(settings: &ScanSettings, key: &Self::Key) -> u32;
+    fn window_ns(settings: &ScanSettings) -> u64;
+    fn report(outlet: &Outlet, key: &Self::Key, entry: &Entry<Self::Last>, phase: Phase);
+}
+
+/// An attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt<K, L> {
+    pub key: K,
+    /// The hash of the target.
+    pub target: u64,
+    pub last: L,
+    pub time_ns: u64,
+}
+
+/// The entries of one part of a table, behind a lock: attempts that fail are rare where nobody scans.
+pub(super) struct Watch<R: Rule>(Mutex<Inner<R>>);
+
+struct Inner<R: Rule> {
+    table: Table<R::Key, Entry<R::Last>>,
+    /// Places of entries with an event.
+    reported: Vec<(usize, R::Key)>,
+    looked_ns: u64,
+}
+
+impl<R: Rule> Watch<R> {
+    pub(super) fn new(entries: usize) -> Self {
+        Self(Mutex::new(Inner { table: Table::new(entries), reported: Vec::new(), looked_ns: 0 }))
+    }
+
+    /// Notes an attempt.
+    pub(super) fn note(&self, settings: &ScanSettings, outlet: &Outlet, attempt: Attempt<R::Key, R::Last>) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.note(settings, outlet, attempt);
+    }
+
+    /// Ends scans that were silent for a window.
+    pub(super) fn look(&self, settings: &ScanSettings, outlet: &Outlet, now_ns: u64) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.look(settings, outlet, now_ns);
+    }
+
+    /// Ends all scans.
+    pub(super) fn finish(&self, outlet: &Outlet) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = &mut *inner;
+        inner.table.drain().for_each(|entry| end::<R>(outlet, &entry.0, &entry.1));
+        inner.reported.clear();
+    }
+}
+
+/// Reports the end of a scan, if there is more to say than its last event did.
+fn end<R: Rule>(outlet: &Outlet, key: &R::Key, entry: &Entry<R::Last>) {
+    if entry.reported != 0 && entry.attempts > entry.reported_attempts {
+        R::report(outlet, key, entry, Phase::Over);
+    }
+}
+
+fn seconds(ns: u64) -> u32 {
+    u32::try_from(ns / SECOND_NS).unwrap_or(u32::MAX)
+}
+
+impl<R: Rule> Inner<R> {
+    fn note(&mut self, settings: &ScanSettings, outlet: &Outlet, attempt: Attempt<R::Key, R::Last>) {
+        let Attempt { key, target, last, time_ns } = attempt;
+        let window_ns = R::window_ns(settings);
+        let new = || Entry {
+            attempts: 0,
+            targets: Distinct::default(),
+            first_ns: time_ns,
+            last_ns: time_ns,
+            last,
+            reported: 0,
+            reported_attempts: 0,
+        };
+        let (place, left) = self.table.place(key, seconds(time_ns.saturating_sub(window_ns)), new);
+        if let Some(left) = left {
+            end::<R>(outlet, &left.0, &left.1);
+        }
+        let Some((_, entry)) = self.table.get(place) else { return };
+        // Before the threshold a window is a time since the first attempt, then one of silence.
+        let since = if entry.reported == 0 { entry.first_ns } else { entry.last_ns };
+        if time_ns > since.saturating_add(window_ns) {
+            end::<R>(outlet, &key, entry);
+            *entry = new();
+        }
+        entry.attempts += 1;
+        entry.targets.note(target);
+        entry.last = last;
+        entry.last_ns = entry.last_ns.max(time_ns);
+        entry.first_ns = entry.first_ns.min(time_ns);
+        let figure = R::figure(entry);
+        let due = if entry.reported == 0 { R::threshold(settings, &key) } else { entry.reported.saturating_mul(2) };
+        if figure >= due {
+            let phase = if entry.reported == 0 { Phase::Begun } else { Phase::Grown };
+            R::report(outlet, &key, entry, phase);
+            (entry.reported, entry.reported_attempts) = (figure.max(1), entry.attempts);
+            if phase == Phase::Begun {
+                self.reported.push((place, key));
+            }
+        }
+        let (weight, last_s) = (figure.max(entry.reported), seconds(entry.last_ns));
+        self.table.weigh(place, weight, last_s);
+        self.look(settings, outlet, time_ns);
+    }
+
+    fn look(&mut self, settings: &ScanSettings, outlet: &Outlet, now_ns: u64) {
+        if now_ns < self.looked_ns.saturating_add(LOOK_NS) && now_ns.saturating_add(LOOK_NS) > self.looked_ns {
+            return;
+        }
+        self.looked_ns = now_ns;
+        let table = &mut self.table;
+        self.reported.retain(|(place, key)| {
+            let Some((found, entry)) = table.get(*place) else { return false };
+            if found != key || entry.reported == 0 {
+                return false;
+            }
+            if now_ns <= entry.last_ns.saturating_add(R::window_ns(settings)) {
+                return true;
+            }
+            end::<R>(outlet, key, entry);
+            table.remove(*place);
+            false
+        });
+    }
+}
