@@ -182,11 +182,16 @@ impl Queue {
 
     pub fn next_timeout(&mut self, milliseconds: c_int) -> Result<c_int, Failure> {
         let timeout = u64::try_from(milliseconds).ok().map(Duration::from_millis);
-        let begun = Instant::now();
+        // The clock is read only where there is nothing to read.
+        let mut begun = None;
         loop {
             let next = self.read()?;
+            if next != Next::Empty {
+                return self.show(&next);
+            }
+            let begun = *begun.get_or_insert_with(Instant::now);
             let left = timeout.map_or(TICK, |timeout| timeout.saturating_sub(begun.elapsed()));
-            if next != Next::Empty || left.is_zero() {
+            if left.is_zero() {
                 return self.show(&next);
             }
             self.reader.wait(left.min(TICK))?;

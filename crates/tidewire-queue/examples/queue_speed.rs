@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = env::temp_dir().join(format!("tidewire-queue-speed-{}", std::process::id()));
     let mut server = Server::bind(&path)?;
     let hold = has("hold").then_some(Hold::Unlimited);
-    server.offer("main", publisher.offer(), QueueSettings { hold, ..QueueSettings::default() })?;
+    server.offer("main", publisher.offer(), QueueSettings::default().hold(hold))?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let serving = thread::spawn(move || {

@@ -43,7 +43,8 @@ impl Default for HoldSettings {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+/// As a number that is less than the one that stands for no end.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1).min(u64::MAX - 1)
 }
 
@@ -119,11 +120,12 @@ pub(crate) fn is_relieved(part: f64) -> bool {
     part < SHED_BASE
 }
 
-/// Waits in small steps until `is_there` says so or the time is over. Returns how long it took, and whether it is there.
-pub(crate) fn wait(settings: &HoldSettings, mut is_there: impl FnMut() -> bool) -> (Duration, bool) {
+/// Waits in small steps until `is_there`, which is told how long it has waited, says so or the time is over. Returns how long it
+/// took, and whether it is there.
+pub(crate) fn wait(settings: &HoldSettings, mut is_there: impl FnMut(Duration) -> bool) -> (Duration, bool) {
     let (begun, mut step) = (Instant::now(), STEP_MIN);
     let found = loop {
-        if is_there() {
+        if is_there(begun.elapsed()) {
             break true;
         }
         if settings.is_over(begun.elapsed()) {
@@ -156,14 +158,14 @@ mod tests {
         let settings = HoldSettings::default();
         settings.set(Some(Hold::Unlimited));
         settings.end(Duration::from_millis(2));
-        assert!(!wait(&settings, || false).1);
+        assert!(!wait(&settings, |_| false).1);
         // Nothing is left of it.
-        let (waited, found) = wait(&settings, || false);
+        let (waited, found) = wait(&settings, |_| false);
         assert!(!found && waited < Duration::from_secs(5));
-        assert!(wait(&settings, || true).1);
+        assert!(wait(&settings, |_| true).1);
         let settings = HoldSettings::default();
         settings.set(Some(Hold::AtMost(Duration::from_millis(1))));
-        assert!(!wait(&settings, || false).1);
+        assert!(!wait(&settings, |_| false).1);
     }
 
     /// What is left is counted from when it was set, not from the beginning of a wait that was there already.
@@ -173,7 +175,7 @@ mod tests {
         settings.set(Some(Hold::Unlimited));
         let (begun, last) = (Instant::now(), Duration::from_millis(40));
         let mut set_at = None;
-        let (_, found) = wait(&settings, || {
+        let (_, found) = wait(&settings, |_| {
             if set_at.is_none() && begun.elapsed() > 2 * last {
                 set_at = Some(Instant::now());
                 settings.end(last);

@@ -17,6 +17,7 @@
 //! ```
 
 mod attach;
+mod bell;
 mod error;
 mod hold;
 mod layout;

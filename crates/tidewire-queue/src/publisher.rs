@@ -11,8 +11,9 @@ use std::{
 };
 
 use crate::{
+    bell::Bell,
     error::Error,
-    hold::{Behind, Hold, HoldSettings, behind, fits, is_relieved, is_shed, wait},
+    hold::{Behind, Hold, HoldSettings, behind, fits, is_relieved, is_shed, nanoseconds, wait},
     layout::{Ended, Geometry, Record},
     members::{Members, Table},
     memory::QueueMemory,
@@ -70,6 +71,7 @@ struct Shared {
     file: OwnedFd,
     members: Members,
     hold: HoldSettings,
+    bell: Bell,
     bytes: AtomicU64,
     shed_records: AtomicU64,
     shed_bytes: AtomicU64,
@@ -135,6 +137,10 @@ impl Offer {
         &self.shared.members
     }
 
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.shared.bell
+    }
+
     pub(crate) fn hold(&self, hold: Option<Hold>) {
         self.shared.hold.set(hold);
     }
@@ -171,6 +177,7 @@ impl Publisher {
             file,
             members: Members::default(),
             hold: HoldSettings::default(),
+            bell: Bell::default(),
             bytes: AtomicU64::new(0),
             shed_records: AtomicU64::new(0),
             shed_bytes: AtomicU64::new(0),
@@ -240,6 +247,7 @@ impl Publisher {
             self.counts.records += 1;
             self.counts.bytes += payload.len() as u64;
             self.shared.bytes.store(self.counts.bytes, Ordering::Relaxed);
+            self.shared.bell.ring();
             return Ok(());
         }
         Err(Error::TooLong { bytes: payload.len(), max: self.geometry().record_bytes_max() })
@@ -352,11 +360,14 @@ impl Publisher {
         }
         if !self.is_shedding && !fits(behind.limits, sequence, position, slots, bytes) {
             let shared = Arc::clone(&self.shared);
-            let (waited, found) = wait(&shared.hold, || {
+            let before = self.counts.waited_ns;
+            let (waited, found) = wait(&shared.hold, |waited| {
+                // Others see a wait that goes on.
+                shared.waited_ns.store(before.saturating_add(nanoseconds(waited)), Ordering::Relaxed);
                 behind = self.behind();
                 fits(behind.limits, sequence, position, slots, bytes)
             });
-            self.counts.waited_ns += u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+            self.counts.waited_ns = before.saturating_add(nanoseconds(waited));
             shared.waited_ns.store(self.counts.waited_ns, Ordering::Relaxed);
             self.is_shedding = !found && !shared.hold.is_spent();
         }
@@ -380,6 +391,7 @@ impl Publisher {
     fn end(&mut self, why: Ended) {
         if !std::mem::replace(&mut self.has_ended, true) {
             self.producer.end(&self.shared.memory.words(), why);
+            self.shared.bell.ring();
             let _ = self.offer().wake();
         }
     }

@@ -268,11 +268,15 @@ impl Reader {
     /// # Errors
     /// As [`next`](Self::next), and what the kernel says.
     pub fn next_timeout(&mut self, out: &mut Vec<u8>, timeout: Duration) -> Result<Next, Error> {
-        let begun = Instant::now();
+        // The clock is read only where there is nothing to read.
+        let mut begun = None;
         loop {
             let next = self.next(out)?;
-            let left = timeout.saturating_sub(begun.elapsed());
-            if next != Next::Empty || left.is_zero() || !self.wait(left)? {
+            if next != Next::Empty {
+                return Ok(next);
+            }
+            let left = timeout.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed());
+            if left.is_zero() || !self.wait(left)? {
                 return Ok(next);
             }
         }

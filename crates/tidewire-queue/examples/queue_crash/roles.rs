@@ -63,7 +63,7 @@ struct Stream {
 fn publish(path: &Path, epoch: u64) {
     let mut publisher = Publisher::new(Geometry::new(1 << 14, 8 << 20), epoch).expect("a queue");
     let mut server = Server::bind(path).expect("a server");
-    let settings = QueueSettings { readers_max: PLACES, ..QueueSettings::default() };
+    let settings = QueueSettings::default().readers_max(PLACES);
     server.offer("main", publisher.offer(), settings).expect("a name");
     thread::spawn(move || {
         loop {

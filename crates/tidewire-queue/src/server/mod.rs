@@ -9,12 +9,13 @@ use std::{
     io,
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    io::{Errno, read},
     net::{RecvFlags, recv},
 };
 
@@ -35,9 +36,11 @@ const PENDING_MAX: usize = 32;
 const PENDING_TIME: Duration = Duration::from_secs(2);
 /// How late a reader that sleeps is woken, at most.
 const WAKE_TIME: Duration = Duration::from_micros(200);
-/// How late it is woken by the first record after queues were quiet for [`QUIET_TIME`].
-const QUIET_WAKE_TIME: Duration = Duration::from_millis(2);
+/// After so long without a record the server asks to be woken by the next one.
 const QUIET_TIME: Duration = Duration::from_millis(100);
+/// How long it still looks by itself after that: until then, every publisher sees what was asked.
+const SETTLE_TIME: Duration = Duration::from_millis(5);
+const SETTLE_STEP: Duration = Duration::from_millis(2);
 
 /// What happened in a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +69,7 @@ struct Pending {
 #[derive(Clone, Copy, Debug)]
 enum Ready {
     Listener,
+    Bell,
     Pending(usize),
     Reader { queue: usize, place: usize },
 }
@@ -79,6 +83,9 @@ pub struct Server {
     pending: Vec<Pending>,
     /// When something was published last.
     changed: Instant,
+    /// What publishers wake it by; and since when they do.
+    bell: Arc<OwnedFd>,
+    rests_since: Option<Instant>,
 }
 
 impl Server {
@@ -93,6 +100,8 @@ impl Server {
             queues: Vec::new(),
             pending: Vec::new(),
             changed: Instant::now(),
+            bell: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+            rests_since: None,
         })
     }
 
@@ -114,6 +123,7 @@ impl Server {
         if !is_name(name) || self.queues.iter().any(|queue| queue.name == name) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        offer.bell().connect(&self.bell);
         self.queues.push(Served::new(name, offer, settings));
         Ok(())
     }
@@ -133,13 +143,37 @@ impl Server {
         let (begun, mut events) = (Instant::now(), Vec::new());
         loop {
             let left = timeout.saturating_sub(begun.elapsed());
-            let wake = if self.changed.elapsed() < QUIET_TIME { WAKE_TIME } else { QUIET_WAKE_TIME };
-            let step = if self.queues.iter().all(Served::is_idle) { left } else { left.min(wake) };
+            let step = self.pause().map_or(left, |pause| pause.min(left));
             self.step(step, &mut events)?;
             if !events.is_empty() || begun.elapsed() >= timeout {
                 return Ok(events);
             }
         }
+    }
+
+    /// How long nothing needs to be looked at, unless a descriptor is ready; `None`: for ever.
+    fn pause(&mut self) -> Option<Duration> {
+        if self.queues.iter().all(Served::is_idle) {
+            self.rest(false);
+            return None;
+        }
+        if self.changed.elapsed() < QUIET_TIME {
+            return Some(WAKE_TIME);
+        }
+        self.rest(true);
+        match self.rests_since {
+            Some(since) if since.elapsed() >= SETTLE_TIME => self.queues.iter().filter_map(Served::due).min(),
+            _ => Some(SETTLE_STEP),
+        }
+    }
+
+    /// Asks publishers to wake this thread with their next record, or asks no longer.
+    fn rest(&mut self, rests: bool) {
+        if self.rests_since.is_some() == rests {
+            return;
+        }
+        self.rests_since = rests.then(Instant::now);
+        self.queues.iter().for_each(|queue| queue.want_bell(rests));
     }
 
     fn step(&mut self, timeout: Duration, events: &mut Vec<ServerEvent>) -> io::Result<()> {
@@ -152,6 +186,9 @@ impl Server {
                 }
                 Ready::Pending(index) => events.extend(self.asked(index)),
                 Ready::Listener => self.accept(events)?,
+                Ready::Bell => {
+                    let _ = read(&self.bell, &mut [0_u8; 8]);
+                }
             }
         }
         self.pending.retain(|pending| pending.since.elapsed() < PENDING_TIME);
@@ -164,14 +201,15 @@ impl Server {
         }
         if has_changed {
             self.changed = Instant::now();
+            self.rest(false);
         }
         Ok(())
     }
 
     /// Waits until a descriptor is ready.
     fn poll(&self, timeout: Duration) -> io::Result<Vec<Ready>> {
-        let mut all = vec![Ready::Listener];
-        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        let mut all = vec![Ready::Listener, Ready::Bell];
+        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&*self.bell, PollFlags::IN)];
         for (index, pending) in self.pending.iter().enumerate() {
             all.push(Ready::Pending(index));
             fds.push(PollFd::new(&pending.socket, PollFlags::IN));

@@ -24,12 +24,27 @@ const CHANGES_MAX: u64 = 1 << 30;
 
 /// How a queue is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QueueSettings {
     /// Readers at a time, 1 to [`READERS_MAX`].
     pub readers_max: usize,
     /// Whether the publisher waits for slow readers ([`Publisher::publish_stream`](crate::Publisher::publish_stream)); `None`: they
     /// lose records.
     pub hold: Option<Hold>,
+}
+
+impl QueueSettings {
+    /// With so many readers at a time at most.
+    #[must_use]
+    pub fn readers_max(self, readers_max: usize) -> Self {
+        Self { readers_max, ..self }
+    }
+
+    /// With a publisher that waits for slow readers, or does not.
+    #[must_use]
+    pub fn hold(self, hold: Option<Hold>) -> Self {
+        Self { hold, ..self }
+    }
 }
 
 impl Default for QueueSettings {
@@ -273,6 +288,16 @@ impl Served {
                 reader.status.group.is_some() && change.saturating_sub(reader.attached_at) > CHANGES_MAX
             })
         })
+    }
+
+    /// When opens that were asked for may be published again.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let (last, are_due) = self.opens;
+        are_due.then(|| last.map_or(Duration::ZERO, |last| OPENS_TIME.saturating_sub(last.elapsed())))
+    }
+
+    pub(super) fn want_bell(&self, is_wanted: bool) {
+        self.offer.bell().want(is_wanted);
     }
 
     /// Whether nobody reads.

@@ -12,7 +12,7 @@ use tidewire_testing::join_in_time;
 use crate::common::{Folder, Serving, Steps, drain};
 
 fn settings(hold: Hold) -> QueueSettings {
-    QueueSettings { hold: Some(hold), ..QueueSettings::default() }
+    QueueSettings::default().hold(Some(hold))
 }
 
 /// Reads to the end, and pauses now and then.

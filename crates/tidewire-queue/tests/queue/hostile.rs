@@ -139,7 +139,7 @@ fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
     let mut publisher = Publisher::new(Geometry::new(1 << 12, 1 << 20), 1).unwrap();
     let mut server = Server::bind(&folder.socket()).unwrap();
     let hold = Some(Hold::AtMost(Duration::from_millis(1)));
-    server.offer("main", publisher.offer(), QueueSettings { hold, ..QueueSettings::default() }).unwrap();
+    server.offer("main", publisher.offer(), QueueSettings::default().hold(hold)).unwrap();
     let serving = Serving::begin(server);
     let before = descriptors();
     let clients: Vec<Raw> = (0..8)

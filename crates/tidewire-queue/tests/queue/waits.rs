@@ -81,7 +81,7 @@ fn readers_are_woken_by_the_futex_and_by_a_descriptor() {
 #[test]
 fn what_is_read_in_place_is_held_or_known_to_be_overwritten() {
     for hold in [Some(Hold::AtMost(Duration::from_nanos(1))), None] {
-        let settings = QueueSettings { hold, ..QueueSettings::default() };
+        let settings = QueueSettings::default().hold(hold);
         let mut steps = Steps::new("in-place", Geometry::new(1 << 10, 1 << 16), settings);
         let mut reader = steps.attach(&Attach::new("main", "x")).unwrap();
         let mut owners = Owners::default();

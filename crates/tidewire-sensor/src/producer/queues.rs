@@ -1,6 +1,6 @@
 //! The queues of a configuration.
 
-use tidewire_queue::{Geometry, Hold, Offer, Publisher, QueueSettings, READERS_MAX, Server};
+use tidewire_queue::{Geometry, Hold, Offer, Publisher, QueueSettings, Server};
 
 use super::set::QueueSet;
 use crate::config::{QueueConfig, SlowReaders, Unit};
@@ -86,14 +86,12 @@ impl Queues {
     /// [`QueuesError::Name`].
     pub fn offer(&self, server: &mut Server) -> Result<(), QueuesError> {
         for Offered { name, offer, place, .. } in &self.offered {
-            let settings = QueueSettings {
-                readers_max: READERS_MAX,
-                hold: match self.configured[*place].config.slow {
-                    SlowReaders::Lose => None,
-                    SlowReaders::Hold(None) => Some(Hold::Unlimited),
-                    SlowReaders::Hold(Some(most)) => Some(Hold::AtMost(most)),
-                },
+            let hold = match self.configured[*place].config.slow {
+                SlowReaders::Lose => None,
+                SlowReaders::Hold(None) => Some(Hold::Unlimited),
+                SlowReaders::Hold(Some(most)) => Some(Hold::AtMost(most)),
             };
+            let settings = QueueSettings::default().hold(hold);
             let named = |source| QueuesError::Name { name: name.clone(), source };
             server.offer(name, offer.clone(), settings).map_err(named)?;
         }

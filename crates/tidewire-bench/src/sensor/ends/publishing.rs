@@ -103,7 +103,7 @@ impl Publishing {
         let mut publisher = Publisher::new(geometry, now_ns()).map_err(|error| error.to_string())?;
         let (attached, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let mut server = Server::bind(&socket.0).map_err(|error| error.to_string())?;
-        let settings = QueueSettings { hold: self.hold.then_some(Hold::Unlimited), ..QueueSettings::default() };
+        let settings = QueueSettings::default().hold(self.hold.then_some(Hold::Unlimited));
         server.offer("load", publisher.offer(), settings).map_err(|error| error.to_string())?;
         let (count, end) = (Arc::clone(&attached), Arc::clone(&ended));
         let serving = thread::spawn(move || {
