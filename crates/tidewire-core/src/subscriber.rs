@@ -57,7 +57,8 @@ impl Subscribers {
         // For streams that belong to no application; the others' cutoffs follow their applications.
         config.cutoff = DirectionCutoff([0; 2]);
         (config.chunk_bytes, config.overlap_bytes) = (0, 0);
-        let timeouts = settings.iter().map(|subscriber| subscriber.flush_timeout_ns).filter(|timeout| *timeout != 0);
+        let timeouts = settings.iter().filter(|subscriber| subscriber.chunk_bytes != 0);
+        let timeouts = timeouts.map(|subscriber| subscriber.flush_timeout_ns).filter(|timeout| *timeout != 0);
         config.flush_timeout_ns = timeouts.min().unwrap_or(0);
         config.priorities = settings.iter().map(|subscriber| subscriber.priorities).fold(config.priorities, u8::max);
         let list = settings.into_iter().map(|settings| Subscriber { settings, flushes: VecDeque::new() });

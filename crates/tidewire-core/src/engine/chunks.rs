@@ -79,6 +79,17 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
+    /// Whether a packet of the flow may first have to deliver a pending chunk whose flush timeout is over.
+    #[inline(always)]
+    pub(crate) fn is_flush_due(&self, flow: &Flow) -> bool {
+        let timeout_ns = self.config.flush_timeout_ns;
+        timeout_ns != 0
+            && flow.slow_state.as_ref().is_some_and(|slow_state| {
+                let is_due = |chunk: &PendingChunk| self.now.clock_ns >= chunk.since_ns.saturating_add(timeout_ns);
+                H::SUBSCRIBERS || slow_state.pending_chunk.iter().flatten().any(|chunk| is_due(chunk))
+            })
+    }
+
     /// Delivers the pending chunks of a flow whose flush timeout is over.
     pub(crate) fn flush_due(&mut self, flow: &mut Flow, data: &mut H::Data) {
         if H::SUBSCRIBERS && !self.subscribers.is_selected {

@@ -16,7 +16,7 @@ const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 impl<H: Deliver> FlowContext<H> {
     /// Whether the settings allow the fast path.
     pub(crate) fn has_fast_path(&self) -> bool {
-        !H::PACKETS && !self.slow_path && self.config.flush_timeout_ns == 0 && self.config.ttl_min == 0
+        !H::PACKETS && !self.slow_path && self.config.ttl_min == 0
     }
 
     /// Counts and processes a segment, if it is plain; `None`: nothing was done.
@@ -95,6 +95,7 @@ impl<H: Deliver> FlowContext<H> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
+            && !self.is_flush_due(flow)
             && !self.is_expired(flow);
         if !is_plain {
             return None;

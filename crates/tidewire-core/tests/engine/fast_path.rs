@@ -113,9 +113,10 @@ proptest! {
     #[test]
     fn both_ways_tell_the_same(
         steps in prop::collection::vec(step(), 1..60), midway in any::<bool>(), chunk in prop_oneof![Just(0_u32), 1..30_u32],
-        cutoff in prop_oneof![Just(u64::MAX), 0..300_u64],
+        cutoff in prop_oneof![Just(u64::MAX), 0..300_u64], flush_ms in prop_oneof![Just(0_u64), 1..900_u64],
     ) {
-        let config = config().with_chunk_bytes(chunk).with_cutoff(DirectionCutoff::new(cutoff, u64::MAX));
+        let config = config().with_chunk_bytes(chunk).with_flush_timeout_ns(flush_ms * 1_000_000);
+        let config = config.with_cutoff(DirectionCutoff::new(cutoff, u64::MAX));
         go_both_ways(&config, &conversation(&steps, midway));
     }
 }
