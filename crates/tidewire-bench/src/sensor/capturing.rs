@@ -13,7 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 use tidewire_sensor::{
     QUEUES_SOCKET,
-    config::{CaptureConfig, CaptureInput, Distribution, QueueConfig, SensorConfig, SlowReaders, Unit},
+    config::{CaptureInput, Given, Machine, SensorConfig, Unit, examine},
     report::{CaptureEvent, CaptureStatus},
 };
 
@@ -29,44 +29,20 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The queue of every sensor here.
 pub(super) const QUEUE: &str = "load";
 
-/// A sensor with one queue.
+/// A sensor with one queue, as it is by default.
 pub(super) fn config(directory: &Path, input: CaptureInput, unit: Unit) -> SensorConfig {
-    SensorConfig {
-        directory: directory.to_owned(),
-        metrics: None,
-        users: Vec::new(),
-        stop: Duration::from_secs(10),
-        capture: CaptureConfig {
-            input,
-            filter: None,
-            workers: 1,
-            memory_bytes: None,
-            ring_bytes: None,
-            snap_bytes: None,
-            tap: false,
-            promiscuous: true,
-            sandbox: true,
-            nice: 0,
-        },
-        queues: vec![QueueConfig {
-            name: QUEUE.into(),
-            unit,
-            count: 1,
-            distribution: Distribution::FlowHash,
-            filter: None,
-            cutoff_bytes: None,
-            // As they arrive, which is the default.
-            chunk_bytes: 0,
-            flush: Duration::from_secs(1),
-            priority: 0,
-            classes: Vec::new(),
-            memory_bytes: 64 << 20,
-            records: 1 << 16,
-            slow: SlowReaders::Lose,
-            wait_for: 0,
-        }],
-        analyzers: Vec::new(),
-    }
+    let (interfaces, files) = match input {
+        CaptureInput::Interfaces(interfaces) => (interfaces, Vec::new()),
+        CaptureInput::Files(files) => (Vec::new(), files),
+    };
+    let unit = match unit {
+        Unit::Streams => "streams",
+        Unit::Packets => "packets",
+    };
+    let given = Given { interfaces, files, directory: Some(directory.to_owned()), ..Given::default() };
+    let text = format!("[queue.{QUEUE}]\nunit = \"{unit}\"\n");
+    let examined = examine(&text, "benchmark", &given, &Machine);
+    examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes))
 }
 
 /// A capture that runs.

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of one round of the block.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const ROUND_BYTES: usize = 64;
+/// Bytes that are fetched ahead of the next record at most.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const PREFETCH_BYTES_MAX: usize = 2048;
 
 /// Copies rounds of 64 bytes.
 ///
@@ -51,10 +54,25 @@ unsafe fn copy_rounds(from: *const u8, to: *mut u8, rounds: usize) {
     }
 }
 
+/// Asks for the cache lines behind `words` for writing: as many as were just written, which the next record most likely takes. They
+/// are in the caches of readers, and to fetch them takes as long as to copy the bytes.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn prefetch_behind(words: &[AtomicU64]) {
+    let end = words.as_ptr_range().end.cast::<u8>();
+    for line in 0..(words.len() * 8).min(PREFETCH_BYTES_MAX).div_ceil(ROUND_BYTES) {
+        let at = end.wrapping_add(line * ROUND_BYTES);
+        // SAFETY: a prefetch changes nothing, whatever the address is.
+        unsafe { std::arch::asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags)) };
+    }
+}
+
 /// Writes bytes to words; what is left of the last word becomes 0. There are as many words as that takes.
 #[inline]
 pub(crate) fn store(words: &[AtomicU64], bytes: &[u8]) {
     assert_eq!(words.len(), bytes.len().div_ceil(8), "words for a payload");
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    prefetch_behind(words);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     let (words, bytes) = {
         let rounds = bytes.len() / ROUND_BYTES;

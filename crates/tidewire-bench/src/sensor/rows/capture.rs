@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use tidewire_files::{Block, Reader, Source as _};
 use tidewire_lab::pcapfile::Writer;
-use tidewire_sensor::config::{CaptureInput, SlowReaders, Unit};
+use tidewire_sensor::config::{CaptureInput, Unit};
 
 use crate::{
     median::median,
@@ -51,9 +51,6 @@ fn run_way(settings: &Settings, way: Way, trace: &Path, wrapper: &[&str]) -> Res
     let mut config = config(&settings.folder, CaptureInput::Files(vec![trace.to_owned()]), Unit::Streams);
     let queue = &mut config.queues[0];
     (queue.chunk_bytes, queue.wait_for) = (way.chunk_bytes, way.readers);
-    if way.readers > 0 {
-        queue.slow = SlowReaders::Hold(None);
-    }
     // Valgrind makes system calls that the sandbox refuses.
     config.capture.sandbox &= wrapper.is_empty();
     let core = CORE.to_string();
@@ -75,7 +72,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         title: "The capturing process with a stream queue".into(),
         text: "The whole file **big** (docs/bench.md), read once: CPU time of the capturing process, user and system, its start \
                and the thread that serves the queue included. The reader is another process on the other core; it copies every \
-               record and misses none, since the queue holds. The counting handler is `tidewire-bench count` with the same \
+               record and misses none, since a queue over files holds. Settings are the defaults, but for the size of chunks. The counting handler is `tidewire-bench count` with the same \
                settings of the engine. Rounds in turn; the ratio is the median of the rounds' ratios. Instructions are \
                callgrind's, over the beginning of the file, the start of the process included."
             .into(),
