@@ -13,7 +13,7 @@ use toml::de::DeTable;
 
 pub use mistake::Mistake;
 use read::Document;
-use sections::{Places, Sections, TABLES};
+use sections::{Places, Sections};
 pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
 pub use system::{Machine, System};
 pub use types::{
@@ -25,6 +25,8 @@ pub use types::{
 pub const CONFIG_BYTES_MAX: usize = 1 << 20;
 /// Where sockets are by default.
 pub const DIRECTORY: &str = "/run/tidewire";
+/// The tables of a file.
+const TABLES: &[&str] = &["sensor", "capture", "queue", "analyzer"];
 /// See [`SensorConfig::stop`].
 const STOP: std::time::Duration = std::time::Duration::from_secs(10);
 

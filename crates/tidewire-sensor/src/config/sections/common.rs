@@ -1,0 +1,132 @@
+//! What all tables share: their keys, names, users, filters and times.
+
+use std::{collections::BTreeMap, ops::Range, time::Duration};
+
+use toml::de::{DeTable, DeValue};
+
+use crate::config::{
+    mistake::quoted,
+    read::{Document, Entry, Value},
+    system::System,
+};
+
+/// Places of values, by names such as `queue.web.memory`.
+pub type Places = BTreeMap<String, Range<usize>>;
+
+/// Longest times: a day.
+pub const TIME_MAX: Duration = Duration::from_secs(86_400);
+/// Bytes of a name: a queue of a set has a dot and two digits after it, an instance three.
+const NAME_BYTES_MAX: usize = tidewire_queue::NAME_BYTES_MAX - 4;
+
+/// Whether it can be the name of a queue or an analyzer.
+fn is_name(name: &str) -> bool {
+    tidewire_queue::is_name(name) && name.len() <= NAME_BYTES_MAX && !name.contains('.')
+}
+
+/// Reads tables; answers of the machine are checked as they come.
+pub struct Sections<'a, 's> {
+    pub document: Document<'a>,
+    pub system: &'s dyn System,
+    pub places: Places,
+}
+
+impl Sections<'_, '_> {
+    /// Calls `each` for the known keys of a table, and notes the others.
+    pub fn keys<'v>(
+        &mut self,
+        title: &str,
+        table: &'v DeTable<'v>,
+        known: &[&str],
+        mut each: impl FnMut(&mut Self, &str, &'v Value<'v>),
+    ) {
+        for (key, value) in table.iter() {
+            let name = key.get_ref().as_ref();
+            if known.contains(&name) {
+                self.places.insert(format!("{title}.{name}"), value.span());
+                each(self, name, value);
+            } else {
+                self.document.unknown(key, &format!("[{title}]"), known);
+            }
+        }
+    }
+
+    pub fn filter(&mut self, key: &str, value: &Value<'_>) -> Option<String> {
+        let filter = self.document.string(key, value, "\"tcp port 80\"")?;
+        if let Err(message) = self.system.filter(&filter) {
+            let message = quoted_lines(&message);
+            self.document.wrong(&value.span(), format!("'{key}' does not compile: {message}"), "see pcap-filter(7)");
+            return None;
+        }
+        Some(filter)
+    }
+
+    pub fn user(&mut self, name: &str, span: &Range<usize>) -> Option<(u32, u32)> {
+        let (user, group) = name.split_once(':').map_or((name, None), |(user, group)| (user, Some(group)));
+        let found = self.system.user(user).and_then(|(user, main)| {
+            let group = group.map_or(Ok(main), |group| self.system.group(group));
+            group.map(|group| (user, group))
+        });
+        let message = match found {
+            Ok(found) => return Some(found),
+            Err(message) => message,
+        };
+        let instead = "write a user of this machine, a number, or \"user:group\"";
+        self.document.wrong(span, format!("user \"{}\": {message}", quoted(name)), instead);
+        None
+    }
+
+    /// A user's name, or a number.
+    pub fn user_word(&mut self, key: &str, value: &Value<'_>) -> Option<(String, Range<usize>)> {
+        match value.get_ref() {
+            DeValue::Integer(number) => Some((number.as_str().to_owned(), value.span())),
+            _ => self.document.string(key, value, "\"nobody\"").map(|name| (name, value.span())),
+        }
+    }
+
+    pub fn time(&mut self, key: &str, value: &Value<'_>, least: Duration) -> Option<Duration> {
+        let time = self.document.span(key, value)?;
+        if (least..=TIME_MAX).contains(&time) {
+            return Some(time);
+        }
+        let shown = |time: Duration| tidewire_units::Lasting(time.as_nanos() as u64);
+        let bounds = format!("'{key}' must be {} to {}, got {}", shown(least), shown(TIME_MAX), shown(time));
+        self.document.wrong(&value.span(), bounds, "");
+        None
+    }
+
+    /// Reads the tables below `[queue]` or `[analyzer]`, with their names.
+    pub fn named<'v>(&mut self, of: &str, value: &'v Value<'v>) -> Vec<Entry<'v>> {
+        let example = format!("write [{of}.NAME]");
+        let Some(table) = self.document.table(value, of, &example) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (key, value) in table.iter() {
+            let name = key.get_ref();
+            if !is_name(name) {
+                let what = format!("'{}' cannot be the name of {}", quoted(name), article(of));
+                let instead = format!("a name has 1 to {NAME_BYTES_MAX} letters, digits, - and _");
+                self.document.wrong(&key.span(), what, instead);
+            } else if self.document.table(value, name, &example).is_some() {
+                self.places.insert(format!("{of}.{name}"), key.span());
+                found.push((key, value));
+            }
+        }
+        found
+    }
+}
+
+fn article(of: &str) -> &'static str {
+    match of {
+        "queue" => "a queue",
+        "destination" => "a destination",
+        _ => "an analyzer",
+    }
+}
+
+/// A message of another part, cut where it is too long.
+pub fn quoted_lines(message: &str) -> String {
+    let mut shown: String = message.chars().take(400).collect();
+    if shown.len() < message.len() {
+        shown.push('…');
+    }
+    shown
+}

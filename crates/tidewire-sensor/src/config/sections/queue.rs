@@ -1,0 +1,154 @@
+//! `[queue.NAME]`
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::common::Sections;
+use crate::config::{
+    read::{Entry, Value},
+    types::{ClassConfig, Distribution, Unit},
+};
+
+/// Sets of queues have at most so many.
+const COUNT_MAX: usize = 64;
+/// Classes of a queue.
+const CLASSES_MAX: usize = 64;
+/// Bytes of a chunk, as the engine has them.
+const CHUNK_BYTES_MAX: u64 = tidewire::CHUNK_BYTES_MAX as u64;
+/// Memory of a queue at least: a record may have an eighth of it, and the largest datagram is to fit in one.
+const QUEUE_BYTES_MIN: u64 = 512 << 10;
+
+/// Its keys.
+pub const QUEUE: &[&str] = &[
+    "unit",
+    "count",
+    "distribution",
+    "filter",
+    "cutoff",
+    "chunk",
+    "flush",
+    "priority",
+    "classes",
+    "memory",
+    "records",
+    "slow",
+    "hold",
+    "wait-for",
+];
+/// The keys of a class.
+pub const CLASS: &[&str] = &["filter", "cutoff", "priority"];
+
+/// What `hold` is set to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    Unlimited,
+    AtMost(Duration),
+}
+
+/// `[queue.NAME]`
+#[derive(Default)]
+pub struct Queue {
+    pub name: String,
+    pub unit: Option<Unit>,
+    pub count: Option<usize>,
+    pub distribution: Option<Distribution>,
+    pub filter: Option<String>,
+    pub cutoff: Option<u64>,
+    pub chunk: Option<u32>,
+    pub flush: Option<Duration>,
+    pub priority: Option<u8>,
+    pub classes: Vec<ClassConfig>,
+    pub memory: Option<u64>,
+    pub records: Option<u64>,
+    /// Whether readers are waited for.
+    pub holds: Option<bool>,
+    pub hold: Option<Hold>,
+    pub wait_for: Option<usize>,
+}
+
+impl Sections<'_, '_> {
+    /// Reads `[queue.NAME]`.
+    pub fn queue(&mut self, (key, value): Entry<'_>) -> Queue {
+        let mut queue = Queue { name: key.get_ref().as_ref().to_owned(), ..Queue::default() };
+        let title = format!("queue.{}", queue.name);
+        let DeValue::Table(table) = value.get_ref() else { return queue };
+        self.keys(&title, table, QUEUE, |this, key, value| {
+            let document = &mut this.document;
+            match key {
+                "unit" => {
+                    let units = [("streams", Unit::Streams), ("packets", Unit::Packets)];
+                    queue.unit = document.choice(key, value, &units);
+                }
+                "count" => {
+                    queue.count = document.whole(key, value, 1, COUNT_MAX as i64).map(|count| count as usize);
+                }
+                "distribution" => {
+                    let ways = [("flow-hash", Distribution::FlowHash), ("round-robin", Distribution::RoundRobin)];
+                    queue.distribution = document.choice(key, value, &ways);
+                }
+                "filter" => queue.filter = this.filter(key, value),
+                "cutoff" => queue.cutoff = document.size(key, value, 0, u64::MAX),
+                "chunk" => queue.chunk = document.size(key, value, 0, CHUNK_BYTES_MAX).map(|bytes| bytes as u32),
+                "flush" => queue.flush = this.time(key, value, Duration::ZERO),
+                "priority" => queue.priority = document.whole(key, value, 0, 7).map(|level| level as u8),
+                "classes" => queue.classes = this.classes(value),
+                "memory" => {
+                    queue.memory = document.size(key, value, QUEUE_BYTES_MIN, tidewire_queue::PAYLOAD_BYTES_MAX);
+                }
+                "records" => {
+                    let (least, most) = (tidewire_queue::SLOTS_MIN, tidewire_queue::SLOTS_MAX);
+                    queue.records = document.size(key, value, least, most);
+                }
+                "slow" => queue.holds = document.choice(key, value, &[("lose", false), ("hold", true)]),
+                "hold" => queue.hold = this.hold(key, value),
+                _ => {
+                    let most = tidewire_queue::READERS_MAX as i64;
+                    queue.wait_for = document.whole(key, value, 0, most).map(|readers| readers as usize);
+                }
+            }
+        });
+        queue
+    }
+
+    fn hold(&mut self, key: &str, value: &Value<'_>) -> Option<Hold> {
+        if let DeValue::String(word) = value.get_ref()
+            && word == "unlimited"
+        {
+            return Some(Hold::Unlimited);
+        }
+        self.time(key, value, Duration::from_micros(1)).map(Hold::AtMost)
+    }
+
+    fn classes(&mut self, value: &Value<'_>) -> Vec<ClassConfig> {
+        let example = "as in classes = [{ filter = \"port 443\", cutoff = \"16K\" }]";
+        let DeValue::Array(items) = value.get_ref() else {
+            self.document.wrong(&value.span(), "'classes' is an array of tables", example);
+            return Vec::new();
+        };
+        if items.len() > CLASSES_MAX {
+            let what = format!("a queue has at most {CLASSES_MAX} classes, got {}", items.len());
+            self.document.wrong(&value.span(), what, "");
+        }
+        let mut classes = Vec::new();
+        for item in items.iter().take(CLASSES_MAX) {
+            let Some(table) = self.document.table(item, "classes", example) else { continue };
+            let (mut filter, mut cutoff_bytes, mut priority, mut has_filter) = (None, None, None, false);
+            for (key, value) in table.iter() {
+                match key.get_ref().as_ref() {
+                    "filter" => (filter, has_filter) = (self.filter("filter", value), true),
+                    "cutoff" => cutoff_bytes = self.document.size("cutoff", value, 0, u64::MAX),
+                    "priority" => {
+                        priority = self.document.whole("priority", value, 0, 7).map(|level| level as u8);
+                    }
+                    _ => self.document.unknown(key, "a class", CLASS),
+                }
+            }
+            if !has_filter {
+                self.document.wrong(&item.span(), "a class has no 'filter'", example);
+            }
+            classes.extend(filter.map(|filter| ClassConfig { filter, cutoff_bytes, priority }));
+        }
+        classes
+    }
+}
