@@ -40,7 +40,8 @@ pub(super) fn config(directory: &Path, input: CaptureInput, unit: Unit) -> Senso
         Unit::Packets => "packets",
     };
     let given = Given { interfaces, files, directory: Some(directory.to_owned()), ..Given::default() };
-    let text = format!("[queue.{QUEUE}]\nunit = \"{unit}\"\n");
+    // The capture runs alone here: nobody takes events.
+    let text = format!("[events]\nenabled = false\n[queue.{QUEUE}]\nunit = \"{unit}\"\n");
     let examined = examine(&text, "benchmark", &given, &Machine);
     examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes))
 }

@@ -11,22 +11,23 @@ use std::path::PathBuf;
 
 use toml::de::DeTable;
 
+use crate::events::EventsSettings;
+
 pub use mistake::Mistake;
 use read::Document;
+pub use sections::DIRECTORY;
 use sections::{Places, Sections};
 pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
 pub use system::{Machine, System};
 pub use types::{
     AnalyzerConfig, CaptureConfig, CaptureInput, ClassConfig, Distribution, QueueConfig, Restart, SensorConfig,
-    SlowReaders, Unit,
+    SlowReaders, SpoolConfig, Unit,
 };
 
 /// Bytes of a configuration at most.
 pub const CONFIG_BYTES_MAX: usize = 1 << 20;
-/// Where sockets are by default.
-pub const DIRECTORY: &str = "/run/tidewire";
 /// The tables of a file.
-const TABLES: &[&str] = &["sensor", "capture", "queue", "analyzer"];
+const TABLES: &[&str] = &["sensor", "capture", "queue", "analyzer", "events", "inline", "spool", "destination"];
 /// See [`SensorConfig::stop`].
 const STOP: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -97,6 +98,7 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     }
     let (mut sensor, mut capture) = (sections::Sensor::default(), sections::Capture::default());
     let (mut queues, mut analyzers) = (Vec::new(), Vec::new());
+    let mut events = sections::AllEvents::default();
     for (key, value) in table.get_ref().iter() {
         match key.get_ref().as_ref() {
             "sensor" => sensor = sections.sensor(value),
@@ -109,6 +111,10 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
                 let named = sections.named("analyzer", value);
                 analyzers = named.into_iter().map(|entry| sections.analyzer(entry)).collect();
             }
+            "events" => events.events = sections.events(value),
+            "inline" => events.inline = sections.inline(value),
+            "spool" => events.nice = sections.spool(value),
+            "destination" => events.destinations = sections.destinations(value),
             _ => sections.document.unknown(key, "the configuration", TABLES),
         }
     }
@@ -129,14 +135,22 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     users.extend(analyzers.iter().filter_map(|analyzer| Some(analyzer.user?.0)));
     users.sort_unstable();
     users.dedup();
+    let directory = given.directory.clone().or(sensor.directory).unwrap_or_else(|| DIRECTORY.into());
+    let stop = sensor.stop.unwrap_or(STOP);
+    let common = EventsSettings { directory, users, stop, capture_on_stdout: true, ..EventsSettings::default() };
+    let (events, inline, spool) = sections.completed_events(events, &common);
+    let EventsSettings { directory, users, .. } = common;
     SensorConfig {
-        directory: given.directory.clone().or(sensor.directory).unwrap_or_else(|| DIRECTORY.into()),
+        directory,
         metrics: given.metrics.clone().or(sensor.metrics),
         users,
-        stop: sensor.stop.unwrap_or(STOP),
+        stop,
         capture,
         queues,
         analyzers,
+        events,
+        inline,
+        spool,
     }
 }
 

@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use crate::events::EventsSettings;
+
 /// A whole sensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SensorConfig {
@@ -22,6 +24,15 @@ pub struct SensorConfig {
     pub queues: Vec<QueueConfig>,
     /// Programs that the supervisor starts.
     pub analyzers: Vec<AnalyzerConfig>,
+    /// What becomes of events; `None`: there are none.
+    #[serde(default)]
+    pub events: Option<EventsSettings>,
+    /// Analyzers within the capture, whose standard output is the socket of the event processor then; `None`: there are no events.
+    #[serde(default)]
+    pub inline: Option<tidewire_analyzers::Settings>,
+    /// Where events go besides the store; `None`: nowhere.
+    #[serde(default)]
+    pub spool: Option<SpoolConfig>,
 }
 
 /// Where packets come from.
@@ -167,4 +178,13 @@ pub struct AnalyzerConfig {
     pub nice: i32,
     /// When it is started again.
     pub restart: Restart,
+}
+
+/// The spooler and its destinations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpoolConfig {
+    /// Nice value of the spooler, -20 to 19. Default 10.
+    pub nice: i32,
+    /// The destinations, at least one.
+    pub destinations: Vec<tidewire_delivery::DestinationSettings>,
 }

@@ -90,6 +90,9 @@ impl Rig {
             capture,
             queues,
             analyzers: Vec::new(),
+            events: None,
+            inline: None,
+            spool: None,
             stop: Duration::from_secs(10),
         };
         Self { directory, config }

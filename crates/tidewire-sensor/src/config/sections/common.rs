@@ -1,6 +1,11 @@
 //! What all tables share: their keys, names, users, filters and times.
 
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use toml::de::{DeTable, DeValue};
 
@@ -84,12 +89,16 @@ impl Sections<'_, '_> {
     }
 
     pub fn time(&mut self, key: &str, value: &Value<'_>, least: Duration) -> Option<Duration> {
+        self.time_within(key, value, least, TIME_MAX)
+    }
+
+    pub fn time_within(&mut self, key: &str, value: &Value<'_>, least: Duration, most: Duration) -> Option<Duration> {
         let time = self.document.span(key, value)?;
-        if (least..=TIME_MAX).contains(&time) {
+        if (least..=most).contains(&time) {
             return Some(time);
         }
         let shown = |time: Duration| tidewire_units::Lasting(time.as_nanos() as u64);
-        let bounds = format!("'{key}' must be {} to {}, got {}", shown(least), shown(TIME_MAX), shown(time));
+        let bounds = format!("'{key}' must be {} to {}, got {}", shown(least), shown(most), shown(time));
         self.document.wrong(&value.span(), bounds, "");
         None
     }
@@ -111,6 +120,35 @@ impl Sections<'_, '_> {
             }
         }
         found
+    }
+
+    /// A path from the root.
+    pub fn absolute(&mut self, key: &str, value: &Value<'_>, example: &str) -> Option<PathBuf> {
+        let path = PathBuf::from(self.document.string(key, value, example)?);
+        if path.is_absolute() {
+            return Some(path);
+        }
+        self.document.wrong(&value.span(), format!("'{key}' must be an absolute path"), format!("as in {example}"));
+        None
+    }
+
+    /// Files that can be read.
+    pub fn readable_files(&mut self, key: &str, value: &Value<'_>, example: &str) -> Vec<PathBuf> {
+        let named = self.document.strings(key, value, example);
+        for (name, span) in &named {
+            if let Err(message) = self.system.file(Path::new(name)) {
+                self.document.wrong(span, format!("{} cannot be read: {message}", quoted(name)), "");
+            }
+        }
+        named.into_iter().map(|(name, _)| name.into()).collect()
+    }
+
+    /// One of them.
+    pub fn readable_file(&mut self, key: &str, value: &Value<'_>, example: &str) -> Option<PathBuf> {
+        if !matches!(value.get_ref(), DeValue::String(_)) {
+            return self.document.string(key, value, example).map(PathBuf::from);
+        }
+        self.readable_files(key, value, example).pop()
     }
 }
 

@@ -25,17 +25,7 @@ impl Sections<'_, '_> {
         let mut sensor = Sensor::default();
         let Some(table) = self.document.table(value, "sensor", "write [sensor]") else { return sensor };
         self.keys("sensor", table, SENSOR, |this, key, value| match key {
-            "directory" => {
-                let path = this.document.string(key, value, "\"/run/tidewire\"").map(PathBuf::from);
-                if path.as_ref().is_some_and(|path| !path.is_absolute()) {
-                    this.document.wrong(
-                        &value.span(),
-                        "'directory' must be an absolute path",
-                        "as in \"/run/tidewire\"",
-                    );
-                }
-                sensor.directory = path;
-            }
+            "directory" => sensor.directory = this.absolute(key, value, "\"/run/tidewire\""),
             "metrics" => sensor.metrics = this.document.string(key, value, "\"127.0.0.1:9600\""),
             "users" => {
                 let items: Vec<&Value<'_>> = match value.get_ref() {

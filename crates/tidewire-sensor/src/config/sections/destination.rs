@@ -1,0 +1,199 @@
+//! `[destination.NAME]`
+
+use std::{ops::Range, path::PathBuf, time::Duration};
+
+use tidewire_delivery::{CollectorSettings, DestinationSettings, FolderSettings, To};
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    common::{Sections, TIME_MAX},
+    inline::SEVERITIES,
+};
+use crate::config::{
+    mistake::quoted,
+    read::{Entry, Value},
+};
+
+/// The keys of every destination.
+pub const DESTINATION: &[&str] = &["type", "severity", "kinds", "analyzers", "retry"];
+/// Those of a collector besides.
+pub const COLLECTOR: &[&str] = &["address", "keys", "certificate", "key", "authority", "server-name", "timeout"];
+/// Those of a folder.
+pub const FOLDER: &[&str] = &["path", "every", "size", "expand"];
+/// What a destination can be.
+const TYPES: [(&str, &[&str]); 2] = [("collector", COLLECTOR), ("folder", FOLDER)];
+/// Destinations, at most: each has a thread.
+const DESTINATIONS_MAX: usize = 32;
+/// Bytes of a folder's file at least: a file a record is no use.
+const FILE_BYTES_MIN: u64 = 64 << 10;
+/// The longest pause between attempts, by default.
+const RETRY: Duration = Duration::from_secs(30);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// All keys of a destination as they were read.
+#[derive(Default)]
+struct Keys {
+    severity: Option<&'static str>,
+    kinds: Vec<String>,
+    analyzers: Vec<String>,
+    retry: Option<Duration>,
+    address: Option<String>,
+    keys: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    authority: Option<PathBuf>,
+    server_name: Option<String>,
+    timeout: Option<Duration>,
+    path: Option<PathBuf>,
+    every: Option<Duration>,
+    size: Option<u64>,
+    expand: Option<bool>,
+}
+
+impl Sections<'_, '_> {
+    /// Reads the tables below `[destination]`.
+    pub fn destinations(&mut self, value: &Value<'_>) -> Vec<DestinationSettings> {
+        let named = self.named("destination", value);
+        if named.len() > DESTINATIONS_MAX {
+            let what = format!("at most {DESTINATIONS_MAX} destinations, got {}", named.len());
+            self.document.wrong(&value.span(), what, "");
+        }
+        named.into_iter().filter_map(|entry| self.destination(entry)).collect()
+    }
+
+    /// Reads `[destination.NAME]`; `None` where it has a mistake.
+    fn destination(&mut self, (key, value): Entry<'_>) -> Option<DestinationSettings> {
+        let name = key.get_ref().as_ref().to_owned();
+        let title = format!("destination.{name}");
+        let DeValue::Table(table) = value.get_ref() else { return None };
+        let kind = self.destination_type(&title, &key.span(), table)?;
+        let own = TYPES.iter().find(|(known, _)| *known == kind).map(|(_, keys)| *keys).unwrap_or_default();
+        self.keys_of_other_types(&title, kind, own, table);
+        let known: Vec<&str> = DESTINATION.iter().chain(own).copied().collect();
+        let mut keys = Keys::default();
+        // Those of other types are mistakes already.
+        let all: Vec<&str> = TYPES.iter().flat_map(|(_, keys)| keys.iter().copied()).chain(known.clone()).collect();
+        self.keys(&title, table, &all, |this, key, value| {
+            if known.contains(&key) {
+                this.destination_key(key, value, &mut keys);
+            }
+        });
+        let to = match kind {
+            "collector" => self.collector(&title, &key.span(), &mut keys)?,
+            _ => self.folder(&title, &key.span(), &mut keys)?,
+        };
+        Some(DestinationSettings {
+            name,
+            severity: keys.severity.unwrap_or("info").into(),
+            kinds: keys.kinds,
+            analyzers: keys.analyzers,
+            retry_max: keys.retry.unwrap_or(RETRY),
+            to,
+        })
+    }
+
+    fn destination_type(&mut self, title: &str, span: &Range<usize>, table: &DeTable<'_>) -> Option<&'static str> {
+        let words = TYPES.map(|(kind, _)| (kind, kind));
+        match table.iter().find(|(key, _)| key.get_ref() == "type") {
+            Some((_, value)) => self.document.choice("type", value, &words),
+            None => {
+                let all: Vec<String> = TYPES.iter().map(|(kind, _)| format!("type = \"{kind}\"")).collect();
+                self.document.wrong(span, format!("[{title}] has no 'type'"), format!("write {}", all.join(" or ")));
+                None
+            }
+        }
+    }
+
+    fn keys_of_other_types(&mut self, title: &str, kind: &str, own: &[&str], table: &DeTable<'_>) {
+        for (key, _) in table.iter() {
+            let name = key.get_ref().as_ref();
+            let other = TYPES.iter().find(|(_, keys)| keys.contains(&name)).filter(|_| !own.contains(&name));
+            if let Some((other, _)) = other {
+                let what = format!("[{title}] is a {kind}, and '{name}' is a key of a {other}");
+                self.document.wrong(&key.span(), what, format!("leave it out, or write type = \"{other}\""));
+            }
+        }
+    }
+
+    fn destination_key(&mut self, key: &str, value: &Value<'_>, keys: &mut Keys) {
+        match key {
+            "type" => {}
+            "severity" => {
+                let words = SEVERITIES.map(|(name, _)| (name, name));
+                keys.severity = self.document.choice(key, value, &words);
+            }
+            "kinds" => keys.kinds = self.event_names("a kind", key, value, "[\"scan.horizontal\"]"),
+            "analyzers" => keys.analyzers = self.event_names("an analyzer", key, value, "[\"scan\"]"),
+            "retry" => keys.retry = self.time_within(key, value, Duration::from_millis(100), TIME_MAX),
+            "address" => keys.address = self.address(key, value),
+            "keys" => keys.keys = self.readable_file(key, value, "\"/etc/tidewire/sensor.keys\""),
+            "certificate" => keys.certificate = self.readable_file(key, value, "\"/etc/tidewire/sensor.crt\""),
+            "key" => keys.key = self.readable_file(key, value, "\"/etc/tidewire/sensor.key\""),
+            "authority" => keys.authority = self.readable_file(key, value, "\"/etc/tidewire/authority.crt\""),
+            "server-name" => keys.server_name = self.document.string(key, value, "\"collector.example.org\""),
+            "timeout" => keys.timeout = self.time_within(key, value, Duration::from_secs(1), TIME_MAX),
+            "path" => keys.path = self.absolute(key, value, "\"/var/spool/tidewire\""),
+            "every" => keys.every = self.time_within(key, value, Duration::from_secs(1), TIME_MAX),
+            "size" => keys.size = self.document.size(key, value, FILE_BYTES_MIN, 1 << 40),
+            _ => keys.expand = self.document.boolean(key, value),
+        }
+    }
+
+    fn event_names(&mut self, of: &str, key: &str, value: &Value<'_>, example: &str) -> Vec<String> {
+        let named = self.document.strings(key, value, example);
+        named.into_iter().filter_map(|(name, span)| self.event_name(of, name, &span)).collect()
+    }
+
+    /// Host and port.
+    fn address(&mut self, key: &str, value: &Value<'_>) -> Option<String> {
+        let text = self.document.string(key, value, "\"collector.example.org:9610\"")?;
+        let is_one = text.rsplit_once(':').is_some_and(|(host, port)| {
+            let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('[') && host.ends_with(']'));
+            is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
+        });
+        if is_one {
+            return Some(text);
+        }
+        let what = format!("\"{}\" is no address of a collector", quoted(&text));
+        self.document.wrong(&value.span(), what, "write HOST:PORT, as in \"collector.example.org:9610\"");
+        None
+    }
+
+    fn collector(&mut self, title: &str, span: &Range<usize>, keys: &mut Keys) -> Option<To> {
+        let has = |key: &str| self.places.contains_key(&format!("{title}.{key}"));
+        let singly = [has("certificate"), has("key"), has("authority")];
+        let (is_whole, has_address) = (has("keys") || singly == [true; 3], has("address"));
+        if !has_address {
+            let instead = "as in address = \"collector.example.org:9610\"";
+            self.document.wrong(span, format!("[{title}] has no 'address'"), instead);
+        }
+        if !is_whole {
+            let what = format!("[{title}] does not say who the sensor is to the collector");
+            let instead =
+                "write keys = \"FILE\" (tidewire keys sensor makes it), or 'certificate', 'key' and 'authority'";
+            self.document.wrong(span, what, instead);
+        }
+        Some(To::Collector(CollectorSettings {
+            address: keys.address.take()?,
+            keys: keys.keys.take(),
+            certificate: keys.certificate.take(),
+            key: keys.key.take(),
+            authority: keys.authority.take(),
+            server_name: keys.server_name.take(),
+            timeout: keys.timeout.unwrap_or(MINUTE),
+        }))
+    }
+
+    fn folder(&mut self, title: &str, span: &Range<usize>, keys: &mut Keys) -> Option<To> {
+        if !self.places.contains_key(&format!("{title}.path")) {
+            let what = format!("[{title}] has no 'path'");
+            self.document.wrong(span, what, "as in path = \"/var/spool/tidewire\", a folder that exists");
+        }
+        Some(To::Folder(FolderSettings {
+            path: keys.path.take()?,
+            every: keys.every.unwrap_or(MINUTE),
+            bytes: keys.size.unwrap_or(64 << 20),
+            expand: keys.expand.unwrap_or(true),
+        }))
+    }
+}
