@@ -2,6 +2,8 @@
 //! and certificates for both.
 #![forbid(unsafe_code)]
 
+mod client;
+pub mod collector;
 mod destination;
 pub mod keys;
 pub mod limits;

@@ -181,9 +181,21 @@ impl Link {
     /// # Errors
     /// The connection is lost, or what arrives is no frame.
     pub fn receive(&mut self, most: usize, until: Instant) -> Result<Option<Frame>, LinkError> {
+        self.receive_small(most, usize::MAX, until)
+    }
+
+    /// As [`receive`](Self::receive); also returns `None` once a frame with a body of more than `pause` bytes begins to arrive
+    /// ([`arriving`](Self::arriving)), before most of it is here.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    pub fn receive_small(&mut self, most: usize, pause: usize, until: Instant) -> Result<Option<Frame>, LinkError> {
         loop {
             if let Some(frame) = self.frames.next(most)? {
                 return Ok(Some(frame));
+            }
+            if self.arriving(most)?.is_some_and(|bytes| bytes > pause) {
+                return Ok(None);
             }
             match self.tls.reader().read(&mut self.room) {
                 // An end that the other side announced.

@@ -1,0 +1,250 @@
+//! The sensors: the store of each, and which connection it has.
+
+use std::{
+    collections::HashMap,
+    fs,
+    net::{Shutdown, TcpStream},
+    os::unix::fs::DirBuilderExt as _,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tidewire_event_store::{Batch, KeyId, Limits, Row, Store};
+
+use super::{bounds::Rate, log::Log, status::SensorFigures};
+use crate::protocol::StoreId;
+
+/// Between two looks at age and size of a store.
+const RETAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// All sensors that connected since the collector began.
+pub(super) struct Sensors {
+    folder: PathBuf,
+    limits: Limits,
+    rate_bytes: Option<u64>,
+    sensors_max: usize,
+    all: Mutex<HashMap<String, Arc<Sensor>>>,
+}
+
+/// One sensor.
+pub(super) struct Sensor {
+    pub(super) name: String,
+    folder: PathBuf,
+    limits: Limits,
+    /// Its connection, of which it has one.
+    current: Mutex<Option<(u64, TcpStream)>>,
+    stored: Mutex<Stored>,
+    figures: Mutex<SensorFigures>,
+}
+
+/// What only one connection uses at a time.
+struct Stored {
+    store: Option<Store>,
+    retained: Instant,
+    rate: Rate,
+}
+
+/// Why a batch is not stored.
+pub(super) enum Refusal {
+    /// Another connection of the sensor began.
+    Replaced,
+    /// It does not follow what is stored.
+    Order(String),
+    /// The store fails.
+    Failed(String),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name of a producer: a store of the sensor.
+fn producer(store: &StoreId) -> String {
+    store.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Sensors {
+    pub(super) fn new(folder: PathBuf, limits: Limits, rate_bytes: Option<u64>, sensors_max: usize) -> Self {
+        Self { folder, limits, rate_bytes, sensors_max, all: Mutex::default() }
+    }
+
+    /// The sensor of this name, which was checked.
+    pub(super) fn get(&self, name: &str) -> Result<Arc<Sensor>, String> {
+        let mut all = lock(&self.all);
+        if let Some(sensor) = all.get(name) {
+            return Ok(Arc::clone(sensor));
+        }
+        let folder = self.folder.join(name);
+        if !folder.exists() && self.count() >= self.sensors_max {
+            return Err(format!("there are {} sensors, the limit", self.sensors_max));
+        }
+        let stored = Stored { store: None, retained: Instant::now(), rate: Rate::new(self.rate_bytes, Instant::now()) };
+        let sensor = Arc::new(Sensor {
+            name: name.to_owned(),
+            folder,
+            limits: self.limits,
+            current: Mutex::new(None),
+            stored: Mutex::new(stored),
+            figures: Mutex::new(SensorFigures { name: name.to_owned(), ..SensorFigures::default() }),
+        });
+        all.insert(name.to_owned(), Arc::clone(&sensor));
+        Ok(sensor)
+    }
+
+    /// How many sensors have a folder.
+    fn count(&self) -> usize {
+        fs::read_dir(&self.folder).map_or(0, |entries| entries.count())
+    }
+
+    /// Figures of all.
+    pub(super) fn figures(&self) -> Vec<SensorFigures> {
+        let mut all: Vec<SensorFigures> = lock(&self.all).values().map(|sensor| sensor.figures()).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// Removes what is too old, also of sensors that send nothing.
+    pub(super) fn retain(&self, log: &Log) {
+        let all: Vec<Arc<Sensor>> = lock(&self.all).values().cloned().collect();
+        for sensor in all {
+            sensor.retain(&mut lock(&sensor.stored), log);
+        }
+    }
+
+    /// Ends every connection.
+    pub(super) fn disconnect(&self) {
+        for sensor in lock(&self.all).values() {
+            if let Some((_, connection)) = &*lock(&sensor.current) {
+                let _ = connection.shutdown(Shutdown::Both);
+            }
+        }
+    }
+}
+
+impl Sensor {
+    fn figures(&self) -> SensorFigures {
+        let mut figures = lock(&self.figures).clone();
+        figures.connected = lock(&self.current).is_some();
+        figures
+    }
+
+    /// Makes this connection the sensor's. One that it had before ends; whether there was one.
+    pub(super) fn begin(&self, number: u64, connection: TcpStream) -> bool {
+        let before = lock(&self.current).replace((number, connection));
+        if let Some((_, before)) = &before {
+            let _ = before.shutdown(Shutdown::Both);
+        }
+        lock(&self.figures).connections += 1;
+        before.is_some()
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&self, number: u64) {
+        let mut current = lock(&self.current);
+        if current.as_ref().is_some_and(|current| current.0 == number) {
+            *current = None;
+        }
+    }
+
+    fn is_current(&self, number: u64) -> bool {
+        lock(&self.current).as_ref().is_some_and(|current| current.0 == number)
+    }
+
+    fn open(&self, log: &Log) -> Result<Store, String> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&self.folder).map_err(|error| format!("{}: {error}", self.folder.display()))?;
+        let opened = Store::open(&self.folder.join("events.db")).map_err(|error| error.to_string())?;
+        if let Some(recovery) = opened.1 {
+            let (path, kept, what) = (opened.0.path().display(), recovery.kept_aside.display(), recovery.damage);
+            let (records, missing) = (recovery.records, recovery.missing);
+            log.line(format_args!(
+                "{path} was damaged: {what}; {records} records were kept, {missing} are missing; the damaged file is {kept}"
+            ));
+        }
+        Ok(opened.0)
+    }
+
+    /// The last record of a store of the sensor that is durable here; `None`: it is not known.
+    pub(super) fn position(&self, store: &StoreId, log: &Log) -> Result<Option<u64>, String> {
+        let mut stored = lock(&self.stored);
+        if stored.store.is_none() {
+            stored.store = Some(self.open(log)?);
+        }
+        let Some(opened) = &stored.store else { return Ok(None) };
+        opened.producer(&producer(store)).map_err(|error| error.to_string())
+    }
+
+    /// Stores a batch, if it is the next one. It is durable when this returns.
+    pub(super) fn append(
+        &self,
+        number: u64,
+        store: &StoreId,
+        (after, through): (u64, u64),
+        (rows, keys): (Vec<Row>, Vec<(KeyId, Vec<u8>)>),
+        log: &Log,
+    ) -> Result<(), Refusal> {
+        let mut stored = lock(&self.stored);
+        // Under the lock: what this connection stores, no later one has to know.
+        if !self.is_current(number) {
+            return Err(Refusal::Replaced);
+        }
+        let Some(opened) = &mut stored.store else { return Err(Refusal::Replaced) };
+        let producer = producer(store);
+        let position = opened.producer(&producer).map_err(|error| Refusal::Failed(error.to_string()))?;
+        if let Some(position) = position.filter(|position| *position != after) {
+            return Err(Refusal::Order(format!(
+                "a batch follows record {after}, and record {position} is the last here"
+            )));
+        }
+        let (records, events) = (rows.len() as u64, rows.iter().map(|row| row.events).fold(0, u64::saturating_add));
+        let batch = Batch { rows, keys, producers: vec![(producer, through)], ..Batch::default() };
+        if let Err(error) = opened.append(&batch) {
+            let text = error.to_string();
+            if error.is_full() {
+                // What is removed makes room in the file.
+                self.retain(&mut stored, log);
+            }
+            self.reconnect(&mut stored);
+            lock(&self.figures).failures += 1;
+            return Err(Refusal::Failed(text));
+        }
+        {
+            let mut figures = lock(&self.figures);
+            (figures.records, figures.events) = (figures.records + records, figures.events.saturating_add(events));
+            figures.position = through;
+            figures.last_ns =
+                u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos())
+                    .unwrap_or(u64::MAX);
+        }
+        if stored.retained.elapsed() >= RETAIN_EVERY {
+            self.retain(&mut stored, log);
+        }
+        Ok(())
+    }
+
+    /// After a failure. Whether the batch is stored after all, the sensor learns when it connects again.
+    fn reconnect(&self, stored: &mut Stored) {
+        if stored.store.as_mut().is_some_and(|store| store.reconnect().is_err()) {
+            stored.store = None;
+        }
+    }
+
+    fn retain(&self, stored: &mut Stored, log: &Log) {
+        stored.retained = Instant::now();
+        let Some(store) = &mut stored.store else { return };
+        let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        match store.retain(&self.limits, u64::try_from(now_ns).unwrap_or(u64::MAX)) {
+            Ok(0) => {}
+            Ok(removed) => lock(&self.figures).removed += removed,
+            Err(error) => log.limited(format_args!("sensor {}: {error}", self.name)),
+        }
+    }
+
+    /// Counts bytes. Returns how long the sensor has to wait.
+    pub(super) fn take(&self, bytes: usize) -> Duration {
+        lock(&self.figures).bytes += bytes as u64;
+        lock(&self.stored).rate.take(bytes, Instant::now())
+    }
+}

@@ -1,0 +1,212 @@
+//! The collector: listens, and serves each connection in a thread of its own.
+
+use std::{
+    fs, io,
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::DirBuilderExt as _,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{Builder, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use super::{
+    bounds::Places, log::Log, sensors::Sensors, session, settings::CollectSettings, shared::Shared,
+    status::CollectStatus,
+};
+use crate::{keys, tls};
+
+/// Large frames that are in memory at once: each takes at most some 16 MiB while it is decoded.
+const LARGE_FRAMES_MAX: usize = 16;
+/// Between two looks at the age of what sensors sent that send nothing.
+const RETAIN_EVERY: Duration = Duration::from_secs(60);
+/// After a failed accept, as without descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long connections have to end.
+const END_TIME: Duration = Duration::from_secs(10);
+
+/// Why there is no collector.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// Its keys.
+    #[error(transparent)]
+    Keys(#[from] keys::KeyError),
+    /// The environment's.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the kernel says.
+        source: io::Error,
+    },
+}
+
+fn system(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> CollectError {
+    move |source| CollectError::System { what: what.to_string(), source }
+}
+
+/// A running collector. Dropped, it ends.
+pub struct Server {
+    shared: Arc<Shared>,
+    settings: CollectSettings,
+    addresses: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+    sessions: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Server {
+    /// Starts it. `log` gets lines about sensors; it may be called from several threads.
+    ///
+    /// # Errors
+    /// Its keys cannot be used, an address cannot be listened at, or the folder cannot be made.
+    pub fn start(settings: CollectSettings, log: impl Fn(&str) + Send + Sync + 'static) -> Result<Self, CollectError> {
+        let tls = tls::server(settings.places.read()?)?;
+        let folder = settings.store.display();
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.store);
+        made.map_err(system(folder))?;
+        let sensors = Sensors::new(settings.store.clone(), settings.limits, settings.rate_bytes, settings.sensors_max);
+        let shared = Arc::new(Shared {
+            sensors,
+            log: Log::new(Box::new(log)),
+            places: Places::new(LARGE_FRAMES_MAX),
+            timeout: settings.timeout,
+            connections_max: settings.connections_max,
+            tls: RwLock::new(tls),
+            refused: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            ending: Mutex::new(false),
+            ended: Condvar::new(),
+        });
+        let mut server =
+            Self { shared, settings, addresses: Vec::new(), threads: Vec::new(), sessions: Arc::default() };
+        for address in server.settings.listen.clone() {
+            server.listen(address)?;
+        }
+        let shared = Arc::clone(&server.shared);
+        server.spawn("retain", move || {
+            while !shared.is_ending() {
+                shared.pause(RETAIN_EVERY);
+                shared.sensors.retain(&shared.log);
+            }
+        })?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), CollectError> {
+        let thread = Builder::new().name(name.into()).spawn(run).map_err(system("starting a thread"))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    fn listen(&mut self, address: SocketAddr) -> Result<(), CollectError> {
+        let listener = TcpListener::bind(address).map_err(system(address))?;
+        self.addresses.push(listener.local_addr().map_err(system(address))?);
+        let (shared, sessions) = (Arc::clone(&self.shared), Arc::clone(&self.sessions));
+        self.spawn("listen", move || accept(&shared, &listener, &sessions))
+    }
+
+    /// Where it listens, with the ports that the kernel chose.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Reads key and certificates again. Connections that are there go on with the old ones.
+    ///
+    /// # Errors
+    /// They cannot be used; the old ones stay in use.
+    pub fn reload(&self) -> Result<(), CollectError> {
+        let tls = tls::server(self.settings.places.read()?)?;
+        *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        Ok(())
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn status(&self) -> CollectStatus {
+        CollectStatus {
+            connections: self.shared.connections.load(Ordering::Relaxed),
+            refused: self.shared.refused.load(Ordering::Relaxed),
+            sensors: self.shared.sensors.figures(),
+        }
+    }
+
+    /// Ends it: batches that arrived are stored and acknowledged, then connections end.
+    pub fn finish(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.end();
+        for address in &self.addresses {
+            // Wakes the thread that accepts.
+            let mut address = *address;
+            if address.ip().is_unspecified() {
+                address.set_ip(if address.is_ipv4() {
+                    [127, 0, 0, 1].into()
+                } else {
+                    std::net::Ipv6Addr::LOCALHOST.into()
+                });
+            }
+            let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+        }
+        self.shared.sensors.disconnect();
+        let until = Instant::now() + END_TIME;
+        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in self.threads.drain(..).chain(sessions) {
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept(shared: &Arc<Shared>, listener: &TcpListener, sessions: &Mutex<Vec<JoinHandle<()>>>) {
+    let numbers = AtomicU64::new(1);
+    loop {
+        let accepted = listener.accept();
+        if shared.is_ending() {
+            return;
+        }
+        let tcp = match accepted {
+            Ok((tcp, _)) => tcp,
+            Err(error) => {
+                shared.log.limited(format_args!("no connection can be accepted: {error}"));
+                shared.pause(ACCEPT_PAUSE);
+                continue;
+            }
+        };
+        if shared.connections.load(Ordering::Relaxed) >= shared.connections_max as u64 {
+            session::turn_away(shared, &tcp);
+            continue;
+        }
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        let of = Arc::clone(shared);
+        let started = Builder::new().name("sensor".into()).spawn(move || {
+            session::serve(&of, number, tcp);
+            of.connections.fetch_sub(1, Ordering::Relaxed);
+        });
+        let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|session| !session.is_finished());
+        match started {
+            Ok(started) => sessions.push(started),
+            Err(error) => {
+                shared.connections.fetch_sub(1, Ordering::Relaxed);
+                shared.log.limited(format_args!("no connection can be served: {error}"));
+            }
+        }
+    }
+}
