@@ -5,8 +5,10 @@
 mod client;
 pub mod collector;
 mod destination;
+mod folder;
 pub mod keys;
 pub mod limits;
+pub mod lines;
 pub mod protocol;
 mod report;
 mod settings;
@@ -16,5 +18,5 @@ mod tls;
 pub use destination::{Destination, Failure, Parcel, Start};
 pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
 pub use settings::{CollectorSettings, DestinationSettings, FolderSettings, Settings, To};
-pub use spooler::main;
+pub use spooler::{main, run_within};
 pub use tidewire_event_store::Row;

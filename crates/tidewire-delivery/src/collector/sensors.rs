@@ -112,11 +112,11 @@ impl Sensors {
         }
     }
 
-    /// Ends every connection.
+    /// Ends every connection behind what has arrived.
     pub(super) fn disconnect(&self) {
         for sensor in lock(&self.all).values() {
             if let Some((_, connection)) = &*lock(&sensor.current) {
-                let _ = connection.shutdown(Shutdown::Both);
+                let _ = connection.shutdown(Shutdown::Read);
             }
         }
     }

@@ -77,6 +77,8 @@ impl Server {
             tls: RwLock::new(tls),
             refused: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            next: AtomicU64::new(1),
+            pending: Mutex::default(),
             ending: Mutex::new(false),
             ended: Condvar::new(),
         });
@@ -153,7 +155,7 @@ impl Server {
             }
             let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
         }
-        self.shared.sensors.disconnect();
+        self.shared.disconnect();
         let until = Instant::now() + END_TIME;
         let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in self.threads.drain(..).chain(sessions) {
@@ -174,7 +176,6 @@ impl Drop for Server {
 }
 
 fn accept(shared: &Arc<Shared>, listener: &TcpListener, sessions: &Mutex<Vec<JoinHandle<()>>>) {
-    let numbers = AtomicU64::new(1);
     loop {
         let accepted = listener.accept();
         if shared.is_ending() {
@@ -188,23 +189,19 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, sessions: &Mutex<Vec<Joi
                 continue;
             }
         };
-        if shared.connections.load(Ordering::Relaxed) >= shared.connections_max as u64 {
-            session::turn_away(shared, &tcp);
-            continue;
-        }
-        shared.connections.fetch_add(1, Ordering::Relaxed);
-        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        shared.pend(number, &tcp);
         let of = Arc::clone(shared);
         let started = Builder::new().name("sensor".into()).spawn(move || {
             session::serve(&of, number, tcp);
-            of.connections.fetch_sub(1, Ordering::Relaxed);
+            of.settle(number);
         });
         let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| !session.is_finished());
         match started {
             Ok(started) => sessions.push(started),
             Err(error) => {
-                shared.connections.fetch_sub(1, Ordering::Relaxed);
+                shared.settle(number);
                 shared.log.limited(format_args!("no connection can be served: {error}"));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    net::{Shutdown, TcpStream},
+    net::TcpStream,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -12,7 +12,7 @@ use tidewire_event_store::KeyId;
 
 use super::{
     sensors::{Refusal, Sensor},
-    shared::Shared,
+    shared::{Admitted, Shared},
 };
 use crate::{
     keys::Facts,
@@ -87,8 +87,9 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
             return crate::tls::linger(&second, Instant::now() + Duration::from_millis(500));
         }
     };
-    let (who, end) = match hello(shared, number, &mut link, second, until) {
-        Ok((sensor, store, next, expires)) => {
+    let greeted = hello(shared, number, &mut link, second, until);
+    let (who, end) = match greeted {
+        Ok((sensor, store, next, expires, _admitted)) => {
             let who = format!("sensor {} ({peer})", sensor.name);
             let behind =
                 next.map_or_else(|| "new here".to_owned(), |next| format!("has everything up to record {next}"));
@@ -120,10 +121,16 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
     link.end();
 }
 
-type Greeted = (Arc<Sensor>, StoreId, Option<u64>, SystemTime);
+type Greeted<'a> = (Arc<Sensor>, StoreId, Option<u64>, SystemTime, Admitted<'a>);
 
 /// Finds out who it is, and where to go on.
-fn hello(shared: &Shared, number: u64, link: &mut Link, second: TcpStream, until: Instant) -> Result<Greeted, End> {
+fn hello<'a>(
+    shared: &'a Shared,
+    number: u64,
+    link: &mut Link,
+    second: TcpStream,
+    until: Instant,
+) -> Result<Greeted<'a>, End> {
     let certificate = link.tls().peer_certificates().and_then(|chain| chain.first());
     let facts = certificate.and_then(|certificate| Facts::of(certificate));
     let facts = facts.ok_or_else(|| garbled("its certificate cannot be read"))?;
@@ -142,6 +149,10 @@ fn hello(shared: &Shared, number: u64, link: &mut Link, second: TcpStream, until
         return Err(End::Refused(Code::Name, reason));
     }
     let busy = |reason: String| End::Refused(Code::Busy, reason);
+    shared.settle(number);
+    let admitted = shared.admit();
+    let admitted =
+        admitted.ok_or_else(|| busy(format!("there are {} connections, the limit", shared.connections_max)))?;
     let sensor = shared.sensors.get(name).map_err(busy)?;
     let is_replacing = sensor.begin(number, second);
     if is_replacing {
@@ -150,7 +161,7 @@ fn hello(shared: &Shared, number: u64, link: &mut Link, second: TcpStream, until
     let greeted = sensor.position(&store, &shared.log).map_err(busy).and_then(|durable| {
         let welcome = Message::Welcome { version: PROTOCOL_VERSION, durable };
         link.say(&welcome, Instant::now() + GREETING_TIME)?;
-        Ok((Arc::clone(&sensor), store, durable, facts.ends))
+        Ok((Arc::clone(&sensor), store, durable, facts.ends, admitted))
     });
     if greeted.is_err() {
         sensor.end(number);
@@ -247,11 +258,4 @@ impl Session<'_> {
         }
         if self.shared.is_ending() { Err(End::Replaced) } else { Ok(()) }
     }
-}
-
-/// Ends a connection for which there is no room.
-pub(super) fn turn_away(shared: &Shared, tcp: &TcpStream) {
-    let peer = tcp.peer_addr().map_or_else(|_| "somebody".to_owned(), |peer| peer.to_string());
-    shared.refuse(format_args!("{peer}: refused: there are {} connections, the limit", shared.connections_max));
-    let _ = tcp.shutdown(Shutdown::Both);
 }

@@ -1,7 +1,9 @@
 //! What all connections of a collector share.
 
 use std::{
+    collections::VecDeque,
     fmt::Display,
+    net::{Shutdown, TcpStream},
     sync::{
         Arc, Condvar, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -13,6 +15,9 @@ use rustls::ServerConfig;
 
 use super::{bounds::Places, log::Log, sensors::Sensors};
 
+/// Connections of which it is not known yet whose they are.
+const PENDING_MAX: usize = 128;
+
 /// What all connections share.
 pub(super) struct Shared {
     pub(super) sensors: Sensors,
@@ -22,9 +27,23 @@ pub(super) struct Shared {
     pub(super) connections_max: usize,
     pub(super) tls: RwLock<Arc<ServerConfig>>,
     pub(super) refused: AtomicU64,
+    /// Connections whose sensor is known.
     pub(super) connections: AtomicU64,
+    /// The number of the next connection.
+    pub(super) next: AtomicU64,
+    /// Connections of which it is not known yet whose they are, the oldest first.
+    pub(super) pending: Mutex<VecDeque<(u64, TcpStream)>>,
     pub(super) ending: Mutex<bool>,
     pub(super) ended: Condvar,
+}
+
+/// A connection that is counted.
+pub(super) struct Admitted<'a>(&'a Shared);
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Shared {
@@ -37,6 +56,40 @@ impl Shared {
     pub(super) fn refuse(&self, text: impl Display) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.log.limited(text);
+    }
+
+    /// Counts a connection whose sensor is known; `None`: there are as many as there may be.
+    pub(super) fn admit(&self) -> Option<Admitted<'_>> {
+        let most = self.connections_max as u64;
+        let more = |connections| (connections < most).then_some(connections + 1);
+        self.connections.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Admitted(self))
+    }
+
+    /// Notes a connection of anybody. Where there are too many, the oldest of them ends: who has no certificate keeps nobody out
+    /// by doing nothing.
+    pub(super) fn pend(&self, number: u64, tcp: &TcpStream) {
+        let Ok(tcp) = tcp.try_clone() else { return };
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= PENDING_MAX
+            && let Some((_, oldest)) = pending.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        pending.push_back((number, tcp));
+    }
+
+    /// It is known whose connection this is, or it has ended.
+    pub(super) fn settle(&self, number: u64) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).retain(|(pending, _)| *pending != number);
+    }
+
+    /// Ends all connections once they have stored what arrived.
+    pub(super) fn disconnect(&self) {
+        self.sensors.disconnect();
+        for (_, tcp) in &*self.pending.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = tcp.shutdown(Shutdown::Both);
+        }
     }
 
     /// Whether the collector ends.

@@ -1,0 +1,89 @@
+//! Records as lines of JSON, as docs/output.md has them.
+
+use std::fmt::Write as _;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::json;
+use tidewire_event_store::{KeyId, Row};
+use tidewire_events::{DecodeError, Record, Varied};
+
+/// Distinct values of a member that a folded record shows.
+const TOP: usize = 10;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to memory cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Appends the lines of a record. `expand`: one for each event, otherwise one for all. One for all if it is sealed.
+///
+/// # Errors
+/// The record is damaged; nothing is appended.
+pub fn put_row(out: &mut Vec<u8>, row: &Row, expand: bool) -> Result<(), DecodeError> {
+    let begun = out.len();
+    let put = match row.record()? {
+        None => {
+            put_sealed(out, row);
+            Ok(())
+        }
+        Some(record) if expand => put_events(out, row.id, &record),
+        Some(record) => put_folded(out, row, &record),
+    };
+    if put.is_err() {
+        out.truncate(begun);
+    }
+    put
+}
+
+fn put_line(out: &mut Vec<u8>, line: &str) {
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+}
+
+fn put_events(out: &mut Vec<u8>, id: u64, record: &Record) -> Result<(), DecodeError> {
+    let mut unfold = record.unfold()?;
+    while let Some((number, message)) = unfold.next()? {
+        let event = message.event()?.to_json();
+        let rest = event.strip_prefix('{').unwrap_or(&event);
+        put_line(out, &format!("{{\"record\":{id},\"number\":{number},{rest}"));
+    }
+    Ok(())
+}
+
+fn put_folded(out: &mut Vec<u8>, row: &Row, record: &Record) -> Result<(), DecodeError> {
+    let first = record.message()?.event()?.to_json();
+    let Row { id, events, first_ns, last_ns, .. } = row;
+    let mut line = format!("{{\"record\":{id},\"count\":{events},\"first_ns\":{first_ns},\"last_ns\":{last_ns}");
+    if *events > 1 {
+        let mut varied = Varied::default();
+        varied.add(record)?;
+        let _ = write!(line, ",\"varied\":{}", varied.to_json(TOP));
+    }
+    let _ = write!(line, ",\"event\":{first}}}");
+    put_line(out, &line);
+    Ok(())
+}
+
+fn put_sealed(out: &mut Vec<u8>, row: &Row) {
+    let line = json!({
+        "record": row.id,
+        "analyzer": row.analyzer,
+        "kind": row.kind,
+        "severity": row.severity.name(),
+        "fold": row.fold,
+        "count": row.events,
+        "first_ns": row.first_ns,
+        "last_ns": row.last_ns,
+        "key": row.key.map(|key| hex(&key)),
+        "sealed": BASE64_STANDARD.encode(&row.bytes),
+    });
+    put_line(out, &line.to_string());
+}
+
+/// Appends the line of a data key, wrapped for its recipients.
+pub fn put_key(out: &mut Vec<u8>, key: &KeyId, wrapped: &[u8]) {
+    put_line(out, &json!({ "key": hex(key), "wrapped": BASE64_STANDARD.encode(wrapped) }).to_string());
+}

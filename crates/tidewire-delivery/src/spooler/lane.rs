@@ -1,0 +1,227 @@
+//! The thread of one destination: reads what it still has to get, sends it, and notes what it has. Whatever becomes of it, the
+//! others do not wait for it.
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
+    time::{Duration, Instant},
+};
+
+use super::{
+    backoff::{Backoff, random},
+    positions::Positions,
+    source::{Filter, Source},
+    stop::Stop,
+};
+use crate::{
+    destination::{Destination, Failure, Parcel, Start},
+    report::DestinationStatus,
+    settings::DestinationSettings,
+};
+
+/// How often it looks for new records, at most.
+const TICK: Duration = Duration::from_millis(25);
+/// How often a position without records is sent: what does not match the filter.
+const EMPTY_EVERY: Duration = Duration::from_secs(1);
+/// How often figures are read of the store.
+const FIGURES_EVERY: Duration = Duration::from_millis(500);
+
+/// A destination and its thread's state.
+pub(super) struct Lane {
+    pub(super) settings: DestinationSettings,
+    pub(super) filter: Filter,
+    pub(super) destination: Box<dyn Destination>,
+    pub(super) store: PathBuf,
+    pub(super) stop: Arc<Stop>,
+    pub(super) status: Arc<Mutex<DestinationStatus>>,
+    pub(super) positions: Arc<Positions>,
+    pub(super) warnings: Sender<String>,
+}
+
+/// A parcel that was sent.
+struct Sent {
+    through: u64,
+    records: u64,
+    events: u64,
+}
+
+/// What was sent and read since the destination was opened.
+struct Run {
+    source: Source,
+    /// All up to this record was sent; all up to that one is there.
+    sent: u64,
+    delivered: u64,
+    waiting: VecDeque<Sent>,
+    /// The store's number of changes when nothing more was found.
+    seen: Option<i64>,
+    emptied: Instant,
+    figured: Option<Instant>,
+}
+
+fn failure(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error.to_string())
+}
+
+impl Lane {
+    fn status(&self) -> MutexGuard<'_, DestinationStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs until the spooler ends.
+    pub(super) fn run(mut self) {
+        let mut backoff = Backoff::new(self.settings.retry_max);
+        loop {
+            let failed = match self.session(&mut backoff) {
+                Ok(()) => {
+                    self.destination.close();
+                    self.status().connected = false;
+                    return;
+                }
+                Err(failed) => failed,
+            };
+            let was_ending = self.stop.until().is_some();
+            self.destination.close();
+            {
+                let mut status = self.status();
+                (status.connected, status.failures) = (false, status.failures + 1);
+                status.failing = Some(failed.to_string());
+                status.bytes = self.destination.bytes();
+            }
+            let pause = backoff.pause(random());
+            match self.stop.until() {
+                // There was one more attempt.
+                Some(_) if was_ending => return,
+                Some(until) if Instant::now() >= until => return,
+                Some(_) => {}
+                None => self.stop.pause(pause),
+            }
+        }
+    }
+
+    /// Opens the destination, and serves it until it fails or the spooler ends.
+    fn session(&mut self, backoff: &mut Backoff) -> Result<(), Failure> {
+        let source = Source::open(&self.store).map_err(failure)?;
+        let (delivered, ..) = source.position(&self.settings.name).map_err(failure)?;
+        let start = Start { store: source.store(), delivered };
+        let durable = self.destination.open(start)?;
+        if let Some(warning) = self.destination.warning() {
+            let _ = self.warnings.send(format!("destination {}: {warning}", self.settings.name));
+        }
+        let last = source.last_id().map_err(failure)?;
+        if let Some(durable) = durable.filter(|durable| *durable > last) {
+            let what = format!("it has everything up to record {durable} of this store, which has {last} only");
+            let hint = "an older copy of the store was put in its place; move it aside, and start the sensor again";
+            return Err(Failure::new(format!("{}: {what}", self.settings.name)).hint(hint));
+        }
+        let begin = durable.unwrap_or(delivered);
+        let mut run = Run {
+            source,
+            sent: begin,
+            delivered: begin,
+            waiting: VecDeque::new(),
+            seen: None,
+            emptied: Instant::now(),
+            figured: None,
+        };
+        {
+            let mut status = self.status();
+            (status.connected, status.failing, status.delivered) = (true, None, begin);
+        }
+        self.positions.set(&self.settings.name, begin);
+        loop {
+            let is_busy = self.fill(&mut run)?;
+            if self.take(&mut run, if is_busy { Duration::ZERO } else { TICK })? {
+                backoff.reset();
+            }
+            self.figure(&mut run)?;
+            if self.is_over(&mut run)? {
+                return Ok(());
+            }
+            if run.source.is_replaced() {
+                return Err(Failure::new(format!("{}: another store is in its place now", self.store.display())));
+            }
+        }
+    }
+
+    /// Sends what there is, as far as the destination takes it. Whether there may be more.
+    fn fill(&mut self, run: &mut Run) -> Result<bool, Failure> {
+        if run.waiting.len() >= self.destination.window() {
+            return Ok(false);
+        }
+        let changes = run.source.changes().map_err(failure)?;
+        if run.seen == Some(changes) {
+            return Ok(false);
+        }
+        let page = run.source.page(run.sent, &self.filter).map_err(failure)?;
+        let is_empty = page.rows.is_empty();
+        if page.through <= run.sent {
+            run.seen = Some(changes);
+            return Ok(false);
+        }
+        if is_empty && run.emptied.elapsed() < EMPTY_EVERY && self.stop.until().is_none() {
+            return Ok(false);
+        }
+        run.emptied = Instant::now();
+        let parcel = Parcel { after: run.sent, through: page.through, rows: &page.rows, keys: &page.keys };
+        self.destination.send(&parcel)?;
+        let events = page.rows.iter().map(|row| row.events).fold(0, u64::saturating_add);
+        run.waiting.push_back(Sent { through: page.through, records: page.rows.len() as u64, events });
+        run.sent = page.through;
+        Ok(!is_empty)
+    }
+
+    /// Notes what has become durable there. Whether something has.
+    fn take(&mut self, run: &mut Run, wait: Duration) -> Result<bool, Failure> {
+        let durable = self.destination.acknowledged(wait)?;
+        if durable <= run.delivered {
+            return Ok(false);
+        }
+        if durable > run.sent {
+            return Err(Failure::new(format!("record {durable} is acknowledged, and only {} was sent", run.sent)));
+        }
+        run.delivered = durable;
+        let (mut records, mut events) = (0, 0_u64);
+        while let Some(sent) = run.waiting.front().filter(|sent| sent.through <= durable) {
+            (records, events) = (records + sent.records, events.saturating_add(sent.events));
+            run.waiting.pop_front();
+        }
+        {
+            let mut status = self.status();
+            status.delivered = durable;
+            status.records += records;
+            status.events = status.events.saturating_add(events);
+        }
+        self.positions.set(&self.settings.name, durable);
+        Ok(true)
+    }
+
+    /// Figures for the report.
+    fn figure(&mut self, run: &mut Run) -> Result<(), Failure> {
+        if run.figured.is_some_and(|at| at.elapsed() < FIGURES_EVERY) {
+            return Ok(());
+        }
+        run.figured = Some(Instant::now());
+        let (_, lost_records, lost_events) = run.source.position(&self.settings.name).map_err(failure)?;
+        let last = run.source.last_id().map_err(failure)?;
+        let bytes = self.destination.bytes();
+        let mut status = self.status();
+        status.lag_records = last.saturating_sub(run.delivered);
+        (status.bytes, status.lost_records, status.lost_events) = (bytes, lost_records, lost_events);
+        Ok(())
+    }
+
+    /// Whether the spooler ends, and there is nothing more to deliver or no time for it.
+    fn is_over(&mut self, run: &mut Run) -> Result<bool, Failure> {
+        let Some(until) = self.stop.until() else { return Ok(false) };
+        if Instant::now() >= until {
+            return Ok(true);
+        }
+        if run.sent >= run.source.last_id().map_err(failure)? {
+            self.destination.flush()?;
+            self.take(run, Duration::ZERO)?;
+            return Ok(run.delivered >= run.sent);
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,116 @@
+//! What destinations have, told to the event processor, which stores it. Nobody waits for that.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tidewire_event_socket::Control;
+
+use super::backoff::{Backoff, random};
+
+/// Between two messages: positions are stored together, and a lost one costs what is delivered twice to a folder.
+const EVERY: Duration = Duration::from_millis(50);
+/// The longest pause before it connects again.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// Positions, by destination.
+#[derive(Debug, Default)]
+pub(super) struct Positions {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    delivered: BTreeMap<String, u64>,
+    /// What was told last.
+    told: BTreeMap<String, u64>,
+    is_ending: bool,
+}
+
+impl Positions {
+    /// A destination has everything up to this record.
+    pub(super) fn set(&self, destination: &str, id: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.delivered.insert(destination.to_owned(), id);
+        self.changed.notify_all();
+    }
+
+    /// No further position comes.
+    pub(super) fn end(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_ending = true;
+        self.changed.notify_all();
+    }
+
+    /// What was not told yet; waits for it. The second is whether the end has come.
+    fn news(&self) -> (Vec<(String, u64)>, bool) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = |state: &mut State| state.delivered == state.told && !state.is_ending;
+        let waited = self.changed.wait_timeout_while(state, Duration::from_secs(1), is_quiet);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let news = state.delivered.iter().filter(|(name, id)| state.told.get(*name) != Some(*id));
+        (news.map(|(name, id)| (name.clone(), *id)).collect(), state.is_ending)
+    }
+
+    fn told(&self, news: Vec<(String, u64)>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).told.extend(news);
+    }
+
+    /// A new event processor may not have stored what the old one was told.
+    fn forget(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).told.clear();
+    }
+}
+
+/// Tells positions until the end.
+pub(super) fn tell(positions: &Arc<Positions>, socket: &Path, names: &[String], warn: &dyn Fn(String)) {
+    let socket: PathBuf = socket.to_owned();
+    let mut backoff = Backoff::new(RETRY_MAX);
+    let (mut control, mut last_warning) = (None, None::<String>);
+    loop {
+        let connected = match control.take() {
+            Some(connected) => Ok(connected),
+            None => Control::connect(&socket).and_then(|mut control| {
+                positions.forget();
+                control.register(names)?;
+                Ok(control)
+            }),
+        };
+        let (news, is_ending) = positions.news();
+        let told = connected.and_then(|mut control| {
+            for (name, id) in &news {
+                control.delivered(name, *id)?;
+            }
+            Ok(control)
+        });
+        match told {
+            Ok(connected) => {
+                positions.told(news);
+                backoff.reset();
+                last_warning = None;
+                control = Some(connected);
+                if is_ending {
+                    return;
+                }
+                std::thread::sleep(EVERY);
+            }
+            Err(_) if is_ending => return,
+            Err(error) => {
+                // One that is just started again is there in a moment.
+                let text = format!("{}: positions cannot be stored: {error}", socket.display());
+                let begun = Instant::now();
+                let pause = backoff.pause(random());
+                if pause >= Duration::from_secs(1) && last_warning.as_ref() != Some(&text) {
+                    warn(text.clone());
+                    last_warning = Some(text);
+                }
+                while begun.elapsed() < pause && !positions.news().1 {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The store that is read: records for one destination, from a position on.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use tidewire_event_store::{Error, KeyId, Query, Reader, Row};
+use tidewire_events::Severity;
+
+use crate::{
+    limits::{BATCH_BYTES, BATCH_ROWS_MAX},
+    protocol::StoreId,
+    settings::DestinationSettings,
+};
+
+/// How often it is looked whether there is another store in its place.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Data keys that are kept at hand.
+const KEYS_MAX: usize = 16;
+
+/// Which records a destination gets.
+pub(super) struct Filter {
+    severity: Severity,
+    kinds: Vec<String>,
+    analyzers: Vec<String>,
+}
+
+impl Filter {
+    /// `None`: the severity is none.
+    pub(super) fn of(settings: &DestinationSettings) -> Option<Self> {
+        let severity = Severity::by_name(&settings.severity)?;
+        Some(Self { severity, kinds: settings.kinds.clone(), analyzers: settings.analyzers.clone() })
+    }
+}
+
+/// A page of records.
+pub(super) struct Page {
+    pub(super) rows: Vec<Row>,
+    /// All records up to this one are in it, or not for this destination.
+    pub(super) through: u64,
+    /// The data keys that they need.
+    pub(super) keys: BTreeMap<KeyId, Vec<u8>>,
+}
+
+/// A store, open for reading.
+pub(super) struct Source {
+    path: PathBuf,
+    reader: Reader,
+    store: StoreId,
+    file: (u64, u64),
+    looked: Instant,
+    keys: HashMap<KeyId, Vec<u8>>,
+}
+
+fn file(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+impl Source {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let file = file(path).unwrap_or_default();
+        let reader = Reader::open(path)?;
+        let store = reader.store_id()?;
+        Ok(Self { path: path.to_owned(), reader, store, file, looked: Instant::now(), keys: HashMap::new() })
+    }
+
+    pub(super) fn store(&self) -> StoreId {
+        self.store
+    }
+
+    /// Whether another store took its place: it was damaged, and recovered.
+    pub(super) fn is_replaced(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK_EVERY {
+            return false;
+        }
+        self.looked = Instant::now();
+        file(&self.path).is_some_and(|file| file != self.file)
+    }
+
+    /// The last record that a destination has, and what was removed before it got it (records, events).
+    pub(super) fn position(&self, name: &str) -> Result<(u64, u64, u64), Error> {
+        let all = self.reader.destinations()?;
+        let found = all.iter().find(|destination| destination.name == name);
+        Ok(found.map_or((0, 0, 0), |found| (found.delivered, found.lost_records, found.lost_events)))
+    }
+
+    pub(super) fn last_id(&self) -> Result<u64, Error> {
+        self.reader.last_id()
+    }
+
+    /// A number that changes when something was stored.
+    pub(super) fn changes(&self) -> Result<i64, Error> {
+        self.reader.changes()
+    }
+
+    /// The records behind this one.
+    pub(super) fn page(&mut self, after: u64, filter: &Filter) -> Result<Page, Error> {
+        // Before the records: what is stored meanwhile belongs to the next page.
+        let last = self.reader.last_id()?;
+        let Filter { severity, kinds, analyzers } = filter;
+        let query = Query { after, severity: *severity, kinds, analyzers, ..Query::default() };
+        let mut rows = self.reader.rows(&query, BATCH_ROWS_MAX, BATCH_BYTES)?;
+        let bytes: usize = rows.iter().map(|row| row.bytes.len()).sum();
+        let is_full = rows.len() >= BATCH_ROWS_MAX || bytes >= BATCH_BYTES;
+        let last_row = rows.last().map_or(after, |row| row.id);
+        let through = if is_full { last_row } else { last.max(last_row) };
+        let mut keys = BTreeMap::new();
+        for key in rows.iter().filter_map(|row| row.key) {
+            if let std::collections::btree_map::Entry::Vacant(place) = keys.entry(key)
+                && let Some(wrapped) = self.key(&key)?
+            {
+                place.insert(wrapped);
+            }
+        }
+        // Without its key nobody can read it, and a collector refuses it.
+        rows.retain(|row| row.key.is_none_or(|key| keys.contains_key(&key)));
+        Ok(Page { rows, through: through.max(after), keys })
+    }
+
+    fn key(&mut self, key: &KeyId) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(wrapped) = self.keys.get(key) {
+            return Ok(Some(wrapped.clone()));
+        }
+        let found = self.reader.key(key)?;
+        if let Some(wrapped) = &found {
+            if self.keys.len() >= KEYS_MAX {
+                self.keys.clear();
+            }
+            self.keys.insert(*key, wrapped.clone());
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,5 @@
+//! Spooler and collector from outside: what arrives where, through what, and what is refused.
+#![forbid(unsafe_code)]
+
+mod delivery;
+mod rig;
