@@ -19,5 +19,5 @@ pub use opening::Recovery;
 pub use reading::{Order, Query, Reader, Stored};
 pub use retention::{Limits, Reason, Removed};
 pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
-pub use store::{Batch, Destination, Store};
+pub use store::{Batch, Destination, Producer, Store};
 pub use writer::{Done, Writer, WriterSettings, WriterStatus};

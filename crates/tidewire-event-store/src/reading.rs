@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     rows::{KeyId, Row, checksum},
     schema::{check, fact, open_readable, signed, time},
-    store::{Destination, destinations},
+    store::{Destination, counts, destinations},
 };
 
 /// Records that are read at a time. A reader holds no snapshot in between, so that it never keeps the log from being cut.
@@ -244,10 +244,7 @@ impl Reader {
     /// # Errors
     /// The store cannot be read.
     pub fn counts(&self) -> Result<(u64, u64), Error> {
-        let text = "SELECT count(*), coalesce(sum(events), 0) FROM record";
-        let counts = self.connection.query_row(text, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-        let (records, events) = counts.map_err(Error::database(&self.path, "counting"))?;
-        Ok((records.cast_unsigned(), events.cast_unsigned()))
+        counts(&self.connection).map_err(Error::database(&self.path, "counting"))
     }
 
     /// Numbers of the kinds that match; `None`: all do.

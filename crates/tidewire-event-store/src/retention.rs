@@ -78,7 +78,7 @@ impl Store {
             let young = young.map_err(Error::database(&self.path, "reading its clock"))?.unwrap_or(0);
             let text = "SELECT id, severity, events, length(bytes) FROM record WHERE id < ?1 ORDER BY id LIMIT ?2";
             loop {
-                let step = self.remove(Reason::Age, text, young)?;
+                let step = self.remove(Reason::Age, text, young, u64::MAX)?;
                 removed += step;
                 if step < STEP.cast_unsigned() {
                     break;
@@ -89,8 +89,13 @@ impl Store {
             let goal = limits.size_bytes - limits.size_bytes / 20;
             let text =
                 "SELECT id, severity, events, length(bytes) FROM record WHERE ?1 = 0 ORDER BY severity, id LIMIT ?2";
-            while self.used_bytes()? > goal {
-                let step = self.remove(Reason::Size, text, 0)?;
+            loop {
+                // Not one record more than that: the next ones may be severe, and a few large ones may be most of the store.
+                let surplus = self.used_bytes()?.saturating_sub(goal);
+                if surplus == 0 {
+                    break;
+                }
+                let step = self.remove(Reason::Size, text, 0, surplus)?;
                 removed += step;
                 if step == 0 {
                     break;
@@ -131,21 +136,21 @@ impl Store {
         shrink().map_err(Error::database(&self.path, "giving pages back"))
     }
 
-    /// One step: what a statement finds, removed and counted in one transaction.
-    fn remove(&mut self, reason: Reason, text: &str, value: i64) -> Result<u64, Error> {
+    /// One step: what a statement finds, up to so many bytes, removed and counted in one transaction.
+    fn remove(&mut self, reason: Reason, text: &str, value: i64, bytes_max: u64) -> Result<u64, Error> {
         let remove = |connection: &mut Connection| -> rusqlite::Result<u64> {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut found = Vec::new();
+            let (mut found, mut bytes) = (Vec::new(), 0);
             {
                 let mut statement = transaction.prepare_cached(text)?;
                 let mut rows = statement.query(params![value, STEP])?;
-                while let Some(row) = rows.next()? {
-                    found.push((
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, u8>(1)?,
-                        row.get::<_, i64>(2)?,
-                        row.get::<_, i64>(3)?,
-                    ));
+                while let Some(row) = rows.next()?
+                    && bytes < bytes_max
+                {
+                    let record =
+                        (row.get::<_, i64>(0)?, row.get::<_, u8>(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?);
+                    bytes = bytes.saturating_add(record.3.cast_unsigned());
+                    found.push(record);
                 }
             }
             for (id, severity, events, bytes) in &found {

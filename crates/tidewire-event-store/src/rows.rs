@@ -135,10 +135,14 @@ fn put(
 
 /// The numbers behind those of these records.
 pub(crate) fn note_numbers(transaction: &Connection, records: &[Record]) -> rusqlite::Result<()> {
-    let text = "INSERT INTO fact VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
     let folds = records.iter().map(|record| record.fold() + 1).max();
-    let numbers = records.iter().map(|record| record.last() + 1).max();
-    for (name, next) in [("next_fold", folds), ("next_number", numbers)] {
+    raise_numbers(transaction, records.iter().map(|record| record.last() + 1).max(), folds)
+}
+
+/// The first event number and the first fold that no record has, if they are behind those that are known.
+pub(crate) fn raise_numbers(transaction: &Connection, number: Option<u64>, fold: Option<u64>) -> rusqlite::Result<()> {
+    let text = "INSERT INTO fact VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+    for (name, next) in [("next_fold", fold), ("next_number", number)] {
         if let Some(next) = next {
             transaction.prepare_cached(text)?.execute(params![name, signed(next)])?;
         }

@@ -33,7 +33,7 @@ CREATE INDEX record_by_severity ON record (severity, id);
 CREATE INDEX record_by_time ON record (last_ns);
 CREATE INDEX record_by_fold ON record (fold);
 CREATE TABLE fact (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
-CREATE TABLE producer (name TEXT PRIMARY KEY, sequence INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE producer (name TEXT PRIMARY KEY, sequence INTEGER NOT NULL, stored_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE destination (
   name TEXT PRIMARY KEY, delivered INTEGER NOT NULL, lost_records INTEGER NOT NULL, lost_events INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -68,6 +68,8 @@ pub(crate) fn open_writable(path: &Path) -> Result<Connection, Error> {
     set("journal_size_limit", &(32 << 20))?;
     set("busy_timeout", &5000)?;
     set("trusted_schema", &false)?;
+    // A process that has confined itself has no directory for temporary files.
+    set("temp_store", &"MEMORY")?;
     Ok(connection)
 }
 

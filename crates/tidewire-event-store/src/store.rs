@@ -13,7 +13,7 @@ use tidewire_events::Record;
 use crate::{
     error::Error,
     opening::{self, Recovery},
-    rows::{KeyId, Row, insert, insert_row, key_number, kind_of, note_numbers},
+    rows::{KeyId, Row, insert, insert_row, key_number, kind_of, note_numbers, raise_numbers},
     schema::{fact, open_writable, set_fact, signed, time},
 };
 
@@ -37,14 +37,31 @@ pub struct Batch {
     pub keys: Vec<(KeyId, Vec<u8>)>,
     /// Up to which sequence number each producer's events are among what is stored: an analyzer resends only what follows.
     pub producers: Vec<(String, u64)>,
+    /// Producers that are over: nothing of them follows.
+    pub forgotten: Vec<String>,
     /// Up to which record each destination has acknowledged.
     pub destinations: Vec<(String, u64)>,
+    /// All destinations there are: others are forgotten, and new ones begin at the first record. `None`: those that there were.
+    pub registered: Option<Vec<String>>,
     /// Folds that are closed ([`Output::closed`](tidewire_events::Output)): their records may be joined into one.
     pub closed: Vec<u64>,
+    /// The first event number and the first fold behind those of sealed rows, whose records the store cannot read.
+    pub next_numbers: Option<(u64, u64)>,
     /// The folder's state behind these records.
     pub state: Option<Vec<u8>>,
     /// When they are stored, for retention by age, nanoseconds since 1970; `None`: now.
     pub stored_ns: Option<u64>,
+}
+
+/// How far a producer is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Producer {
+    /// Its name.
+    pub name: String,
+    /// Its events up to this sequence number are stored.
+    pub sequence: u64,
+    /// When the last of them was, nanoseconds since 1970.
+    pub stored_ns: u64,
 }
 
 /// A destination's position.
@@ -191,7 +208,7 @@ impl Store {
                 insert_row(&transaction, next_id, kind, key.flatten(), row).map_err(&failed)?;
                 next_id += 1;
             }
-            positions(&transaction, batch).map_err(&failed)?;
+            positions(&transaction, batch, stored_ns).map_err(&failed)?;
         }
         set_fact(&transaction, "next_id", &signed(next_id)).map_err(&failed)?;
         self.attempted = Some(next_id);
@@ -238,6 +255,31 @@ impl Store {
         Ok(sequence.map_err(self.failed("reading a producer's position"))?.map(i64::cast_unsigned))
     }
 
+    /// How many records and events there are.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn counts(&self) -> Result<(u64, u64), Error> {
+        counts(&self.connection).map_err(self.failed("counting"))
+    }
+
+    /// All producers, the one that was stored last at the end.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn producers(&self) -> Result<Vec<Producer>, Error> {
+        let text = "SELECT name, sequence, stored_ns FROM producer ORDER BY stored_ns, name";
+        let read = || -> rusqlite::Result<Vec<_>> {
+            let mut statement = self.connection.prepare_cached(text)?;
+            let rows = statement.query_map([], |row| {
+                let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+                Ok(Producer { name: row.get(0)?, sequence: number(1)?, stored_ns: number(2)? })
+            })?;
+            rows.collect()
+        };
+        read().map_err(self.failed("reading producers"))
+    }
+
     /// All destinations that have a position, by name.
     ///
     /// # Errors
@@ -254,6 +296,13 @@ impl Store {
         let text = "DELETE FROM destination WHERE name = ?1";
         self.connection.execute(text, [name]).map(drop).map_err(self.failed("forgetting a destination"))
     }
+}
+
+/// How many records and events there are.
+pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<(u64, u64)> {
+    let text = "SELECT count(*), coalesce(sum(events), 0) FROM record";
+    let (records, events) = connection.query_row(text, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+    Ok((records.cast_unsigned(), events.cast_unsigned()))
 }
 
 /// All destinations that have a position.
@@ -287,10 +336,17 @@ fn kind(
 }
 
 /// What a batch says of producers, destinations and folding.
-fn positions(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
-    let text = "INSERT INTO producer VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence";
+fn positions(transaction: &Transaction<'_>, batch: &Batch, stored_ns: u64) -> rusqlite::Result<()> {
+    let text = "INSERT INTO producer VALUES (?1, ?2, ?3)
+        ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence, stored_ns = excluded.stored_ns";
     for (name, sequence) in &batch.producers {
-        transaction.prepare_cached(text)?.execute(params![name, signed(*sequence)])?;
+        transaction.prepare_cached(text)?.execute(params![name, signed(*sequence), time(stored_ns)])?;
+    }
+    for name in &batch.forgotten {
+        transaction.prepare_cached("DELETE FROM producer WHERE name = ?1")?.execute([name])?;
+    }
+    if let Some(names) = &batch.registered {
+        register(transaction, names)?;
     }
     let text = "INSERT INTO destination VALUES (?1, ?2, 0, 0)
         ON CONFLICT (name) DO UPDATE SET delivered = max(delivered, excluded.delivered)";
@@ -300,5 +356,20 @@ fn positions(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<(
     if let Some(state) = &batch.state {
         set_fact(transaction, "state", state)?;
     }
+    if let Some(next) = batch.next_numbers {
+        raise_numbers(transaction, Some(next.0), Some(next.1))?;
+    }
     note_numbers(transaction, &batch.records)
+}
+
+/// Makes these the destinations there are.
+fn register(transaction: &Transaction<'_>, names: &[String]) -> rusqlite::Result<()> {
+    for known in destinations(transaction)?.iter().filter(|known| !names.contains(&known.name)) {
+        transaction.prepare_cached("DELETE FROM destination WHERE name = ?1")?.execute([&known.name])?;
+    }
+    let text = "INSERT INTO destination VALUES (?1, 0, 0, 0) ON CONFLICT DO NOTHING";
+    for name in names {
+        transaction.prepare_cached(text)?.execute([name])?;
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ use std::{
 use crate::{
     error::Error,
     retention::Limits,
-    store::{Batch, Store, now_ns},
+    store::{Batch, Destination, Store, now_ns},
 };
 
 /// Closed folds that wait to be joined.
@@ -65,6 +65,12 @@ pub struct WriterStatus {
     pub removed: u64,
     /// Records that were joined with others of their fold.
     pub joined: u64,
+    /// Bytes of the store that are in use, as of the last look at its limits.
+    pub store_bytes: u64,
+    /// Whether it has looked at them.
+    pub has_looked: bool,
+    /// How far destinations are, as of then.
+    pub destinations: Vec<Destination>,
     /// The failure that is being retried, with the path; `None`: all is well.
     pub failing: Option<String>,
 }
@@ -125,6 +131,13 @@ impl Writer {
     #[must_use]
     pub fn status(&self) -> WriterStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How far destinations are; `None` before they were looked at.
+    #[must_use]
+    pub fn destinations(&self) -> Option<Vec<Destination>> {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.has_looked.then(|| status.destinations.clone())
     }
 
     /// Stores what waits and ends. What cannot be stored at the first attempt is given back as stopped.
@@ -265,8 +278,13 @@ impl Work {
     }
 
     fn retain(&mut self) {
-        match self.store.retain(&self.settings.limits, now_ns()) {
-            Ok(removed) => self.note(|status| status.removed += removed),
+        let retained = self.store.retain(&self.settings.limits, now_ns());
+        let looked = retained.and_then(|removed| Ok((removed, self.store.used_bytes()?, self.store.destinations()?)));
+        match looked {
+            Ok((removed, store_bytes, destinations)) => self.note(|status| {
+                status.removed += removed;
+                (status.store_bytes, status.destinations, status.has_looked) = (store_bytes, destinations, true);
+            }),
             Err(error) => self.note(|status| {
                 status.failures += 1;
                 status.failing = Some(error.to_string());

@@ -33,6 +33,8 @@ pub use client::Received;
 
 /// Packets of a client that are read before it is another's turn.
 const PACKETS_MAX: usize = 4;
+/// Bytes that are read in a turn, and one packet more: what a caller has to have room for.
+const TURN_BYTES: usize = 1 << 20;
 /// Connections that are accepted in a turn.
 const ACCEPTS_MAX: usize = 32;
 
@@ -125,6 +127,17 @@ pub struct Server {
     bell: Arc<OwnedFd>,
     is_paused: bool,
     packet: Vec<u8>,
+    /// Bytes that may still be read in this turn.
+    left_bytes: usize,
+    /// The client that is heard first in the next turn.
+    next: usize,
+}
+
+/// How a client ended.
+#[derive(Debug)]
+enum End {
+    Gone,
+    Refused(Refusal),
 }
 
 /// A descriptor with something to say.
@@ -157,6 +170,8 @@ impl Server {
             is_paused: false,
             // One byte more: what is longer than any packet is none.
             packet: vec![0; PACKET_BYTES_MAX + 1],
+            left_bytes: 0,
+            next: 0,
         })
     }
 
@@ -208,13 +223,37 @@ impl Server {
         let mut happened = Vec::new();
         self.refuse_silent(now, &mut happened);
         let ready = self.poll(timeout, now)?;
-        // From the last to the first, so that places stay what they were.
-        for ready in ready.iter().rev() {
-            match *ready {
+        self.left_bytes = TURN_BYTES;
+        let mut heard: Vec<usize> = Vec::new();
+        let mut is_connecting = false;
+        for ready in ready {
+            match ready {
                 Ready::Bell => drop(read(&*self.bell, &mut [0; 8])),
-                Ready::Listener => self.accept(&mut happened)?,
-                Ready::Client(at) => self.hear(at, receive, &mut happened),
+                Ready::Listener => is_connecting = true,
+                Ready::Client(at) => heard.push(at),
             }
+        }
+        // In turn, where not all can be heard.
+        let begin = heard.partition_point(|at| *at < self.next);
+        heard.rotate_left(begin);
+        let mut ends = Vec::new();
+        for at in heard {
+            if self.left_bytes == 0 {
+                self.next = at;
+                break;
+            }
+            ends.extend(self.hear(at, receive, &mut happened).map(|end| (at, end)));
+        }
+        // From the last to the first, so that places stay what they were.
+        ends.sort_unstable_by_key(|(at, _)| std::cmp::Reverse(*at));
+        for (at, end) in ends {
+            match end {
+                End::Gone => self.gone(at, &mut happened),
+                End::Refused(why) => self.refuse(at, why, &mut happened),
+            }
+        }
+        if is_connecting {
+            self.accept(&mut happened)?;
         }
         Ok(happened)
     }
@@ -310,7 +349,12 @@ impl Server {
     }
 
     /// Reads what a client sent.
-    fn hear(&mut self, at: usize, receive: &mut dyn FnMut(Received<'_>), happened: &mut Vec<ServerEvent>) {
+    fn hear(
+        &mut self,
+        at: usize,
+        receive: &mut dyn FnMut(Received<'_>),
+        happened: &mut Vec<ServerEvent>,
+    ) -> Option<End> {
         let settings = &self.settings;
         let rate = |name: &str| settings.rates.get(name).copied().or(settings.rate);
         let own_user = self.own_user;
@@ -321,14 +365,15 @@ impl Server {
             rate: &rate,
             may_control: &|user| user == 0 || user == own_user,
         };
-        let Some(client) = self.clients.get_mut(at) else { return };
+        let client = self.clients.get_mut(at)?;
         client.say();
         for _ in 0..PACKETS_MAX {
             let bytes = match recv(&client.socket, self.packet.as_mut_slice(), RecvFlags::DONTWAIT) {
                 Ok((bytes, _)) if bytes > 0 => bytes,
-                Err(Errno::AGAIN | Errno::INTR) => return,
-                Ok(_) | Err(_) => return self.gone(at, happened),
+                Err(Errno::AGAIN | Errno::INTR) => return None,
+                Ok(_) | Err(_) => return Some(End::Gone),
             };
+            self.left_bytes = self.left_bytes.saturating_sub(bytes);
             let was_unknown = matches!(client.role, Role::Unknown);
             let packet = self.packet.get(..bytes).unwrap_or_default();
             let taken = if bytes > PACKET_BYTES_MAX {
@@ -337,7 +382,7 @@ impl Server {
                 client.take(packet, &mut shared, receive)
             };
             match (taken, &client.role) {
-                (Err(why), _) => return self.refuse(at, why, happened),
+                (Err(why), _) => return Some(End::Refused(why)),
                 (Ok(()), Role::Analyzer(analyzer)) if was_unknown => {
                     let analyzer = analyzer.names.first().map(|(name, _)| name.clone()).unwrap_or_default();
                     happened.push(ServerEvent::Connected { analyzer, user: client.user });
@@ -345,10 +390,11 @@ impl Server {
                 (Ok(()), _) => {}
             }
             let is_waiting = client.account().is_some_and(|account| shared.accounts.until(account).is_some());
-            if is_waiting {
-                return;
+            if is_waiting || self.left_bytes == 0 {
+                return None;
             }
         }
+        None
     }
 
     /// A client is gone.
@@ -397,7 +443,6 @@ impl Server {
     fn drop_client(&mut self, at: usize) {
         self.leave(at);
         if at < self.clients.len() {
-            // From the last to the first: those behind it were looked at.
             self.clients.remove(at);
         }
     }

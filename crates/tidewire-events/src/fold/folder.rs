@@ -129,6 +129,25 @@ impl Folder {
         self.table.len()
     }
 
+    /// Records that [`cut`](Self::cut) would give out, about: folds that were closed meanwhile are counted as well.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// The first event number and the first fold that were not given yet.
+    #[must_use]
+    pub fn next_numbers(&self) -> (u64, u64) {
+        (self.next_number, self.next_fold)
+    }
+
+    /// Continues behind these numbers, if they are behind its own: those of a store that is ahead of the state which a folder was
+    /// made of.
+    pub fn skip_to(&mut self, (number, fold): (u64, u64)) {
+        self.next_number = self.next_number.max(number);
+        self.next_fold = self.next_fold.max(fold);
+    }
+
     /// Events in open folds that were not given out.
     #[must_use]
     pub fn waiting(&self) -> u64 {

@@ -1,14 +1,29 @@
 //! The event processor of a sensor: receives events, folds them, stores them, and says what is durable.
+//!
+//! ```text
+//! main thread     receives (Server), folds (Folder), cuts records every 20 ms or 1,000, tells analyzers what is durable
+//! "events" thread stores what was cut (Writer), removes what is too old or too much, joins the records of closed folds
+//! ```
+//!
+//! Nothing is dropped here: where the store is slow, full or broken, events are not read, and analyzers wait.
 
+mod failure;
+mod intake;
+mod own;
+mod processor;
 pub mod report;
+mod run;
 mod settings;
+mod words;
 
 use std::{os::fd::OwnedFd, time::Duration};
 
 pub use settings::{EventsSettings, KindSettings};
 
 use crate::reporter::{Reporter, Writer};
+use failure::Failure;
 use report::EventsReport;
+use run::Run;
 
 /// How long the last lines may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -21,9 +36,13 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 #[must_use]
 pub fn main(settings: EventsSettings, to: OwnedFd) -> u8 {
     let reporter = Reporter::<EventsReport>::default();
-    let Ok(mut writer) = Writer::new(to, reporter.clone()) else { return 3 };
-    let store = settings.store.display();
-    reporter.send(EventsReport::Failed { text: format!("{store}: events cannot be stored yet"), hint: None });
+    let Ok(mut writer) = Writer::new(to, reporter.clone()) else { return failure::ENVIRONMENT };
+    let run = Run { settings: &settings, reporter: reporter.clone(), writer: &mut writer };
+    let (code, last) = match run.run() {
+        Ok(status) => (0, EventsReport::Finished(status)),
+        Err(Failure { code, text, hint }) => (code, EventsReport::Failed { text, hint }),
+    };
+    reporter.send(last);
     writer.write_for(LAST_LINES);
-    3
+    code
 }

@@ -34,6 +34,9 @@ pub struct EventsSettings {
     pub sandbox: bool,
     /// How long an orderly end may take. Default 10 s.
     pub stop: Duration,
+    /// All destinations that are configured: positions of others are forgotten. `None`: as the spooler says.
+    #[serde(default)]
+    pub destinations: Option<Vec<String>>,
     /// Whether the standard output is one end of a pair (`SOCK_SEQPACKET`) over which the capture sends events.
     pub capture_on_stdout: bool,
 }
@@ -69,6 +72,7 @@ impl Default for EventsSettings {
             nice: 0,
             sandbox: true,
             stop: Duration::from_secs(10),
+            destinations: None,
             capture_on_stdout: false,
         }
     }

@@ -1,0 +1,42 @@
+//! Why the event processor ends before it is asked to.
+
+use std::fmt::Display;
+
+use tidewire_event_store::Error;
+
+/// The exit code of a mistake in the settings.
+pub(super) const SETTINGS: u8 = 2;
+/// The exit code where the store cannot be opened, or the machine lacks something.
+pub(super) const ENVIRONMENT: u8 = 3;
+
+/// Why, what to do about it, and the exit code.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub code: u8,
+    pub text: String,
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(code: u8, text: impl Display) -> Self {
+        Self { code, text: text.to_string(), hint: None }
+    }
+
+    /// What to do about it.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = match &error {
+            Error::Locked { .. } => Some("another sensor uses it: give each a store of its own"),
+            Error::NotAStore { .. } | Error::Version { .. } => Some("name another store"),
+            Error::NoLog { .. } => None,
+            _ => Some("check the disk and the permissions of its directory"),
+        };
+        Self { hint: hint.map(str::to_owned), ..Self::new(ENVIRONMENT, error) }
+    }
+}

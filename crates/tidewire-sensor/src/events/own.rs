@@ -1,0 +1,50 @@
+//! Events of the event processor itself: what an operator has to know is in the store as well, and is delivered.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidewire_event_socket::{OWN_NAME, Refusal};
+use tidewire_event_store::{Destination, Recovery};
+use tidewire_events::{Event, Severity, Value, limits::VALUE_BYTES_MAX};
+
+fn event(kind: &str, severity: Severity) -> Event {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+    Event { time_ns, analyzer: OWN_NAME.to_owned(), kind: kind.to_owned(), severity, ..Event::default() }
+}
+
+/// A text that an event can hold.
+fn text(text: &str) -> Value {
+    let end = text.floor_char_boundary(VALUE_BYTES_MAX.min(text.len()));
+    Value::Text(text.get(..end).unwrap_or_default().to_owned())
+}
+
+/// A damaged store was recovered.
+pub(super) fn recovered(recovery: &Recovery) -> Event {
+    event("store.recovered", Severity::High)
+        .with("damage", text(&recovery.damage))
+        .with("kept_aside", text(&recovery.kept_aside.to_string_lossy()))
+        .with("records", Value::U64(recovery.records))
+        .with("missing", Value::U64(recovery.missing))
+        .with("has_positions", Value::Bool(recovery.has_positions))
+}
+
+/// A store whose state of folding cannot be read: folds begin again.
+pub(super) fn state_lost(why: &str) -> Event {
+    event("store.state-lost", Severity::Low).with("why", text(why))
+}
+
+/// Records were removed that a destination does not have.
+pub(super) fn removed(destination: &Destination, before: &Destination) -> Event {
+    event("store.removed", Severity::High)
+        .with("destination", text(&destination.name))
+        .with("records", Value::U64(destination.lost_records.saturating_sub(before.lost_records)))
+        .with("events", Value::U64(destination.lost_events.saturating_sub(before.lost_events)))
+}
+
+/// A client was refused.
+pub(super) fn refused(analyzer: Option<&str>, user: u32, why: &Refusal) -> Event {
+    event("sensor.analyzer-refused", Severity::Medium)
+        .with("name", text(analyzer.unwrap_or_default()))
+        .with("user", Value::U64(user.into()))
+        .with("why", text(&why.to_string()))
+}

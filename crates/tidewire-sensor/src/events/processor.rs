@@ -1,0 +1,260 @@
+//! The loop: receive, fold, cut, store, acknowledge.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tidewire_event_socket::{Server, ServerEvent, Taken, Waker};
+use tidewire_event_store::{Batch, Destination, Error, Writer};
+use tidewire_events::Event;
+
+use super::{
+    intake::{Cut, Intake},
+    own,
+    report::{AnalyzerStatus, DestinationStatus, EventsStatus},
+    words::{self, Lines},
+};
+
+/// What was received is cut into records after this time.
+const CUT_TIME: Duration = Duration::from_millis(20);
+/// Records after which it is cut, and bytes.
+const CUT_RECORDS: usize = 1000;
+const CUT_BYTES: usize = 2 << 20;
+/// How often the state of folding is stored.
+const STATE_TIME: Duration = Duration::from_secs(1);
+/// Bytes of records that wait to be stored; beyond, nothing is received.
+const STORING_BYTES_MAX: usize = 8 << 20;
+/// Batches that wait to be stored; beyond, nothing is received.
+pub(super) const BATCHES_MAX: usize = 16;
+
+/// A batch that is stored.
+struct Storing {
+    taken: Taken,
+    events: u64,
+    bytes: usize,
+}
+
+/// What the writer's thread leaves: batches that are durable, or will not be.
+#[derive(Default)]
+struct Results(Mutex<Vec<(Storing, Result<(), Error>)>>);
+
+/// Receives, folds and stores.
+pub(super) struct Processor {
+    server: Server,
+    intake: Intake,
+    writer: Writer,
+    results: Arc<Results>,
+    waker: Waker,
+    lines: Lines,
+    begun: Instant,
+    /// When a state of folding was stored last; `None`: none is.
+    state: Option<Instant>,
+    storing: usize,
+    storing_bytes: usize,
+    stored_events: u64,
+    /// As they were when losses were last looked at.
+    destinations: Vec<Destination>,
+    /// What cannot be stored whatever is done.
+    pub failure: Option<Error>,
+}
+
+impl Processor {
+    pub(super) fn new(
+        server: Server,
+        intake: Intake,
+        writer: Writer,
+        lines: Lines,
+        destinations: Vec<Destination>,
+    ) -> Self {
+        Self {
+            waker: server.waker(),
+            server,
+            intake,
+            writer,
+            results: Arc::default(),
+            lines,
+            begun: Instant::now(),
+            state: Some(Instant::now()),
+            storing: 0,
+            storing_bytes: 0,
+            stored_events: 0,
+            destinations,
+            failure: None,
+        }
+    }
+
+    /// Adds an event of our own.
+    pub(super) fn add(&mut self, event: &Event) {
+        self.intake.add(event);
+    }
+
+    /// Receives for at most so long, and does what is due. Whether something was received.
+    pub(super) fn turn(&mut self, most: Duration) -> io::Result<bool> {
+        self.intake.look_at_clock();
+        let mut received = 0_u64;
+        let timeout = match self.intake.since() {
+            Some(since) if self.can_store() => most.min(CUT_TIME.saturating_sub(since.elapsed())),
+            // The end of a session is to be stored, too.
+            None if self.server.has_news() => most.min(CUT_TIME),
+            _ => most,
+        };
+        self.server.pause(!self.can_store());
+        let intake = &mut self.intake;
+        let happened = self.server.turn(timeout, &mut |one| {
+            received += 1;
+            intake.take(&one);
+        })?;
+        for event in &happened {
+            self.lines.send(words::of(event));
+            if let ServerEvent::Refused { analyzer, user, why } = event {
+                self.intake.add(&own::refused(analyzer.as_deref(), *user, why));
+            }
+        }
+        self.intake.look_at_clock();
+        self.intake.tick();
+        self.acknowledge();
+        self.look_at_losses();
+        self.lines.look();
+        let (records, bytes) = self.intake.waiting();
+        let is_due = match self.intake.since() {
+            Some(since) => since.elapsed() >= CUT_TIME,
+            None => received == 0 && self.server.has_news(),
+        };
+        if (is_due || records >= CUT_RECORDS || bytes >= CUT_BYTES) && self.can_store() {
+            let with_state = self.state.is_some_and(|stored| stored.elapsed() >= STATE_TIME);
+            self.store(with_state);
+        }
+        Ok(received > 0 || !happened.is_empty())
+    }
+
+    /// Whether another batch may wait.
+    fn can_store(&self) -> bool {
+        self.storing < BATCHES_MAX && self.storing_bytes < STORING_BYTES_MAX
+    }
+
+    /// Gives what waits to the writer.
+    fn store(&mut self, with_state: bool) {
+        let Cut { out, delivered, registered, state } = self.intake.cut(with_state);
+        if with_state {
+            self.state = Some(Instant::now());
+        }
+        let taken = self.server.take();
+        let events = out.records.iter().map(tidewire_events::Record::count).sum();
+        let bytes = out.records.iter().map(|record| record.bytes().len()).sum();
+        let batch = Batch {
+            producers: taken.positions.clone(),
+            forgotten: taken.over.clone(),
+            records: out.records,
+            closed: out.closed,
+            destinations: delivered,
+            registered,
+            state,
+            ..Batch::default()
+        };
+        self.storing += 1;
+        self.storing_bytes += bytes;
+        let (results, waker) = (Arc::clone(&self.results), self.waker.clone());
+        let storing = Storing { taken, events, bytes };
+        // There is room for it: the writer takes as many as may be stored at once.
+        self.writer.submit(batch, move |result| {
+            results.0.lock().unwrap_or_else(PoisonError::into_inner).push((storing, result.map(drop)));
+            waker.wake();
+        });
+    }
+
+    /// Tells analyzers what is durable.
+    fn acknowledge(&mut self) {
+        let results = std::mem::take(&mut *self.results.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (storing, result) in results {
+            self.storing -= 1;
+            self.storing_bytes -= storing.bytes;
+            match result {
+                Ok(()) => {
+                    self.stored_events += storing.events;
+                    self.server.acknowledge(&storing.taken);
+                }
+                Err(error) => self.failure = Some(error),
+            }
+        }
+    }
+
+    /// Reports records that were removed before a destination had them.
+    fn look_at_losses(&mut self) {
+        let now = self.writer.destinations();
+        let Some(now) = now.filter(|now| *now != self.destinations) else { return };
+        for destination in &now {
+            let none = || Destination { lost_records: 0, lost_events: 0, ..destination.clone() };
+            let before = self.destinations.iter().find(|before| before.name == destination.name);
+            let before = before.cloned().unwrap_or_else(none);
+            if destination.lost_events > before.lost_events {
+                self.intake.add(&own::removed(destination, &before));
+            }
+        }
+        self.destinations = now;
+    }
+
+    /// Figures.
+    pub(super) fn status(&self) -> EventsStatus {
+        let writer = self.writer.status();
+        let (folds, memory_bytes) = self.intake.open();
+        let counts = self.intake.counts();
+        let analyzers = self.server.counts().into_iter().map(|counts| AnalyzerStatus {
+            name: counts.name,
+            clients: counts.clients,
+            events: counts.events,
+            bytes: counts.bytes,
+            repeated: counts.repeated,
+            waits: counts.waits,
+            refused: counts.refused,
+        });
+        let analyzers: Vec<AnalyzerStatus> = analyzers.collect();
+        let destinations = writer.destinations.iter().map(|one| DestinationStatus {
+            name: one.name.clone(),
+            delivered: one.delivered,
+            lost_records: one.lost_records,
+            lost_events: one.lost_events,
+        });
+        EventsStatus {
+            seconds: self.begun.elapsed().as_secs_f64(),
+            events: analyzers.iter().map(|analyzer| analyzer.events).sum(),
+            stored_events: self.stored_events,
+            stored_records: writer.records,
+            folds: folds as u64,
+            evicted: counts.evicted,
+            memory_bytes: memory_bytes as u64,
+            commits: writer.commits,
+            store_bytes: writer.store_bytes,
+            removed_records: writer.removed,
+            encrypted: false,
+            failing: writer.failing,
+            analyzers,
+            destinations: destinations.collect(),
+        }
+    }
+
+    /// Receives what was sent, stores it, and ends. Returns the last figures, and what could not be stored.
+    pub(super) fn finish(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Error>)> {
+        let until = Instant::now() + most;
+        self.server.close();
+        // What analyzers sent before they ended is in their sockets. Those that go on keep what is not acknowledged.
+        let receives_until = Instant::now() + most / 2;
+        while Instant::now() < receives_until && self.turn(CUT_TIME)? {}
+        while !self.can_store() && Instant::now() < until {
+            self.turn(CUT_TIME)?;
+        }
+        if self.can_store() {
+            let with_state = self.state.is_some();
+            self.store(with_state);
+        }
+        while self.storing > 0 && self.failure.is_none() && Instant::now() < until {
+            self.server.pause(true);
+            self.server.turn(CUT_TIME, &mut |_| ())?;
+            self.acknowledge();
+        }
+        let status = self.status();
+        drop(self.writer.finish());
+        Ok((status, self.failure))
+    }
+}

@@ -1,0 +1,210 @@
+//! The order of things: store, socket, privileges, events, end.
+
+use std::{
+    fs::DirBuilder,
+    io,
+    os::{fd::AsFd as _, unix::fs::DirBuilderExt as _},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use tidewire::live::Confinement;
+use tidewire_event_socket::{Server, ServerSettings, Waker};
+use tidewire_event_store::{Batch, Limits, Store, Writer, WriterSettings};
+use tidewire_events::Event;
+
+use super::{
+    failure::{ENVIRONMENT, Failure, SETTINGS},
+    intake::Intake,
+    own,
+    processor::{BATCHES_MAX, Processor},
+    report::{EventsReport, EventsStatus},
+    settings::EventsSettings,
+    words::Lines,
+};
+use crate::{EVENTS_SOCKET, reporter};
+
+/// How often figures are reported.
+const STATUS: Duration = Duration::from_millis(500);
+/// How often a stop and the supervisor's end are looked for.
+const LOOK: Duration = Duration::from_millis(100);
+/// Sessions are forgotten that have stored nothing for so long: a process that was stopped for a day sends again what is not
+/// acknowledged.
+const SESSION_NS: u64 = 86_400_000_000_000;
+/// How many are kept.
+const SESSIONS_MAX: usize = 4096;
+
+/// An event processor that is to run.
+pub(super) struct Run<'r> {
+    pub settings: &'r EventsSettings,
+    pub reporter: reporter::Reporter<EventsReport>,
+    pub writer: &'r mut reporter::Writer<EventsReport>,
+}
+
+impl Run<'_> {
+    /// Runs it to its end. Returns the last figures.
+    pub(super) fn run(mut self) -> Result<EventsStatus, Failure> {
+        self.prepare();
+        let mut own_events = Vec::new();
+        let (mut store, recovery) = open(&self.settings.store)?;
+        if let Some(recovery) = &recovery {
+            let (aside, damage) = (recovery.kept_aside.display(), &recovery.damage);
+            let (records, missing) = (recovery.records, recovery.missing);
+            self.reporter
+                .warn(format!("{damage}; {records} records were recovered and {missing} are missing; kept: {aside}"));
+            own_events.push(own::recovered(recovery));
+        }
+        let mut server = self.server()?;
+        forget_old(&mut store)?;
+        if let Some(registered) = self.settings.destinations.clone() {
+            store.append(&Batch { registered: Some(registered), ..Batch::default() })?;
+        }
+        let producers = store.producers()?.into_iter();
+        server.restore(producers.map(|producer| (producer.name, producer.sequence)));
+        let (intake, state_lost) = Intake::new(self.settings.folder(), &store, true)?;
+        own_events.extend(state_lost.as_deref().map(own::state_lost));
+        let destinations = store.destinations()?;
+        let (records, events) = store.counts()?;
+        self.confine()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        handle_signals(&stop, server.waker())?;
+        let writer = Writer::start(store, self.writer_settings())?;
+        let lines = Lines::new(self.reporter.clone());
+        let processor = Processor::new(server, intake, writer, lines, destinations);
+        let store = self.settings.store.display().to_string();
+        self.reporter.send(EventsReport::Ready { store, records, events });
+        self.process(processor, &own_events, &stop)
+    }
+
+    /// Nobody of the same user looks into this process, or finds events in a core dump.
+    fn prepare(&self) {
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            self.reporter.warn(format!("processes of the same user can trace the event processor: {error}"));
+        }
+        let nice = self.settings.nice;
+        if nice != 0
+            && let Err(error) = rustix::process::setpriority_process(None, nice)
+        {
+            self.reporter.warn(format!("the nice value {nice} cannot be set: {error}"));
+        }
+    }
+
+    fn server(&self) -> Result<Server, Failure> {
+        let settings = self.settings;
+        let path = settings.directory.join(EVENTS_SOCKET);
+        let failed = |error: io::Error| {
+            let failure = Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display()));
+            failure.hint("name a directory that the sensor may write to, and that no other sensor uses")
+        };
+        let server = ServerSettings {
+            users: settings.users.clone(),
+            rate: settings.rate,
+            rates: settings.rates.clone(),
+            ..ServerSettings::default()
+        };
+        let mut server = Server::bind(&path, server).map_err(failed)?;
+        if settings.capture_on_stdout {
+            let adopted = io::stdout().as_fd().try_clone_to_owned().and_then(|socket| server.adopt(socket));
+            adopted.map_err(|error| {
+                Failure::new(SETTINGS, format_args!("the standard output is no socket of the capture: {error}"))
+            })?;
+        }
+        Ok(server)
+    }
+
+    fn writer_settings(&self) -> WriterSettings {
+        let limits = Limits { age_ns: self.settings.age_ns(), size_bytes: self.settings.size_bytes };
+        // What it is given was gathered already.
+        WriterSettings {
+            limits,
+            records: 1,
+            wait: Duration::ZERO,
+            batches_max: BATCHES_MAX,
+            ..WriterSettings::default()
+        }
+    }
+
+    /// Leaves what storing needs: the directory of the store, and that of the socket, which is removed at the end.
+    fn confine(&self) -> Result<(), Failure> {
+        if !self.settings.sandbox {
+            return Ok(());
+        }
+        let confinement = Confinement::new().writable(&self.settings.directory).writable(parent(&self.settings.store));
+        let confined = confinement.confine().map_err(|error| Failure::new(ENVIRONMENT, error))?;
+        confined.missing.iter().for_each(|missing| self.reporter.warn(missing.as_str()));
+        Ok(())
+    }
+
+    /// Processes events until it is stopped.
+    fn process(&mut self, mut processor: Processor, own: &[Event], stop: &AtomicBool) -> Result<EventsStatus, Failure> {
+        let failed = |error: io::Error| Failure::new(ENVIRONMENT, format_args!("the socket of events: {error}"));
+        own.iter().for_each(|event| processor.add(event));
+        let mut reported = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            processor.turn(LOOK.min(STATUS.saturating_sub(reported.elapsed()))).map_err(failed)?;
+            if let Some(error) = processor.failure.take() {
+                return Err(error.into());
+            }
+            if reported.elapsed() >= STATUS {
+                reported = Instant::now();
+                self.reporter.send(EventsReport::Status(processor.status()));
+                if self.writer.is_gone() {
+                    break;
+                }
+            }
+            self.writer.write();
+        }
+        let (status, failure) = processor.finish(self.settings.stop).map_err(failed)?;
+        match failure {
+            Some(error) => Err(error.into()),
+            None => Ok(status),
+        }
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Opens the store, in a directory that is made for its owner only.
+fn open(path: &Path) -> Result<(Store, Option<tidewire_event_store::Recovery>), Failure> {
+    let directory = parent(path);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|error| {
+        let failure = Failure::new(ENVIRONMENT, format_args!("{}: {error}", directory.display()));
+        failure.hint("name a store in a directory that the sensor may write to")
+    })?;
+    Ok(Store::open(path)?)
+}
+
+/// Forgets sessions that nobody continues.
+fn forget_old(store: &mut Store) -> Result<(), Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let old = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).saturating_sub(SESSION_NS);
+    let producers = store.producers()?;
+    let many = producers.len().saturating_sub(SESSIONS_MAX);
+    let is_old = |(at, producer): &(usize, tidewire_event_store::Producer)| *at < many || producer.stored_ns < old;
+    let forgotten: Vec<String> =
+        producers.into_iter().enumerate().filter(is_old).map(|(_, producer)| producer.name).collect();
+    if !forgotten.is_empty() {
+        store.append(&Batch { forgotten, ..Batch::default() })?;
+    }
+    Ok(())
+}
+
+fn handle_signals(stop: &Arc<AtomicBool>, waker: Waker) -> Result<(), Failure> {
+    let stop = Arc::clone(stop);
+    let handled = ctrlc::set_handler(move || {
+        stop.store(true, Ordering::Relaxed);
+        waker.wake();
+    });
+    handled.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))
+}

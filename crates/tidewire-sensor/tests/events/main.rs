@@ -1,0 +1,5 @@
+//! The event processor as a process of its own, with analyzers that are threads and processes.
+#![forbid(unsafe_code)]
+
+mod basics;
+mod rig;
