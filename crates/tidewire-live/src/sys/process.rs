@@ -79,7 +79,8 @@ pub struct Rights {
     pub user: Option<(u32, u32)>,
     /// Its nice value, -20 to 19; 0: that of this process.
     pub nice: i32,
-    /// It has no capabilities and cannot get any (`no_new_privs`).
+    /// It has no capabilities and cannot get any (`no_new_privs`). From Linux 6.12 on it can send signals to itself and its
+    /// children only, and trace no other process, whatever its user is.
     pub plain: bool,
 }
 
@@ -105,8 +106,40 @@ impl Rights {
             let none = CapabilitySet::empty();
             set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
             set_no_new_privs(true)?;
+            keep_signals_inside();
         }
         Ok(())
+    }
+}
+
+/// `struct landlock_ruleset_attr` (include/uapi/linux/landlock.h).
+#[repr(C)]
+struct LandlockRules {
+    handled_access_fs: u64,
+    handled_access_net: u64,
+    scoped: u64,
+}
+
+/// `LANDLOCK_SCOPE_SIGNAL`.
+const LANDLOCK_SCOPE_SIGNAL: u64 = 1 << 1;
+
+/// Keeps this process, and those that it starts, from sending signals to others: with the same user it could end them. Needs
+/// `no_new_privs`. Between fork and exec: system calls only. Kernels before 6.12 have no such scope, and others may be built
+/// without Landlock: then nothing changes.
+fn keep_signals_inside() {
+    let rules = LandlockRules { handled_access_fs: 0, handled_access_net: 0, scoped: LANDLOCK_SCOPE_SIGNAL };
+    // SAFETY: the pointer is to a structure of this size, which the kernel only reads.
+    let rules = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const rules, size_of::<LandlockRules>(), 0_u32)
+    };
+    if let Ok(rules) = libc::c_int::try_from(rules)
+        && rules >= 0
+    {
+        // SAFETY: the call takes integers only; the descriptor is this process's own, and closed by nobody else.
+        unsafe {
+            libc::syscall(libc::SYS_landlock_restrict_self, rules, 0_u32);
+            libc::close(rules);
+        }
     }
 }
 
@@ -301,6 +334,30 @@ mod tests {
         send(&mut child, TERMINATE).unwrap();
         assert_eq!(child.wait_in_time("the process").code(), Some(9));
         assert!(matches!(signals.next(), Ok(None | Some(CHILD_CHANGED))));
+    }
+
+    /// A plain child of the same user cannot end the process that started it.
+    #[test]
+    fn a_plain_child_signals_its_own_processes_only() {
+        let kill = |rights: &Rights| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "sleep 60 & kill -0 $! && kill $! && kill -0 $PPID"]).stderr(Stdio::null());
+            let child = start_with(&mut command, 0, None, rights).unwrap();
+            child.output_in_time("the process").status.success()
+        };
+        assert!(kill(&Rights::default()));
+        let has_scope = landlock_version() >= 6;
+        if !has_scope {
+            return tidewire_testing::skip("this kernel's Landlock has no scope of signals");
+        }
+        assert!(!kill(&Rights { plain: true, ..Rights::default() }));
+    }
+
+    /// The version of the kernel's interface; 0 or less: there is none.
+    fn landlock_version() -> libc::c_long {
+        let no_rules = std::ptr::null::<LandlockRules>();
+        // SAFETY: with this flag the kernel reads nothing, and answers with a number.
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, no_rules, 0_usize, 1_u32) }
     }
 
     #[test]
