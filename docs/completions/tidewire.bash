@@ -22,6 +22,9 @@ _tidewire() {
             tidewire,check-steering)
                 cmd="tidewire__subcmd__check__subcmd__steering"
                 ;;
+            tidewire,collect)
+                cmd="tidewire__subcmd__collect"
+                ;;
             tidewire,count)
                 cmd="tidewire__subcmd__count"
                 ;;
@@ -42,6 +45,9 @@ _tidewire() {
                 ;;
             tidewire,help)
                 cmd="tidewire__subcmd__help"
+                ;;
+            tidewire,keys)
+                cmd="tidewire__subcmd__keys"
                 ;;
             tidewire,lab)
                 cmd="tidewire__subcmd__lab"
@@ -118,6 +124,9 @@ _tidewire() {
             tidewire__subcmd__help,check-steering)
                 cmd="tidewire__subcmd__help__subcmd__check__subcmd__steering"
                 ;;
+            tidewire__subcmd__help,collect)
+                cmd="tidewire__subcmd__help__subcmd__collect"
+                ;;
             tidewire__subcmd__help,count)
                 cmd="tidewire__subcmd__help__subcmd__count"
                 ;;
@@ -138,6 +147,9 @@ _tidewire() {
                 ;;
             tidewire__subcmd__help,help)
                 cmd="tidewire__subcmd__help__subcmd__help"
+                ;;
+            tidewire__subcmd__help,keys)
+                cmd="tidewire__subcmd__help__subcmd__keys"
                 ;;
             tidewire__subcmd__help,lab)
                 cmd="tidewire__subcmd__help__subcmd__lab"
@@ -181,6 +193,27 @@ _tidewire() {
             tidewire__subcmd__help__subcmd__gen,udp)
                 cmd="tidewire__subcmd__help__subcmd__gen__subcmd__udp"
                 ;;
+            tidewire__subcmd__help__subcmd__keys,authority)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__authority"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,collector)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__collector"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,identity)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__identity"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,recipient)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__recipient"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,renew)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__renew"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,sensor)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__sensor"
+                ;;
+            tidewire__subcmd__help__subcmd__keys,show)
+                cmd="tidewire__subcmd__help__subcmd__keys__subcmd__show"
+                ;;
             tidewire__subcmd__help__subcmd__lab,net)
                 cmd="tidewire__subcmd__help__subcmd__lab__subcmd__net"
                 ;;
@@ -195,6 +228,54 @@ _tidewire() {
                 ;;
             tidewire__subcmd__help__subcmd__sensor,status)
                 cmd="tidewire__subcmd__help__subcmd__sensor__subcmd__status"
+                ;;
+            tidewire__subcmd__keys,authority)
+                cmd="tidewire__subcmd__keys__subcmd__authority"
+                ;;
+            tidewire__subcmd__keys,collector)
+                cmd="tidewire__subcmd__keys__subcmd__collector"
+                ;;
+            tidewire__subcmd__keys,help)
+                cmd="tidewire__subcmd__keys__subcmd__help"
+                ;;
+            tidewire__subcmd__keys,identity)
+                cmd="tidewire__subcmd__keys__subcmd__identity"
+                ;;
+            tidewire__subcmd__keys,recipient)
+                cmd="tidewire__subcmd__keys__subcmd__recipient"
+                ;;
+            tidewire__subcmd__keys,renew)
+                cmd="tidewire__subcmd__keys__subcmd__renew"
+                ;;
+            tidewire__subcmd__keys,sensor)
+                cmd="tidewire__subcmd__keys__subcmd__sensor"
+                ;;
+            tidewire__subcmd__keys,show)
+                cmd="tidewire__subcmd__keys__subcmd__show"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,authority)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__authority"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,collector)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__collector"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,help)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__help"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,identity)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__identity"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,recipient)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__recipient"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,renew)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__renew"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,sensor)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__sensor"
+                ;;
+            tidewire__subcmd__keys__subcmd__help,show)
+                cmd="tidewire__subcmd__keys__subcmd__help__subcmd__show"
                 ;;
             tidewire__subcmd__lab,help)
                 cmd="tidewire__subcmd__lab__subcmd__help"
@@ -260,7 +341,7 @@ _tidewire() {
 
     case "${cmd}" in
         tidewire)
-            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor help"
+            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -347,6 +428,64 @@ _tidewire() {
                     return 0
                     ;;
                 --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__collect)
+            opts="-h --listen --store --keys --authority --certificate --key --sensor-size --sensor-age --sensor-rate --connections --metrics --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keys)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --authority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --certificate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sensor-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sensor-age)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sensor-rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2018,7 +2157,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__help)
-            opts="flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor help"
+            opts="flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2046,6 +2185,20 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__help__subcmd__check__subcmd__steering)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__collect)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2255,6 +2408,118 @@ _tidewire() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tidewire__subcmd__help__subcmd__keys)
+            opts="collector sensor authority renew show identity recipient"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__authority)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__collector)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__identity)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__recipient)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__sensor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__keys__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tidewire__subcmd__help__subcmd__lab)
             opts="net"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2411,6 +2676,304 @@ _tidewire() {
             ;;
         tidewire__subcmd__help__subcmd__top)
             opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys)
+            opts="-h --help collector sensor authority renew show identity recipient help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__authority)
+            opts="-o -h --output --valid --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__collector)
+            opts="-o -h --output --authority --valid --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --authority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help)
+            opts="collector sensor authority renew show identity recipient help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__authority)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__collector)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__identity)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__recipient)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__sensor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__identity)
+            opts="-o -h --output --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__recipient)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__renew)
+            opts="-h --authority --valid --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --authority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__sensor)
+            opts="-o -h --output --authority --valid --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --authority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --valid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__keys__subcmd__show)
+            opts="-h --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

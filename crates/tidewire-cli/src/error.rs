@@ -31,7 +31,7 @@ pub const EXIT_CODES: &str = "\
 Exit status:
   0    success; also when Ctrl-C or SIGTERM ends a capture from interfaces
   1    not found (match: no pattern; follow: no such stream);
-       check-steering: a flow is split
+       check-steering: a flow is split; keys show: a certificate is not valid
   2    invalid command line, configuration file or filter expression;
        no such interface
   3    an input is damaged or unreadable (packets before the damage were

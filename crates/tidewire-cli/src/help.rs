@@ -5,10 +5,11 @@ use clap::{Arg, Command};
 use crate::error;
 
 /// Groups of commands in `tidewire --help`.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
+    ("Receive events", &["collect", "keys"]),
     ("Existing programs", &["run"]),
     ("Make traffic", &["gen", "lab"]),
 ];

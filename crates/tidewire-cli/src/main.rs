@@ -9,6 +9,8 @@ mod capture_args;
 #[cfg(feature = "live")]
 mod check_steering;
 mod clock;
+#[cfg(feature = "live")]
+mod collect;
 mod completions;
 mod config_file;
 #[cfg(feature = "live")]
@@ -24,6 +26,8 @@ mod follow;
 mod generate;
 mod help;
 mod interrupt;
+#[cfg(feature = "live")]
+mod keys;
 #[cfg(feature = "live")]
 mod lab;
 mod layout;
@@ -111,6 +115,10 @@ enum Command {
     #[cfg(feature = "live")]
     #[command(hide = true)]
     SensorCapture(sensor::capture::Options),
+    #[cfg(feature = "live")]
+    Collect(collect::Options),
+    #[cfg(feature = "live")]
+    Keys(keys::Options),
     #[command(hide = true)]
     Man(manual::Options),
     #[command(hide = true)]
@@ -153,6 +161,10 @@ fn main() -> ExitCode {
         Command::Sensor(options) => sensor::run(options),
         #[cfg(feature = "live")]
         Command::SensorCapture(options) => sensor::capture::run(options),
+        #[cfg(feature = "live")]
+        Command::Collect(options) => collect::run(options),
+        #[cfg(feature = "live")]
+        Command::Keys(options) => keys::run(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),
         Command::Completions(options) => completions::run(options, &help::completed(Program::command())),
     };

@@ -1,0 +1,77 @@
+//! `tidewire keys show`: certificates as a table or as JSON.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use tidewire::legible::legible;
+use tidewire_delivery::keys::{Facts, certificates};
+
+use super::{date, failed, options::ShowOptions};
+use crate::{
+    error::{self, CliError},
+    layout::Layout,
+    output::Out,
+    row::Column,
+    table::Table,
+};
+
+const COLUMNS: [Column; 6] = [
+    Column::words("FILE", "file", 0),
+    Column::words("ROLE", "role", 0),
+    Column::words("NAME", "name", 0),
+    Column::words("UNTIL", "until", 0),
+    Column::words("STATE", "state", 0),
+    Column::words("HOSTS", "hosts", 2),
+];
+
+/// Less than this is soon.
+const SOON: Duration = Duration::from_secs(30 * 86_400);
+
+/// Runs the subcommand. The exit code says whether all certificates are valid.
+pub(super) fn run(options: &ShowOptions) -> Result<u8, CliError> {
+    let now = SystemTime::now();
+    let mut out = Out::stdout();
+    let mut table = Table::new(&COLUMNS, &Layout::default());
+    let mut are_valid = true;
+    for file in &options.files {
+        for (_, facts) in certificates(file).map_err(failed)? {
+            are_valid &= facts.left(now).is_some();
+            let path = legible(&file.display().to_string()).into_owned();
+            if options.json {
+                out.line(&line(&path, &facts, now).to_string())?;
+            } else {
+                let hosts = facts.hosts.join(", ");
+                let cells =
+                    [path, facts.role.to_string(), facts.name.clone(), date(facts.ends), state(&facts, now), hosts];
+                table.row(cells.to_vec());
+            }
+        }
+    }
+    if !options.json {
+        table.finish(&mut out)?;
+    }
+    out.flush()?;
+    Ok(if are_valid { error::OK } else { error::NOT_FOUND })
+}
+
+fn state(facts: &Facts, now: SystemTime) -> String {
+    match facts.left(now) {
+        None if facts.begins > now => "not valid yet".into(),
+        None => "expired".into(),
+        Some(left) if left < SOON => format!("{} days left", left.as_secs() / 86_400),
+        Some(_) => "valid".into(),
+    }
+}
+
+fn line(path: &str, facts: &Facts, now: SystemTime) -> serde_json::Value {
+    let nanoseconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    json!({
+        "file": path,
+        "role": facts.role.to_string(),
+        "name": facts.name,
+        "hosts": facts.hosts,
+        "begins_ns": nanoseconds(facts.begins),
+        "ends_ns": nanoseconds(facts.ends),
+        "valid": facts.left(now).is_some(),
+    })
+}
