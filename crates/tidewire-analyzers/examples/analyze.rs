@@ -30,7 +30,7 @@ fn events(path: &Path) -> Result<Vec<Event>, String> {
     let analyzers = Analyzers::new(&Settings::default(), Arc::clone(&kept) as Arc<dyn Emit>);
     let analyzers = analyzers.map_err(|error| error.to_string())?;
     let ran = Capture::file(path).run_with(analyzers.worker()).map_err(|error| error.to_string())?;
-    ran.handlers.into_iter().for_each(|handler| handler.finish());
+    ran.handlers.into_iter().for_each(|mut handler| handler.finish());
     analyzers.finish();
     let mut kept = kept.0.lock().expect("no panic");
     Ok(std::mem::take(&mut *kept))

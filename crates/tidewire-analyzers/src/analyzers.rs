@@ -40,7 +40,7 @@ impl Analyzers {
         let anomaly = self.settings.anomaly.enabled.then(|| Anomaly::new(&self.settings.anomaly, anomalies.clone()));
         let set = self.patterns.clone();
         let matching = set.map(|set| Matching::new(&self.settings.matching, set, matches.clone()));
-        Inline { anomaly, matching, scan: self.scans.clone().map(Scan::new), ..Inline::default() }
+        Inline { anomaly, matching, scan: self.scans.clone().map(Scan::new) }
     }
 
     /// Whether any analyzer runs.
@@ -62,7 +62,7 @@ impl Analyzers {
     }
 
     /// Reports scans that go on: the input has ended and every worker is [finished](Inline::finish).
-    pub fn finish(self) {
+    pub fn finish(&self) {
         if let Some(scans) = &self.scans {
             scans.finish();
         }

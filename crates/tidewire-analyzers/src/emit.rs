@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_events::Event;
 
-/// Receives events without ever waiting.
+/// Receives events. Beside a live capture it never waits; over files it may, as files can.
 pub trait Emit: Send + Sync {
     /// Accepts an event, or refuses it at once because there is no room.
     fn try_emit(&self, event: &Event) -> bool;

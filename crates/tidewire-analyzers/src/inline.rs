@@ -17,8 +17,6 @@ pub struct Inline {
     pub(crate) anomaly: Option<Anomaly>,
     pub(crate) matching: Option<Matching>,
     pub(crate) scan: Option<Scan>,
-    /// Time of the newest packet that was seen: datagrams have none.
-    pub(crate) newest_ns: u64,
 }
 
 /// What they keep of a stream.
@@ -30,7 +28,7 @@ pub struct InlineState {
 
 impl Inline {
     /// Reports what is left: the input has ended.
-    pub fn finish(mut self) {
+    pub fn finish(&mut self) {
         if let Some(anomaly) = &mut self.anomaly {
             anomaly.finish();
         }
@@ -72,7 +70,6 @@ impl Handler for Inline {
 
     #[inline]
     fn close(&mut self, stream: &mut Stream<'_, InlineState>, _: EndReason) {
-        self.newest_ns = self.newest_ns.max(stream.end_ns());
         if let Some(analyzer) = &self.anomaly {
             analyzer.close(stream, anomaly);
         }
@@ -83,7 +80,7 @@ impl Handler for Inline {
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         if let Some(analyzer) = &mut self.anomaly {
-            analyzer.datagram(datagram, self.newest_ns);
+            analyzer.datagram(datagram);
         }
     }
 
@@ -94,7 +91,6 @@ impl Handler for Inline {
     }
 
     fn outside(&mut self, packet: OutsidePacket<'_>) {
-        self.newest_ns = self.newest_ns.max(packet.timestamp_ns);
         if let Some(analyzer) = &mut self.anomaly {
             analyzer.outside(&packet);
         }

@@ -136,6 +136,8 @@ pub struct StreamPacket<'a> {
 pub struct Datagram<'a> {
     /// Number of the fragment that completed it or made it rejected, from 1.
     pub packet: u64,
+    /// Capture timestamp of the packet that showed it, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
     /// Sender.
     pub source: IpAddr,
     /// Receiver.

@@ -80,7 +80,7 @@ fn main() -> ExitCode {
                 spent(ClockId::ThreadCPUTime)
             });
             served.0 = spent(ClockId::ProcessCPUTime) - begun;
-            producer::run(capture(), &queues, workers).expect("a capture");
+            producer::run(capture(), &queues, None, workers).expect("a capture");
             assert!(queues.finish());
             let read = attached.into_iter().map(|reader| reader.join().expect("it reads"));
             let (read, others) = read.fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));

@@ -45,6 +45,20 @@ pub struct CaptureStatus {
     pub dropped: u64,
     /// By queue.
     pub queues: Vec<QueueStatus>,
+    /// By analyzer within the capture.
+    #[serde(default)]
+    pub inline: Vec<InlineStatus>,
+}
+
+/// Figures of an analyzer within the capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineStatus {
+    /// Its name: `anomaly`, `match` or `scan`.
+    pub analyzer: String,
+    /// Events that it made.
+    pub emitted: u64,
+    /// Events that had no room.
+    pub refused: u64,
 }
 
 /// Figures of a queue.

@@ -28,13 +28,11 @@ pub(crate) struct Anomaly {
     outlet: Outlet,
     least: Severity,
     rare: Rare,
-    /// Time of the newest packet outside of streams.
-    newest_ns: u64,
 }
 
 impl Anomaly {
     pub(crate) fn new(settings: &AnomalySettings, outlet: Outlet) -> Self {
-        Self { outlet, least: settings.severity, rare: Rare::default(), newest_ns: 0 }
+        Self { outlet, least: settings.severity, rare: Rare::default() }
     }
 
     /// Looks for anomalies that are new in the stream. `state` finds its state.
@@ -109,7 +107,6 @@ impl Anomaly {
     /// A packet that belongs to no stream.
     pub(crate) fn outside(&mut self, packet: &OutsidePacket<'_>) {
         let Outside::Malformed(why) = packet.why else { return };
-        self.newest_ns = self.newest_ns.max(packet.timestamp_ns);
         if Severity::Low < self.least {
             return;
         }
@@ -121,7 +118,8 @@ impl Anomaly {
     }
 
     /// A rebuilt or rejected datagram.
-    pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>, time_ns: u64) {
+    pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) {
+        let time_ns = datagram.timestamp_ns;
         let Some(why) = datagram.rejected.filter(|why| !why.is_unfinished()) else { return };
         if Severity::Low < self.least {
             return;

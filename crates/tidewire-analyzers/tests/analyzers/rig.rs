@@ -153,7 +153,7 @@ impl Made {
             .run(|_| analyzers.worker())
             .unwrap();
         assert!(ran.ledger.closes());
-        ran.handlers.into_iter().for_each(|handler| handler.finish());
+        ran.handlers.into_iter().for_each(|mut handler| handler.finish());
         let counts = analyzers.counts();
         analyzers.finish();
         (kept, counts)

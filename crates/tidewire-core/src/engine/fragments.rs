@@ -51,7 +51,7 @@ impl<H: Deliver> Engine<H> {
         let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
         let outcome = defragmenter.insert(policy, frame, bytes, decoded, &mut |ended| {
             if tells {
-                report_datagram(ended, ledger, handler, nesting == 0);
+                report_datagram(ended, ledger, handler, (nesting == 0, frame.timestamp_ns));
             }
         });
         match outcome {
@@ -65,7 +65,7 @@ impl<H: Deliver> Engine<H> {
                 if tells {
                     ledger.datagrams_rebuilt += 1;
                     if H::DATAGRAMS {
-                        handler.datagram(&datagram_of(&rebuilt, frame_number(frame.number)));
+                        handler.datagram(&datagram_of(&rebuilt, frame));
                     }
                 }
                 self.whole(frame, &rebuilt, nesting);
@@ -146,19 +146,25 @@ impl<H: Deliver> Engine<H> {
     /// Settles the fragments of incomplete datagrams.
     pub(crate) fn finish_fragments(&mut self) {
         let counts = self.share.index == 0;
+        let clock_ns = self.context.now.clock_ns;
         for (level, defragmenter) in self.defragmenters.iter_mut().enumerate() {
             let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
             let Some(mut defragmenter) = defragmenter.take() else { continue };
             defragmenter.finish(&mut |ended| {
                 if counts {
-                    report_datagram(ended, ledger, handler, level == 0);
+                    report_datagram(ended, ledger, handler, (level == 0, clock_ns));
                 }
             });
         }
     }
 }
 
-fn report_datagram<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
+fn report_datagram<H: Deliver>(
+    ended: &Ended,
+    ledger: &mut Ledger,
+    handler: &mut H,
+    (settles, timestamp_ns): (bool, u64),
+) {
     let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
     if settles {
         ledger.settle_many(fate, u64::from(ended.unsettled));
@@ -167,6 +173,7 @@ fn report_datagram<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut
     if H::DATAGRAMS {
         handler.datagram(&Datagram {
             packet: frame_number(ended.packet),
+            timestamp_ns,
             source: ended.source,
             destination: ended.destination,
             ip_id: ended.ip_id,
@@ -180,9 +187,10 @@ fn report_datagram<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut
     }
 }
 
-fn datagram_of<'a>(rebuilt: &Rebuilt<'a>, packet: u64) -> Datagram<'a> {
+fn datagram_of<'a>(rebuilt: &Rebuilt<'a>, frame: &Frame) -> Datagram<'a> {
     Datagram {
-        packet,
+        packet: frame_number(frame.number),
+        timestamp_ns: frame.timestamp_ns,
         source: rebuilt.source,
         destination: rebuilt.destination,
         ip_id: rebuilt.ip_id,

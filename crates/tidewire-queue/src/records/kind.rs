@@ -102,7 +102,7 @@ impl Record {
         if self.has(flags::TO_CLIENT) { Direction::ServerToClient } else { Direction::ClientToServer }
     }
 
-    /// The code: a gap's cause, a close's reason.
+    /// The code: a gap's cause, a close's reason, why a packet belongs to no stream.
     #[must_use]
     pub fn code(&self) -> u8 {
         (self.flags >> 8) as u8

@@ -13,8 +13,8 @@ pub use event::Event;
 pub use key::{Endpoint, Key, VLAN_NONE};
 pub use kind::{Direction, Kind, flags};
 pub use names::{
-    ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, TCP_STATES, TUNNELS, anomaly_name, end_reason_name, gap_cause_name,
-    tcp_state_name, tunnel_name,
+    ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, PACKET_REASONS, TCP_STATES, TUNNELS, anomaly_name, end_reason_name,
+    gap_cause_name, packet_reasons, tcp_state_name, tunnel_name,
 };
 pub use packet::{OFFSET_NONE, PacketHeader};
 pub use stream::{Close, Conflict, DirectionFigures, Gap, Open};

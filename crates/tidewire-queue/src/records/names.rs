@@ -9,6 +9,21 @@ pub const GAP_SHED: u8 = 4;
 /// Why streams end.
 pub const END_REASONS: &[&str] = &["fin", "rst", "timeout", "reused", "evicted", "end_of_input"];
 
+/// Why a packet belongs to no stream; the first: it belongs to one.
+pub const PACKET_REASONS: &[&str] = &["stream", "arp", "other_link", "unsupported_link", "malformed"];
+
+/// The numbers of [`PACKET_REASONS`].
+pub mod packet_reasons {
+    /// ARP.
+    pub const ARP: u8 = 1;
+    /// Another protocol of the link layer.
+    pub const OTHER_LINK: u8 = 2;
+    /// A link type that is not decoded.
+    pub const UNSUPPORTED_LINK: u8 = 3;
+    /// Headers that contradict themselves or are incomplete.
+    pub const MALFORMED: u8 = 4;
+}
+
 /// States of connections.
 pub const TCP_STATES: &[&str] =
     &["stateless", "syn_sent", "syn_received", "established", "midstream", "half_closed", "closed", "reset"];

@@ -10,6 +10,7 @@
 mod events;
 mod failure;
 mod figures;
+mod inline;
 mod input;
 mod run;
 mod service;
@@ -23,6 +24,7 @@ use std::{
 };
 
 use tidewire::Stop;
+pub use tidewire_analyzers::Emit;
 
 use crate::{config::SensorConfig, report::CaptureEvent};
 use events::{Events, Writer};
@@ -37,24 +39,33 @@ const LAST_EVENTS: Duration = Duration::from_secs(1);
 /// [`CaptureEvent::Finished`] if parts of a file were damaged or unreadable; after [`CaptureEvent::Failed`] 2 (the configuration) or
 /// 3 (an input, the environment).
 ///
+/// With analyzers ([`SensorConfig::inline`]) the standard output is one end of a pair of sockets (`SOCK_SEQPACKET`), at whose
+/// other end is the event processor.
+///
 /// It is the whole of a process: it handles signals, sets the nice value, and what it gives up does not come back.
 #[must_use]
 pub fn main(config: SensorConfig, events: OwnedFd) -> u8 {
-    capture(&config, events, Stop::new(), Process::Own)
+    capture(&config, events, Stop::new(), Process::Own, None)
 }
 
 /// As [`main`], as a part of a process that does other things as well: it handles no signals and gives up nothing; `stop`
-/// ends it as SIGTERM would.
+/// ends it as SIGTERM would. Analyzers of the configuration do not run.
 #[must_use]
 pub fn run_within(config: &SensorConfig, events: OwnedFd, stop: &Stop) -> u8 {
-    capture(config, events, stop.clone(), Process::Shared)
+    capture(config, events, stop.clone(), Process::Shared, None)
 }
 
-fn capture(config: &SensorConfig, to: OwnedFd, stop: Stop, process: Process) -> u8 {
+/// As [`run_within`], with the analyzers of the configuration; their events go to `emit`.
+#[must_use]
+pub fn run_emitting(config: &SensorConfig, events: OwnedFd, stop: &Stop, emit: Arc<dyn Emit>) -> u8 {
+    capture(config, events, stop.clone(), Process::Shared, Some(emit))
+}
+
+fn capture(config: &SensorConfig, to: OwnedFd, stop: Stop, process: Process, emit: Option<Arc<dyn Emit>>) -> u8 {
     let events = Events::default();
     let Ok(writer) = Writer::new(to, events.clone()) else { return failure::ENVIRONMENT };
     let writer = Arc::new(Mutex::new(Some(writer)));
-    let run = Run { config, stop, process, events: events.clone(), writer: Arc::clone(&writer) };
+    let run = Run { config, stop, process, events: events.clone(), emit, writer: Arc::clone(&writer) };
     let (code, last) = match run.run() {
         Ok((status, code)) => (code, CaptureEvent::Finished(status)),
         Err(Failure { code, text, hint }) => (code, CaptureEvent::Failed { text, hint }),

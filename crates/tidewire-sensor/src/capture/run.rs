@@ -8,15 +8,17 @@ use std::{
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::{
-    Stop,
+    Capture, Input, Stop,
     live::{Confinement, LiveError},
 };
+use tidewire_analyzers::Emit;
 use tidewire_queue::Server;
 
 use super::{
     events::{Events, Writer},
     failure::{ENVIRONMENT, Failure},
     figures::Figures,
+    inline::InlineAnalyzers,
     input,
     service::{Running, Service, Shared},
     words,
@@ -46,6 +48,8 @@ pub(super) struct Run<'c> {
     pub stop: Stop,
     pub process: Process,
     pub events: Events,
+    /// Where events of the analyzers go; `None`: the standard output.
+    pub emit: Option<Arc<dyn Emit>>,
     /// Lent to the service while it runs.
     pub writer: Place<Writer>,
 }
@@ -55,6 +59,7 @@ impl Run<'_> {
     pub(super) fn run(&self) -> Result<(CaptureStatus, u8), Failure> {
         self.hide();
         self.set_nice();
+        let inline = self.inline()?;
         let queues = Queues::new(&self.config.queues)?;
         let server = self.server(&queues)?;
         let figures = Arc::new(Figures::default());
@@ -62,6 +67,7 @@ impl Run<'_> {
             config: self.config,
             process: self.process,
             writer: Arc::clone(&self.writer),
+            inline: inline.as_ref(),
             service: Service {
                 server,
                 events: self.events.clone(),
@@ -72,12 +78,14 @@ impl Run<'_> {
                 rest: self.config.stop / 2,
                 is_patient: matches!(self.config.capture.input, CaptureInput::Files(_)),
                 shared: Arc::new(Shared::default()),
+                analyzers: inline.as_ref().map(|inline| Arc::clone(&inline.analyzers)),
             },
         };
+        let beside = Beside { queues: &queues, inline: inline.as_ref() };
         let running = Mutex::new(None);
         let ran = match &self.config.capture.input {
-            CaptureInput::Interfaces(names) => self.capture_interfaces(names, &queues, start, &running, &figures),
-            CaptureInput::Files(paths) => self.capture_files(paths, &queues, start, &running, &figures),
+            CaptureInput::Interfaces(names) => self.capture_interfaces(names, beside, start, &running, &figures),
+            CaptureInput::Files(paths) => self.capture_files(paths, beside, start, &running, &figures),
         };
         // Readers find the end of every queue: that all was published, or that it broke off.
         let is_whole = if ran.is_ok() {
@@ -87,6 +95,9 @@ impl Run<'_> {
             self.stop.stop();
             false
         };
+        if let Some(left) = inline.as_ref().and_then(|inline| inline.finish(self.config.stop / 4)) {
+            self.events.warn(left);
+        }
         let status = match take(&running).map(Running::finish) {
             Some(Some((writer, status))) => {
                 put(&self.writer, writer);
@@ -102,6 +113,21 @@ impl Run<'_> {
                 Ok((CaptureStatus { packets: ran.ledger.received, ..status }, code))
             }
             _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
+        }
+    }
+
+    /// The analyzers of the configuration: with their files, which cannot be read later.
+    fn inline(&self) -> Result<Option<InlineAnalyzers>, Failure> {
+        let Some(settings) = self.config.inline.as_ref().filter(|settings| settings.is_any_enabled()) else {
+            return Ok(None);
+        };
+        let is_patient = matches!(self.config.capture.input, CaptureInput::Files(_));
+        match &self.emit {
+            Some(to) => InlineAnalyzers::to(settings, Arc::clone(to)).map(Some),
+            None if self.process == Process::Own => {
+                InlineAnalyzers::over_output(settings, is_patient, &self.stop).map(Some)
+            }
+            None => Ok(None),
         }
     }
 
@@ -148,7 +174,7 @@ impl Run<'_> {
     fn capture_interfaces<'a>(
         &'a self,
         names: &[String],
-        queues: &Queues,
+        beside: Beside<'_>,
         start: Start<'a>,
         running: &'a Mutex<Option<Running>>,
         figures: &'a Figures,
@@ -167,13 +193,13 @@ impl Run<'_> {
                     self.events.warn(text);
                 }
             });
-        Ok(producer::run(capture, queues, self.config.capture.workers)?)
+        Ok(beside.run(capture, self.config.capture.workers)?)
     }
 
     fn capture_files<'a>(
         &'a self,
         paths: &'a [PathBuf],
-        queues: &Queues,
+        beside: Beside<'_>,
         start: Start<'a>,
         running: &'a Mutex<Option<Running>>,
         figures: &'a Figures,
@@ -194,7 +220,7 @@ impl Run<'_> {
         };
         let capture = input::files(&self.config.capture, paths, &self.stop)?;
         let capture = capture.on_progress(|progress| figures.read(progress.packets)).before_start(begin);
-        let ran = producer::run(capture, queues, self.config.capture.workers);
+        let ran = beside.run(capture, self.config.capture.workers);
         match take(&failed) {
             Some(failure) => Err(failure),
             None => Ok(ran?),
@@ -208,6 +234,19 @@ impl Run<'_> {
         if let Some(more) = ran.input_errors.len().checked_sub(DAMAGES_MAX).filter(|more| *more > 0) {
             self.events.warn(format!("{more} more damaged parts of the input"));
         }
+    }
+}
+
+/// Queues and analyzers, beside each other.
+#[derive(Clone, Copy)]
+struct Beside<'c> {
+    queues: &'c Queues,
+    inline: Option<&'c InlineAnalyzers>,
+}
+
+impl Beside<'_> {
+    fn run<I: Input>(self, capture: Capture<I>, workers: usize) -> Result<Ran, tidewire::Error> {
+        producer::run(capture, self.queues, self.inline.map(|inline| &*inline.analyzers), workers)
     }
 }
 
@@ -228,13 +267,14 @@ struct Start<'c> {
     config: &'c SensorConfig,
     process: Process,
     writer: Place<Writer>,
+    inline: Option<&'c InlineAnalyzers>,
     service: Service,
 }
 
 impl Start<'_> {
     /// Gives up privileges, starts the threads, and says that analyzers can attach. `readable`: files that are opened later.
     fn start(self, inputs: Vec<String>, readable: &[PathBuf]) -> Result<Running, Failure> {
-        let Self { config, process, writer, service } = self;
+        let Self { config, process, writer, inline, service } = self;
         let (events, stop) = (service.events.clone(), service.stop.clone());
         if process == Process::Own {
             // Before any thread starts: a thread keeps its privileges.
@@ -243,6 +283,9 @@ impl Start<'_> {
             }
             let caught = ctrlc::set_handler(move || stop.stop());
             caught.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))?;
+        }
+        if let Some(inline) = inline {
+            inline.start()?;
         }
         let writer = take(&writer).ok_or_else(|| Failure::new(ENVIRONMENT, "nobody to report to"))?;
         let running = service.start(writer);

@@ -11,11 +11,13 @@ use std::{
 };
 
 use tidewire::Stop;
+use tidewire_analyzers::Analyzers;
 use tidewire_queue::{ServedStatus, Server};
 
 use super::{
     events::{Events, Writer},
     figures::Figures,
+    inline,
     visits::Visits,
     words,
 };
@@ -48,6 +50,8 @@ pub(super) struct Service {
     /// Whether readers may take as long as they like once the input has ended: files.
     pub is_patient: bool,
     pub shared: Arc<Shared>,
+    /// Analyzers within the capture.
+    pub analyzers: Option<Arc<Analyzers>>,
 }
 
 /// Whether anything goes on.
@@ -247,6 +251,7 @@ impl Service {
             packets: self.figures.packets(),
             dropped: self.figures.dropped(),
             queues: queues.map(|((queue, served), awaited)| queue_status(queue, served, awaited)).collect(),
+            inline: inline::status(self.analyzers.as_ref()),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! From the engine to the queues: handlers that publish what they are told.
+//! From the engine to the queues: handlers that publish what they are told, beside analyzers that make events.
 //!
 //! Each queue of the configuration, or set of queues, is one application of the engine, so that packets are read, decoded,
 //! tracked and reassembled once for all. Several workers share the queues; a queue is locked for each event, which costs
 //! little with one worker.
 
+mod beside;
 mod describe;
 mod packets;
 mod queues;

@@ -1,9 +1,9 @@
 //! A packet queue: decoded packets as records.
 
-use tidewire::{Handler, Stream, StreamPacket};
+use tidewire::{Handler, Outside, OutsidePacket, Stream, StreamPacket};
 use tidewire_queue::{
     Owners, Record,
-    records::{Kind, PacketHeader},
+    records::{Kind, PacketHeader, packet_reasons},
 };
 
 use super::{describe, set::QueueSet};
@@ -14,7 +14,8 @@ use crate::config::Distribution;
 /// A record has the whole packet, and all that is needed to understand it alone. The anomalies in its header are those that the
 /// stream has gained since its previous packet: what came before is noted with the packet that showed it. Packets that
 /// come when their direction has reached the cutoff are published only if they have no payload. Packets that belong to no stream
-/// (ARP, malformed ones, single fragments) are in no queue: the engine counts them and shows them to no handler.
+/// (ARP, malformed ones) have stream 0, no addresses, and the reason as their code; of a set by flow hash they are in the first
+/// queue. Fragments come as the datagram that they become, and not at all if they become none.
 #[derive(Debug)]
 pub struct PacketQueue {
     set: QueueSet,
@@ -51,6 +52,7 @@ impl PacketQueue {
 impl Handler for PacketQueue {
     type Data = PacketState;
     const PACKETS: bool = true;
+    const OUTSIDE: bool = true;
 
     fn open(&mut self, stream: &mut Stream<'_, PacketState>) {
         if stream.priority() == 0 {
@@ -101,5 +103,26 @@ impl Handler for PacketQueue {
                 queue.publish_packet(&mut Owners::default(), priority, &record, &header, bytes);
             }
         }
+    }
+    fn outside(&mut self, packet: OutsidePacket<'_>) {
+        let header = PacketHeader {
+            number: packet.number,
+            wire_bytes: packet.wire_bytes,
+            link_type: packet.link.0.into(),
+            ..PacketHeader::default()
+        };
+        let record = Record::new(Kind::Packet, 0, packet.timestamp_ns).with_code(match packet.why {
+            Outside::Arp => packet_reasons::ARP,
+            Outside::OtherLink => packet_reasons::OTHER_LINK,
+            Outside::UnsupportedLink => packet_reasons::UNSUPPORTED_LINK,
+            _ => packet_reasons::MALFORMED,
+        });
+        let room = self.set.record_bytes_max() - PacketHeader::BYTES;
+        let bytes = &packet.bytes[..packet.bytes.len().min(room)];
+        let index = match self.set.distribution() {
+            Distribution::FlowHash => 0,
+            Distribution::RoundRobin => self.set.next(),
+        };
+        self.set.queue(index).publish_packet(&mut Owners::default(), self.priority, &record, &header, bytes);
     }
 }

@@ -1,12 +1,14 @@
-//! A capture whose handlers are queues.
+//! A capture whose handlers are queues and analyzers.
 
 use tidewire::{
-    Application, Applications, Capture, Deliver, Error, Handler, Input, Ledger, Outcome, StreamClass, live::LiveReport,
+    Application, ApplicationId, Applications, Capture, Error, Handler, Input, Ledger, Outcome, StreamClass,
+    live::LiveReport,
 };
-
+use tidewire_analyzers::{Analyzers, Inline};
 use tidewire_queue::PRIORITIES;
 
 use super::{
+    beside::{Beside, Finish},
     packets::PacketQueue,
     queues::{Configured, Queues},
     streams::StreamQueue,
@@ -28,33 +30,85 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn of<H>(outcome: Outcome<H>) -> Self {
-        let Outcome { ledger, input_errors, interrupted, live, .. } = outcome;
+    fn of<H: Finish>(outcome: Outcome<H>) -> Self {
+        let Outcome { handlers, ledger, input_errors, interrupted, live, .. } = outcome;
+        handlers.into_iter().for_each(|mut handler| handler.finish());
         Self { ledger, input_errors, interrupted, live }
     }
 }
 
-/// Runs a capture that publishes in these queues, with `workers` workers. Filters, cutoffs, chunks and classes are those of the
-/// queues; what `capture` has set of them is replaced or not used.
+/// Runs a capture that publishes in these queues, beside these analyzers, with `workers` workers. Filters, cutoffs, chunks and
+/// classes are those of the queues; what `capture` has set of them is replaced or not used.
 ///
-/// One queue alone is the engine's handler. Several, and one with a filter of its own, are applications of one engine
-/// ([`Applications`]), which costs more for each chunk.
+/// One queue alone is the engine's handler, with the analyzers if it wants at least what they do. Several, and one with a filter
+/// of its own, are applications of one engine ([`Applications`]), which costs more for each chunk.
 ///
 /// # Errors
-/// As [`Capture::run`]. The queues are not finished: see [`Queues::finish`].
-pub fn run<I: Input>(capture: Capture<I>, queues: &Queues, workers: usize) -> Result<Ran, Error> {
+/// As [`Capture::run`]. The queues are not finished: see [`Queues::finish`]. Nor are the analyzers: see [`Analyzers::finish`].
+pub fn run<I: Input>(
+    capture: Capture<I>,
+    queues: &Queues,
+    inline: Option<&Analyzers>,
+    workers: usize,
+) -> Result<Ran, Error> {
     let capture = capture.workers(workers);
-    if let [queue] = queues.configured.as_slice()
-        && queue.config.filter.is_none()
-        // The engine's 0 stands for streams without a class.
-        && queue.config.classes.iter().all(|class| class.priority != Some(0))
-    {
-        let (set, priority) = (&queue.set, queue.config.priority);
-        return match queue.config.unit {
-            Unit::Streams => single(capture, queue, |_| StreamQueue::new(set.clone()).priority(priority)),
-            Unit::Packets => single(capture, queue, |_| PacketQueue::new(set.clone()).priority(priority)),
-        };
+    let inline = inline.filter(|inline| inline.is_any_enabled());
+    match (queues.configured.as_slice(), inline) {
+        ([], Some(inline)) => alone(capture, inline),
+        ([queue], _) if is_plain(queue) && inline.is_none_or(|inline| wants_as_much(queue, inline)) => {
+            let (set, priority) = (&queue.set, queue.config.priority);
+            match queue.config.unit {
+                Unit::Streams => single(capture, queue, inline, |_| StreamQueue::new(set.clone()).priority(priority)),
+                Unit::Packets => single(capture, queue, inline, |_| PacketQueue::new(set.clone()).priority(priority)),
+            }
+        }
+        _ => several(capture, queues, inline, workers),
     }
+}
+
+/// Whether a queue can be the engine's handler.
+fn is_plain(queue: &Configured) -> bool {
+    // The engine's 0 stands for streams without a class.
+    queue.config.filter.is_none() && queue.config.classes.iter().all(|class| class.priority != Some(0))
+}
+
+/// Whether a queue gets all bytes that the analyzers look at.
+fn wants_as_much(queue: &Configured, inline: &Analyzers) -> bool {
+    let is_enough = |cutoff: Option<u64>| cutoff.is_none_or(|bytes| bytes >= inline.cutoff_bytes());
+    is_enough(queue.config.cutoff_bytes) && queue.config.classes.iter().all(|class| is_enough(class.cutoff_bytes))
+}
+
+/// Analyzers without a queue are the handler.
+fn alone<I: Input>(capture: Capture<I>, inline: &Analyzers) -> Result<Ran, Error> {
+    let capture = capture.chunks(0, 0).cutoff(inline.cutoff_bytes());
+    Ok(Ran::of(capture.run(|_| inline.worker())?))
+}
+
+/// One queue is the handler, or the queue beside the analyzers.
+fn single<I: Input, H: Handler + Finish + Send>(
+    capture: Capture<I>,
+    queue: &Configured,
+    inline: Option<&Analyzers>,
+    mut handler: impl FnMut(usize) -> H,
+) -> Result<Ran, Error> {
+    let config = &queue.config;
+    let capture = capture.chunks(config.chunk_bytes, 0).flush_timeout(config.flush);
+    let capture = capture.configure(|engine| engine.set_priorities(PRIORITIES));
+    let capture = capture.cutoff(config.cutoff_bytes.unwrap_or(u64::MAX));
+    let capture = config.classes.iter().fold(capture, |capture, class| capture.class(stream_class(class)));
+    match inline {
+        None => Ok(Ran::of(capture.run(handler)?)),
+        Some(inline) => Ok(Ran::of(capture.run(|worker| Beside::new(handler(worker), inline.worker()))?)),
+    }
+}
+
+/// Queues and analyzers are applications.
+fn several<I: Input>(
+    capture: Capture<I>,
+    queues: &Queues,
+    inline: Option<&Analyzers>,
+    workers: usize,
+) -> Result<Ran, Error> {
     if queues.configured.iter().all(|queue| queue.config.unit == Unit::Streams) {
         let mut made = Vec::new();
         for _ in 0..workers {
@@ -64,7 +118,7 @@ pub fn run<I: Input>(capture: Capture<I>, queues: &Queues, workers: usize) -> Re
             }
             made.push(applications);
         }
-        return several(capture, made);
+        return hosted(capture, made, inline);
     }
     let mut made = Vec::new();
     for _ in 0..workers {
@@ -77,28 +131,33 @@ pub fn run<I: Input>(capture: Capture<I>, queues: &Queues, workers: usize) -> Re
         }
         made.push(applications);
     }
-    several(capture, made)
+    hosted(capture, made, inline)
 }
 
-/// One queue is the handler.
-fn single<I: Input, H: Handler + Send>(
+/// Runs the applications of each worker, and the analyzers as one more.
+fn hosted<I: Input, const PACKETS: bool>(
     capture: Capture<I>,
-    queue: &Configured,
-    handler: impl FnMut(usize) -> H,
+    mut made: Vec<Applications<PACKETS>>,
+    inline: Option<&Analyzers>,
 ) -> Result<Ran, Error> {
-    let config = &queue.config;
-    let capture = capture.chunks(config.chunk_bytes, 0).flush_timeout(config.flush);
-    let capture = capture.configure(|engine| engine.set_priorities(PRIORITIES));
-    let capture = capture.cutoff(config.cutoff_bytes.unwrap_or(u64::MAX));
-    let capture = config.classes.iter().fold(capture, |capture, class| capture.class(stream_class(class)));
-    Ok(Ran::of(capture.run(handler)?))
+    let mut id: Option<ApplicationId<Inline>> = None;
+    for applications in &mut made {
+        if let Some(inline) = inline {
+            let application = Application::new(inline.worker()).name("inline").cutoff(inline.cutoff_bytes());
+            id = Some(applications.add(application)?);
+        }
+    }
+    let mut made = made.into_iter();
+    let mut outcome = capture.run(|_| made.next().expect("as many as there are workers"))?;
+    if let Some(id) = id {
+        outcome.handlers.iter_mut().for_each(|applications| applications.get_mut(id).finish());
+    }
+    Ok(Ran::of(outcome))
 }
 
-/// Several queues are applications; `made` has those of each worker.
-fn several<I: Input, H: Deliver + Send>(capture: Capture<I>, made: Vec<H>) -> Result<Ran, Error> {
-    let mut made = made.into_iter();
-    Ok(Ran::of(capture.run(|_| made.next().expect("as many as there are workers"))?))
-}
+impl Finish for StreamQueue {}
+impl Finish for PacketQueue {}
+impl<const PACKETS: bool> Finish for Applications<PACKETS> {}
 
 fn application<H>(queue: &Configured, handler: H) -> Application<H> {
     let config = &queue.config;

@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod files;
+mod inline;
 mod packets;
 mod rig;

@@ -1,7 +1,8 @@
 //! Packet queues: every packet of a stream, in order, with its place in it, compared with etherparse.
 
 use etherparse::{LaxSlicedPacket, TransportSlice};
-use tidewire_queue::records::{Direction, OFFSET_NONE};
+use tidewire::{Capture, Fate, Handler};
+use tidewire_queue::records::{Direction, OFFSET_NONE, packet_reasons};
 use tidewire_sensor::config::{Distribution, Unit};
 
 use crate::rig::{Packet, Rig, corpus, hostile, queue};
@@ -27,6 +28,9 @@ fn packets_have_their_layers_where_etherparse_finds_them() {
     let mut last = 0;
     for packet in &seen {
         let (header, bytes) = (&packet.header, &packet.bytes);
+        if packet.stream == 0 {
+            continue;
+        }
         assert!(header.number > last, "in the order of capture");
         last = header.number;
         // A datagram of fragments is an IP packet.
@@ -69,6 +73,9 @@ fn packets_have_their_layers_where_etherparse_finds_them() {
 fn offsets_are_within_the_bytes_whatever_was_captured() {
     for packet in packets(&hostile(), 1, Distribution::FlowHash).remove(0) {
         let (header, bytes) = (packet.header, packet.bytes.len() as u64);
+        if packet.stream == 0 {
+            continue;
+        }
         for at in [header.network_at, header.transport_at, header.payload_at] {
             assert!(at == OFFSET_NONE || u64::from(at) <= bytes, "packet {}: {at} of {bytes}", header.number);
         }
@@ -112,6 +119,35 @@ fn packets_and_streams_are_published_side_by_side() {
     let (packets, streams) = (packets.join().unwrap().packets, streams.join().unwrap().streams);
     running.finish();
     assert!(!packets.is_empty() && packets.iter().all(|packet| packet.header.payload_bytes == 0), "a cutoff of 0");
-    assert!(packets.iter().all(|packet| streams.contains_key(&packet.stream)));
+    assert!(packets.iter().all(|packet| packet.stream == 0 || streams.contains_key(&packet.stream)));
     assert!(streams.values().any(|stream| stream.bytes[1].len() > 30_000));
+}
+
+/// Each packet of the input is in the queue, or is a fragment: those without a stream say why they have none.
+#[test]
+fn packets_without_a_stream_say_why() {
+    let files = hostile();
+    let ran = Capture::files(&files).run_with(Nothing).unwrap();
+    let fates = [Fate::Arp, Fate::OtherLink, Fate::UnsupportedLink, Fate::Malformed];
+    let expected = fates.map(|fate| ran.ledger.fate(fate));
+    let mut seen = [0; 5];
+    for packet in packets(&files, 1, Distribution::FlowHash).remove(0) {
+        assert_eq!(packet.code == 0, packet.stream != 0, "packet {}", packet.header.number);
+        if packet.stream == 0 {
+            seen[usize::from(packet.code)] += 1;
+            assert_eq!(packet.header.network_at, OFFSET_NONE);
+            assert!(packet.header.number > 0 && !packet.bytes.is_empty());
+        }
+    }
+    let reasons =
+        [packet_reasons::ARP, packet_reasons::OTHER_LINK, packet_reasons::UNSUPPORTED_LINK, packet_reasons::MALFORMED];
+    let seen = reasons.map(|reason| seen[usize::from(reason)]);
+    assert!(expected.iter().sum::<u64>() > 5, "{expected:?}");
+    assert_eq!(seen, expected);
+}
+
+struct Nothing;
+
+impl Handler for Nothing {
+    type Data = ();
 }

@@ -4,8 +4,9 @@
 use std::{
     collections::BTreeMap,
     net::Shutdown,
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::{Path, PathBuf},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -17,7 +18,8 @@ use tidewire_queue::{
     records::{Close, Direction, Event, Gap, Open, PacketHeader},
 };
 use tidewire_sensor::{
-    QUEUES_SOCKET, capture,
+    QUEUES_SOCKET,
+    capture::{self, Emit},
     config::{CaptureConfig, CaptureInput, Distribution, QueueConfig, SensorConfig, SlowReaders, Unit},
     report::{CaptureEvent, CaptureStatus},
 };
@@ -109,10 +111,19 @@ impl Rig {
 
     /// Starts it.
     pub fn start(&self) -> Running {
+        self.start_as(capture::run_within)
+    }
+
+    /// Starts it with the analyzers of its configuration.
+    pub fn start_emitting(&self, emit: Arc<dyn Emit>) -> Running {
+        self.start_as(move |config, events, stop| capture::run_emitting(config, events, stop, emit))
+    }
+
+    fn start_as(&self, run: impl FnOnce(&SensorConfig, OwnedFd, &Stop) -> u8 + Send + 'static) -> Running {
         let (here, there) = UnixStream::pair().unwrap();
         let (config, stop) = (self.config.clone(), Stop::new());
         let stopped = stop.clone();
-        let thread = thread::spawn(move || capture::run_within(&config, there.into(), &stopped));
+        let thread = thread::spawn(move || run(&config, there.into(), &stopped));
         Running { events: Lines::new(here.try_clone().unwrap()), here, stop, thread, seen: Vec::new() }
     }
 
@@ -224,6 +235,8 @@ pub type SeenStreams = BTreeMap<u64, SeenStream>;
 pub struct Packet {
     pub stream: u64,
     pub direction: Direction,
+    /// Why it belongs to no stream.
+    pub code: u8,
     pub header: PacketHeader,
     pub bytes: Vec<u8>,
 }
@@ -285,7 +298,7 @@ impl Seen {
                 match Event::new(&record, &self.payload).expect("a record of this version") {
                     Event::Packet { direction, header, bytes } => {
                         let (stream, bytes) = (record.stream, bytes.to_vec());
-                        self.packets.push(Packet { stream, direction, header, bytes });
+                        self.packets.push(Packet { stream, direction, code: record.code(), header, bytes });
                     }
                     event if is_whole => self.streams.entry(record.stream).or_default().note(event),
                     Event::Close(close) => self.streams.entry(record.stream).or_default().close = Some(close),
