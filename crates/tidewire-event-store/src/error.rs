@@ -72,14 +72,6 @@ pub enum Error {
         /// How.
         what: String,
     },
-    /// The caller's: a record that is sealed with a data key, which is needed to read it.
-    #[error("{}: record {id} is encrypted; an identity of one of its recipients is needed to read it", path.display())]
-    Sealed {
-        /// The store.
-        path: PathBuf,
-        /// The record.
-        id: u64,
-    },
     /// The caller's: a record that is sealed with a data key that is not stored before it.
     #[error("{}: a record is sealed with a key that was not stored before it", path.display())]
     UnknownKey {

@@ -11,13 +11,15 @@ mod reading;
 mod retention;
 mod rows;
 mod schema;
+mod sealing;
 mod store;
 mod writer;
 
 pub use error::Error;
 pub use opening::Recovery;
-pub use reading::{Order, Query, Reader, Stored};
+pub use reading::{Content, Order, Query, Reader, Stored};
 pub use retention::{Limits, Reason, Removed};
 pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
+pub use sealing::{Keyring, RECIPIENTS_MAX, Recipients, SealError, Sealer, WRAPPED_BYTES_MAX};
 pub use store::{Batch, Destination, Producer, Store};
 pub use writer::{Done, Writer, WriterSettings, WriterStatus};

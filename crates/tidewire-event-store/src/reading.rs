@@ -1,6 +1,9 @@
 //! The reading side of a store, also while it is written.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
 
 use rusqlite::{Connection, OptionalExtension as _, ToSql};
 use tidewire_events::{Record, Severity};
@@ -9,6 +12,7 @@ use crate::{
     error::Error,
     rows::{KeyId, Row, checksum},
     schema::{check, fact, open_readable, signed, time},
+    sealing::{Keyring, SealError},
     store::{Destination, counts, destinations},
 };
 
@@ -46,7 +50,7 @@ pub struct Query<'a> {
     pub fold: Option<u64>,
     /// This severity or worse.
     pub severity: Severity,
-    /// What else has to hold.
+    /// What else has to hold, of records that can be read. (Sealed ones are given.)
     pub filter: Option<&'a dyn Fn(&Record) -> bool>,
 }
 
@@ -55,14 +59,35 @@ pub struct Query<'a> {
 pub struct Stored {
     /// Its number, from 1 in the order of storing. No number is given twice.
     pub id: u64,
-    /// The record.
-    pub record: Record,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// A record that can be read, or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The record: it was plain, or sealed for an identity of the reader's.
+    Record(Record),
+    /// A record that is sealed for others, with what is known of it.
+    Sealed(Row),
+}
+
+impl Stored {
+    /// The record, if it can be read.
+    #[must_use]
+    pub fn record(&self) -> Option<&Record> {
+        match &self.content {
+            Content::Record(record) => Some(record),
+            Content::Sealed(_) => None,
+        }
+    }
 }
 
 /// Reads a store.
 pub struct Reader {
     path: PathBuf,
     connection: Connection,
+    keyring: RefCell<Option<Keyring>>,
 }
 
 /// Where a page ended.
@@ -119,7 +144,35 @@ impl Reader {
         if !check(path, &connection)? {
             return Err(Error::NotAStore { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), connection })
+        Ok(Self { path: path.to_owned(), connection, keyring: RefCell::new(None) })
+    }
+
+    /// Reads sealed records with these identities from now on.
+    pub fn unseal_with(&mut self, keyring: Keyring) {
+        self.keyring = RefCell::new(Some(keyring));
+    }
+
+    /// What a row holds.
+    fn content(&self, row: Row) -> Result<Content, Error> {
+        let id = row.id;
+        if row.key.is_none() {
+            let record = Record::decode(&row.bytes).map_err(|error| self.damaged(id, error.to_string()))?;
+            return Ok(Content::Record(record));
+        }
+        let mut keyring = self.keyring.borrow_mut();
+        let Some(keyring) = keyring.as_mut() else { return Ok(Content::Sealed(row)) };
+        let mut failed = None;
+        let wrapped = || {
+            let name = row.key.unwrap_or_default();
+            self.key(&name).map_err(|error| failed = Some(error)).ok().flatten()
+        };
+        let unsealed = keyring.unseal(&row, wrapped);
+        match (unsealed, failed) {
+            (_, Some(error)) => Err(error),
+            (Ok(record), None) => Ok(Content::Record(record)),
+            (Err(SealError::NotForUs), None) => Ok(Content::Sealed(row)),
+            (Err(error), None) => Err(self.damaged(id, error.to_string())),
+        }
     }
 
     /// Calls `each` with every record that matches, in order, until it returns `false`.
@@ -139,11 +192,12 @@ impl Reader {
             }
             for row in page.rows {
                 let id = row.id;
-                if row.key.is_some() {
-                    return Err(Error::Sealed { path: self.path.clone(), id });
-                }
-                let record = Record::decode(&row.bytes).map_err(|error| self.damaged(id, error.to_string()))?;
-                if query.filter.is_none_or(|filter| filter(&record)) && !each(Stored { id, record }) {
+                let content = self.content(row)?;
+                let is_asked = match (&content, query.filter) {
+                    (Content::Record(record), Some(filter)) => filter(record),
+                    _ => true,
+                };
+                if is_asked && !each(Stored { id, content }) {
                     return Ok(());
                 }
             }

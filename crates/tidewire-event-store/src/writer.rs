@@ -253,9 +253,13 @@ impl Work {
     }
 
     fn acknowledge(&self, batches: &[Batch], done: Vec<Done>, last: u64) {
-        let records = batches.iter().flat_map(|batch| &batch.records);
-        let events: u64 = records.clone().map(tidewire_events::Record::count).sum();
-        let records = records.count() as u64;
+        let counts = |batch: &Batch| -> (u64, u64) {
+            let events = batch.records.iter().map(tidewire_events::Record::count).sum::<u64>();
+            let rows = batch.rows.iter().map(|row| row.events).sum::<u64>();
+            ((batch.records.len() + batch.rows.len()) as u64, events + rows)
+        };
+        let sum = |sum: (u64, u64), next: (u64, u64)| (sum.0 + next.0, sum.1 + next.1);
+        let (records, events) = batches.iter().map(counts).fold((0, 0), sum);
         self.note(|status| {
             status.records += records;
             status.events += events;

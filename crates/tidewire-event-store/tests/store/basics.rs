@@ -49,7 +49,7 @@ fn records_are_found_by_what_is_asked() {
     let reader = Reader::open(&path).unwrap();
     let found = |query: &Query<'_>| -> Vec<u64> {
         let all = reader.all(query).unwrap();
-        all.iter().map(|stored| stored.record.first()).collect()
+        all.iter().map(|stored| stored.record().unwrap().first()).collect()
     };
     let all: Vec<u64> = (0..1000).collect();
     assert!(found(&Query::default()).into_iter().rev().eq(all.iter().copied()), "as stored");

@@ -49,7 +49,7 @@ pub fn numbers(path: &Path) -> Vec<u64> {
     let reader = Reader::open(path).unwrap();
     let mut numbers = Vec::new();
     for stored in reader.all(&Query::default()).unwrap() {
-        for (_, found) in stored.record.events().unwrap() {
+        for (_, found) in stored.record().unwrap().events().unwrap() {
             let Value::U64(number) = found.fields[0].value else { panic!("{found:?}") };
             assert_eq!(found, event(number));
             numbers.push(number);

@@ -35,7 +35,7 @@ fn parts_are_joined_when_nobody_has_to_get_them_any_more() {
     let reader = Reader::open(&path).unwrap();
     let events = || -> Vec<_> {
         let all = reader.all(&Query { fold: Some(0), ..Query::default() }).unwrap();
-        all.iter().flat_map(|stored| stored.record.events().unwrap()).collect()
+        all.iter().flat_map(|stored| stored.record().unwrap().events().unwrap()).collect()
     };
     let before = events();
     assert!(before.iter().enumerate().all(|(at, (number, event))| (at as u64, &probe(at as u64)) == (*number, event)));
@@ -44,7 +44,11 @@ fn parts_are_joined_when_nobody_has_to_get_them_any_more() {
     assert_eq!(store.join(0).unwrap(), 499);
     assert_eq!((events(), reader.counts().unwrap()), (before, (1, 500)));
     let all = reader.all(&Query::default()).unwrap();
-    assert!(all[0].id == 500 && all[0].record.bytes().len() < 4 * 500, "{}", all[0].record.bytes().len());
+    assert!(
+        all[0].id == 500 && all[0].record().unwrap().bytes().len() < 4 * 500,
+        "{}",
+        all[0].record().unwrap().bytes().len()
+    );
     assert_eq!((store.join(0).unwrap(), store.join(77).unwrap()), (0, 0), "nothing is left to join");
     drop(store);
     drop(open(&path));
@@ -69,7 +73,7 @@ fn identical_events_without_times_stay_so_few_bytes() {
     wait_until("the parts are joined", || writer.status().joined == 9);
     let all = Reader::open(&path).unwrap().all(&Query::default()).unwrap();
     let [only] = all.as_slice() else { panic!("{} records", all.len()) };
-    let record = &only.record;
+    let record = only.record().unwrap();
     assert_eq!((record.count(), record.first_ns(), record.last_ns(), record.has_times()), (1000, 0, 999 * 999, false));
     assert!(record.bytes().len() < 100, "{}", record.bytes().len());
 }

@@ -103,7 +103,7 @@ fn start(path: &Path) -> (Child, Receiver<u64>) {
 fn check_all(path: &Path, events: u64) {
     let mut found = Vec::new();
     for stored in Reader::open(path).unwrap().all(&Query::default()).unwrap() {
-        found.extend(stored.record.events().unwrap());
+        found.extend(stored.record().unwrap().events().unwrap());
     }
     found.sort_by_key(|(number, _)| *number);
     assert_eq!(found.len() as u64, events);

@@ -8,4 +8,5 @@ mod disk;
 mod joining;
 mod kills;
 mod rows;
+mod sealing;
 mod writer;

@@ -157,6 +157,13 @@ impl Intake {
     }
 }
 
+impl Intake {
+    /// The first event number and the first fold that were not given yet.
+    pub(super) fn next_numbers(&self) -> (u64, u64) {
+        self.folder.next_numbers()
+    }
+}
+
 /// A key that nobody can guess.
 fn random() -> [u64; 2] {
     let mut bytes = [0; 16];

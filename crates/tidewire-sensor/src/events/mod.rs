@@ -13,6 +13,7 @@ mod own;
 mod processor;
 pub mod report;
 mod run;
+mod seal;
 mod settings;
 mod words;
 

@@ -11,9 +11,11 @@ use tidewire_event_store::{Batch, Destination, Error, Writer};
 use tidewire_events::Event;
 
 use super::{
+    failure::{ENVIRONMENT, Failure},
     intake::{Cut, Intake},
     own,
     report::{AnalyzerStatus, DestinationStatus, EventsStatus},
+    seal::Seal,
     words::{self, Lines},
 };
 
@@ -48,6 +50,8 @@ pub(super) struct Processor {
     results: Arc<Results>,
     waker: Waker,
     lines: Lines,
+    /// Where there are recipients.
+    seal: Option<Seal>,
     begun: Instant,
     /// When a state of folding was stored last; `None`: none is.
     state: Option<Instant>,
@@ -57,7 +61,7 @@ pub(super) struct Processor {
     /// As they were when losses were last looked at.
     destinations: Vec<Destination>,
     /// What cannot be stored whatever is done.
-    pub failure: Option<Error>,
+    pub failure: Option<Failure>,
 }
 
 impl Processor {
@@ -66,9 +70,13 @@ impl Processor {
         intake: Intake,
         writer: Writer,
         lines: Lines,
+        seal: Option<Seal>,
         destinations: Vec<Destination>,
     ) -> Self {
         Self {
+            // Sealed, folds begin again with each process.
+            state: seal.is_none().then(Instant::now),
+            seal,
             waker: server.waker(),
             server,
             intake,
@@ -76,7 +84,6 @@ impl Processor {
             results: Arc::default(),
             lines,
             begun: Instant::now(),
-            state: Some(Instant::now()),
             storing: 0,
             storing_bytes: 0,
             stored_events: 0,
@@ -143,16 +150,23 @@ impl Processor {
         let taken = self.server.take();
         let events = out.records.iter().map(tidewire_events::Record::count).sum();
         let bytes = out.records.iter().map(|record| record.bytes().len()).sum();
-        let batch = Batch {
+        let mut batch = Batch {
             producers: taken.positions.clone(),
             forgotten: taken.over.clone(),
-            records: out.records,
-            closed: out.closed,
             destinations: delivered,
             registered,
-            state,
             ..Batch::default()
         };
+        if let Some(seal) = &mut self.seal {
+            batch.next_numbers = Some(self.intake.next_numbers());
+            if let Err(error) = seal.seal(&out.records, &mut batch) {
+                // Nothing is acknowledged of what cannot be stored.
+                self.failure = Some(Failure::new(ENVIRONMENT, error));
+                return;
+            }
+        } else {
+            (batch.records, batch.closed, batch.state) = (out.records, out.closed, state);
+        }
         self.storing += 1;
         self.storing_bytes += bytes;
         let (results, waker) = (Arc::clone(&self.results), self.waker.clone());
@@ -175,7 +189,7 @@ impl Processor {
                     self.stored_events += storing.events;
                     self.server.acknowledge(&storing.taken);
                 }
-                Err(error) => self.failure = Some(error),
+                Err(error) => self.failure = Some(error.into()),
             }
         }
     }
@@ -227,7 +241,7 @@ impl Processor {
             commits: writer.commits,
             store_bytes: writer.store_bytes,
             removed_records: writer.removed,
-            encrypted: false,
+            encrypted: self.seal.is_some(),
             failing: writer.failing,
             analyzers,
             destinations: destinations.collect(),
@@ -235,7 +249,7 @@ impl Processor {
     }
 
     /// Receives what was sent, stores it, and ends. Returns the last figures, and what could not be stored.
-    pub(super) fn finish(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Error>)> {
+    pub(super) fn finish(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Failure>)> {
         let until = Instant::now() + most;
         self.server.close();
         // What analyzers sent before they ended is in their sockets. Those that go on keep what is not acknowledged.

@@ -24,6 +24,7 @@ use super::{
     own,
     processor::{BATCHES_MAX, Processor},
     report::{EventsReport, EventsStatus},
+    seal::Seal,
     settings::EventsSettings,
     words::Lines,
 };
@@ -51,6 +52,10 @@ impl Run<'_> {
     pub(super) fn run(mut self) -> Result<EventsStatus, Failure> {
         self.prepare();
         let mut own_events = Vec::new();
+        let seal = match self.settings.recipients.as_slice() {
+            [] => None,
+            recipients => Some(Seal::new(recipients).map_err(|error| Failure::new(SETTINGS, error))?),
+        };
         let (mut store, recovery) = open(&self.settings.store)?;
         if let Some(recovery) = &recovery {
             let (aside, damage) = (recovery.kept_aside.display(), &recovery.damage);
@@ -66,7 +71,7 @@ impl Run<'_> {
         }
         let producers = store.producers()?.into_iter();
         server.restore(producers.map(|producer| (producer.name, producer.sequence)));
-        let (intake, state_lost) = Intake::new(self.settings.folder(), &store, true)?;
+        let (intake, state_lost) = Intake::new(self.settings.folder(), &store, seal.is_none())?;
         own_events.extend(state_lost.as_deref().map(own::state_lost));
         let destinations = store.destinations()?;
         let (records, events) = store.counts()?;
@@ -75,7 +80,7 @@ impl Run<'_> {
         handle_signals(&stop, server.waker())?;
         let writer = Writer::start(store, self.writer_settings())?;
         let lines = Lines::new(self.reporter.clone());
-        let processor = Processor::new(server, intake, writer, lines, destinations);
+        let processor = Processor::new(server, intake, writer, lines, seal, destinations);
         let store = self.settings.store.display().to_string();
         self.reporter.send(EventsReport::Ready { store, records, events });
         self.process(processor, &own_events, &stop)
@@ -147,8 +152,8 @@ impl Run<'_> {
         let mut reported = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             processor.turn(LOOK.min(STATUS.saturating_sub(reported.elapsed()))).map_err(failed)?;
-            if let Some(error) = processor.failure.take() {
-                return Err(error.into());
+            if let Some(failure) = processor.failure.take() {
+                return Err(failure);
             }
             if reported.elapsed() >= STATUS {
                 reported = Instant::now();
@@ -161,7 +166,7 @@ impl Run<'_> {
         }
         let (status, failure) = processor.finish(self.settings.stop).map_err(failed)?;
         match failure {
-            Some(error) => Err(error.into()),
+            Some(failure) => Err(failure),
             None => Ok(status),
         }
     }

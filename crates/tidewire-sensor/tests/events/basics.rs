@@ -6,8 +6,8 @@ use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with, socketpair,
 };
 use tidewire_event_socket::{Control, Events};
-use tidewire_event_store::Reader;
-use tidewire_events::{Event, Severity, Value};
+use tidewire_event_store::{Keyring, Query, Reader};
+use tidewire_events::{Event, FlowKey, Severity, Value};
 use tidewire_sensor::events::{KindSettings, report::EventsReport};
 use tidewire_testing::{Ends as _, PATIENCE, filters::Numbers, wait_until};
 
@@ -47,7 +47,8 @@ fn folds_go_on_after_an_orderly_end() {
         drop(events);
         processor.stop();
     }
-    let folds: std::collections::BTreeSet<u64> = rig.stored().iter().map(|stored| stored.record.fold()).collect();
+    let folds: std::collections::BTreeSet<u64> =
+        rig.stored().iter().map(|stored| stored.record().unwrap().fold()).collect();
     assert_eq!(folds.len(), 1, "one fold over three processes");
     assert!(rig.numbers("a").into_iter().eq(0..30));
 }
@@ -151,4 +152,74 @@ fn a_damaged_store_is_recovered_and_reported() {
     assert_eq!((own.analyzer.as_str(), own.severity), ("tidewire", Severity::High));
     let numbers = rig.numbers("a");
     assert!(numbers.ends_with(&(500..510).collect::<Vec<_>>()), "{numbers:?}");
+}
+
+/// With recipients, no file of the store, and no other of the sensor's directory, holds a plain address or excerpt.
+#[test]
+fn what_is_encrypted_is_nowhere_plain() {
+    let mut rig = Rig::new();
+    let (identity, recipient) = identity();
+    rig.settings.recipients = vec![recipient];
+    let plain = |number: u64| {
+        let key = FlowKey {
+            protocol: 6,
+            client_addr: "203.0.113.77".parse().unwrap(),
+            server_addr: "198.51.100.200".parse().unwrap(),
+            ..FlowKey::default()
+        };
+        let event = Event { key: Some(key), excerpt: Some(b"the secret excerpt".to_vec()), ..event("a", "k", number) };
+        event.with("text", Value::Text("198.51.100.200 said it".into()))
+    };
+    for round in 0..3 {
+        let processor = rig.start();
+        let events = rig.connect("a");
+        (0..500).for_each(|number| events.emit(&plain(round * 500 + number)).unwrap());
+        events.flush(PATIENCE).unwrap();
+        // The log is there as well, while the process runs.
+        let mut seen = 0;
+        for file in walk(rig.folder.path()) {
+            let bytes = std::fs::read(&file).unwrap();
+            seen += bytes.len();
+            let needles: [&[u8]; 4] = [&[203, 0, 113, 77], &[198, 51, 100, 200], b"secret excerpt", b"198.51.100.200"];
+            for needle in needles {
+                let is_there = bytes.windows(needle.len()).any(|window| window == needle);
+                // Four bytes happen by chance once in four thousand million places.
+                assert!(!is_there, "{needle:?} is in {}", file.display());
+            }
+        }
+        assert!(seen > 10_000, "{seen}");
+        if round == 1 {
+            processor.kill();
+        } else {
+            assert!(processor.stop().encrypted);
+        }
+    }
+    let mut reader = Reader::open(&rig.settings.store).unwrap();
+    assert!(reader.all(&Query::default()).unwrap().iter().all(|stored| stored.record().is_none()));
+    let mut keyring = Keyring::default();
+    keyring.add(&identity).unwrap();
+    reader.unseal_with(keyring);
+    let mut found = Vec::new();
+    for stored in reader.all(&Query::default()).unwrap() {
+        found.extend(stored.record().unwrap().events().unwrap());
+    }
+    found.sort_by_key(|(number, _)| *number);
+    assert!(found.into_iter().eq((0..1500).map(|number| (number, plain(number)))));
+}
+
+fn identity() -> (String, String) {
+    use age::secrecy::ExposeSecret as _;
+    let identity = age::x25519::Identity::generate();
+    (identity.to_string().expose_secret().to_owned(), identity.to_public().to_string())
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .flat_map(|entry| match entry.file_type().unwrap() {
+            kind if kind.is_dir() => walk(&entry.path()),
+            kind if kind.is_file() => vec![entry.path()],
+            _ => Vec::new(),
+        })
+        .collect()
 }

@@ -98,7 +98,7 @@ impl Rig {
     pub fn events(&self) -> Vec<Event> {
         let mut all = Vec::new();
         for stored in self.stored() {
-            all.extend(stored.record.events().unwrap());
+            all.extend(stored.record().unwrap().events().unwrap());
         }
         all.sort_by_key(|(number, _)| *number);
         assert!(all.is_sorted_by(|before, behind| before.0 < behind.0), "each number once");
