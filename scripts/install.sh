@@ -13,7 +13,7 @@ library=$to/lib/tidewire
 # What programs that are linked with libpcap ask the loader for: Debian's name, then everybody else's.
 names=(libpcap.so.0.8 libpcap.so.1)
 
-# The library of queues: what programs ask the loader for, and what the linker looks for.
+# The library of queues and events: what programs ask the loader for, and what the linker looks for.
 queue_names=(libtidewire_queue.so.0 libtidewire_queue.so)
 
 # Completion scripts, and where each shell looks for them.
@@ -26,7 +26,7 @@ completions=(
 if [ "${UNINSTALL:-}" = 1 ]; then
   rm -f "$to/bin/tidewire" "$library/libtidewire_pcap.so" "${names[@]/#/$library/}" \
     "$to/include/tidewire/pcap-fanout.h" "$to/lib/pkgconfig/tidewire-pcap.pc" \
-    "$to/include/tidewire/queue.h" "$to/lib/pkgconfig/tidewire-queue.pc" "$to/lib/libtidewire_queue.a" \
+    "$to/include/tidewire/queue.h" "$to/include/tidewire/event.h" "$to/lib/pkgconfig/tidewire-queue.pc" "$to/lib/libtidewire_queue.a" \
     "$to"/lib/libtidewire_queue.so.0.* "${queue_names[@]/#/$to/lib/}" \
     "$to/lib/systemd/system/tidewire-sensor.service" "$to/lib/systemd/system/tidewire-collect.service" "$to/lib/sysusers.d/tidewire.conf"
   for page in docs/man/*.[1-8]*; do section=${page##*.}; rm -f "$to/share/man/man${section:0:1}/$(basename "$page")"; done
@@ -50,7 +50,7 @@ install -D -m 755 "$built/tidewire" "$to/bin/tidewire"
 install -D -m 644 "$built/libtidewire_pcap.so" "$library/libtidewire_pcap.so"
 for name in "${names[@]}"; do ln -sf libtidewire_pcap.so "$library/$name"; done
 install -D -m 644 crates/tidewire-pcap/include/tidewire/pcap-fanout.h "$to/include/tidewire/pcap-fanout.h"
-install -D -m 644 crates/tidewire-queue-c/include/tidewire/queue.h "$to/include/tidewire/queue.h"
+for name in queue event; do install -D -m 644 "crates/tidewire-queue-c/include/tidewire/$name.h" "$to/include/tidewire/$name.h"; done
 install -D -m 644 "$built/libtidewire_queue_c.a" "$to/lib/libtidewire_queue.a"
 install -D -m 644 "$built/libtidewire_queue_c.so" "$to/lib/libtidewire_queue.so.$version"
 for name in "${queue_names[@]}"; do ln -sf "libtidewire_queue.so.$version" "$to/lib/$name"; done

@@ -9,6 +9,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use tidewire_event_socket::EventsError;
 use tidewire_queue::{Error, Refusal};
 
 /// Numbers of errors, as in the header.
@@ -25,6 +26,7 @@ pub mod code {
     pub const NOT_A_QUEUE: c_int = -8;
     pub const CORRUPT: c_int = -9;
     pub const INTERNAL: c_int = -10;
+    pub const TIMEOUT: c_int = -11;
 }
 
 /// An error: its number and its text.
@@ -52,6 +54,20 @@ impl From<Error> for Failure {
             Error::NotAQueue(_) => code::NOT_A_QUEUE,
             Error::Corrupt(_) => code::CORRUPT,
             _ => code::INTERNAL,
+        };
+        Self { code, text: error.to_string() }
+    }
+}
+
+impl From<EventsError> for Failure {
+    fn from(error: EventsError) -> Self {
+        let code = match &error {
+            EventsError::Connect { .. } => code::SERVER,
+            EventsError::Refused(_) => code::REFUSED,
+            EventsError::Timeout { .. } => code::TIMEOUT,
+            EventsError::Thread(_) => code::SYSTEM,
+            // An event beyond a limit, a name that is none.
+            _ => code::ARGUMENT,
         };
         Self { code, text: error.to_string() }
     }

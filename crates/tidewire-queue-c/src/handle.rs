@@ -3,7 +3,6 @@
 //! JUSTIFICATION: bytes that are read in place are passed on as a pointer into shared memory.
 
 use std::{
-    env,
     ffi::c_int,
     net::{Ipv4Addr, Ipv6Addr},
     os::fd::{AsRawFd as _, BorrowedFd},
@@ -19,6 +18,7 @@ use tidewire_queue::{
 
 use crate::{
     error::{Failure, code},
+    program::{program, said},
     types::{CClose, CEvent, CKey, CMissing, COpen, CPacket, CProgress},
 };
 
@@ -52,9 +52,6 @@ pub struct Place {
 impl Place {
     /// What is not given is what the environment says.
     pub fn new(socket: Option<&str>, queue: Option<&str>, name: Option<&str>, group: Option<&str>) -> Self {
-        let said = |given: Option<&str>, variable: &str| {
-            given.map(str::to_owned).or_else(|| env::var(variable).ok()).filter(|text| !text.is_empty())
-        };
         let queue = said(queue, "TIDEWIRE_QUEUE").unwrap_or_else(|| "streams".into());
         let name = said(name, "TIDEWIRE_NAME").unwrap_or_else(program);
         let group = said(group, "TIDEWIRE_GROUP");
@@ -78,15 +75,6 @@ impl Place {
     fn attach(&self) -> Result<Reader, Error> {
         Reader::attach(&self.socket, &self.request)
     }
-}
-
-/// The program's name, as far as it can be a reader's.
-fn program() -> String {
-    let own = env::current_exe().ok();
-    let name = own.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy()).unwrap_or_default();
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    let name: String = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(64).collect();
-    if name.is_empty() { "unnamed".into() } else { name }
 }
 
 /// `tidewire_queue_t`

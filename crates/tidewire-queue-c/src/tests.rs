@@ -9,6 +9,7 @@ use std::{
     process::Command,
 };
 
+use tidewire_events::Severity;
 use tidewire_queue::{
     Ended,
     records::{self, Close, DirectionFigures, Endpoint, Key, Kind, OFFSET_NONE, Open, PacketHeader, VLAN_NONE, flags},
@@ -24,6 +25,7 @@ use crate::{
 };
 
 const HEADER: &str = include_str!("../include/tidewire/queue.h");
+const EVENT_HEADER: &str = include_str!("../include/tidewire/event.h");
 
 /// Numbers that the header defines.
 fn constants() -> Vec<(&'static str, i64)> {
@@ -74,12 +76,38 @@ fn number(text: &str) -> i64 {
 #[test]
 fn the_header_defines_these_constants() {
     let defined = HEADER.lines().filter_map(|line| line.strip_prefix("#define TIDEWIRE_QUEUE_"));
+    let defined = defined.filter(|rest| !rest.contains("AT(event"));
     let defined: BTreeMap<&str, &str> = defined.filter_map(|rest| rest.split_once(' ')).collect();
     let defined: BTreeMap<&str, &str> =
         defined.iter().map(|(name, rest)| (*name, rest.split("/*").next().unwrap().trim())).collect();
     assert_eq!(defined["SOCKET"], format!("\"{SOCKET}\""));
     let numbers = defined.iter().filter(|(name, _)| **name != "SOCKET").map(|(name, text)| (*name, number(text)));
     assert_eq!(numbers.collect::<BTreeMap<_, _>>(), constants().into_iter().collect());
+}
+
+#[test]
+fn the_header_of_events_defines_these_constants() {
+    let defined = EVENT_HEADER.lines().filter_map(|line| line.strip_prefix("#define TIDEWIRE_EVENT_"));
+    let defined: BTreeMap<&str, &str> = defined.filter_map(|rest| rest.split_once(' ')).collect();
+    let defined: BTreeMap<&str, &str> =
+        defined.iter().map(|(name, rest)| (*name, rest.split("/*").next().unwrap().trim())).collect();
+    assert_eq!(defined["SOCKET"], format!("\"{}\"", crate::events::SOCKET));
+    let numbers = defined.iter().filter(|(name, _)| **name != "SOCKET").map(|(name, text)| (*name, number(text)));
+    let mut expected: BTreeMap<&str, i64> = BTreeMap::from([
+        ("VERSION", 1),
+        ("FROM_CLIENT", 0),
+        ("FROM_SERVER", 1),
+        ("ERROR_ARGUMENT", i64::from(code::ARGUMENT)),
+        ("ERROR_SYSTEM", i64::from(code::SYSTEM)),
+        ("ERROR_SERVER", i64::from(code::SERVER)),
+        ("ERROR_REFUSED", i64::from(code::REFUSED)),
+        ("ERROR_INTERNAL", i64::from(code::INTERNAL)),
+        ("ERROR_TIMEOUT", i64::from(code::TIMEOUT)),
+    ]);
+    for (name, severity) in ["INFO", "LOW", "MEDIUM", "HIGH", "CRITICAL"].into_iter().zip(Severity::ALL) {
+        expected.insert(name, i64::from(severity.number()));
+    }
+    assert_eq!(numbers.collect::<BTreeMap<_, _>>(), expected);
 }
 
 /// Structures: the name in the header, its size, and offset and size of each member.
@@ -118,7 +146,7 @@ fn layouts() -> Layouts {
         "missing" = CMissing { stream, offset, bytes, flags, reserved }
         "event" = CEvent {
             sequence, records, stream, offset, time_ns, bytes, data, data_bytes, repeated_bytes, open, close, packet, kind, flags,
-            code, reserved, missing, missing_count,
+            code, reserved, missing, missing_count, missing_size,
         }
         "progress" = CProgress {
             first, sequence, published, read, missed, lost, missed_bytes, lost_bytes, others, epoch, streams_missed,
@@ -180,7 +208,7 @@ fn structures_of_the_header_are_these() {
 #[test]
 fn the_header_is_clean_c_and_cpp() {
     let text =
-        "#include <tidewire/queue.h>\n#include <tidewire/queue.h>\nint main(void) { return tidewire_queue_version; }\n"
+        "#include <tidewire/event.h>\n#include <tidewire/queue.h>\n#include <tidewire/event.h>\nint main(void) { return tidewire_queue_version; }\n"
             .replace("return tidewire_queue_version", "return 0");
     for standard in ["-std=c99", "-std=c17"] {
         compile("cc", &[standard, "-xc"], &text);

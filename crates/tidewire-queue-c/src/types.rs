@@ -124,6 +124,7 @@ pub struct CEvent {
     pub reserved: u32,
     pub missing: *const CMissing,
     pub missing_count: usize,
+    pub missing_size: usize,
 }
 
 /// `tidewire_queue_progress_t`
@@ -164,6 +165,7 @@ impl Default for CEvent {
             reserved: 0,
             missing: std::ptr::null(),
             missing_count: 0,
+            missing_size: size_of::<CMissing>(),
         }
     }
 }

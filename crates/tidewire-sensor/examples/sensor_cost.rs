@@ -1,14 +1,27 @@
 //! What a stream queue costs the process that captures: CPU time over a capture file, beside a handler that only counts.
 //!
-//! `sensor_cost FILE count|queue|lossy|two|packets [READERS [WORKERS]]`: `two` are two queues, which are applications of one engine; readers
+//! `sensor_cost FILE count|none|queue|lossy|two|packets [READERS [WORKERS]]`: `two` are two queues, which are applications of one engine; readers
 //! are threads here, which have CPU time of their own. `start` is the CPU time until the first packet (all memory of a queue is there
-//! from the start), `packets` that of the threads that capture, from the first packet on.
+//! from the start), `packets` that of the threads that capture, from the first packet on. `INLINE=anomaly,match,scan` names analyzers that run beside the queues; `queues` without one is
+//! `none`.
 #![forbid(unsafe_code)]
 
-use std::{env, path::PathBuf, process::ExitCode, thread, time::Duration};
+use std::{
+    env,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use rustix::time::{ClockId, clock_gettime};
 use tidewire::{Capture, Chunk, Handler, Stream};
+use tidewire_analyzers::{Analyzers, Emit, Settings};
+use tidewire_events::Event;
 use tidewire_queue::{Attach, Next, Reader, Server};
 use tidewire_sensor::{
     config::{Given, Machine, QueueConfig, examine},
@@ -37,10 +50,34 @@ fn queues(names: &[&str], unit: &str, file: &str, is_lossy: bool) -> Vec<QueueCo
     examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes)).queues
 }
 
+/// Counts events.
+#[derive(Default)]
+struct Counted(AtomicU64);
+
+impl Emit for Counted {
+    fn try_emit(&self, _: &Event) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+/// The analyzers that `INLINE` names.
+fn inline(counted: &Arc<Counted>) -> Analyzers {
+    let named = env::var("INLINE").unwrap_or_default();
+    let mut settings = Settings::default();
+    settings.anomaly.enabled = named.contains("anomaly");
+    settings.matching.enabled = named.contains("match");
+    settings.scan.enabled = named.contains("scan");
+    if let Ok(bytes) = env::var("CUTOFF") {
+        settings.matching.cutoff_bytes = bytes.parse().expect("bytes");
+    }
+    Analyzers::new(&settings, Arc::clone(counted) as Arc<dyn Emit>).expect("no files")
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [file, what, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: sensor_cost FILE count|queue|lossy|two|packets [READERS [WORKERS]]");
+        eprintln!("usage: sensor_cost FILE count|none|queue|lossy|two|packets [READERS [WORKERS]]");
         return ExitCode::from(2);
     };
     let number = |at: usize, default| rest.get(at).map_or(default, |text: &String| text.parse().expect("a number"));
@@ -55,7 +92,8 @@ fn main() -> ExitCode {
     let capture = || Capture::file(PathBuf::from(file));
     let begun = spent(ClockId::ProcessCPUTime);
     let mut served = (0.0, 0.0);
-    let text = if configs.is_empty() {
+    let counted = Arc::new(Counted::default());
+    let text = if what == "count" {
         let outcome = capture().workers(workers).run(|_| Count::default()).expect("a capture");
         format!("{} bytes", outcome.handlers.iter().map(|count| count.0).sum::<u64>())
     } else {
@@ -80,13 +118,17 @@ fn main() -> ExitCode {
                 spent(ClockId::ThreadCPUTime)
             });
             served.0 = spent(ClockId::ProcessCPUTime) - begun;
-            producer::run(capture(), &queues, None, workers).expect("a capture");
+            let analyzers = inline(&counted);
+            producer::run(capture(), &queues, Some(&analyzers), workers).expect("a capture");
+            analyzers.finish();
             assert!(queues.finish());
             let read = attached.into_iter().map(|reader| reader.join().expect("it reads"));
             let (read, others) = read.fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
             served.1 = others + serving.join().expect("it serves");
-            let counts = offers[0].offer.counts();
-            format!("{} records, {} bytes, {read} read", counts.records, counts.bytes)
+            let counts = offers.first().map(|queue| queue.offer.counts());
+            let [records, bytes] = counts.map_or([0; 2], |counts| [counts.records, counts.bytes]);
+            let events = counted.0.load(Ordering::Relaxed);
+            format!("{records} records, {bytes} bytes, {read} read, {events} events")
         })
     };
     let (start, others) = served;

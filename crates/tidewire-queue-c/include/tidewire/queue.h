@@ -23,7 +23,8 @@
  * prints nothing, changes no signal, and keeps no state outside of what it returns, but for the error text of each thread.
  *
  * Compatibility: numbers of constants and offsets of members stay as they are. Members are added behind the last one only,
- * and every structure is the library's own: a program never allocates one. The file's format and the socket's protocol are
+ * and every structure is the library's own: a program never allocates one. Structures that are in an array inside another one
+ * (tidewire_queue_figures_t, tidewire_queue_key_t) never grow: what is added to them comes behind the last member of the other. The file's format and the socket's protocol are
  * in docs/queues.md.
  */
 #ifndef TIDEWIRE_QUEUE_H
@@ -198,7 +199,12 @@ typedef struct tidewire_queue_event {
     uint32_t reserved;
     const tidewire_queue_missing_t *missing; /* what this record shows to be missing before it: tidewire_queue_track_losses() */
     size_t missing_count;
+    size_t missing_size; /* bytes of one of these, which may grow: TIDEWIRE_QUEUE_MISSING_AT() */
 } tidewire_queue_event_t;
+
+/* Element number at of event->missing, whatever the size of elements is in the library that the program runs with. */
+#define TIDEWIRE_QUEUE_MISSING_AT(event, at) \
+    ((const tidewire_queue_missing_t *)(const void *)((const char *)(event)->missing + (at) * (event)->missing_size))
 
 /* How far a program is. Records published since `first` = read + missed + lost + others + waiting, at any moment. */
 typedef struct tidewire_queue_progress {

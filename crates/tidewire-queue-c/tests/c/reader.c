@@ -79,8 +79,9 @@ static int read_all(const char *how, tidewire_queue_t *queue)
         if (strcmp(how, "track") != 0)
             print(what, event, hash);
         for (size_t at = 0; at < event->missing_count; at++)
-            printf("missing %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n", event->missing[at].stream,
-                   event->missing[at].offset, event->missing[at].bytes, event->missing[at].flags);
+            printf("missing %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n",
+                   TIDEWIRE_QUEUE_MISSING_AT(event, at)->stream, TIDEWIRE_QUEUE_MISSING_AT(event, at)->offset,
+                   TIDEWIRE_QUEUE_MISSING_AT(event, at)->bytes, TIDEWIRE_QUEUE_MISSING_AT(event, at)->flags);
         if (what == TIDEWIRE_QUEUE_ENDED) {
             figures(queue);
             return 0;

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod events;
 mod files;
 mod live;
 mod programs;

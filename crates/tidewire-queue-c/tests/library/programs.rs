@@ -67,7 +67,7 @@ pub fn compile(file: &Path, is_static: bool) -> Option<PathBuf> {
 }
 
 /// The shared library under the name that programs ask for.
-fn library() -> PathBuf {
+pub fn library() -> PathBuf {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -184,14 +184,26 @@ pub fn code_of(text: &str) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// Functions that the header declares.
-pub fn declared() -> Vec<String> {
-    let header = fs::read_to_string(source("include/tidewire/queue.h")).unwrap();
+/// Functions that a header declares.
+pub fn declared_in(header: &str) -> Vec<String> {
+    let header = fs::read_to_string(source(&format!("include/tidewire/{header}.h"))).unwrap();
     let code = code_of(&header);
-    let words = code.split("tidewire_queue_").skip(1);
+    // Without macros, which end with their line.
+    let code = code.replace("\\\n", " ");
+    let code: String = code.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let words = code.split("tidewire_").skip(1);
     let names = words.filter_map(|rest| rest.split_once('(').map(|(name, _)| name));
     let is_name = |name: &&str| name.chars().all(|c| c == '_' || c.is_ascii_lowercase());
-    let mut names: Vec<String> = names.filter(is_name).map(|name| format!("tidewire_queue_{name}")).collect();
+    let mut names: Vec<String> = names.filter(is_name).map(|name| format!("tidewire_{name}")).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Functions that the headers declare.
+pub fn declared() -> Vec<String> {
+    let mut names = declared_in("queue");
+    names.extend(declared_in("event"));
     names.sort();
     names.dedup();
     names

@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use tidewire_testing::{InTime as _, missing};
 
-use crate::programs::{built, code_of, compile, declared, source};
+use crate::programs::{built, code_of, compile, declared, declared_in, source};
 
 fn readelf(option: &str) -> Option<String> {
     if let Some(reason) = missing(&["readelf"]) {
@@ -40,15 +40,22 @@ fn it_has_the_name_that_programs_ask_for() {
     assert!(text.contains("[libtidewire_queue.so.0]"), "{text}");
 }
 
-/// The manual page names every function, has the header's prototypes, and its example compiles.
+/// The manual pages name every function, have the headers' prototypes, and their examples compile.
 #[test]
-fn the_manual_page_is_that_of_the_header() {
-    let page = fs::read_to_string(source("../../docs/man/tidewire_queue.3")).unwrap();
+fn the_manual_pages_are_those_of_the_headers() {
+    for header in ["queue", "event"] {
+        has_the_manual_page(header);
+    }
+}
+
+fn has_the_manual_page(header: &str) {
+    let names = declared_in(header);
+    let page = fs::read_to_string(source(&format!("../../docs/man/tidewire_{header}.3"))).unwrap();
     let page = page.replace("\\-", "-").replace("\\e", "\\");
-    let header = fs::read_to_string(source("include/tidewire/queue.h")).unwrap();
+    let header = fs::read_to_string(source(&format!("include/tidewire/{header}.h"))).unwrap();
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (header, synopsis) = (words(&code_of(&header)), words(page.split(".SH DESCRIPTION").next().unwrap()));
-    for name in declared() {
+    for name in names {
         let at = header.rfind(&format!("{name}(")).unwrap();
         let prototype = header[at..].split_once(';').unwrap().0;
         assert!(synopsis.contains(prototype), "{prototype} is not in the manual page");
