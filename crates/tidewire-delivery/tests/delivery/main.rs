@@ -1,5 +1,8 @@
 //! Spooler and collector from outside: what arrives where, through what, and what is refused.
 #![forbid(unsafe_code)]
 
+mod certificates;
 mod delivery;
+mod network;
+mod proxy;
 mod rig;
