@@ -3,6 +3,7 @@
 
 mod certificates;
 mod delivery;
+mod kills;
 mod network;
 mod proxy;
 mod rig;

@@ -40,6 +40,8 @@ pub struct Proxy {
     stop: Arc<AtomicBool>,
     open: Arc<Mutex<Vec<TcpStream>>>,
     pub connections: Arc<AtomicU64>,
+    /// Nothing passes on any connection, and nobody is told.
+    pub mute: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -51,9 +53,11 @@ impl Proxy {
             stop: Arc::default(),
             open: Arc::default(),
             connections: Arc::default(),
+            mute: Arc::default(),
         };
         let (faults, stop) = (Arc::clone(&proxy.faults), Arc::clone(&proxy.stop));
         let (open, connections) = (Arc::clone(&proxy.open), Arc::clone(&proxy.connections));
+        let mute = Arc::clone(&proxy.mute);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if stop.load(Ordering::Relaxed) {
@@ -64,8 +68,9 @@ impl Proxy {
                 let faults = *faults.lock().unwrap();
                 open.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
                 let (back, forth) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                std::thread::spawn(move || pass(client, server, faults.0));
-                std::thread::spawn(move || pass(back, forth, faults.1));
+                let (one, other) = (Arc::clone(&mute), Arc::clone(&mute));
+                std::thread::spawn(move || pass(client, server, faults.0, &one));
+                std::thread::spawn(move || pass(back, forth, faults.1, &other));
             }
         });
         proxy
@@ -96,7 +101,7 @@ impl Drop for Proxy {
     }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, fault: Fault) {
+fn pass(mut from: TcpStream, mut to: TcpStream, fault: Fault, mute: &AtomicBool) {
     let mut random = Numbers(9);
     let (mut room, mut passed, mut held) = (vec![0; 16 << 10], 0_u64, Vec::new());
     let mut is_done = false;
@@ -107,6 +112,9 @@ fn pass(mut from: TcpStream, mut to: TcpStream, fault: Fault) {
         let piece = &mut room[..bytes];
         let (before, after) = (passed, passed + bytes as u64);
         passed = after;
+        if mute.load(Ordering::Relaxed) {
+            continue;
+        }
         let is_here = |at: u64| !is_done && after > at;
         let written = match fault {
             Fault::Cut(at) if is_here(at) => {
