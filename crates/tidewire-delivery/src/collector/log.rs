@@ -16,7 +16,16 @@ const TEXT_MAX: usize = 1000;
 /// Where lines go.
 pub(super) struct Log {
     write: Box<dyn Fn(&str) + Send + Sync>,
-    limit: Mutex<Limit>,
+    limits: [Mutex<Limit>; 2],
+}
+
+/// Who brings lines about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// Anybody who connects.
+    Strangers,
+    /// Sensors that proved who they are: strangers do not keep their lines out.
+    Sensors,
 }
 
 struct Limit {
@@ -27,7 +36,8 @@ struct Limit {
 
 impl Log {
     pub(super) fn new(write: Box<dyn Fn(&str) + Send + Sync>) -> Self {
-        Self { write, limit: Mutex::new(Limit { left: BURST, filled: Instant::now(), left_out: 0 }) }
+        let limit = || Mutex::new(Limit { left: BURST, filled: Instant::now(), left_out: 0 });
+        Self { write, limits: [limit(), limit()] }
     }
 
     /// A line that this collector decided on.
@@ -37,9 +47,14 @@ impl Log {
     }
 
     /// A line that others bring about as often as they like: beyond a limit it is only counted.
-    pub(super) fn limited(&self, text: impl Display) {
+    pub(super) fn limited(&self, about: About, text: impl Display) {
+        let [strangers, sensors] = &self.limits;
+        let (limit, whose) = match about {
+            About::Strangers => (strangers, "strangers"),
+            About::Sensors => (sensors, "sensors"),
+        };
         let left_out = {
-            let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
             let seconds = limit.filled.elapsed().as_secs();
             if seconds > 0 {
                 limit.left = limit.left.saturating_add(seconds).min(BURST);
@@ -53,7 +68,7 @@ impl Log {
             std::mem::take(&mut limit.left_out)
         };
         if left_out > 0 {
-            self.line(format_args!("{left_out} lines about connections were left out"));
+            self.line(format_args!("{left_out} lines about connections of {whose} were left out"));
         }
         self.line(text);
     }

@@ -12,7 +12,11 @@ use std::{
 
 use tidewire_event_store::{Batch, KeyId, Limits, Row, Store};
 
-use super::{bounds::Rate, log::Log, status::SensorFigures};
+use super::{
+    bounds::Rate,
+    log::{About, Log},
+    status::SensorFigures,
+};
 use crate::protocol::StoreId;
 
 /// Between two looks at age and size of a store.
@@ -238,7 +242,7 @@ impl Sensor {
         match store.retain(&self.limits, u64::try_from(now_ns).unwrap_or(u64::MAX)) {
             Ok(0) => {}
             Ok(removed) => lock(&self.figures).removed += removed,
-            Err(error) => log.limited(format_args!("sensor {}: {error}", self.name)),
+            Err(error) => log.limited(About::Sensors, format_args!("sensor {}: {error}", self.name)),
         }
     }
 

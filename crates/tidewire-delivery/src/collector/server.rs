@@ -13,7 +13,12 @@ use std::{
 };
 
 use super::{
-    bounds::Places, log::Log, sensors::Sensors, session, settings::CollectSettings, shared::Shared,
+    bounds::Places,
+    log::{About, Log},
+    sensors::Sensors,
+    session,
+    settings::CollectSettings,
+    shared::Shared,
     status::CollectStatus,
 };
 use crate::{keys, tls};
@@ -184,7 +189,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, sessions: &Mutex<Vec<Joi
         let tcp = match accepted {
             Ok((tcp, _)) => tcp,
             Err(error) => {
-                shared.log.limited(format_args!("no connection can be accepted: {error}"));
+                shared.log.limited(About::Strangers, format_args!("no connection can be accepted: {error}"));
                 shared.pause(ACCEPT_PAUSE);
                 continue;
             }
@@ -202,7 +207,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, sessions: &Mutex<Vec<Joi
             Ok(started) => sessions.push(started),
             Err(error) => {
                 shared.settle(number);
-                shared.log.limited(format_args!("no connection can be served: {error}"));
+                shared.log.limited(About::Strangers, format_args!("no connection can be served: {error}"));
             }
         }
     }

@@ -11,6 +11,7 @@ use rustls::ServerConnection;
 use tidewire_event_store::KeyId;
 
 use super::{
+    log::About,
     sensors::{Refusal, Sensor},
     shared::{Admitted, Shared},
 };
@@ -82,18 +83,20 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
     let mut link = match Link::greet(connection.into(), tcp, until) {
         Ok(link) => link,
         Err(error) => {
-            shared.refuse(format_args!("{peer}: refused: {error}"));
+            shared.refuse(About::Strangers, format_args!("{peer}: refused: {error}"));
             // What TLS said last has to arrive.
             return crate::tls::linger(&second, Instant::now() + Duration::from_millis(500));
         }
     };
+    // Its certificate is known by now.
+    let about = About::Sensors;
     let greeted = hello(shared, number, &mut link, second, until);
     let (who, end) = match greeted {
         Ok((sensor, store, next, expires, _admitted)) => {
             let who = format!("sensor {} ({peer})", sensor.name);
             let behind =
                 next.map_or_else(|| "new here".to_owned(), |next| format!("has everything up to record {next}"));
-            shared.log.limited(format_args!("{who}: connected, {behind}"));
+            shared.log.limited(about, format_args!("{who}: connected, {behind}"));
             let end = match Unpacker::new() {
                 Ok(unpacker) => {
                     let (sensor, keys) = (Arc::clone(&sensor), HashMap::new());
@@ -110,11 +113,11 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
         Err(end) => (peer, end),
     };
     match end {
-        End::Orderly => shared.log.limited(format_args!("{who}: disconnected")),
-        End::Replaced => shared.log.limited(format_args!("{who}: another connection took its place")),
-        End::Link(error) => shared.log.limited(format_args!("{who}: {error}")),
+        End::Orderly => shared.log.limited(about, format_args!("{who}: disconnected")),
+        End::Replaced => shared.log.limited(about, format_args!("{who}: another connection took its place")),
+        End::Link(error) => shared.log.limited(about, format_args!("{who}: {error}")),
         End::Refused(code, reason) => {
-            shared.refuse(format_args!("{who}: refused: {reason}"));
+            shared.refuse(about, format_args!("{who}: refused: {reason}"));
             let _ = link.say(&Message::Refused { code, reason: &reason }, Instant::now() + Duration::from_millis(500));
         }
     }
@@ -156,7 +159,7 @@ fn hello<'a>(
     let sensor = shared.sensors.get(name).map_err(busy)?;
     let is_replacing = sensor.begin(number, second);
     if is_replacing {
-        shared.log.limited(format_args!("sensor {name}: a new connection; the old one ends"));
+        shared.log.limited(About::Sensors, format_args!("sensor {name}: a new connection; the old one ends"));
     }
     let greeted = sensor.position(&store, &shared.log).map_err(busy).and_then(|durable| {
         let welcome = Message::Welcome { version: PROTOCOL_VERSION, durable };

@@ -13,7 +13,11 @@ use std::{
 
 use rustls::ServerConfig;
 
-use super::{bounds::Places, log::Log, sensors::Sensors};
+use super::{
+    bounds::Places,
+    log::{About, Log},
+    sensors::Sensors,
+};
 
 /// Connections of which it is not known yet whose they are.
 const PENDING_MAX: usize = 128;
@@ -53,9 +57,9 @@ impl Shared {
     }
 
     /// Counts a refused connection, and says why.
-    pub(super) fn refuse(&self, text: impl Display) {
+    pub(super) fn refuse(&self, about: About, text: impl Display) {
         self.refused.fetch_add(1, Ordering::Relaxed);
-        self.log.limited(text);
+        self.log.limited(about, text);
     }
 
     /// Counts a connection whose sensor is known; `None`: there are as many as there may be.

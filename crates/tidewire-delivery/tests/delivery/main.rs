@@ -3,6 +3,7 @@
 
 mod certificates;
 mod delivery;
+mod hostile;
 mod kills;
 mod network;
 mod proxy;
