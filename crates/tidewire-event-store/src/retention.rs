@@ -1,6 +1,6 @@
 //! What is removed when a store is too old or too large, each removal counted.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use tidewire_events::Severity;
 
 use crate::{
@@ -103,9 +103,23 @@ impl Store {
             }
         }
         if removed > 0 {
+            self.remove_keys()?;
             self.shrink()?;
         }
         Ok(removed)
+    }
+
+    /// Removes data keys that no record needs. Keys follow each other as records do: those before the key of the first record that is
+    /// sealed, or all but the last one.
+    fn remove_keys(&mut self) -> Result<(), Error> {
+        let remove = |connection: &Connection| -> rusqlite::Result<()> {
+            let last = connection.query_row("SELECT max(id) FROM key", [], |row| row.get::<_, Option<i64>>(0))?;
+            let Some(last) = last else { return Ok(()) };
+            let text = "SELECT key FROM record WHERE key IS NOT NULL ORDER BY id LIMIT 1";
+            let first = connection.query_row(text, [], |row| row.get::<_, i64>(0)).optional()?;
+            connection.execute("DELETE FROM key WHERE id < ?1", [first.unwrap_or(last)]).map(drop)
+        };
+        remove(&self.connection).map_err(Error::database(&self.path, "removing keys"))
     }
 
     /// Bytes of the pages that are in use.

@@ -112,7 +112,13 @@ fn what_is_installed_works_there_and_goes_again() {
     }
     calls_fanout(&prefix, place.path());
     reads_queues(&prefix, place.path());
-    for page in ["man1/tidewire-run.1", "man7/tidewire-pcap.7", "man3/pcap_fanout.3pcap", "man3/tidewire_queue.3", "man3/tidewire_event.3"] {
+    for page in [
+        "man1/tidewire-run.1",
+        "man7/tidewire-pcap.7",
+        "man3/pcap_fanout.3pcap",
+        "man3/tidewire_queue.3",
+        "man3/tidewire_event.3",
+    ] {
         let page = prefix.join("share/man").join(page);
         if tidewire_testing::find("man").is_some() {
             let shown = clean(&prefix, &["man", "-l", page.to_str().unwrap()]);

@@ -3,8 +3,11 @@
 
 mod certificates;
 mod delivery;
+mod disk;
+mod encrypted;
 mod hostile;
 mod kills;
 mod network;
 mod proxy;
 mod rig;
+mod seeds;
