@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
-    ("Receive events", &["collect", "keys"]),
+    ("Events", &["events", "event", "collect", "keys"]),
     ("Existing programs", &["run"]),
     ("Make traffic", &["gen", "lab"]),
 ];

@@ -17,6 +17,8 @@ mod config_file;
 mod count;
 mod datagrams;
 mod error;
+#[cfg(feature = "live")]
+mod events;
 mod extract;
 #[cfg(not(feature = "live"))]
 mod files_only;
@@ -104,6 +106,10 @@ enum Command {
     #[cfg(feature = "live")]
     Attach(attach::Options),
     #[cfg(feature = "live")]
+    Events(events::Options),
+    #[cfg(feature = "live")]
+    Event(events::emit::EventOptions),
+    #[cfg(feature = "live")]
     Split(split::Options),
     #[cfg(feature = "live")]
     Run(run::Options),
@@ -113,12 +119,18 @@ enum Command {
     #[cfg(feature = "live")]
     Sensor(sensor::Options),
     #[cfg(feature = "live")]
-    #[command(hide = true)]
-    SensorCapture(sensor::capture::Options),
-    #[cfg(feature = "live")]
     Collect(collect::Options),
     #[cfg(feature = "live")]
     Keys(keys::Options),
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    SensorCapture(sensor::parts::CaptureOptions),
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    SensorEvents(sensor::parts::EventsOptions),
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    SensorSpool(sensor::parts::SpoolOptions),
     #[command(hide = true)]
     Man(manual::Options),
     #[command(hide = true)]
@@ -152,6 +164,10 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Command::Attach(options) => attach::run(options),
         #[cfg(feature = "live")]
+        Command::Events(options) => events::run(options),
+        #[cfg(feature = "live")]
+        Command::Event(options) => events::emit::run(options),
+        #[cfg(feature = "live")]
         Command::Split(options) => split::run(options),
         #[cfg(feature = "live")]
         Command::Run(options) => run::run(options),
@@ -160,11 +176,15 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Command::Sensor(options) => sensor::run(options),
         #[cfg(feature = "live")]
-        Command::SensorCapture(options) => sensor::capture::run(options),
-        #[cfg(feature = "live")]
         Command::Collect(options) => collect::run(options),
         #[cfg(feature = "live")]
         Command::Keys(options) => keys::run(options),
+        #[cfg(feature = "live")]
+        Command::SensorCapture(options) => sensor::parts::capture(options),
+        #[cfg(feature = "live")]
+        Command::SensorEvents(options) => sensor::parts::events(options),
+        #[cfg(feature = "live")]
+        Command::SensorSpool(options) => sensor::parts::spool(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),
         Command::Completions(options) => completions::run(options, &help::completed(Program::command())),
     };

@@ -12,12 +12,10 @@ use rustix::{
     process::{Pid, Signal, kill_process},
 };
 
+use tidewire_sensor::processes::backoff::Backoff;
+
 use crate::{error::CliError, generate::stopped};
 
-/// First and longest time before the program is started again.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// A program that ran for so long is started again as if it were the first time.
-const RAN_WELL: Duration = Duration::from_secs(10);
 /// How often a wait looks at signals.
 const TICK: Duration = Duration::from_millis(100);
 /// How long a program may take to end, first after the end of its input, then after SIGTERM.
@@ -26,7 +24,7 @@ const END_TIME: Duration = Duration::from_secs(5);
 /// How a program is started, and started again.
 pub struct Program {
     command: String,
-    back_off: Duration,
+    back_off: Backoff,
     /// How often it was started again.
     pub restarts: u64,
 }
@@ -40,7 +38,7 @@ pub struct Running {
 
 impl Program {
     pub fn new(command: &str) -> Self {
-        Self { command: command.to_owned(), back_off: BACK_OFF.0, restarts: 0 }
+        Self { command: command.to_owned(), back_off: Backoff::default(), restarts: 0 }
     }
 
     pub fn start(&self) -> Result<Running, CliError> {
@@ -57,19 +55,17 @@ impl Program {
 
     /// Waits until the program may be started again; `false`: a signal ended the wait.
     pub fn wait(&mut self, ran: Duration) -> bool {
-        self.back_off = if ran >= RAN_WELL { BACK_OFF.0 } else { self.back_off };
-        let until = Instant::now() + self.back_off;
+        let until = Instant::now() + self.back_off.after(ran);
         while Instant::now() < until && !stopped() {
             std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
         }
-        self.back_off = (self.back_off * 2).min(BACK_OFF.1);
         self.restarts += 1;
         !stopped()
     }
 
     /// How long the next [`wait`](Self::wait) takes.
     pub fn pause(&self, ran: Duration) -> Duration {
-        if ran >= RAN_WELL { BACK_OFF.0 } else { self.back_off }
+        self.back_off.peek(ran)
     }
 }
 

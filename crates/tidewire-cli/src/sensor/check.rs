@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tidewire_delivery::{DestinationSettings, To};
 use tidewire_sensor::config::{
     AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, Mistake, QueueConfig, Restart, SensorConfig,
     SlowReaders, Unit,
@@ -37,6 +38,14 @@ const ANALYZERS: [Column; 7] = [
     Column::words("COMMAND", "command", 0),
 ];
 
+const DESTINATIONS: [Column; 5] = [
+    Column::words("DESTINATION", "destination", 0),
+    Column::words("TYPE", "type", 0),
+    Column::words("SEVERITY", "severity", 1),
+    Column::words("EVENTS", "events", 2),
+    Column::words("TO", "to", 0),
+];
+
 /// A mistake of the file as a whole.
 pub fn mistake(file: Option<&Path>, what: &str) -> Mistake {
     let file = file.map_or_else(|| "options".to_owned(), |file| file.display().to_string());
@@ -51,7 +60,7 @@ pub fn warn_of_users(config: &SensorConfig) {
     if !names.is_empty() {
         let names = names.join(", ");
         notify(format_args!(
-            "warning: with the sensor's own user, which can end the sensor and its other parts: {names}; write user = \"NAME\""
+            "warning: with the sensor's own user, whose files they can change, and whose processes they can end before Linux 6.12: {names}; write user = \"NAME\""
         ));
     }
 }
@@ -63,6 +72,9 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
     out.line(&format!("directory: {}", config.directory.display()))?;
     if let Some(address) = &config.metrics {
         out.line(&format!("metrics: http://{address}/metrics"))?;
+    }
+    for line in events(config) {
+        out.line(&line)?;
     }
     let mut table = Table::new(&QUEUES, &Layout::default());
     config.queues.iter().for_each(|queue| table.row(queue_cells(queue)));
@@ -90,6 +102,12 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
         out.line("")?;
     }
     table.finish(&mut out)?;
+    if let Some(spool) = &config.spool {
+        let mut table = Table::new(&DESTINATIONS, &Layout::default());
+        spool.destinations.iter().for_each(|one| table.row(destination_cells(one)));
+        out.line("")?;
+        table.finish(&mut out)?;
+    }
     out.flush()?;
     Ok(error::OK)
 }
@@ -107,6 +125,35 @@ fn capture(capture: &CaptureConfig) -> String {
     let filter = capture.filter.as_ref().map(|filter| format!(", filter '{filter}'")).unwrap_or_default();
     let sandbox = if capture.sandbox { "" } else { ", without giving up privileges" };
     format!("{input}: {workers}{memory}{filter}{sandbox}")
+}
+
+/// Where events are stored, for how long and for whom, and which analyzers run within the capture.
+fn events(config: &SensorConfig) -> Vec<String> {
+    let Some(events) = &config.events else { return vec!["events: none".into()] };
+    let age = events.age.map_or_else(|| "for ever".into(), |age| format!("for {}", Lasting(age.as_nanos() as u64)));
+    let sealed = match events.recipients.len() {
+        0 => String::new(),
+        recipients => format!(", encrypted to {}", counted(recipients as u64, "recipient", "recipients")),
+    };
+    let (store, size) = (events.store.display(), Binary(events.size_bytes));
+    let mut lines = vec![format!("events: {store}, at most {size}, {age}{sealed}")];
+    if let Some(inline) = &config.inline {
+        let states = [inline.anomaly.enabled, inline.matching.enabled, inline.scan.enabled];
+        let on = ["anomaly", "match", "scan"].into_iter().zip(states).filter(|(_, is)| *is).map(|(name, _)| name);
+        let on: Vec<&str> = on.collect();
+        let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
+        lines.push(format!("analyzers within the capture: {on}"));
+    }
+    lines
+}
+
+fn destination_cells(one: &DestinationSettings) -> Vec<String> {
+    let (kind, to) = match &one.to {
+        To::Collector(collector) => ("collector", collector.address.clone()),
+        To::Folder(folder) => ("folder", folder.path.display().to_string()),
+    };
+    let only = [&one.kinds[..], &one.analyzers[..]].concat().join(", ");
+    vec![one.name.clone(), kind.into(), one.severity.clone(), only, to]
 }
 
 fn queue_cells(queue: &QueueConfig) -> Vec<String> {

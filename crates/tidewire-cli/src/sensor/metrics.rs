@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
+    events::report::{AnalyzerStatus, EventsStatus},
     report::{QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus},
 };
@@ -64,5 +66,69 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let lost = readers(|one| one.lost_bytes as f64);
     add(counter, "tidewire_reader_lost_bytes", "Bytes of these, as far as the reader knows", lost);
     add(gauge, "tidewire_reader_lag_records", "Records that a reader has still to read", readers(|one| one.lag as f64));
+    if let Some(events) = &status.events {
+        add_events(events, &mut all);
+    }
+    if let Some(spool) = &status.spool {
+        add_destinations(spool, &mut all);
+    }
     all
+}
+
+fn add_events(events: &EventsStatus, all: &mut Vec<Family>) {
+    let alone = |value: f64| vec![Sample { labels: Vec::new(), value }];
+    let mut add = |kind, name, help, samples| all.push(Family { name, help, kind, samples });
+    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let by_analyzer = |value: fn(&AnalyzerStatus) -> f64| -> Vec<Sample> {
+        // Analyzers name themselves; the event processor has a bound of them.
+        let of = |one: &AnalyzerStatus| Sample { labels: vec![("analyzer", one.name.clone())], value: value(one) };
+        events.analyzers.iter().map(of).collect()
+    };
+    add(counter, "tidewire_events_received", "Events that analyzers emitted", by_analyzer(|one| one.events as f64));
+    let refused = by_analyzer(|one| one.refused as f64);
+    add(counter, "tidewire_events_refused_clients", "Clients that were refused", refused);
+    add(
+        counter,
+        "tidewire_events_waits",
+        "How often an analyzer was made to wait",
+        by_analyzer(|one| one.waits as f64),
+    );
+    add(counter, "tidewire_events_stored", "Events that are durable", alone(events.stored_events as f64));
+    add(counter, "tidewire_event_records_stored", "Records that hold them", alone(events.stored_records as f64));
+    let removed = alone(events.removed_records as f64);
+    add(counter, "tidewire_event_records_removed", "Records that were too old, or had no room", removed);
+    add(gauge, "tidewire_event_folds", "Folds that are open", alone(events.folds as f64));
+    add(counter, "tidewire_event_folds_evicted", "Folds that were closed early", alone(events.evicted as f64));
+    add(gauge, "tidewire_event_memory_bytes", "Bytes that open folds take", alone(events.memory_bytes as f64));
+    add(gauge, "tidewire_event_store_bytes", "Bytes of the store in use", alone(events.store_bytes as f64));
+    let failing = f64::from(u8::from(events.failing.is_some()));
+    add(gauge, "tidewire_event_store_failing", "Whether no event can be stored", alone(failing));
+}
+
+fn add_destinations(spool: &SpoolStatus, all: &mut Vec<Family>) {
+    let mut add = |kind, name, help, samples| all.push(Family { name, help, kind, samples });
+    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let by_name = |value: fn(&DestinationStatus) -> f64| -> Vec<Sample> {
+        let of =
+            |one: &DestinationStatus| Sample { labels: vec![("destination", one.name.clone())], value: value(one) };
+        spool.destinations.iter().map(of).collect()
+    };
+    add(
+        gauge,
+        "tidewire_destination_connected",
+        "Whether it can be delivered to",
+        by_name(|one| f64::from(u8::from(one.connected))),
+    );
+    add(
+        gauge,
+        "tidewire_destination_failing",
+        "Whether attempts fail",
+        by_name(|one| f64::from(u8::from(one.failing.is_some()))),
+    );
+    add(gauge, "tidewire_destination_lag_records", "Records to be delivered", by_name(|one| one.lag_records as f64));
+    add(counter, "tidewire_destination_events", "Events delivered", by_name(|one| one.events as f64));
+    add(counter, "tidewire_destination_bytes", "Bytes sent", by_name(|one| one.bytes as f64));
+    add(counter, "tidewire_destination_failures", "Attempts that failed", by_name(|one| one.failures as f64));
+    let lost = by_name(|one| one.lost_events as f64);
+    add(counter, "tidewire_destination_lost_events", "Events that were removed before they were delivered", lost);
 }

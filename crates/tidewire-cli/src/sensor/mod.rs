@@ -1,9 +1,9 @@
 //! `tidewire sensor`: one capture for many programs.
 
-pub mod capture;
 mod check;
 mod metrics;
 mod options;
+pub mod parts;
 mod rights;
 mod status;
 
@@ -146,8 +146,11 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
             }
         }
     };
+    let command = |name: &str| vec![OsString::from(&own), name.into()];
     let recipe = Recipe {
-        capture: vec![OsString::from(own), "sensor-capture".into()],
+        capture: command("sensor-capture"),
+        events: command("sensor-events"),
+        spool: command("sensor-spool"),
         watchdog: watchdog.to_vec(),
         metrics: address,
         reread: &reread,

@@ -29,9 +29,21 @@ pub fn report(config: &SensorConfig) {
             "warning: as this user: {what}; run the sensor as root, or with cap_setuid and cap_setgid"
         ));
     }
+    if let Some(events) = config.events.as_ref().filter(|events| !events.store.starts_with(&config.directory)) {
+        look_at_store(&events.store);
+    }
     if let Some(what) = unwritable(&config.directory) {
         let hint = "run it as root, or use --directory with a directory of yours";
         notify(format_args!("warning: as this user: {what}; {hint}"));
+    }
+}
+
+/// Warns where the store of events could not be made or written. Its own folder is made, for its owner only.
+fn look_at_store(store: &Path) {
+    let Some(folder) = store.parent() else { return };
+    if let Some(what) = unwritable(folder) {
+        let hint = "run it as root, or write another 'store' in [events]";
+        notify(format_args!("warning: as this user: {what}, where events are stored; {hint}"));
     }
 }
 

@@ -1,9 +1,13 @@
 //! `tidewire sensor status`: a running sensor as tables or JSON.
 
+use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
+    events::report::{AnalyzerStatus, EventsStatus},
     report::{QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus, StatusError, ask},
 };
+
+use tidewire::legible::legible;
 
 use super::options::StatusOptions;
 use crate::{
@@ -46,6 +50,25 @@ const READERS: [Column; 9] = [
     Column::figures("LOST BYTES", "lost_bytes", 3),
 ];
 
+const ANALYZERS: [Column; 6] = [
+    Column::words("EVENTS OF", "analyzer", 0),
+    Column::figures("CLIENTS", "clients", 1),
+    Column::figures("EVENTS", "events", 0),
+    Column::figures("BYTES", "bytes", 2),
+    Column::figures("WAITED", "waits", 3),
+    Column::figures("REFUSED", "refused", 1),
+];
+
+const DESTINATIONS: [Column; 7] = [
+    Column::words("DESTINATION", "destination", 0),
+    Column::words("TYPE", "type", 2),
+    Column::words("STATE", "state", 0),
+    Column::figures("RECORD", "delivered", 1),
+    Column::figures("LAG", "lag", 0),
+    Column::figures("EVENTS", "events", 3),
+    Column::figures("LOST", "lost", 0),
+];
+
 /// Runs the subcommand.
 pub fn run(options: &StatusOptions) -> Result<u8, CliError> {
     let status = ask(&options.directory).map_err(|error| {
@@ -68,10 +91,7 @@ pub fn run(options: &StatusOptions) -> Result<u8, CliError> {
 
 fn print(status: &SensorStatus, out: &mut Out) -> Result<(), CliError> {
     let capture = &status.capture;
-    let lasting = lasting(status.seconds);
-    let (packets, dropped) = (Count(capture.packets), Count(capture.dropped));
-    let pieces = if capture.dropped == 0 { "none dropped".into() } else { format!("{dropped} dropped") };
-    out.line(&format!("sensor {} for {lasting}: {packets} packets, {pieces}", status.state))?;
+    out.line(&headline(status))?;
     for input in &status.inputs {
         out.line(&format!("  {input}"))?;
     }
@@ -95,7 +115,87 @@ fn print(status: &SensorStatus, out: &mut Out) -> Result<(), CliError> {
     }
     let mut table = Table::new(&READERS, &Layout::default());
     readers.for_each(|(queue, reader)| table.row(reader_cells(queue, reader)));
+    table.finish(out)?;
+    status.events.as_ref().map_or(Ok(()), |events| print_events(events, out))?;
+    status.spool.as_ref().map_or(Ok(()), |spool| print_spool(spool, out))
+}
+
+/// What the sensor does, since when, and how old that is.
+fn headline(status: &SensorStatus) -> String {
+    let capture = &status.capture;
+    let (packets, dropped) = (Count(capture.packets), Count(capture.dropped));
+    let pieces = if capture.dropped == 0 { "none dropped".into() } else { format!("{dropped} dropped") };
+    let restarts = status.parts.iter().find(|part| part.name == "capture").map_or(0, |part| part.restarts);
+    // Its figures begin anew with each capture.
+    let later = match restarts {
+        0 => String::new(),
+        1 => format!(", captures again for {}", lasting(capture.seconds)),
+        _ => format!(", captures for the {}. time for {}", restarts + 1, lasting(capture.seconds)),
+    };
+    let age = status.figures_age.map_or_else(String::new, |age| format!(" (as of {} ago)", lasting(age)));
+    format!("sensor {} for {}{later}: {packets} packets, {pieces}{age}", status.state, lasting(status.seconds))
+}
+
+fn print_events(events: &EventsStatus, out: &mut Out) -> Result<(), CliError> {
+    let (stored, records) = (Count(events.stored_events), Count(events.stored_records));
+    let sealed = if events.encrypted { ", encrypted" } else { "" };
+    let removed = match events.removed_records {
+        0 => String::new(),
+        removed => format!(", {} old ones removed", Count(removed)),
+    };
+    out.line("")?;
+    out.line(&format!(
+        "events: {} received, {stored} stored in {records} records{removed}; store {}{sealed}",
+        Count(events.events),
+        Bytes(events.store_bytes)
+    ))?;
+    if let Some(failing) = &events.failing {
+        out.line(&format!("  not stored at this moment: {}", legible(failing)))?;
+    }
+    let mut table = Table::new(&ANALYZERS, &Layout::default());
+    events.analyzers.iter().for_each(|analyzer| table.row(analyzer_cells(analyzer)));
     table.finish(out)
+}
+
+fn print_spool(spool: &SpoolStatus, out: &mut Out) -> Result<(), CliError> {
+    if !spool.destinations.is_empty() {
+        out.line("")?;
+    }
+    let mut table = Table::new(&DESTINATIONS, &Layout::default());
+    for destination in &spool.destinations {
+        let notes = destination.failing.iter().map(|why| legible(why).into_owned()).collect();
+        table.row_with_notes(destination_cells(destination), Vec::new(), notes);
+    }
+    table.finish(out)
+}
+
+fn analyzer_cells(analyzer: &AnalyzerStatus) -> Vec<String> {
+    let some = |count: u64| if count == 0 { String::new() } else { Count(count).to_string() };
+    vec![
+        legible(&analyzer.name).into_owned(),
+        analyzer.clients.to_string(),
+        Count(analyzer.events).to_string(),
+        Bytes(analyzer.bytes).to_string(),
+        some(analyzer.waits),
+        some(analyzer.refused),
+    ]
+}
+
+fn destination_cells(destination: &DestinationStatus) -> Vec<String> {
+    let state = match (&destination.failing, destination.connected) {
+        (Some(_), _) => "failing",
+        (None, true) => "connected",
+        (None, false) => "waiting",
+    };
+    vec![
+        destination.name.clone(),
+        destination.kind.clone(),
+        state.into(),
+        destination.delivered.to_string(),
+        Count(destination.lag_records).to_string(),
+        Count(destination.events).to_string(),
+        Count(destination.lost_events).to_string(),
+    ]
 }
 
 fn lasting(seconds: f64) -> String {

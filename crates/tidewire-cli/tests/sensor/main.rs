@@ -2,6 +2,7 @@
 #![cfg(feature = "live")]
 
 mod ends;
+mod events;
 mod kills;
 mod notify;
 mod reload;

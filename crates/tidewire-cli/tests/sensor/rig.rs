@@ -44,7 +44,7 @@ impl Sensor {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
         let file = folder.path().join("sensor.toml");
-        fs::write(&file, text).expect("a file");
+        fs::write(&file, completed(text, folder.path())).expect("a file");
         let mut command = Command::new(TIDEWIRE);
         command.arg("sensor").arg(&file).arg("--directory").arg(folder.path().join("sensor")).args(arguments);
         command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -63,7 +63,7 @@ impl Sensor {
     }
 
     pub fn rewrite(&self, text: &str) {
-        fs::write(self.folder.path().join("sensor.toml"), text).expect("a file");
+        fs::write(self.folder.path().join("sensor.toml"), completed(text, self.folder.path())).expect("a file");
     }
 
     /// The status, if it answers.
@@ -125,6 +125,13 @@ impl Drop for Sensor {
         let _ = self.child.kill();
         let _ = self.child.try_wait();
     }
+}
+
+/// A configuration whose events are stored beside the sensor's directory, of which nothing is left then.
+fn completed(text: &str, folder: &Path) -> String {
+    let store = folder.join("events.db");
+    let has_events = text.contains("[events]") || !text.contains('[');
+    if has_events { text.to_owned() } else { format!("{text}\n[events]\nstore = \"{}\"\n", store.display()) }
 }
 
 /// A configuration over `lo`, with `stop` of half a second.

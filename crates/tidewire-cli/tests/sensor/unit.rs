@@ -61,7 +61,9 @@ fn its_capabilities_are_enough() {
     let set: String = line.split(' ').map(|name| format!(",+{}", name.to_lowercase().replace("cap_", ""))).collect();
     let tables =
         "[analyzer.other]\ncommand = [\"sh\", \"-c\", \"id -u; exec sleep 60\"]\nuser = \"65533:65533\"\nnice = -3\n";
-    let sensor = Sensor::start_with(&live(tables), &[], |command, folder| {
+    // Its store is in its directory, which is its user's.
+    let tables = format!("{tables}[events]\nsize = \"2M\"\n");
+    let sensor = Sensor::start_with(&live(&tables), &[], |command, folder| {
         let program = folder.join("tidewire");
         fs::copy(TIDEWIRE, &program).expect("a copy that this user reaches");
         let directory = folder.join("sensor");
@@ -76,7 +78,10 @@ fn its_capabilities_are_enough() {
         command.arg(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     sensor.output.until("other: 65533");
-    sensor.until("it captures", |status| status["state"] == "running");
+    let runs = |status: &serde_json::Value| status["state"] == "running" && status["events"]["failing"].is_null();
+    sensor.until("it captures, and stores events", |status| {
+        runs(status) && crate::rig::part(status, "events")["state"] == "running"
+    });
     // Its memory and descriptors are its own: the kernel gives these files to root.
     use std::os::unix::fs::MetadataExt as _;
     for process in sensor.processes() {
@@ -89,5 +94,7 @@ fn its_capabilities_are_enough() {
     sensor.signal(Signal::TERM);
     let mut sensor = sensor;
     assert_eq!(sensor.ended().code(), Some(0));
-    assert!(fs::read_dir(sensor.directory()).expect("it was there before").next().is_none());
+    let left = fs::read_dir(sensor.directory()).expect("it was there before").flatten();
+    let left: Vec<String> = left.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    assert!(left.iter().all(|name| name.starts_with("events.db")) && !left.is_empty(), "{left:?}");
 }

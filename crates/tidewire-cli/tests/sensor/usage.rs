@@ -72,7 +72,12 @@ fn check_prints_every_mistake_or_what_would_be_started() {
     let (code, output, errors) = run(&["sensor", "--check", "s.toml"], right);
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("warning: s.toml: line 2, column 21: ") && errors.contains("nosuch0"), "{errors}");
-    assert!(errors.contains("own user, which can end the sensor and its other parts: a; write user"), "{errors}");
+    assert!(
+        errors.contains(
+            "own user, whose files they can change, and whose processes they can end before Linux 6.12: a; write user"
+        ),
+        "{errors}"
+    );
     for said in ["capture: lo, nosuch0: 1 worker", "q.0 to .1", "CUTOFF", "16 KiB", "flow-hash", "sh -c x"] {
         assert!(output.contains(said), "{said}: {output}");
     }
@@ -177,8 +182,24 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
     let names = |value: &serde_json::Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     assert_eq!(
         names(&status),
-        ["capture", "directory", "inputs", "metrics", "parts", "pending", "process", "seconds", "state", "version"]
+        [
+            "capture",
+            "directory",
+            "events",
+            "figures_age",
+            "inputs",
+            "metrics",
+            "parts",
+            "pending",
+            "process",
+            "seconds",
+            "spool",
+            "state",
+            "store",
+            "version"
+        ]
     );
+    assert!(status["events"].is_object() && status["spool"].is_null() && status["figures_age"].is_number());
     assert_eq!(names(part(&status, "all")), ["last_exit", "name", "process", "queue", "restarts", "seconds", "state"]);
     let queue = &status["capture"]["queues"][0];
     assert_eq!(
@@ -190,8 +211,20 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
         ["first", "group", "lag", "lost", "lost_bytes", "name", "process", "read", "user"]
     );
     let address = status["metrics"].as_str().expect("an address").to_owned();
-    let text = scrape(&address);
-    for name in ["tidewire_part_up{part=\"capture\"} 1.0", "tidewire_queue_readers{queue=\"streams\"}", "# EOF"] {
+    // They are published a moment after the status.
+    let mut text = String::new();
+    tidewire_testing::wait_until("metrics of the reader", || {
+        text = scrape(&address);
+        text.contains("tidewire_reader_read_records_total{")
+    });
+    for name in [
+        "tidewire_part_up{part=\"capture\"} 1.0",
+        "tidewire_part_up{part=\"events\"} 1.0",
+        "tidewire_events_stored_total",
+        "tidewire_event_store_failing 0.0",
+        "tidewire_queue_readers{queue=\"streams\"}",
+        "# EOF",
+    ] {
         assert!(text.contains(name), "{name}: {text}");
     }
     // Readers of one name are told apart.

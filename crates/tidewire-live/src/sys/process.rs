@@ -82,6 +82,8 @@ pub struct Rights {
     /// It has no capabilities and cannot get any (`no_new_privs`). From Linux 6.12 on it can send signals to itself and its
     /// children only, and trace no other process, whatever its user is.
     pub plain: bool,
+    /// It reads and writes disks only while nobody else does (`IOPRIO_CLASS_IDLE`, ioprio_set(2)), where the I/O scheduler has that.
+    pub idle_io: bool,
 }
 
 impl Rights {
@@ -89,6 +91,9 @@ impl Rights {
     fn apply(&self) -> io::Result<()> {
         if self.nice != 0 {
             setpriority_process(None, self.nice)?;
+        }
+        if self.idle_io {
+            be_idle();
         }
         if self.plain && self.user.is_none() {
             // Refused without CAP_SETGID: then they stay.
@@ -141,6 +146,16 @@ fn keep_signals_inside() {
             libc::close(rules);
         }
     }
+}
+
+/// `IOPRIO_WHO_PROCESS`, and `IOPRIO_CLASS_IDLE` shifted to its place (include/uapi/linux/ioprio.h).
+const WHO_PROCESS: libc::c_int = 1;
+const CLASS_IDLE: libc::c_int = 3 << 13;
+
+/// Gives the calling process the idle I/O class. It is for the sake of others: where the kernel refuses, it goes on without.
+fn be_idle() {
+    // SAFETY: the call takes numbers only, and sets a number of the calling process.
+    let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE) };
 }
 
 /// As [`start`], with other rights than this process has.
@@ -370,9 +385,9 @@ mod tests {
                 String::from_utf8_lossy(&output.stdout).into_owned()
             })
         };
-        let plain = shown(&Rights { plain: true, nice: 3, user: None }).unwrap();
+        let plain = shown(&Rights { plain: true, nice: 3, ..Rights::default() }).unwrap();
         assert!(plain.contains("NoNewPrivs:\t1") && plain.contains("CapPrm:\t0000000000000000"), "{plain}");
-        let other = Rights { user: Some((65_534, 65_533)), plain: true, nice: 0 };
+        let other = Rights { user: Some((65_534, 65_533)), plain: true, ..Rights::default() };
         let is_root = || if rustix::process::geteuid().is_root() { Ok(()) } else { Err(io::Error::other("not root")) };
         if let Err(why) = tidewire_testing::privileged(is_root) {
             return tidewire_testing::skip(why);

@@ -316,6 +316,7 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ("[queue.a]\nclasses = [{ cutoff = 5 }]", "line 2, column 12", "has no 'filter'"),
         ("[queue.a]\nmemory = \"64G\"", "line 2, column 10", "more than this machine's 8 GiB"),
         ("[analyzer.a]\nqueue = \"streams\"", "line 1, column 11", "has no 'command'"),
+        ("[analyzer.scan]\ncommand = \"analyzer\"", "line 1, column 11", "is a part of the sensor"),
         ("[analyzer.a]\ncommand = [\"analyser\"]", "line 2, column 12", "program not found in PATH"),
         ("[analyzer.a]\ncommand = \"analyzer -v\"", "line 2, column 11", "command = [\"analyzer\", \"-v\"]"),
         ("[analyzer.a]\ncommand = \"analyzer\"\nqueue = \"stream\"", "line 3, column 9", "did you mean \"streams\"?"),

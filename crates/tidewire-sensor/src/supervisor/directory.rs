@@ -12,7 +12,7 @@ use rustix::{
 };
 
 use super::{error::Error, status::STATUS_SOCKET};
-use crate::QUEUES_SOCKET;
+use crate::{EVENTS_SOCKET, QUEUES_SOCKET};
 
 /// How often a directory is made that others remove.
 const ATTEMPTS: usize = 16;
@@ -76,23 +76,18 @@ impl Directory {
     }
 
     fn clear(&self) {
-        for socket in [STATUS_SOCKET, QUEUES_SOCKET] {
+        for socket in [STATUS_SOCKET, QUEUES_SOCKET, EVENTS_SOCKET] {
             self.remove(socket);
         }
     }
 
-    /// Removes a socket; anything else stays.
-    fn remove(&self, name: &str) {
+    /// Removes a socket, as that of a part that was killed; anything else stays.
+    pub fn remove(&self, name: &str) {
         use std::os::unix::fs::FileTypeExt as _;
         let path = self.path.join(name);
         if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
             let _ = fs::remove_file(path);
         }
-    }
-
-    /// Removes the socket of a capture that was killed.
-    pub fn remove_queues_socket(&self) {
-        self.remove(QUEUES_SOCKET);
     }
 }
 

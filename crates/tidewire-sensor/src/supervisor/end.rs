@@ -1,4 +1,5 @@
-//! How a sensor ends: the capture publishes what it has, analyzers read to the end, then they are asked to end, then killed.
+//! How a sensor ends: the capture publishes what it has, analyzers read to the end, then they are asked to end, then killed; then
+//! the event processor stores everything, and the spooler tries once more to deliver it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,9 @@ use tidewire_live::sys::process::INTERRUPT;
 
 use super::{
     part::State,
+    reporting::Which,
     run::{Phase, Supervisor},
+    summary,
 };
 use crate::processes::orphans;
 
@@ -27,7 +30,7 @@ impl Supervisor<'_> {
         self.asked.get_or_insert(now);
         self.changed = true;
         let most = self.config.stop;
-        self.notify.stopping(most * 3 + LAST * 3);
+        self.notify.stopping(most * 5 + LAST * 5);
         match self.phase {
             Phase::Running => {
                 let name = if signal == INTERRUPT { "SIGINT" } else { "SIGTERM" };
@@ -35,9 +38,9 @@ impl Supervisor<'_> {
                 if !self.is_live() {
                     self.code = INTERRUPTED;
                 }
-                self.phase = Phase::Finishing(now + most);
-                match self.capture.process() {
-                    Some(_) => self.capture.stop(now, most),
+                self.phase = Phase::Finishing;
+                match self.capture.part.process() {
+                    Some(_) => self.capture.part.stop(now, most),
                     None => self.begin_reading(now),
                 }
                 // Those that do not run are not started any more.
@@ -47,22 +50,38 @@ impl Supervisor<'_> {
                     }
                 }
             }
-            Phase::Finishing(_) => {
+            Phase::Finishing => {
                 self.log("again: the capture is killed");
-                self.capture.kill();
+                self.capture.part.kill();
             }
-            Phase::Reading(_) => self.begin_ending(now),
+            Phase::Reading(_) => {
+                // Over files, what they have not read is missing.
+                let reads = self.members.iter().any(|member| member.part.process().is_some());
+                if !self.is_live() && reads && self.code == 0 {
+                    self.code = INTERRUPTED;
+                }
+                self.begin_ending(now);
+            }
             Phase::Ending => {
                 self.log("again: analyzers are killed");
                 self.members.iter().for_each(|member| member.part.kill());
             }
+            Phase::Storing => self.kill_again(Which::Events, "what it has not acknowledged is not stored"),
+            Phase::Delivering => self.kill_again(Which::Spool, "the rest is delivered after the next start"),
+        }
+    }
+
+    fn kill_again(&mut self, which: Which, what: &str) {
+        self.log(format!("again: {} is killed; {what}", which.words()));
+        if let Some(watched) = self.watched(which) {
+            watched.part().kill();
         }
     }
 
     /// The capture has ended: analyzers read what they have not read.
     pub fn begin_reading(&mut self, now: Instant) {
         self.changed = true;
-        self.capture.state = State::Ended;
+        self.capture.part.state = State::Ended;
         self.phase = Phase::Reading(now + self.config.stop);
         for member in &mut self.members {
             if member.part.process().is_none() {
@@ -85,6 +104,46 @@ impl Supervisor<'_> {
             self.log(format!("SIGTERM to {}", running.join(", ")));
         }
         self.members.iter_mut().for_each(|member| member.part.stop(now, most));
+    }
+
+    /// Goes on where the processes of a step have ended: when the analyzers have, the event processor stores everything; then the
+    /// spooler tries once more.
+    pub fn go_on(&mut self, now: Instant) {
+        let is_reading = matches!(self.phase, Phase::Reading(_) | Phase::Ending);
+        if is_reading && self.members.iter().all(|member| member.part.process().is_none()) {
+            self.phase = Phase::Storing;
+            self.changed = true;
+            self.stop_helper(Which::Events, now);
+        }
+        let stores = self.events.as_ref().is_some_and(|events| events.part.process().is_some());
+        if self.phase == Phase::Storing && !stores {
+            self.phase = Phase::Delivering;
+            self.changed = true;
+            self.stop_helper(Which::Spool, now);
+        }
+    }
+
+    fn stop_helper(&mut self, which: Which, now: Instant) {
+        let most = self.config.stop;
+        if let Some(watched) = self.watched(which) {
+            watched.part_mut().stop(now, most);
+        }
+    }
+
+    /// Says at the end of a part what it has done.
+    pub fn sum_up(&self, which: Which) {
+        let lines = match which {
+            Which::Capture => summary::of_capture(&self.capture.figures),
+            Which::Events => self.events.iter().flat_map(|events| summary::of_events(&events.figures)).collect(),
+            Which::Spool => self.spool.iter().flat_map(|spool| summary::of_spool(&spool.figures)).collect(),
+        };
+        lines.iter().for_each(|line| self.log(format!("{}: {line}", which.name())));
+        let queues = &self.capture.figures.queues;
+        let is_attended = self.attended || queues.iter().any(|queue| !queue.readers.is_empty());
+        let has_records = queues.iter().any(|queue| queue.records > 0);
+        if which == Which::Capture && !self.is_live() && !is_attended && has_records {
+            self.log("nobody read the records; with --wait-for 1 the first packet waits for a reader");
+        }
     }
 
     /// All parts have ended: what they left behind ends, too.

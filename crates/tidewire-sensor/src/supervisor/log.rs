@@ -69,12 +69,14 @@ pub enum Kind {
     Readers,
     /// Readers are refused.
     Refusals,
-    /// The capture warns.
+    /// Parts warn.
     Warnings,
+    /// Analyzers connect to the event processor, go, and are refused.
+    Analyzers,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Readers, Self::Refusals, Self::Warnings];
+    const ALL: [Self; 4] = [Self::Readers, Self::Refusals, Self::Warnings, Self::Analyzers];
 
     /// What its lines are about.
     pub fn words(self) -> &'static str {
@@ -82,6 +84,7 @@ impl Kind {
             Self::Readers => "about readers",
             Self::Refusals => "about refused readers",
             Self::Warnings => "with warnings",
+            Self::Analyzers => "about analyzers that emit events",
         }
     }
 }
@@ -108,7 +111,7 @@ impl Limit {
 
 /// The limits of all kinds.
 #[derive(Debug)]
-pub struct Limits([Limit; 3]);
+pub struct Limits([Limit; 4]);
 
 impl Limits {
     pub fn new(now: Instant) -> Self {

@@ -1,14 +1,14 @@
-//! The supervisor of a sensor: starts the capture and the analyzers, watches them, starts them again, and ends them in order. It
+//! The supervisor of a sensor: starts the event processor, the capture, the analyzers and the spooler, watches them, starts them again, and ends them in order. It
 //! reads no packet.
 //!
-//! One thread, which never waits for a part or for a client: it sleeps until a signal, an event of the capture, a client or a time
+//! One thread, which never waits for a part or for a client: it sleeps until a signal, a report of a part, a client or a time
 //! limit is there. Processes are started from it, so that the kernel ends them with it (`PR_SET_PDEATHSIG`).
 
-mod backoff;
 mod channel;
 mod directory;
 mod end;
 mod error;
+mod hear;
 mod log;
 mod notify;
 mod output;
@@ -16,9 +16,12 @@ mod part;
 mod plan;
 mod recipe;
 mod reload;
+mod reporting;
 mod rights;
 mod run;
+mod start;
 pub mod status;
+mod summary;
 mod watch;
 
 use crate::config::SensorConfig;

@@ -9,7 +9,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-use super::{backoff::Backoff, status::PartStatus};
+use super::status::PartStatus;
+use crate::processes::backoff::Backoff;
 
 /// What a part does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,13 @@ impl Part {
         }
     }
 
+    /// Sends it a signal, if it runs.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(child) = &self.child {
+            let _ = kill_process(Pid::from_child(child), signal);
+        }
+    }
+
     /// Kills it with its group; it is collected when the kernel says so.
     pub fn kill(&self) {
         if let Some(child) = &self.child {
@@ -208,7 +216,7 @@ mod tests {
         let mut part = run("exit 3");
         wait_until("its end", || part.reap(Instant::now()).is_some());
         assert_eq!((part.last_exit.as_deref(), part.restarts), (Some("exit code 3"), 0));
-        assert_eq!(part.pause(Instant::now()), super::super::backoff::FIRST);
+        assert_eq!(part.pause(Instant::now()), crate::processes::backoff::FIRST);
         assert!(part.due(true).is_some() && part.process().is_none());
         assert_eq!(part.due(false), None, "nobody wakes for what cannot be done");
         part.started(Command::new("true").spawn().expect("true"), Instant::now());

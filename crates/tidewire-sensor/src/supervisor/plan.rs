@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use crate::config::{AnalyzerConfig, SensorConfig, queue_of};
+use crate::{
+    EVENTS_SOCKET,
+    config::{AnalyzerConfig, SensorConfig, queue_of},
+    events::EventsSettings,
+};
 
 /// An instance of an analyzer that is to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +46,9 @@ pub fn pending(running: &SensorConfig, new: &SensorConfig) -> Vec<String> {
     differs("sensor.metrics", running.metrics != new.metrics);
     differs("sensor.users", running.users != new.users);
     differs("capture", running.capture != new.capture);
+    differs("inline", running.inline != new.inline);
+    differs("events", !is_same_store(running, new));
+    differs("destination", new.events.is_some() && running.events.is_none() && running.spool != new.spool);
     for queue in &new.queues {
         differs(&format!("queue.{}", queue.name), !running.queues.contains(queue));
     }
@@ -52,8 +59,33 @@ pub fn pending(running: &SensorConfig, new: &SensorConfig) -> Vec<String> {
     changed
 }
 
-/// The part of a new configuration that applies at once: the analyzers whose queues exist, and the time to stop. Also: the
-/// analyzers that are left out.
+/// Whether there are events in both, in the same store, or in none.
+fn is_same_store(running: &SensorConfig, new: &SensorConfig) -> bool {
+    let store = |config: &SensorConfig| config.events.as_ref().map(|events| events.store.clone());
+    store(running) == store(new)
+}
+
+/// What the event processor is started with: it forgets the positions of destinations that are not configured any more.
+pub fn events_settings(config: &SensorConfig) -> Option<EventsSettings> {
+    let destinations = config.spool.iter().flat_map(|spool| &spool.destinations).map(|one| one.name.clone());
+    let events = config.events.clone()?;
+    Some(EventsSettings { destinations: Some(destinations.collect()), ..events })
+}
+
+/// What the spooler is started with; `None`: there is no destination.
+pub fn spool_settings(config: &SensorConfig) -> Option<tidewire_delivery::Settings> {
+    let (events, spool) = (config.events.as_ref()?, config.spool.as_ref()?);
+    Some(tidewire_delivery::Settings {
+        store: events.store.clone(),
+        socket: Some(config.directory.join(EVENTS_SOCKET)),
+        stop: config.stop,
+        nice: spool.nice,
+        destinations: spool.destinations.clone(),
+    })
+}
+
+/// The part of a new configuration that applies at once: the analyzers whose queues exist, the time to stop, destinations, and how
+/// events are folded and kept. Also: the analyzers that are left out.
 pub fn applied(running: &SensorConfig, new: &SensorConfig) -> (SensorConfig, Vec<String>) {
     let mut config = SensorConfig { stop: new.stop, ..running.clone() };
     let may_run = |analyzer: &AnalyzerConfig| {
@@ -66,16 +98,22 @@ pub fn applied(running: &SensorConfig, new: &SensorConfig) -> (SensorConfig, Vec
     };
     let (now, later): (Vec<_>, Vec<_>) = new.analyzers.iter().cloned().partition(may_run);
     config.analyzers = now;
+    if let (true, Some(old), Some(events)) = (is_same_store(running, new), &running.events, &new.events) {
+        let (directory, users) = (old.directory.clone(), old.users.clone());
+        config.events = Some(EventsSettings { directory, users, ..events.clone() });
+        config.spool = new.spool.clone();
+    }
     (config, later.into_iter().map(|analyzer| analyzer.name).collect())
 }
 
 /// The environment of an instance, besides ours.
-pub fn environment(plan: &Plan, socket: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
+pub fn environment(plan: &Plan, socket: &Path, events: Option<&Path>) -> Vec<(&'static str, std::ffi::OsString)> {
     let mut variables = vec![
         ("TIDEWIRE_SOCKET", socket.into()),
         ("TIDEWIRE_QUEUE", plan.queue.clone().into()),
         ("TIDEWIRE_NAME", plan.name.clone().into()),
     ];
+    variables.extend(events.map(|events| ("TIDEWIRE_EVENTS", events.into())));
     variables.extend(plan.analyzer.group.as_ref().map(|group| ("TIDEWIRE_GROUP", group.into())));
     variables
 }
@@ -113,9 +151,10 @@ mod tests {
         let all = plans(&config(TWO));
         let names: Vec<_> = all.iter().map(|plan| (plan.name.as_str(), plan.queue.as_str())).collect();
         assert_eq!(names, [("x.0", "a.0"), ("x.1", "a.1"), ("x.2", "a.0")]);
-        let variables = environment(&all[1], Path::new("/srv/x/queues.sock"));
+        let variables = environment(&all[1], Path::new("/srv/x/queues.sock"), Some(Path::new("/srv/x/events.sock")));
         assert_eq!(variables[1], ("TIDEWIRE_QUEUE", "a.1".into()));
-        assert_eq!(variables[3], ("TIDEWIRE_GROUP", "g".into()));
+        assert_eq!(variables[3], ("TIDEWIRE_EVENTS", "/srv/x/events.sock".into()));
+        assert_eq!(variables[4], ("TIDEWIRE_GROUP", "g".into()));
     }
 
     #[test]
@@ -135,5 +174,25 @@ mod tests {
         // The number of instances changes no instance that stays.
         let fewer = config(&TWO.replace("instances = 3", "instances = 2"));
         assert_eq!(plans(&fewer)[..], plans(&running)[..2]);
+    }
+
+    #[test]
+    fn what_may_change_of_events_is_applied() {
+        let running = config("[events]\nstore = \"/srv/a.db\"\n");
+        assert!(spool_settings(&running).is_none());
+        let other = config(
+            "[events]\nstore = \"/srv/a.db\"\nage = \"1h\"\n[destination.d]\ntype = \"folder\"\npath = \"/srv\"\n",
+        );
+        assert!(pending(&running, &other).is_empty());
+        let (now, _) = applied(&running, &other);
+        assert_eq!((&now.events, &now.spool), (&other.events, &other.spool));
+        let spool = spool_settings(&now).expect("a destination");
+        assert_eq!(spool.store, Path::new("/srv/a.db"));
+        assert_eq!(spool.socket.as_deref(), Some(Path::new("/run/tidewire/events.sock")));
+        // Another store, and none, wait for a restart, as analyzers within the capture do.
+        let moved = config("[events]\nstore = \"/srv/b.db\"\n[inline.scan]\nhosts = 9\n");
+        assert_eq!(pending(&running, &moved), ["inline", "events"]);
+        assert_eq!(applied(&running, &moved).0.events, running.events);
+        assert_eq!(pending(&running, &config("[events]\nenabled = false\n")), ["inline", "events"]);
     }
 }

@@ -9,6 +9,10 @@ use crate::config::{Mistake, SensorConfig};
 pub struct Recipe<'a> {
     /// The command that calls [`crate::capture::main`] with the configuration from its standard input, and that socket.
     pub capture: Vec<OsString>,
+    /// The command that calls [`crate::events::main`] in the same way.
+    pub events: Vec<OsString>,
+    /// The command that calls [`tidewire_delivery::main`] in the same way.
+    pub spool: Vec<OsString>,
     /// The command that calls [`crate::processes::watchdog::guard`] with its standard input.
     pub watchdog: Vec<OsString>,
     /// Where the metrics are served, for the status.

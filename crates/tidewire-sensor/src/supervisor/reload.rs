@@ -1,11 +1,17 @@
-//! SIGHUP: the configuration is read again. What changed of the analyzers is applied; the capture goes on as it is.
+//! SIGHUP: the configuration is read again. What changed of the analyzers, of folding and of destinations is applied; the capture goes
+//! on as it is.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use super::{
-    plan::{Plan, applied, pending, plans},
+    part::{Part, State},
+    plan::{Plan, applied, events_settings, pending, plans, spool_settings},
+    reporting::{Reporting, Which},
     run::{Member, Phase, Supervisor},
 };
+use crate::config::SensorConfig;
 
 impl Supervisor<'_> {
     /// Reads the configuration again, and applies it or says what is wrong with it.
@@ -20,7 +26,8 @@ impl Supervisor<'_> {
                 self.pending = pending(&self.config, &new);
                 let (config, left_out) = applied(&self.config, &new);
                 let wanted = plans(&config);
-                self.config = config;
+                let old = std::mem::replace(&mut self.config, config);
+                self.change_helpers(&old, Instant::now());
                 let (started, stopped) = self.change(wanted, Instant::now());
                 self.log(format!("configuration read again: {started} analyzers to start, {stopped} to end"));
                 if !self.pending.is_empty() {
@@ -38,8 +45,37 @@ impl Supervisor<'_> {
             }
         }
         self.changed = true;
-        if self.has_begun {
+        if self.is_known {
             self.notify.ready();
+        }
+    }
+
+    /// Ends the event processor and the spooler where their settings changed, to start them with these; nobody loses anything by it.
+    /// A spooler whose settings are the same reads its keys again.
+    fn change_helpers(&mut self, old: &SensorConfig, now: Instant) {
+        let most = self.config.stop;
+        if let Some(events) = self.events.as_mut().filter(|_| events_settings(old) != events_settings(&self.config)) {
+            events.changes = events.part.process().is_some();
+            restart(&mut events.part, now, most);
+            self.log.line("the event processor is started again with its new settings");
+        }
+        let (before, after) = (spool_settings(old), spool_settings(&self.config));
+        match (&mut self.spool, &after) {
+            (Some(spool), Some(_)) if before == after => spool.part.signal(Signal::HUP),
+            (Some(spool), Some(_)) => {
+                spool.changes = spool.part.process().is_some();
+                restart(&mut spool.part, now, most);
+                self.log.line("the spooler is started again with its new settings");
+            }
+            (Some(spool), None) => {
+                spool.part.stop(now, most);
+                self.log.line("the spooler ends: there is no destination any more");
+                if spool.part.process().is_none() {
+                    self.spool = None;
+                }
+            }
+            (None, Some(_)) => self.spool = Some(Reporting::new(Which::Spool)),
+            (None, None) => {}
         }
     }
 
@@ -67,5 +103,13 @@ impl Supervisor<'_> {
         self.members.extend(left.into_iter().map(Member::new));
         self.members.sort_by(|one, other| one.plan.name.cmp(&other.plan.name));
         (started, stopped)
+    }
+}
+
+/// Asks a part to end; one that does not run is started as soon as it may be.
+fn restart(part: &mut Part, now: Instant, most: Duration) {
+    match part.process() {
+        Some(_) => part.stop(now, most),
+        None => part.state = State::Waiting,
     }
 }

@@ -1,33 +1,35 @@
 //! The supervisor's state, its beginning, and its loop.
 
 use std::{
-    env,
-    io::PipeWriter,
-    process::{Child, Command, Stdio},
+    os::fd::OwnedFd,
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tidewire_live::sys::process::{self, CHILD_CHANGED, HANG_UP, INTERRUPT, Rights, STOP_ASKED, Signals, TERMINATE};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
+};
+use tidewire_delivery::SpoolReport;
+use tidewire_live::sys::process::{self, CHILD_CHANGED, HANG_UP, INTERRUPT, STOP_ASKED, Signals, TERMINATE};
 
 use super::{
-    channel::Channel,
     directory::Directory,
     error::{Error, system},
     log::{Limits, Log},
-    notify::{Notify, VARIABLES},
-    output::{Lines, To},
+    notify::Notify,
+    output::Lines,
     part::{Part, State},
-    plan::{self, Plan, environment, plans},
+    plan::{Plan, plans},
     recipe::Recipe,
+    reporting::{Reporting, Watched, Which},
     rights,
     status::{SensorStatus, StatusServer},
 };
 use crate::{
-    QUEUES_SOCKET,
     config::{CaptureInput, SensorConfig},
+    events::report::EventsReport,
     processes::{self, orphans, watchdog::Watchdog},
-    report::CaptureStatus,
+    report::CaptureEvent,
 };
 
 /// Longest sleep: clients of the status socket and the service manager's watchdog are served this often at least.
@@ -40,12 +42,16 @@ const REPORT: Duration = Duration::from_millis(250);
 pub(super) enum Phase {
     /// It captures.
     Running,
-    /// The capture publishes what it has; it is killed at this time.
-    Finishing(Instant),
+    /// The capture publishes what it has.
+    Finishing,
     /// Analyzers read to the end, until this time.
     Reading(Instant),
     /// They were asked to end.
     Ending,
+    /// The event processor was asked to end: it stores everything.
+    Storing,
+    /// The spooler was asked to end: it tries once more to deliver everything.
+    Delivering,
 }
 
 /// An analyzer's instance.
@@ -84,23 +90,22 @@ pub(super) struct Supervisor<'a> {
     pub asked: Option<Instant>,
     /// Whether a reader ever attached.
     pub attended: bool,
-    pub capture: Part,
-    pub channel: Option<Channel>,
-    /// Whether analyzers can attach.
-    pub ready: bool,
-    /// Whether it ever was.
-    pub has_begun: bool,
-    /// Whether the capture has published everything.
-    pub finished: bool,
-    /// When the capture said something last, and whether its silence was reported.
-    pub heard: (Instant, bool),
+    /// Whether the service manager knows that analyzers can attach.
+    pub is_known: bool,
+    pub capture: Reporting<CaptureEvent>,
+    /// The event processor; `None`: there are no events.
+    pub events: Option<Reporting<EventsReport>>,
+    /// The spooler; `None`: there is no destination.
+    pub spool: Option<Reporting<SpoolReport>>,
+    /// What the capture and the event processor have as their standard output, to talk to each other: kept here, so that it
+    /// outlives both.
+    pub pair: Option<(OwnedFd, OwnedFd)>,
     pub members: Vec<Member>,
     pub phase: Phase,
     pub code: u8,
     pub inputs: Vec<String>,
     pub pending: Vec<String>,
-    pub figures: CaptureStatus,
-    begun: Instant,
+    pub begun: Instant,
     reported: Option<Instant>,
     /// The status has changed since the last report.
     pub changed: bool,
@@ -130,6 +135,9 @@ impl<'a> Supervisor<'a> {
         orphans::adopt().map_err(system("processes that are left behind would be lost"))?;
         let log = Log::new(recipe.log).map_err(system("no thread for the log"))?;
         let members = plans(&config).into_iter().map(Member::new).collect();
+        let pair = config.events.as_ref().map(|_| events_pair()).transpose();
+        let pair = pair.map_err(system("no socket for events"))?;
+        let spool = config.events.as_ref().and(config.spool.as_ref());
         Ok(Self {
             directory,
             server,
@@ -144,18 +152,16 @@ impl<'a> Supervisor<'a> {
             gathered: Instant::now(),
             asked: None,
             attended: false,
-            capture: Part::new("capture".into()),
-            channel: None,
-            ready: false,
-            has_begun: false,
-            finished: false,
-            heard: (Instant::now(), false),
+            is_known: false,
+            capture: Reporting::new(Which::Capture),
+            events: config.events.as_ref().map(|_| Reporting::new(Which::Events)),
+            spool: spool.map(|_| Reporting::new(Which::Spool)),
+            pair,
             members,
             phase: Phase::Running,
             code: 0,
             inputs: Vec::new(),
             pending: Vec::new(),
-            figures: CaptureStatus::default(),
             begun: Instant::now(),
             reported: None,
             changed: true,
@@ -172,9 +178,25 @@ impl<'a> Supervisor<'a> {
         matches!(self.config.capture.input, CaptureInput::Interfaces(_))
     }
 
+    /// The parts that report.
+    pub fn reporting(&self) -> impl Iterator<Item = (Which, &dyn Watched)> {
+        let events = self.events.iter().map(|part| (Which::Events, part as &dyn Watched));
+        let spool = self.spool.iter().map(|part| (Which::Spool, part as &dyn Watched));
+        std::iter::once((Which::Capture, &self.capture as &dyn Watched)).chain(events).chain(spool)
+    }
+
+    /// One of them.
+    pub fn watched(&mut self, which: Which) -> Option<&mut dyn Watched> {
+        match which {
+            Which::Capture => Some(&mut self.capture),
+            Which::Events => self.events.as_mut().map(|part| part as &mut dyn Watched),
+            Which::Spool => self.spool.as_mut().map(|part| part as &mut dyn Watched),
+        }
+    }
+
     /// Runs until all parts have ended.
     pub fn run(mut self) -> Result<u8, Error> {
-        self.start_capture(Instant::now());
+        self.start_due(Instant::now());
         while !self.is_over() {
             self.wait();
             let mut has_changed = false;
@@ -197,30 +219,37 @@ impl<'a> Supervisor<'a> {
     }
 
     fn is_over(&self) -> bool {
-        let is_idle = self.capture.process().is_none() && self.members.iter().all(|one| one.part.process().is_none());
-        is_idle && self.phase != Phase::Running
+        let is_idle = self.reporting().all(|(_, watched)| watched.part().process().is_none())
+            && self.members.iter().all(|one| one.part.process().is_none());
+        is_idle && self.phase == Phase::Delivering
     }
 
     /// Sleeps until something is there.
     fn wait(&self) {
         let now = Instant::now();
-        let ends = match self.phase {
-            Phase::Finishing(at) | Phase::Reading(at) => Some(at),
-            Phase::Running | Phase::Ending => None,
-        };
+        let ends = if let Phase::Reading(at) = self.phase { Some(at) } else { None };
         // Only what is acted upon now: for anything else nobody wakes.
         let is_running = self.phase == Phase::Running;
-        let members = self.members.iter().filter_map(|member| member.part.due(is_running && self.ready));
-        let due = members.chain(self.capture.due(is_running)).chain(ends).chain(self.notify.due()).min();
+        let members = self.members.iter().filter_map(|member| member.part.due(is_running && self.capture.ready));
+        let reporting = self.reporting().filter_map(|(which, watched)| {
+            let starts = match which {
+                Which::Capture => is_running,
+                Which::Events => !matches!(self.phase, Phase::Storing | Phase::Delivering),
+                Which::Spool => self.phase != Phase::Delivering,
+            };
+            watched.part().due(starts)
+        });
+        let due = members.chain(reporting).chain(ends).chain(self.notify.due()).min();
         // A change that was not reported is reported soon.
         let tick = if self.changed { REPORT } else { TICK };
         let most = due.map_or(tick, |due| due.saturating_duration_since(now).min(tick));
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
         let mut waited =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.server.listener, PollFlags::IN)];
-        waited.extend(self.channel.iter().filter(|one| one.is_open()).map(|one| PollFd::new(one, PollFlags::IN)));
-        let sends = self.channel.iter().filter(|one| one.is_sending());
-        waited.extend(sends.map(|one| PollFd::new(one, PollFlags::OUT)));
+        for (socket, sends) in self.reporting().filter_map(|(_, watched)| watched.socket()) {
+            let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            waited.push(PollFd::from_borrowed_fd(socket, flags));
+        }
         waited.extend(self.server.waiting().map(|client| PollFd::new(client, PollFlags::OUT)));
         if poll(&mut waited, Some(&most)).is_err() {
             std::thread::sleep(Duration::from_millis(1));
@@ -239,81 +268,6 @@ impl<'a> Supervisor<'a> {
             // The others mean nothing to a sensor.
             _ => {}
         }
-    }
-
-    /// Starts the capture, or pauses it.
-    pub fn start_capture(&mut self, now: Instant) {
-        (self.ready, self.finished, self.heard) = (false, false, (now, false));
-        self.changed = true;
-        match self.spawn_capture(now) {
-            Ok(()) => {}
-            Err(error) => {
-                let wait = self.capture.not_started(&error, now);
-                self.log(format!("the capture cannot be started: {error}; tried again in {wait:?}"));
-            }
-        }
-    }
-
-    fn spawn_capture(&mut self, now: Instant) -> std::io::Result<()> {
-        let (mut channel, theirs) = Channel::pair()?;
-        channel.configure(&self.config)?;
-        let Some((program, arguments)) = self.recipe.capture.split_first() else {
-            return Err(std::io::ErrorKind::InvalidInput.into());
-        };
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (child, open) = self.begin(command, Rights::default(), "capture")?;
-        self.capture.started(child, now);
-        self.capture.keep_open(open);
-        self.channel = Some(channel);
-        Ok(())
-    }
-
-    /// Starts an analyzer, or pauses it.
-    pub fn start_member(&mut self, index: usize, now: Instant) {
-        let Some(member) = self.members.get(index) else { return };
-        let (plan, socket) = (member.plan.clone(), self.config.directory.join(QUEUES_SOCKET));
-        let Some((program, arguments)) = plan.analyzer.command.split_first() else { return };
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if plan.analyzer.user.is_some_and(|(user, _)| user != rustix::process::geteuid().as_raw()) {
-            command.env_clear().envs(plan::of_another_user(&plan));
-        }
-        command.env_remove("TIDEWIRE_GROUP").envs(environment(&plan, &socket));
-        let rights = Rights { user: plan.analyzer.user, nice: plan.analyzer.nice, plain: true };
-        let started = self.begin(command, rights, &plan.name);
-        self.changed = true;
-        let Some(member) = self.members.get_mut(index) else { return };
-        match started {
-            Ok((child, open)) => {
-                member.part.started(child, now);
-                member.part.keep_open(open);
-            }
-            Err(error) => {
-                let wait = member.part.not_started(&error, now);
-                self.log(format!("{}: {program} cannot be started: {error}; tried again in {wait:?}", plan.name));
-            }
-        }
-    }
-
-    /// Starts a process in a session of its own, and passes on what it writes until the end that is returned is closed.
-    fn begin(&mut self, mut command: Command, rights: Rights, name: &str) -> std::io::Result<(Child, PipeWriter)> {
-        for variable in VARIABLES {
-            command.env_remove(variable);
-        }
-        let (ended, open) = std::io::pipe()?;
-        let ended = [ended.try_clone()?, ended];
-        let mut child = process::start_apart(&mut command, None, &rights)?;
-        // One that has ended is replaced, and learns of all parts then.
-        let _ = self.watchdog.watch_session(child.id());
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let [of_output, of_errors] = ended.map(Into::into);
-        let passed = output.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, of_output, To::Output));
-        let passed = passed.and(errors.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, of_errors, To::Errors)));
-        if let Err(error) = passed {
-            self.log(format!("{name}: what it writes is lost: {error}"));
-        }
-        Ok((child, open))
     }
 
     /// Reports the status to whoever asks.
@@ -336,10 +290,10 @@ impl<'a> Supervisor<'a> {
 
     /// The status.
     fn status(&self) -> SensorStatus {
-        let capture = self.capture.status(!self.ready, None);
+        let reporting = self.reporting().map(|(_, watched)| watched.part().status(!watched.is_ready(), None));
         let analyzers = self.members.iter().map(|member| member.part.status(false, Some(&member.plan.queue)));
         let state = match self.phase {
-            Phase::Running if self.ready => "running",
+            Phase::Running if self.capture.ready => "running",
             Phase::Running => "starting",
             _ => "stopping",
         };
@@ -349,19 +303,39 @@ impl<'a> Supervisor<'a> {
             state: state.into(),
             seconds: self.begun.elapsed().as_secs_f64(),
             directory: self.config.directory.clone(),
+            store: self.config.events.as_ref().map(|events| events.store.clone()),
             metrics: self.recipe.metrics.clone(),
             inputs: self.inputs.clone(),
             pending: self.pending.clone(),
-            parts: std::iter::once(capture).chain(analyzers).collect(),
-            capture: self.figures.clone(),
+            parts: reporting.chain(analyzers).collect(),
+            capture: self.capture.figures.clone(),
+            figures_age: self.capture.figured.map(|at| at.elapsed().as_secs_f64()),
+            events: self.events.as_ref().map(|events| events.figures.clone()),
+            spool: self.spool.as_ref().map(|spool| spool.figures.clone()),
         }
     }
 
     /// The status in a line.
     fn line(&self) -> String {
         let running = self.members.iter().filter(|member| member.part.state == State::Running).count();
-        let (packets, dropped, all) = (self.figures.packets, self.figures.dropped, self.members.len());
-        let state = if self.ready { "capturing" } else { "no capture" };
-        format!("{state}: {packets} packets, {dropped} dropped; {running} of {all} analyzers run")
+        let figures = &self.capture.figures;
+        let (packets, dropped, all) = (figures.packets, figures.dropped, self.members.len());
+        let state = if self.capture.ready { "capturing" } else { "no capture" };
+        let events = self.events.as_ref().map(|events| match &events.figures.failing {
+            Some(_) => "; no event can be stored".to_owned(),
+            None => format!("; {} events", events.figures.events),
+        });
+        let events = events.unwrap_or_default();
+        format!("{state}: {packets} packets, {dropped} dropped{events}; {running} of {all} analyzers run")
     }
+}
+
+/// The two ends over which the capture, which can connect to nothing once it has confined itself, sends its events.
+fn events_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    for end in [&pair.0, &pair.1] {
+        // Kernels before 6.16 take descriptors; what is said over it counts, and nothing else.
+        let _ = process::refuse_descriptors(end);
+    }
+    Ok(pair)
 }

@@ -18,9 +18,10 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+use tidewire_delivery::SpoolStatus;
 use tidewire_live::sys::process;
 
-use crate::report::CaptureStatus;
+use crate::{events::report::EventsStatus, report::CaptureStatus};
 
 /// The socket in a sensor's directory that says what it does.
 pub const STATUS_SOCKET: &str = "sensor.sock";
@@ -46,22 +47,34 @@ pub struct SensorStatus {
     pub seconds: f64,
     /// Its directory.
     pub directory: PathBuf,
+    /// Where it stores events; `None`: nowhere.
+    #[serde(default)]
+    pub store: Option<PathBuf>,
     /// Where its metrics are.
     pub metrics: Option<String>,
     /// How each input is captured, in words.
     pub inputs: Vec<String>,
     /// Tables of the configuration that changed and apply after a restart of the sensor.
     pub pending: Vec<String>,
-    /// The capture and the analyzers.
+    /// The capture, the event processor, the spooler and the analyzers.
     pub parts: Vec<PartStatus>,
     /// Figures of the capture, and of its queues.
     pub capture: CaptureStatus,
+    /// Seconds since the capture reported these figures; `None`: it has not yet.
+    #[serde(default)]
+    pub figures_age: Option<f64>,
+    /// Figures of the event processor; `None`: there are no events.
+    #[serde(default)]
+    pub events: Option<EventsStatus>,
+    /// Figures of the spooler; `None`: there is no destination.
+    #[serde(default)]
+    pub spool: Option<SpoolStatus>,
 }
 
 /// A process of a sensor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartStatus {
-    /// `capture`, or the name of an analyzer with the number of its instance.
+    /// `capture`, `events`, `spool`, or the name of an analyzer with the number of its instance.
     pub name: String,
     /// `starting`, `running`, `waiting` (for the capture), `paused` (started again soon), `stopping` or `ended`.
     pub state: String,

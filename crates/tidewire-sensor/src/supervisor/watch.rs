@@ -9,29 +9,26 @@ use std::{
 use tidewire_live::sys::process::{KILL, TERMINATE};
 
 use super::{
-    log::{Kind, shown},
+    log::Kind,
     part::State,
+    reporting::{Said, Watched as _, Which},
     run::{Phase, Supervisor},
 };
 use crate::{
+    EVENTS_SOCKET, QUEUES_SOCKET,
     config::Restart,
     processes::{orphans, watchdog::Watchdog},
-    report::CaptureEvent,
 };
 
 /// Exit code of a capture whose configuration is wrong.
 const USAGE: u8 = 2;
 /// Exit code of the sensor if the capture failed otherwise.
 const FAILED: u8 = 3;
-/// A capture that says nothing for this long hangs: it reports twice a second.
-const SILENCE: Duration = Duration::from_secs(60);
 /// An analyzer that ended well so shortly before the capture ended with it: it saw the end of its queue first.
 const TOGETHER: Duration = Duration::from_secs(2);
 
 /// A watchdog that was killed is replaced so often at most.
 const GUARDED: Duration = Duration::from_secs(1);
-/// Inputs that are named in the log.
-const INPUTS_MAX: usize = 64;
 /// How often a socket is read that nobody writes to any more: far more than it can hold.
 const LAST_READS: usize = 16;
 
@@ -41,68 +38,37 @@ fn ended_as_asked(status: ExitStatus) -> bool {
 }
 
 impl Supervisor<'_> {
-    /// Reads the events of the capture.
+    /// Reads what all parts report.
     pub fn hear(&mut self, now: Instant) {
-        let Some(channel) = &mut self.channel else { return };
-        let events = channel.events();
-        match events {
-            Ok(events) => {
-                if !events.is_empty() {
-                    (self.heard, self.changed) = ((now, false), true);
-                }
-                events.into_iter().for_each(|event| self.event(event, now));
-            }
-            Err(what) => {
-                self.log(format!("the capture is killed: it sent {}", shown(&what)));
-                self.channel = None;
-                self.capture.kill();
+        for which in [Which::Events, Which::Capture, Which::Spool] {
+            let said = self.watched(which).map(|watched| watched.hear(now)).unwrap_or_default();
+            self.changed |= !said.is_empty();
+            for said in said {
+                self.said(which, said, now);
             }
         }
     }
 
-    fn event(&mut self, event: CaptureEvent, now: Instant) {
-        match event {
-            CaptureEvent::Ready { inputs } => {
-                for input in inputs.iter().take(INPUTS_MAX) {
-                    self.log(format!("capture: {}", shown(input)));
+    fn said(&mut self, which: Which, said: Said, now: Instant) {
+        let name = which.name();
+        match said {
+            Said::Figures => {}
+            Said::Ready(lines) => {
+                lines.iter().for_each(|line| self.log(format!("{name}: {line}")));
+                if which == Which::Capture {
+                    self.inputs = lines;
+                    if !std::mem::replace(&mut self.is_known, true) {
+                        self.notify.ready();
+                    }
                 }
-                (self.inputs, self.ready) = (inputs, true);
-                if !std::mem::replace(&mut self.has_begun, true) {
-                    self.notify.ready();
-                }
-                self.heard = (now, false);
             }
-            CaptureEvent::Status(status) => self.figures = status,
-            CaptureEvent::Finished(status) => {
-                (self.figures, self.finished) = (status, true);
-                self.sum_up();
-            }
-            CaptureEvent::Reader { text } => {
-                // No reader has a name with spaces.
-                let kind = if text.starts_with("a reader of user ") { Kind::Refusals } else { Kind::Readers };
+            Said::Line(kind, text) => {
                 self.attended |= kind == Kind::Readers;
-                self.log_some(kind, &format!("capture: {}", shown(&text)), now);
+                self.log_some(kind, &format!("{name}: {text}"), now);
             }
-            CaptureEvent::Warning { text } => {
-                self.log_some(Kind::Warnings, &format!("capture: warning: {}", shown(&text)), now);
-            }
-            CaptureEvent::Failed { text, hint } => match hint {
-                Some(hint) => self.log(format!("capture: {}; {}", shown(&text), shown(&hint))),
-                None => self.log(format!("capture: {}", shown(&text))),
-            },
-        }
-    }
-
-    /// Says at the end what was captured, and whether it was for nobody.
-    fn sum_up(&self) {
-        let (packets, dropped) = (self.figures.packets, self.figures.dropped);
-        let queues = &self.figures.queues;
-        let records = queues.iter().map(|queue| queue.records).fold(0, u64::saturating_add);
-        let shed = queues.iter().map(|queue| queue.shed_records).fold(0, u64::saturating_add);
-        self.log(format!("capture: the end: {packets} packets, {dropped} dropped; {records} records, {shed} shed"));
-        let attended = self.attended || queues.iter().any(|queue| !queue.readers.is_empty());
-        if !self.is_live() && !attended && records > 0 {
-            self.log("nobody read the records; with --wait-for 1 the first packet waits for a reader");
+            Said::Finished => self.sum_up(which),
+            Said::Failed(text) => self.log(format!("{name}: {text}")),
+            Said::Rubbish(what) => self.log(format!("{} is killed: it sent {what}", which.words())),
         }
     }
 
@@ -135,8 +101,7 @@ impl Supervisor<'_> {
             }
             Err(error) => self.log(format!("the watchdog has ended, and cannot be started again: {error}")),
         }
-        let parts = self.members.iter().map(|member| &member.part).chain([&self.capture]);
-        for process in parts.filter_map(super::part::Part::process) {
+        for process in self.processes() {
             let _ = self.watchdog.watch_session(process);
         }
     }
@@ -144,14 +109,20 @@ impl Supervisor<'_> {
     /// Collects processes that have ended.
     pub fn gather(&mut self, now: Instant) {
         self.look_at_watchdog(now);
-        let before = self.capture.process();
-        if let Some(status) = self.capture.reap(now) {
+        for which in [Which::Events, Which::Capture, Which::Spool] {
+            let Some(watched) = self.watched(which) else { continue };
+            let before = watched.part().process();
+            let Some(status) = watched.part_mut().reap(now) else { continue };
             self.forget(before);
             // Its last words may still be in the socket.
             for _ in 0..LAST_READS {
                 self.hear(now);
             }
-            self.capture_ended(status, now);
+            self.changed = true;
+            match which {
+                Which::Capture => self.capture_ended(status, now),
+                _ => self.helper_ended(which, now),
+            }
         }
         for index in 0..self.members.len() {
             let before = self.members.get(index).and_then(|member| member.part.process());
@@ -163,14 +134,23 @@ impl Supervisor<'_> {
         }
         self.members.retain(|member| !(member.leaves.is_some() && member.part.process().is_none()));
         // What parts have left behind is a child of ours.
-        let known: Vec<u32> = self.members.iter().filter_map(|member| member.part.process()).collect();
+        let known = self.processes();
         for child in orphans::children() {
-            let is_part = known.contains(&child) || self.capture.process() == Some(child);
-            if !is_part && !self.strangers.contains(&child) && orphans::ended(child).is_none() && self.is_left(child) {
+            if !known.contains(&child)
+                && !self.strangers.contains(&child)
+                && orphans::ended(child).is_none()
+                && self.is_left(child)
+            {
                 // It is a child of ours, so that its number is still its own.
                 let _ = orphans::send(child, KILL);
             }
         }
+    }
+
+    /// The processes of all parts.
+    fn processes(&self) -> Vec<u32> {
+        let reporting = self.reporting().filter_map(|(_, watched)| watched.part().process());
+        reporting.chain(self.members.iter().filter_map(|member| member.part.process())).collect()
     }
 
     /// Whether an analyzer that has ended left this process, which is a child of ours now.
@@ -194,12 +174,12 @@ impl Supervisor<'_> {
     }
 
     fn capture_ended(&mut self, status: ExitStatus, now: Instant) {
-        (self.ready, self.channel, self.changed) = (false, None, true);
-        self.directory.remove_queues_socket();
-        let how = self.capture.last_exit.clone().unwrap_or_default();
-        self.capture.state = State::Ended;
+        self.capture.ended();
+        self.directory.remove(QUEUES_SOCKET);
+        let how = self.capture.part.last_exit.clone().unwrap_or_default();
+        self.capture.part.state = State::Ended;
         if self.phase != Phase::Running {
-            if !self.finished {
+            if !self.capture.finished {
                 if ended_as_asked(status) {
                     self.log("the capture ended before it had begun");
                 } else {
@@ -210,9 +190,9 @@ impl Supervisor<'_> {
                 }
             }
             self.begin_reading(now);
-        } else if self.finished && status.success() {
+        } else if self.capture.finished && status.success() {
             self.begin_reading(now);
-        } else if !self.has_begun {
+        } else if !self.capture.has_begun {
             // What it said is in the log; one that was killed says nothing.
             if status.code().is_none() {
                 self.log(format!("the capture did not begin: {how}"));
@@ -220,7 +200,7 @@ impl Supervisor<'_> {
             self.code = if status.code() == Some(USAGE.into()) { USAGE } else { FAILED };
             self.begin_reading(now);
         } else if self.is_live() {
-            let wait = self.capture.pause(now);
+            let wait = self.capture.part.pause(now);
             self.log(format!("the capture ended: {how}; started again in {wait:?}"));
             self.wake_together(now);
         } else {
@@ -229,6 +209,39 @@ impl Supervisor<'_> {
             self.code = FAILED;
             self.begin_reading(now);
         }
+    }
+
+    /// The event processor or the spooler has ended: it is started again as long as somebody needs it.
+    fn helper_ended(&mut self, which: Which, now: Instant) {
+        let is_needed = match which {
+            Which::Spool => self.phase != Phase::Delivering,
+            _ => !matches!(self.phase, Phase::Storing | Phase::Delivering),
+        };
+        let is_wanted = which != Which::Spool || self.config.spool.is_some();
+        if which == Which::Events {
+            self.directory.remove(EVENTS_SOCKET);
+        }
+        let Some(watched) = self.watched(which) else { return };
+        watched.ended();
+        let how = watched.part().last_exit.clone().unwrap_or_default();
+        let what = which.words();
+        let text = if !is_wanted {
+            watched.part_mut().state = State::Ended;
+            format!("{what} ended: {how}; there is no destination any more")
+        } else if watched.takes_changes() && is_needed {
+            watched.part_mut().state = State::Waiting;
+            format!("{what} ended: {how}; started with its new settings")
+        } else if is_needed {
+            let wait = watched.part_mut().pause(now);
+            format!("{what} ended: {how}; started again in {wait:?}")
+        } else {
+            watched.part_mut().state = State::Ended;
+            format!("{what} ended: {how}")
+        };
+        if !is_wanted {
+            self.spool = None;
+        }
+        self.log(text);
     }
 
     /// Analyzers that ended with the capture are started with its successor.
@@ -248,7 +261,7 @@ impl Supervisor<'_> {
 
     fn member_ended(&mut self, index: usize, status: ExitStatus, now: Instant) {
         self.changed = true;
-        let (phase, ready, finished) = (self.phase, self.ready, self.finished);
+        let (phase, ready, finished) = (self.phase, self.capture.ready, self.capture.finished);
         let Some(member) = self.members.get_mut(index) else { return };
         let (part, restart) = (&mut member.part, member.plan.analyzer.restart);
         let name = part.name.clone();
@@ -293,61 +306,55 @@ impl Supervisor<'_> {
     /// Does what is due.
     pub fn act(&mut self, now: Instant) {
         self.log_left_out(now);
-        match self.phase {
-            Phase::Running => self.act_running(now),
-            Phase::Finishing(at) if now >= at => {
-                self.log("the capture does not end: it is killed");
-                self.capture.kill();
-                // Once more, if the kernel needs longer.
-                let again = now + Duration::from_secs(1);
-                (self.phase, self.capture.state) = (Phase::Finishing(again), State::Stopping(again));
-            }
-            Phase::Reading(at) if now >= at => self.begin_ending(now),
-            _ => {}
+        if let Phase::Reading(at) = self.phase
+            && now >= at
+        {
+            self.begin_ending(now);
         }
-        let overdue = self.members.iter().filter(|one| matches!(one.part.state, State::Stopping(at) if now >= at));
-        let overdue: Vec<String> = overdue
-            .map(|member| {
-                member.part.kill();
-                member.part.name.clone()
-            })
-            .collect();
+        self.go_on(now);
+        self.kill_overdue(now);
+        for which in [Which::Events, Which::Capture, Which::Spool] {
+            self.look_for_silence(which, now);
+        }
+        self.start_due(now);
+    }
+
+    /// Kills what was asked to end and had its time.
+    fn kill_overdue(&mut self, now: Instant) {
+        // Once more, if the kernel needs longer.
+        let again = State::Stopping(now + Duration::from_secs(1));
+        let is_overdue = |state: State| matches!(state, State::Stopping(at) if now >= at);
+        let mut overdue = Vec::new();
+        for member in self.members.iter_mut().filter(|one| is_overdue(one.part.state)) {
+            member.part.kill();
+            member.part.state = again;
+            overdue.push(member.part.name.clone());
+        }
+        for which in [Which::Capture, Which::Events, Which::Spool] {
+            let Some(watched) = self.watched(which) else { continue };
+            if is_overdue(watched.part().state) {
+                watched.part().kill();
+                watched.part_mut().state = again;
+                overdue.push(which.words().to_owned());
+            }
+        }
         for name in overdue {
             self.log(format!("{name} does not end: it is killed"));
-            let member = self.members.iter_mut().find(|member| member.part.name == name);
-            if let Some(member) = member {
-                member.part.state = State::Stopping(now + Duration::from_secs(1));
-            }
         }
     }
 
-    fn act_running(&mut self, now: Instant) {
-        if matches!(self.capture.state, State::Paused(at) if now >= at) {
-            self.start_capture(now);
-        }
-        let (heard, is_reported) = self.heard;
-        // Before it is ready, it may take long to bring queues into memory.
-        if self.ready && now.duration_since(heard) >= SILENCE && !is_reported {
-            self.heard.1 = true;
-            if self.is_live() {
-                self.log("the capture has said nothing for a minute: it is killed");
-                self.capture.kill();
-            } else {
-                self.log("the capture has said nothing for a minute");
-            }
-        }
-        if !self.ready {
+    /// A part that hangs is killed, and started again. That of files is not: they would be published twice.
+    fn look_for_silence(&mut self, which: Which, now: Instant) {
+        let is_killed = which != Which::Capture || self.is_live();
+        let Some(watched) = self.watched(which) else { return };
+        if !watched.is_silent(now) {
             return;
         }
-        let is_due = |state: State| match state {
-            State::Waiting => true,
-            State::Paused(at) => now >= at,
-            _ => false,
-        };
-        for index in 0..self.members.len() {
-            if self.members.get(index).is_some_and(|member| is_due(member.part.state)) {
-                self.start_member(index, now);
-            }
+        if is_killed {
+            watched.part().kill();
+            self.log(format!("{} has said nothing for a minute: it is killed", which.words()));
+        } else {
+            self.log(format!("{} has said nothing for a minute", which.words()));
         }
     }
 }

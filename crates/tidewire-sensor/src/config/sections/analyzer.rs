@@ -9,6 +9,8 @@ use crate::config::{
     types::Restart,
 };
 
+/// Parts and analyzers of the sensor itself: the status, the log and events have their names.
+const OWN_NAMES: &[&str] = &["capture", "events", "spool", "tidewire", "anomaly", "match", "scan"];
 /// Its keys.
 pub const ANALYZER: &[&str] = &["command", "queue", "group", "instances", "user", "nice", "restart"];
 
@@ -31,6 +33,10 @@ impl Sections<'_, '_> {
         let mut analyzer = Analyzer { name: key.get_ref().as_ref().to_owned(), ..Analyzer::default() };
         let title = format!("analyzer.{}", analyzer.name);
         let DeValue::Table(table) = value.get_ref() else { return analyzer };
+        if OWN_NAMES.contains(&analyzer.name.as_str()) {
+            let what = format!("'{}' is a part of the sensor, and cannot be the name of an analyzer", analyzer.name);
+            self.document.wrong(&key.span(), what, "choose another name");
+        }
         self.keys(&title, table, ANALYZER, |this, key, value| match key {
             "command" => analyzer.command = this.command(key, value),
             "queue" => analyzer.queue = this.document.string(key, value, "\"streams\""),

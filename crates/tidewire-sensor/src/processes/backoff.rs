@@ -1,8 +1,8 @@
-//! When a part that ended is started again.
+//! When a process that ended is started again.
 
 use std::time::Duration;
 
-/// How long to wait before a part is started again: doubled each time, from the first one on.
+/// How long to wait before a process is started again: doubled each time, from the first one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     next: Duration,
@@ -10,9 +10,9 @@ pub struct Backoff {
 
 /// The first wait.
 pub const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait: a part that cannot run is tried twice a minute, for ever.
+/// The longest wait: what cannot run is tried twice a minute, for ever.
 pub const MOST: Duration = Duration::from_secs(30);
-/// A part that ran for this long ran well: the next wait is the first one again.
+/// What ran for this long ran well: the next wait is the first one again.
 pub const WELL: Duration = Duration::from_secs(30);
 
 impl Default for Backoff {
@@ -22,14 +22,17 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait after a part ran for so long.
+    /// The wait after it ran for so long; the next one is longer.
     pub fn after(&mut self, ran: Duration) -> Duration {
-        if ran >= WELL {
-            *self = Self::default();
-        }
-        let wait = self.next;
+        let wait = self.peek(ran);
         self.next = (wait * 2).min(MOST);
         wait
+    }
+
+    /// The wait after it ran for so long, without taking it.
+    #[must_use]
+    pub fn peek(&self, ran: Duration) -> Duration {
+        if ran >= WELL { FIRST } else { self.next }
     }
 }
 
@@ -42,6 +45,7 @@ mod tests {
         let mut backoff = Backoff::default();
         let waits: Vec<u128> = (0..11).map(|_| backoff.after(Duration::ZERO).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
+        assert_eq!((backoff.peek(WELL), backoff.peek(Duration::ZERO)), (FIRST, MOST));
         assert_eq!(backoff.after(WELL), FIRST);
         assert_eq!(backoff.after(WELL - Duration::from_millis(1)), FIRST * 2);
     }

@@ -1,0 +1,283 @@
+//! A part that gets its settings over a channel and reports over it: whether it is ready, figures, what happens, its end.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd},
+    process::Child,
+    time::{Duration, Instant},
+};
+
+use super::{
+    channel::Channel,
+    hear::{Heard, Reports},
+    log::{Kind, shown},
+    part::{Part, State},
+};
+
+/// A part that says nothing for this long hangs: each reports twice a second.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Lines that are logged when a part is ready.
+const LINES_MAX: usize = 64;
+
+/// Which part it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Capture,
+    Events,
+    Spool,
+}
+
+impl Which {
+    /// What the log calls it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Capture => "the capture",
+            Self::Events => "the event processor",
+            Self::Spool => "the spooler",
+        }
+    }
+
+    /// Its name in the status, and before its lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Capture => "capture",
+            Self::Events => "events",
+            Self::Spool => "spool",
+        }
+    }
+}
+
+/// What a part said, in the words of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It is ready; these lines say more.
+    Ready(Vec<String>),
+    /// Figures came.
+    Figures,
+    /// Something happened.
+    Line(Kind, String),
+    /// All is done.
+    Finished,
+    /// It could not begin or go on.
+    Failed(String),
+    /// It sent what is no report.
+    Rubbish(String),
+}
+
+/// A process that was started, with what belongs to it.
+pub struct Started<R> {
+    pub child: Child,
+    pub open: io::PipeWriter,
+    pub channel: Channel<R>,
+}
+
+/// A part that reports.
+pub struct Reporting<R: Reports> {
+    pub part: Part,
+    channel: Option<Channel<R>>,
+    /// Whether it does its work.
+    pub ready: bool,
+    /// Whether it ever did.
+    pub has_begun: bool,
+    /// Whether it has done everything.
+    pub finished: bool,
+    /// When it said something last, and whether its silence was reported.
+    heard: (Instant, bool),
+    /// Its newest figures, and when they came.
+    pub figures: R::Status,
+    pub figured: Option<Instant>,
+    /// It was asked to end because its settings changed, and is started again at once.
+    pub changes: bool,
+}
+
+impl<R: Reports> Reporting<R> {
+    pub fn new(which: Which) -> Self {
+        Self {
+            part: Part::new(which.name().into()),
+            channel: None,
+            ready: false,
+            has_begun: false,
+            finished: false,
+            heard: (Instant::now(), false),
+            figures: R::Status::default(),
+            figured: None,
+            changes: false,
+        }
+    }
+
+    /// A process was started for it, or could not be. Then the time until the next attempt is returned, with the error.
+    pub fn started(&mut self, started: io::Result<Started<R>>, now: Instant) -> Result<(), (io::Error, Duration)> {
+        (self.ready, self.finished, self.heard) = (false, false, (now, false));
+        match started {
+            Ok(Started { child, open, channel }) => {
+                self.part.started(child, now);
+                self.part.keep_open(open);
+                self.channel = Some(channel);
+                Ok(())
+            }
+            Err(error) => {
+                let wait = self.part.not_started(&error, now);
+                Err((error, wait))
+            }
+        }
+    }
+}
+
+/// What the supervisor does alike with each of them.
+pub trait Watched {
+    fn part(&self) -> &Part;
+    fn part_mut(&mut self) -> &mut Part;
+    fn is_ready(&self) -> bool;
+    /// Reads what it says.
+    fn hear(&mut self, now: Instant) -> Vec<Said>;
+    /// What it says next, and where it can be told more, as descriptors to wait for.
+    fn socket(&self) -> Option<(BorrowedFd<'_>, bool)>;
+    /// Whether it has said nothing for too long; asked once.
+    fn is_silent(&mut self, now: Instant) -> bool;
+    /// Its process has ended.
+    fn ended(&mut self);
+    /// Whether its end was asked for only to start it with other settings.
+    fn takes_changes(&mut self) -> bool;
+}
+
+impl<R: Reports> Watched for Reporting<R> {
+    fn part(&self) -> &Part {
+        &self.part
+    }
+
+    fn part_mut(&mut self) -> &mut Part {
+        &mut self.part
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    fn hear(&mut self, now: Instant) -> Vec<Said> {
+        let Some(channel) = &mut self.channel else { return Vec::new() };
+        let reports = match channel.reports() {
+            Ok(reports) => reports,
+            Err(what) => {
+                self.channel = None;
+                self.part.kill();
+                return vec![Said::Rubbish(shown(&what))];
+            }
+        };
+        if !reports.is_empty() {
+            self.heard = (now, false);
+        }
+        reports.into_iter().map(|report| self.note(report.heard(), now)).collect()
+    }
+
+    fn socket(&self) -> Option<(BorrowedFd<'_>, bool)> {
+        let channel = self.channel.as_ref().filter(|channel| channel.is_open())?;
+        Some((channel.as_fd(), channel.is_sending()))
+    }
+
+    fn is_silent(&mut self, now: Instant) -> bool {
+        // Before it is ready, it may take long to bring queues into memory, or to check a store.
+        let is = self.ready
+            && self.part.state == State::Running
+            && now.saturating_duration_since(self.heard.0) >= SILENCE
+            && !self.heard.1;
+        self.heard.1 |= is;
+        is
+    }
+
+    fn ended(&mut self) {
+        (self.ready, self.channel) = (false, None);
+    }
+
+    fn takes_changes(&mut self) -> bool {
+        std::mem::take(&mut self.changes)
+    }
+}
+
+impl<R: Reports> Reporting<R> {
+    fn note(&mut self, heard: Heard<R::Status>, now: Instant) -> Said {
+        match heard {
+            Heard::Ready(lines) => {
+                (self.ready, self.has_begun) = (true, true);
+                Said::Ready(lines.iter().take(LINES_MAX).map(|line| shown(line)).collect())
+            }
+            Heard::Status(status) => {
+                (self.figures, self.figured) = (status, Some(now));
+                Said::Figures
+            }
+            Heard::Finished(status) => {
+                (self.figures, self.figured, self.finished) = (status, Some(now), true);
+                Said::Finished
+            }
+            Heard::Line(kind, text) => Said::Line(kind, shown(&text)),
+            Heard::Failed(text, Some(hint)) => Said::Failed(format!("{}; {}", shown(&text), shown(&hint))),
+            Heard::Failed(text, None) => Said::Failed(shown(&text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io::Write as _, process::Command};
+
+    use tidewire_testing::wait_until;
+
+    use super::*;
+    use crate::{events::report::EventsReport, report::CaptureEvent};
+
+    /// A part whose process is a shell that waits, and the end over which it reports.
+    fn part<R: Reports>(which: Which) -> (Reporting<R>, File) {
+        let mut reporting = Reporting::new(which);
+        let (channel, theirs) = Channel::pair().expect("a pair");
+        let child = tidewire_live::sys::process::start(Command::new("sleep").arg("60"), 0, None).expect("a shell");
+        let (_, open) = io::pipe().expect("a pipe");
+        reporting.started(Ok(Started { child, open, channel }), Instant::now()).expect("it runs");
+        (reporting, theirs.into())
+    }
+
+    #[test]
+    fn every_kind_of_part_says_the_same_things() {
+        let (mut events, mut theirs) = part::<EventsReport>(Which::Events);
+        let lines = [
+            r#"{"event":"ready","store":"/x","records":2,"events":9}"#,
+            r#"{"event":"status","events":7}"#,
+            r#"{"event":"analyzer","text":"a\u001b came"}"#,
+            r#"{"event":"finished","events":8}"#,
+            r#"{"event":"failed","text":"no disk","hint":"free some"}"#,
+        ];
+        for line in lines {
+            writeln!(theirs, "{line}").expect("room");
+        }
+        let said = events.hear(Instant::now());
+        let words = |kind, text: &str| Said::Line(kind, text.into());
+        assert_eq!(
+            said,
+            [
+                Said::Ready(vec!["/x: 9 events in 2 records".into()]),
+                Said::Figures,
+                words(Kind::Analyzers, "a\\u{1b} came"),
+                Said::Finished,
+                Said::Failed("no disk; free some".into()),
+            ]
+        );
+        assert!(events.ready && events.has_begun && events.finished && events.figures.events == 8);
+        events.part.kill();
+        wait_until("its end", || events.part.reap(Instant::now()).is_some());
+        events.ended();
+        assert!(!events.ready && events.has_begun && events.socket().is_none());
+    }
+
+    #[test]
+    fn what_is_no_report_ends_the_part_and_silence_is_noticed_once() {
+        let (mut capture, mut theirs) = part::<CaptureEvent>(Which::Capture);
+        let now = Instant::now();
+        assert!(!capture.is_silent(now + SILENCE), "it is not ready");
+        writeln!(theirs, r#"{{"event":"ready","inputs":[]}}"#).expect("room");
+        assert_eq!(capture.hear(now), [Said::Ready(Vec::new())]);
+        assert!(!capture.is_silent(now + SILENCE / 2));
+        assert!(capture.is_silent(now + SILENCE) && !capture.is_silent(now + SILENCE * 2));
+        writeln!(theirs, "rubbish").expect("room");
+        assert!(matches!(&capture.hear(now)[..], [Said::Rubbish(what)] if what.starts_with("what is no report")));
+        wait_until("its end", || capture.part.reap(Instant::now()).is_some());
+        assert_eq!(capture.part.last_exit.as_deref(), Some("killed by signal 9 (SIGKILL)"));
+    }
+}

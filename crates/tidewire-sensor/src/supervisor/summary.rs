@@ -1,0 +1,88 @@
+//! What the parts have done, in a few lines for the log at their end.
+
+use tidewire_delivery::SpoolStatus;
+
+use super::log::shown;
+use crate::{events::report::EventsStatus, report::CaptureStatus};
+
+/// Queues, readers or analyzers that are named, each; the others are counted.
+const NAMED_MAX: usize = 32;
+
+/// Lines of items, and one that counts those beyond the limit.
+fn limited(lines: impl Iterator<Item = String>, what: &str) -> Vec<String> {
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(NAMED_MAX);
+    lines.truncate(NAMED_MAX);
+    lines.extend((more > 0).then(|| format!("the end: {more} more {what} are not listed")));
+    lines
+}
+
+/// Packets, records by queue, and what was lost by reader.
+pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
+    let mut lines = vec![format!("the end: {} packets, {} dropped", status.packets, status.dropped)];
+    let queues = status.queues.iter().map(|queue| {
+        let shed = if queue.shed_records == 0 { String::new() } else { format!(", {} shed", queue.shed_records) };
+        format!("the end: queue {}: {} records{shed}", queue.name, queue.records)
+    });
+    lines.extend(limited(queues, "queues"));
+    let readers = status.queues.iter().flat_map(|queue| {
+        let is_whole = |lost: u64, lag: u64| lost == 0 && lag == 0;
+        queue.readers.iter().filter(move |reader| !is_whole(reader.lost, reader.lag)).map(move |reader| {
+            let (name, process, read) = (shown(&reader.name), reader.process, reader.read);
+            let (lost, bytes, lag) = (reader.lost, reader.lost_bytes, reader.lag);
+            format!(
+                "the end: {name} (process {process}) of {}: {read} read, {lost} lost ({bytes} bytes), {lag} not read",
+                queue.name
+            )
+        })
+    });
+    lines.extend(limited(readers, "readers"));
+    lines
+}
+
+/// Events by analyzer, and what became of them.
+pub fn of_events(status: &EventsStatus) -> Vec<String> {
+    let (events, stored, records) = (status.events, status.stored_events, status.stored_records);
+    let mut lines = vec![format!("the end: {events} events, {stored} of them stored in {records} records")];
+    let analyzers = status.analyzers.iter().map(|one| {
+        let refused = if one.refused == 0 { String::new() } else { format!(", {} clients refused", one.refused) };
+        format!("the end: {}: {} events{refused}", shown(&one.name), one.events)
+    });
+    lines.extend(limited(analyzers, "analyzers"));
+    lines
+}
+
+/// What destinations have, and what they still have to get.
+pub fn of_spool(status: &SpoolStatus) -> Vec<String> {
+    let destinations = status.destinations.iter().map(|one| {
+        let lost = if one.lost_events == 0 { String::new() } else { format!(", {} events lost", one.lost_events) };
+        let failing = one.failing.as_ref().map(|why| format!("; {}", shown(why))).unwrap_or_default();
+        let (events, lag) = (one.events, one.lag_records);
+        format!("the end: {}: {events} events delivered, {lag} records to be delivered{lost}{failing}", one.name)
+    });
+    limited(destinations, "destinations")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{QueueStatus, ReaderReport};
+
+    #[test]
+    fn records_are_told_by_queue_and_losses_by_reader() {
+        let reader =
+            |name: &str, lost| ReaderReport { name: name.into(), process: 7, read: 5, lost, ..ReaderReport::default() };
+        let queue = |name: String, readers| QueueStatus { name, records: 9, readers, ..QueueStatus::default() };
+        let mut status = CaptureStatus { packets: 3, ..CaptureStatus::default() };
+        status.queues.push(queue("web".into(), vec![reader("whole", 0), reader("slow\u{1b}", 4)]));
+        let lines = of_capture(&status);
+        assert_eq!(lines[0], "the end: 3 packets, 0 dropped");
+        assert_eq!(lines[1], "the end: queue web: 9 records");
+        assert_eq!(lines[2], "the end: slow\\u{1b} (process 7) of web: 5 read, 4 lost (0 bytes), 0 not read");
+        assert_eq!(lines.len(), 3);
+        status.queues.extend((0..100).map(|number| queue(format!("q{number}"), Vec::new())));
+        let lines = of_capture(&status);
+        assert!(lines.iter().any(|line| line == "the end: 69 more queues are not listed"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains("slow")), "{lines:?}");
+    }
+}
