@@ -1,0 +1,372 @@
+//! Folds as rows: who did what to whom, how often, and what varied.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use serde_json::Value as Json;
+use tidewire::legible::legible;
+use tidewire_event_store::Row as StoredRow;
+use tidewire_events::{Event, FlowKey, Severity, Value, Varied};
+
+use super::{
+    selection::Selection,
+    stores::{Store, Stores},
+};
+use crate::{
+    clock::Clock,
+    error::CliError,
+    output::{Object, hex, push_number, push_string},
+    record::proto_name,
+    row::{Aside, Cells, Column, Row},
+    units::{Count, Lasting},
+};
+
+/// Values of a member that a note lists.
+const TOP: usize = 3;
+/// Values of a member that JSON lists.
+const JSON_TOP: usize = 10;
+/// Characters of a text in a note.
+const TEXT_CHARS: usize = 64;
+/// Bytes of an excerpt in a note.
+const EXCERPT_BYTES: usize = 48;
+
+/// A fold, by what is known without unfolding it.
+pub struct Fold {
+    /// Which of the stores.
+    store: usize,
+    fold: u64,
+    /// Its records.
+    records: Vec<u64>,
+    pub events: u64,
+    pub first_ns: u64,
+    pub last_ns: u64,
+    pub is_sealed: bool,
+}
+
+/// The folds that are wanted, by the time of their first event.
+pub fn gather(selection: &Selection, stores: &Stores) -> Result<Vec<Fold>, CliError> {
+    let mut folds = Vec::new();
+    for (place, store) in stores.all.iter().enumerate() {
+        let mut of_store: BTreeMap<u64, Fold> = BTreeMap::new();
+        store.each(&selection.query(0), |row| {
+            let record = store.record(&row)?;
+            if selection.has_kind(&row) && selection.matches(record.as_ref()) {
+                let fold = of_store.entry(row.fold).or_insert_with(|| Fold {
+                    store: place,
+                    fold: row.fold,
+                    records: Vec::new(),
+                    events: 0,
+                    first_ns: u64::MAX,
+                    last_ns: 0,
+                    is_sealed: record.is_none(),
+                });
+                fold.records.push(row.id);
+                fold.events = fold.events.saturating_add(row.events);
+                (fold.first_ns, fold.last_ns) = (fold.first_ns.min(row.first_ns), fold.last_ns.max(row.last_ns));
+            }
+            Ok(true)
+        })?;
+        folds.extend(of_store.into_values());
+    }
+    folds.sort_by_key(|fold| (fold.first_ns, fold.store, fold.fold));
+    Ok(folds)
+}
+
+/// A fold with what its records say.
+pub struct Folded {
+    sensor: String,
+    fold: u64,
+    analyzer: String,
+    kind: String,
+    severity: Severity,
+    count: u64,
+    first_ns: u64,
+    last_ns: u64,
+    /// The first event, and what varied; `None`: it is encrypted.
+    read: Option<(Event, Varied)>,
+}
+
+impl Folded {
+    /// Reads a fold; `None`: it was removed meanwhile.
+    pub fn read(fold: &Fold, stores: &Stores) -> Result<Option<Self>, CliError> {
+        let Some(store) = stores.all.get(fold.store) else { return Ok(None) };
+        let mut rows = Vec::new();
+        for id in &fold.records {
+            rows.extend(store.row(*id)?);
+        }
+        Self::of(store, &rows)
+    }
+
+    /// The rows of one fold, in their order; `None`: there is none.
+    pub fn of(store: &Store, rows: &[StoredRow]) -> Result<Option<Self>, CliError> {
+        let Some(first) = rows.first() else { return Ok(None) };
+        let mut read: Option<(Event, Varied)> = None;
+        for row in rows {
+            let Some(record) = store.record(row)? else { break };
+            let damaged = |error| CliError::Input(format!("{}: record {}: {error}", store.path.display(), row.id));
+            let (_, varied) = match &mut read {
+                Some(read) => read,
+                None => {
+                    let event = record.message().and_then(|message| message.event()).map_err(damaged)?;
+                    read.insert((event, Varied::default()))
+                }
+            };
+            varied.add(&record).map_err(damaged)?;
+        }
+        Ok(Some(Self {
+            sensor: store.sensor.clone(),
+            fold: first.fold,
+            analyzer: legible(&first.analyzer).into_owned(),
+            kind: legible(&first.kind).into_owned(),
+            severity: first.severity,
+            count: rows.iter().map(|row| row.events).fold(0, u64::saturating_add),
+            first_ns: rows.iter().map(|row| row.first_ns).min().unwrap_or_default(),
+            last_ns: rows.iter().map(|row| row.last_ns).max().unwrap_or_default(),
+            read,
+        }))
+    }
+
+    fn key(&self) -> Option<&FlowKey> {
+        self.read.as_ref().and_then(|(event, _)| event.key.as_ref())
+    }
+
+    /// How many values a member takes; 1: it is the same in all events.
+    fn distinct(&self, rows: &[tidewire_events::Row], name: &str) -> u64 {
+        rows.iter().find(|row| row.name == name).map_or(1, |row| row.distinct)
+    }
+
+    fn varied(&self, top: usize) -> Vec<tidewire_events::Row> {
+        self.read.as_ref().map(|(_, varied)| varied.rows(top)).unwrap_or_default()
+    }
+
+    /// An end of the key: `192.0.2.1:80`; `192.0.2.1:*` where ports varied, `256 hosts:80` where addresses did.
+    fn end(&self, rows: &[tidewire_events::Row], is_client: bool) -> String {
+        let Some(key) = self.key() else { return String::new() };
+        let (address, port, names) = match is_client {
+            true => (key.client_addr, key.client_port, ["client_addr", "client_port"]),
+            false => (key.server_addr, key.server_port, ["server_addr", "server_port"]),
+        };
+        let [hosts, ports] = names.map(|name| self.distinct(rows, name));
+        let port = match (ports, port) {
+            (1, 0) => String::new(),
+            (1, port) => format!(":{port}"),
+            _ => ":*".into(),
+        };
+        match (hosts, address) {
+            (1, IpAddr::V6(address)) if !port.is_empty() => format!("[{address}]{port}"),
+            (1, address) => format!("{address}{port}"),
+            (hosts, _) => format!("{} hosts{port}", Count(hosts)),
+        }
+    }
+
+    /// The stream, if it is one.
+    fn stream(&self, rows: &[tidewire_events::Row]) -> Option<u64> {
+        let stream = self.read.as_ref()?.0.stream?;
+        (self.distinct(rows, "stream") == 1).then_some(stream)
+    }
+
+    fn notes(&self, rows: &[tidewire_events::Row], clock: &Clock) -> Vec<String> {
+        let Some((event, _)) = &self.read else { return vec!["encrypted".into()] };
+        let mut notes = Vec::new();
+        let varies = |name: &str| rows.iter().any(|row| row.name == name);
+        let fields = event.fields.iter().filter(|field| !varies(&field.name));
+        let fields: Vec<String> =
+            fields.map(|field| format!("{}={}", field.name, value(&field.value, clock))).collect();
+        notes.extend((!fields.is_empty()).then(|| fields.join(" ")));
+        let shown = rows.iter().filter(|row| row.name != "time_ns" && row.name != "excerpt");
+        notes.extend(shown.map(|row| varied(row, clock)));
+        if let Some(excerpt) = event.excerpt.as_ref() {
+            notes.push(format!("excerpt {}", quoted(excerpt)));
+        }
+        if let Some(stream) = self.stream(rows) {
+            notes.push(format!("stream {stream}: tidewire follow CAPTURE {stream}"));
+        }
+        notes
+    }
+}
+
+/// What varied of a member: how many values, from where to where, or the most frequent ones.
+fn varied(row: &tidewire_events::Row, clock: &Clock) -> String {
+    let at_least = if row.is_at_least { "at least " } else { "" };
+    let head = format!("{}: {at_least}{} values", row.name, Count(row.distinct));
+    let few = row.distinct as usize <= TOP;
+    match &row.range {
+        Some((least, greatest)) if !few => format!("{head}, {} to {}", value(least, clock), value(greatest, clock)),
+        _ => {
+            let top: Vec<String> =
+                row.top.iter().map(|(of, count)| format!("{} ({}x)", value(of, clock), Count(*count))).collect();
+            let more = if few { "" } else { ", …" };
+            format!("{head}: {}{more}", top.join(", "))
+        }
+    }
+}
+
+/// A value for a person.
+pub fn value(value: &Value, clock: &Clock) -> String {
+    match value {
+        Value::Bool(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::U64(value) => value.to_string(),
+        Value::F64(value) => value.to_string(),
+        Value::Addr(address) => address.to_string(),
+        Value::Time(time) => clock.sentence(*time),
+        Value::Bytes(bytes) => hex(bytes.get(..EXCERPT_BYTES).unwrap_or(bytes)),
+        Value::Text(text) => {
+            let mut shown: String = legible(text).chars().take(TEXT_CHARS + 1).collect();
+            if let Some((end, _)) = shown.char_indices().nth(TEXT_CHARS) {
+                shown.truncate(end);
+                shown.push('…');
+            }
+            if shown.contains(' ') || shown.is_empty() { format!("\"{shown}\"") } else { shown }
+        }
+    }
+}
+
+/// Bytes as text, with escapes for what is none.
+pub fn quoted(bytes: &[u8]) -> String {
+    let shown = bytes.get(..EXCERPT_BYTES).unwrap_or(bytes);
+    let text: String = shown.iter().map(|byte| byte.escape_ascii().to_string()).collect();
+    let more = if shown.len() < bytes.len() { "…" } else { "" };
+    format!("\"{text}{more}\"")
+}
+
+impl Row for Folded {
+    const COLUMNS: &'static [Column] = &[
+        Column::time("TIME", "time", 0),
+        Column::words("SENSOR", "sensor", 3),
+        Column::words("SEVERITY", "severity", 0),
+        Column::words("KIND", "kind", 0),
+        Column::words("PROTO", "proto", 4),
+        Column::words("CLIENT", "client", 0),
+        Column::words("SERVER", "server", 0),
+        Column::figures("COUNT", "count", 0),
+        Column::figures("FOR", "for", 2),
+        Column::figures("STREAM", "stream", 5),
+        Column::words("ANALYZER", "analyzer", 6),
+        Column::figures("FOLD", "fold", 7),
+    ];
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        if !self.sensor.is_empty() {
+            object.text("sensor", &self.sensor);
+        }
+        object.number("fold", self.fold);
+        object.text("analyzer", &self.analyzer);
+        object.text("kind", &self.kind);
+        object.plain("severity", self.severity.name());
+        object.number("count", self.count);
+        object.number("first_ns", self.first_ns);
+        object.number("last_ns", self.last_ns);
+        match &self.read {
+            None => object.truth("encrypted", true),
+            Some((event, varied)) => {
+                // What is written by the events themselves is JSON already, with every character that a terminal obeys escaped.
+                push_json(object.key("event"), &event.to_json());
+                let table = serde_json::from_str::<Json>(&varied.to_json(JSON_TOP)).unwrap_or_default();
+                let rows = table.get("varied").map(Json::to_string).unwrap_or_else(|| "[]".into());
+                push_json(object.key("varied"), &rows);
+            }
+        }
+        object.close();
+        out.push(b'\n');
+    }
+
+    fn csv_header(clock: &Clock) -> String {
+        let times = if clock.is_asked() { "start_time,end_time" } else { "first_ns,last_ns" };
+        format!(
+            "{times},sensor,severity,analyzer,kind,count,proto,client_addr,client_port,server_addr,server_port,stream,fold,fields"
+        )
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+        let rows = self.varied(1);
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        for (place, time) in [self.first_ns, self.last_ns].into_iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            if clock.is_asked() { out.extend_from_slice(clock.value(time).as_bytes()) } else { push_number(out, time) }
+        }
+        let key = self.key();
+        let same = |name: &str, text: String| if self.distinct(&rows, name) == 1 { text } else { String::new() };
+        let of_key = |name: &str, text: &dyn Fn(&FlowKey) -> String| same(name, key.map(text).unwrap_or_default());
+        let fields = self.read.as_ref().map(|(event, _)| fields(event)).unwrap_or_default();
+        let texts = [
+            csv(&self.sensor),
+            self.severity.name().to_owned(),
+            csv(&self.analyzer),
+            csv(&self.kind),
+            self.count.to_string(),
+            of_key("proto", &|key| proto_name(key.protocol).into_owned()),
+            of_key("client_addr", &|key| key.client_addr.to_string()),
+            of_key("client_port", &|key| key.client_port.to_string()),
+            of_key("server_addr", &|key| key.server_addr.to_string()),
+            of_key("server_port", &|key| key.server_port.to_string()),
+            number(self.stream(&rows)),
+            self.fold.to_string(),
+            csv(&fields),
+        ];
+        for text in texts {
+            out.push(b',');
+            out.extend_from_slice(text.as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    fn cells(&self, clock: &Clock) -> Cells {
+        let rows = self.varied(TOP);
+        let stream = self.stream(&rows).map(|stream| stream.to_string()).unwrap_or_default();
+        let duration = self.last_ns.saturating_sub(self.first_ns);
+        let cells = vec![
+            clock.cell(self.first_ns),
+            self.sensor.clone(),
+            self.severity.name().into(),
+            self.kind.clone(),
+            self.key().map(|key| proto_name(key.protocol).into_owned()).unwrap_or_default(),
+            self.end(&rows, true),
+            self.end(&rows, false),
+            Count(self.count).to_string(),
+            if duration == 0 { String::new() } else { Lasting(duration).to_string() },
+            stream,
+            self.analyzer.clone(),
+            self.fold.to_string(),
+        ];
+        let aside = |title, text: &str| Aside { title, text: text.to_owned() };
+        let mut asides = Vec::new();
+        if !self.kind.starts_with(&self.analyzer) {
+            asides.push(aside("ANALYZER", &format!("found by {}", self.analyzer)));
+        }
+        Cells { cells, asides, notes: self.notes(&rows, clock) }
+    }
+}
+
+/// The fields of an event, as JSON text.
+fn fields(event: &Event) -> String {
+    let event = serde_json::from_str::<Json>(&event.to_json()).unwrap_or_default();
+    event.get("fields").map(Json::to_string).unwrap_or_default()
+}
+
+/// A comma-separated value that may have any character (RFC 4180).
+fn csv(text: &str) -> String {
+    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    if plain { text.to_owned() } else { format!("\"{}\"", legible(text).replace('"', "\"\"")) }
+}
+
+/// Appends JSON, with what a terminal obeys as escapes: serde_json leaves some of it in texts.
+pub fn push_json(out: &mut Vec<u8>, json: &str) {
+    let is_safe = |c: char| !tidewire::legible::is_hidden(c);
+    if json.chars().all(is_safe) {
+        return out.extend_from_slice(json.as_bytes());
+    }
+    let mut escaped = Vec::new();
+    for c in json.chars() {
+        if is_safe(c) {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            // Such characters stand in texts only.
+            escaped.clear();
+            push_string(&mut escaped, c.encode_utf8(&mut [0; 4]));
+            out.extend_from_slice(escaped.get(1..escaped.len() - 1).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `tidewire events`: what happened, from the stores of sensors.
+
+pub mod emit;
+mod expanded;
+mod folded;
+mod follow;
+mod options;
+mod selection;
+mod stores;
+mod times;
+
+pub use options::Options;
+
+use crate::{
+    error::{self, CliError},
+    layout::Layout,
+    output::Out,
+    print_rows,
+    row::Form,
+    units::{Count, counted},
+};
+use folded::{Fold, Folded};
+use selection::Selection;
+use stores::Stores;
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let form = Form::of(options.json, options.csv);
+    if options.expand && form == Form::Csv {
+        let message = "originals have different fields, and no columns in common; use --expand with --json";
+        return Err(CliError::Usage(message.into()));
+    }
+    let selection = Selection::new(options)?;
+    let stores = Stores::open(options)?;
+    match (options.follow, options.expand) {
+        (true, _) => follow::run(options, &selection, stores, form),
+        (false, true) => expanded::run(options, &selection, &stores, form),
+        (false, false) => print_folded(options, &selection, &stores, form),
+    }
+}
+
+/// Prints a row for each fold, by the time of its first event.
+fn print_folded(options: &Options, selection: &Selection, stores: &Stores, form: Form) -> Result<u8, CliError> {
+    let layout = layout(options, stores, form)?;
+    let folds = folded::gather(selection, stores)?;
+    let (all, events) = (folds.len(), folds.iter().map(|fold| fold.events).fold(0, u64::saturating_add));
+    let skipped = options.limit.map_or(0, |limit| all.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX)));
+    let mut out = Out::stdout();
+    // A record that cannot be read any more ends the rows before it.
+    let mut failure = None;
+    let shown = folds.iter().skip(skipped);
+    let rows = shown.map_while(|fold| Folded::read(fold, stores).map_err(|error| failure = Some(error)).ok());
+    let printed = print_rows::print(rows.flatten(), form, &layout, true, &mut out);
+    printed?;
+    if form == Form::Table {
+        closing_lines(stores, &folds, events, skipped, &layout).iter().try_for_each(|line| out.line(line))?;
+    }
+    out.flush()?;
+    failure.map_or(Ok(error::OK), Err)
+}
+
+fn layout(options: &Options, stores: &Stores, form: Form) -> Result<Layout, CliError> {
+    let mut layout = Layout::of::<Folded>(&options.columns, &options.time, form)?;
+    if stores.are_several() && form == Form::Table {
+        layout.keep::<Folded>("sensor");
+    }
+    Ok(layout)
+}
+
+fn closing_lines(stores: &Stores, folds: &[Fold], events: u64, skipped: usize, layout: &Layout) -> Vec<String> {
+    if folds.is_empty() {
+        return vec![format!("no events{}", stores.words())];
+    }
+    let (first, last) =
+        folds.iter().fold((u64::MAX, 0), |(first, last), fold| (first.min(fold.first_ns), last.max(fold.last_ns)));
+    let (shown, count) = (counted(folds.len() as u64, "row", "rows"), Count(events));
+    let clock = &layout.clock;
+    let events = if events == 1 { "event" } else { "events" };
+    let span = format!("from {} to {}", clock.sentence(first), clock.sentence(last));
+    let mut lines = vec![format!("{count} {events} in {shown}, {span}")];
+    if skipped > 0 {
+        lines.push(format!("the first {skipped} rows are not shown (--limit)"));
+    }
+    let sealed = folds.iter().filter(|fold| fold.is_sealed).count();
+    if sealed > 0 {
+        let what = counted(sealed as u64, "row is", "rows are");
+        lines.push(format!("{what} encrypted: --identity FILE shows the rest, with a key of a recipient"));
+    }
+    lines
+}
+
+/// The columns of comma-separated values, for tests of the documents.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::Clock, row::Row as _};
+
+    #[test]
+    fn every_name_is_documented() {
+        let document = include_str!("../../../../docs/output.md");
+        let section =
+            document.split("## `events`").nth(1).expect("a section").split("\n## ").next().unwrap_or_default();
+        for name in Folded::csv_header(&Clock::default()).split(',') {
+            assert!(section.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The stores that are read, and whose they are.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use tidewire::legible::legible;
+use tidewire_event_store::{Error, Query, Reader, Row};
+use tidewire_events::Record;
+use tidewire_sensor::supervisor::status;
+
+use super::options::Options;
+use crate::error::CliError;
+
+/// The file of a store in a folder that is a sensor's.
+const NAME: &str = "events.db";
+/// A sensor's directory, and its store, by default.
+const DIRECTORY: &str = "/run/tidewire";
+const STORE: &str = "/var/lib/tidewire/events.db";
+/// Rows, and bytes of them, that are read at a time.
+const PAGE_ROWS: usize = 256;
+const PAGE_BYTES: usize = 8 << 20;
+
+/// A store.
+pub struct Store {
+    pub path: PathBuf,
+    /// The sensor's name, where several stores are read.
+    pub sensor: String,
+    reader: Reader,
+}
+
+/// All of them.
+pub struct Stores {
+    pub all: Vec<Store>,
+}
+
+impl Stores {
+    /// Opens what the options name.
+    pub fn open(options: &Options) -> Result<Self, CliError> {
+        let mut all = Vec::new();
+        for (path, sensor) in places(options)? {
+            all.push(Store::open(path, sensor)?);
+        }
+        Ok(Self { all })
+    }
+
+    /// Adds the store of a sensor that is new.
+    pub fn add(&mut self, path: PathBuf, sensor: String) -> Result<(), CliError> {
+        self.all.push(Store::open(path, sensor)?);
+        Ok(())
+    }
+
+    /// Whether rows say which sensor they are from.
+    pub fn are_several(&self) -> bool {
+        self.all.len() > 1
+    }
+
+    /// Where nothing was found.
+    pub fn words(&self) -> String {
+        match &self.all[..] {
+            [one] => format!(" in {}", legible(&one.path.display().to_string())),
+            all => format!(" in {} stores", all.len()),
+        }
+    }
+}
+
+impl Store {
+    fn open(path: PathBuf, sensor: String) -> Result<Self, CliError> {
+        let reader = Reader::open(&path).map_err(|error| not_readable(&path, &error))?;
+        Ok(Self { path, sensor, reader })
+    }
+
+    /// Opens it again: another file has its name.
+    pub fn reopen(&mut self) -> Result<(), CliError> {
+        self.reader = Reader::open(&self.path).map_err(|error| not_readable(&self.path, &error))?;
+        Ok(())
+    }
+
+    /// The record of a row; `None`: it is encrypted, and nobody has its key.
+    pub fn record(&self, row: &Row) -> Result<Option<Record>, CliError> {
+        row.record()
+            .map_err(|error| CliError::Input(format!("{}: record {} is damaged: {error}", self.path.display(), row.id)))
+    }
+
+    /// Calls `each` with every row that a query finds, in the order of storing, until it returns `false`.
+    pub fn each(&self, query: &Query<'_>, mut each: impl FnMut(Row) -> Result<bool, CliError>) -> Result<(), CliError> {
+        let mut after = query.after;
+        loop {
+            let rows = self.rows(&Query { after, ..copied(query) }, PAGE_ROWS)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.id;
+            for row in rows {
+                if !each(row)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A row by its number; `None`: it was removed meanwhile.
+    pub fn row(&self, id: u64) -> Result<Option<Row>, CliError> {
+        let rows = self.rows(&Query { after: id.saturating_sub(1), ..Query::default() }, 1)?;
+        Ok(rows.into_iter().next().filter(|row| row.id == id))
+    }
+
+    fn rows(&self, query: &Query<'_>, most: usize) -> Result<Vec<Row>, CliError> {
+        self.reader.rows(query, most, PAGE_BYTES).map_err(|error| CliError::Input(error.to_string()))
+    }
+
+    /// The number of the last record.
+    pub fn last_id(&self) -> Result<u64, CliError> {
+        self.reader.last_id().map_err(|error| CliError::Input(error.to_string()))
+    }
+}
+
+fn copied<'a>(query: &Query<'a>) -> Query<'a> {
+    Query {
+        order: query.order,
+        after: query.after,
+        since_ns: query.since_ns,
+        until_ns: query.until_ns,
+        kinds: query.kinds,
+        analyzers: query.analyzers,
+        fold: query.fold,
+        severity: query.severity,
+        filter: None,
+    }
+}
+
+/// Which stores the options name, with the names of their sensors.
+pub fn places(options: &Options) -> Result<Vec<(PathBuf, String)>, CliError> {
+    if options.store.is_empty() {
+        let directory = options.directory.as_deref().unwrap_or(Path::new(DIRECTORY));
+        return Ok(vec![(of_sensor(directory, options.directory.is_some()), String::new())]);
+    }
+    let mut found = Vec::new();
+    for path in &options.store {
+        if path.is_dir() {
+            found.extend(of_folder(path)?);
+        } else {
+            found.push((path.clone(), name_of(path)));
+        }
+    }
+    Ok(found)
+}
+
+/// The store of the sensor in a directory: by its own account, or where it is by default.
+fn of_sensor(directory: &Path, is_named: bool) -> PathBuf {
+    if let Some(store) = status::ask(directory).ok().and_then(|status| status.store) {
+        return store;
+    }
+    match is_named && directory != Path::new(DIRECTORY) {
+        true => directory.join(NAME),
+        false => STORE.into(),
+    }
+}
+
+/// The stores in a folder: its own, or those of its folders, each with the name of its sensor.
+fn of_folder(folder: &Path) -> Result<Vec<(PathBuf, String)>, CliError> {
+    let own = folder.join(NAME);
+    if own.exists() {
+        return Ok(vec![(own, folder_name(folder))]);
+    }
+    let failed = |error: io::Error| CliError::Input(format!("{}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let store = entry.map_err(failed)?.path().join(NAME);
+        if store.exists() {
+            found.push((store.clone(), store.parent().map(folder_name).unwrap_or_default()));
+        }
+    }
+    if found.is_empty() {
+        let what = "there is no store of events: no events.db in it, nor in a folder of it";
+        return Err(CliError::Input(format!("{}: {what}", folder.display())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn folder_name(folder: &Path) -> String {
+    folder.file_name().map(|name| legible(&name.to_string_lossy()).into_owned()).unwrap_or_default()
+}
+
+/// What a store is called that was named as a file: its folder where it has the usual name, else itself.
+fn name_of(path: &Path) -> String {
+    let is_usual = path.file_name().is_some_and(|name| name == NAME);
+    match path.parent().filter(|_| is_usual) {
+        Some(folder) if folder.file_name().is_some() => folder_name(folder),
+        _ => folder_name(path),
+    }
+}
+
+/// Why a store cannot be read, and what to do about it.
+fn not_readable(path: &Path, error: &Error) -> CliError {
+    let shown = path.display();
+    if !path.exists() {
+        let is_hidden = fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        if is_hidden {
+            return CliError::Input(format!("{shown}: permission denied; run it as root or as the sensor's user"));
+        }
+        let hint = "start a sensor (tidewire sensor -i eth0), or name one with --directory or --store";
+        return CliError::Input(format!("there is no store of events at {shown}; {hint}"));
+    }
+    let is_denied = fs::File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    match is_denied {
+        true => CliError::Input(format!("{shown}: permission denied; run it as root or as the sensor's user")),
+        false => CliError::Input(error.to_string()),
+    }
+}
