@@ -2,4 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod basics;
+mod disk;
+mod kills;
 mod rig;
