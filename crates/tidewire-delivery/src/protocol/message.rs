@@ -1,4 +1,4 @@
-//! What spooler and collector say to each other. [`docs/delivery.md`] has the order of it.
+//! What spooler and collector say to each other. `docs/delivery.md` has the order of it.
 //!
 //! | type | from | body |
 //! |---|---|---|
@@ -101,7 +101,7 @@ pub enum Message<'a> {
         through: u64,
         /// Bytes when it is decompressed.
         raw_bytes: usize,
-        /// See [`rows`](super::rows).
+        /// See [`rows`](super::rows()).
         compressed: &'a [u8],
     },
     /// Everything up to this record is durable.

@@ -98,7 +98,7 @@ impl Sensor {
     }
 
     /// It is refused for this reason.
-    fn is_refused(mut self, why: Code, words: &str) {
+    fn expect_refusal(mut self, why: Code, words: &str) {
         let frame = self.next().expect("a refusal");
         match Message::decode(&frame).unwrap() {
             Message::Refused { code, reason } => assert!(code == why && reason.contains(words), "{code:?} {reason}"),
@@ -160,7 +160,7 @@ fn sensors_that_send_garbage_are_refused_with_a_reason() {
     for (bytes, code, words) in cases {
         let mut sensor = Sensor::greeted(address, "edge-1");
         sensor.send(&bytes);
-        sensor.is_refused(code, words);
+        sensor.expect_refusal(code, words);
         collecting.log.until(words);
     }
     assert_eq!((count(&collecting.of("edge-1")), collecting.server.status().refused), (0, count_of));
@@ -173,7 +173,7 @@ fn sensors_that_send_garbage_are_refused_with_a_reason() {
     // Once: neither the same again, nor with a hole before it.
     for (after, through) in [(0, 5), (6, 8), (4, 9)] {
         sensor.send(&put_batch(after, through, 0..1));
-        sensor.is_refused(Code::Order, &format!("follows record {after}"));
+        sensor.expect_refusal(Code::Order, &format!("follows record {after}"));
         sensor = Sensor::greeted(address, "edge-1");
     }
     assert_eq!(count(&collecting.of("edge-1")), 5);
@@ -192,12 +192,12 @@ fn greetings_that_are_wrong_are_refused() {
     ] {
         let mut sensor = Sensor::connect(collecting.address(), "edge-1");
         sensor.say(&message);
-        sensor.is_refused(code, words);
+        sensor.expect_refusal(code, words);
         collecting.log.until(words);
     }
     let mut sensor = Sensor::connect(collecting.address(), "edge-1");
     sensor.send(&2000_u32.to_le_bytes());
-    sensor.is_refused(Code::Garbled, "at most 1024");
+    sensor.expect_refusal(Code::Garbled, "at most 1024");
     // What is no TLS at all.
     let mut tcp = TcpStream::connect(collecting.address()).unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -250,12 +250,12 @@ fn limits_of_connections_and_rate_are_kept() {
     let hello =
         Message::Hello { version: PROTOCOL_VERSION, store: STORE, delivered: 0, name: "edge-3", program: "test" };
     third.say(&hello);
-    third.is_refused(Code::Busy, "2 connections, the limit");
+    third.expect_refusal(Code::Busy, "2 connections, the limit");
     drop(second);
     wait_until("the second one is gone", || collecting.server.status().connections == 1);
     let mut third = Sensor::connect(address, "edge-3");
     third.say(&hello);
-    third.is_refused(Code::Busy, "2 sensors, the limit");
+    third.expect_refusal(Code::Busy, "2 sensors, the limit");
     // A new connection of a sensor ends its old one.
     drop(first);
     let mut old = Sensor::greeted(address, "edge-1");

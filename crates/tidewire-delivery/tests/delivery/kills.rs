@@ -174,7 +174,9 @@ fn kills_of_spooler_and_collector_lose_nothing_and_double_nothing() {
         }
         wait_until("everything is there", || count(&there) == stored && acknowledged.load(Ordering::Relaxed) == stored);
         // As if the supervisor had ended.
-        spooling.1.take().map(|supervisor| supervisor.shutdown(Shutdown::Both).unwrap());
+        if let Some(supervisor) = spooling.1.take() {
+            supervisor.shutdown(Shutdown::Both).unwrap();
+        }
         assert!(spooling.0.wait_in_time("an orderly end").success());
         collecting.kill();
         assert!(numbers(&there).into_iter().eq(0..stored), "each once, in order");
