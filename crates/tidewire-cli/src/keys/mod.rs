@@ -2,16 +2,18 @@
 
 mod options;
 mod show;
+mod words;
 
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use jiff::Timestamp;
 pub use options::Options;
 use options::{By, Commands};
-use tidewire_delivery::keys::{Authority, KeyError, Role, Validity, certificates, files, identity};
+use tidewire_delivery::keys::{Authority, Role, Validity, certificates, files, identity};
+
+use words::{date, failed};
 
 use crate::{
     error::{self, CliError, notify},
@@ -75,13 +77,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     Ok(error::OK)
 }
 
-fn failed(error: KeyError) -> CliError {
-    match error {
-        KeyError::Name { .. } | KeyError::Missing(_) => CliError::Usage(error.to_string()),
-        error => CliError::Input(error.to_string()),
-    }
-}
-
 fn print(lines: &[String]) -> Result<(), CliError> {
     let mut out = Out::stdout();
     lines.iter().try_for_each(|line| out.line(line))?;
@@ -117,11 +112,6 @@ fn made(file: &Path, what: impl std::fmt::Display) -> Result<(), CliError> {
     let until = certificates.first().map(|(_, facts)| date(facts.ends)).unwrap_or_default();
     notify(format_args!("{}: {what}; valid until {until}", file.display()));
     Ok(())
-}
-
-/// A day, in UTC.
-fn date(time: SystemTime) -> String {
-    Timestamp::try_from(time).map(|time| time.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
 }
 
 fn renew(authority: &Authority, file: &Path, validity: Validity) -> Result<(), CliError> {

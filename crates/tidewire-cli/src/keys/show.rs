@@ -6,7 +6,10 @@ use serde_json::json;
 use tidewire::legible::legible;
 use tidewire_delivery::keys::{Facts, certificates};
 
-use super::{date, failed, options::ShowOptions};
+use super::{
+    options::ShowOptions,
+    words::{date, failed},
+};
 use crate::{
     error::{self, CliError},
     layout::Layout,
