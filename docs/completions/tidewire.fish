@@ -38,6 +38,8 @@ complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "check-steering" -
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "lab" -d 'Make private networks for experiments'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "events" -d 'Show what analyzers of a sensor found, folded'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "event" -d 'Emit events of your own to a running sensor'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "split" -d 'Split one link over several, keeping conversations together'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "run" -d 'Run instances of a libpcap program that share packets'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "sensor" -d 'Capture once for many programs, each in a process of its own'
@@ -781,6 +783,52 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l once -d 'Do
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l follow -d 'When the queue ends, wait for the sensor\'s next one and continue; also wait for the first'
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s q -l quiet -d 'Print no message at the end'
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l store -d 'A store, or a folder of stores as a collector has them. May be repeated' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l directory -d 'The directory of the sensor whose store is read [default: /run/tidewire]' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l identity -d 'A file of identities (AGE-SECRET-KEY-1…) that read encrypted events, as tidewire keys identity makes it. May be repeated' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l since -d 'Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l until -d 'Only events until then, as for --since' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l kind -d 'Only events of these kinds, as in scan.horizontal or \'scan.*\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l severity -d 'Only events of this severity or worse: info, low, medium, high, critical' -r -f -a "info\t''
+low\t''
+medium\t''
+high\t''
+critical\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
+utc\t'The same in UTC'
+iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
+epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l expand -d 'Print the originals, in order'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l follow -d 'Print new events as they are stored, until Ctrl-C; with --since, those since then first'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l json -d 'Print JSON, one object on each line (docs/output.md)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -s h -l help -d 'Print help'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -f -a "emit" -d 'Emit an event, or those of standard input'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l kind -d 'What it is, as in login.failed; without it, events are read from standard input' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l severity -d 'How bad it is: info, low, medium, high, critical [default: info]' -r -f -a "info\t''
+low\t''
+medium\t''
+high\t''
+critical\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l field -d 'What else is known, as in user=alice or user:text=1. May be repeated' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l client -d 'The client: an address, or an address and a port, as in 192.0.2.7:40000 or [2001:db8::7]:40000' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l server -d 'The server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l proto -d 'The protocol: tcp, udp, icmp … or a number [default: tcp]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l stream -d 'The id of the stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l time -d 'When it was, as for tidewire events --since [default: now]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l excerpt -d 'What it is about, a text of at most 4096 bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l analyzer -d 'Who found it [default: TIDEWIRE_NAME, else command]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l directory -d 'The sensor\'s directory [default: that of TIDEWIRE_EVENTS, else /run/tidewire]' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l wait -d 'How long storing may take [default: 30s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from help" -f -a "emit" -d 'Emit an event, or those of standard input'
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l by -d 'What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may leave another way than the rest of their flow' -r -f -a "addresses\t''
 ports\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l steering -d 'Select the output by a steering program (docs/steering.md) whose workers are the outputs; @FILE reads it from a file' -r
@@ -870,24 +918,26 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "recipient" -d 'Print the recipients of a file with identities'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "lab" -d 'Make private networks for experiments'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "split" -d 'Split one link over several, keeping conversations together'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "sensor" -d 'Capture once for many programs, each in a process of its own'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "collect" -d 'Receive events from sensors, each proven by a certificate'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor collect keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "events" -d 'Show what analyzers of a sensor found, folded'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "event" -d 'Emit events of your own to a running sensor'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "split" -d 'Split one link over several, keeping conversations together'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "sensor" -d 'Capture once for many programs, each in a process of its own'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "collect" -d 'Receive events from sensors, each proven by a certificate'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "udp" -d 'UDP datagrams of many flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'
@@ -896,6 +946,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "missing" -d 'Find sent frames that are missing in captures'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "sink" -d 'The other end of a cable: count frames and drop them, as early as the kernel can'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from event" -f -a "emit" -d 'Emit an event, or those of standard input'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from sensor" -f -a "status" -d 'Show a running sensor: parts, queues, readers with their lag and losses'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "collector" -d 'Make the key and certificate of a collector'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "sensor" -d 'Make the key and certificate of a sensor'

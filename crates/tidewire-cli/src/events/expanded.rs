@@ -165,7 +165,7 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
         })?;
         if sealed > 0 {
             let what = counted(sealed, "event is", "events are");
-            out.line(&format!("{what} encrypted: --identity FILE shows them, with a key of a recipient"))?;
+            out.line(&format!("{what} encrypted: --identity FILE shows them, with the identity of a recipient"))?;
         }
     }
     out.flush()?;

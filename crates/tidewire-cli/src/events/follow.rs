@@ -124,7 +124,7 @@ impl Following<'_> {
             if self.stores.all.iter().all(|store| store.path != path) {
                 let file = file(&path);
                 // It may be in the making.
-                if self.stores.add(path, sensor).is_ok() {
+                if self.stores.add(path, sensor, &self.options.identity).is_ok() {
                     self.positions.push(Position { after: 0, file });
                 }
             }

@@ -84,7 +84,7 @@ fn closing_lines(stores: &Stores, folds: &[Fold], events: u64, skipped: usize, l
     let sealed = folds.iter().filter(|fold| fold.is_sealed).count();
     if sealed > 0 {
         let what = counted(sealed as u64, "row is", "rows are");
-        lines.push(format!("{what} encrypted: --identity FILE shows the rest, with a key of a recipient"));
+        lines.push(format!("{what} encrypted: --identity FILE shows the rest, with the identity of a recipient"));
     }
     lines
 }

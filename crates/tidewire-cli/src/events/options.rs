@@ -17,6 +17,7 @@ Examples:
   tidewire events --kind 'scan.*' host 192.0.2.7
   tidewire events --since 2026-11-23T06:00:00Z --expand --json
   tidewire events --follow
+  tidewire events --identity me.identity
   tidewire events --store /var/lib/tidewire/collected --limit 100";
 
 /// Show what analyzers of a sensor found, folded
@@ -31,7 +32,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Options {
     /// Only events whose addresses, ports and protocol match this expression (pcap-filter(7))
-    #[arg(value_name = "FILTER", trailing_var_arg = true)]
+    #[arg(value_name = "FILTER")]
     pub(super) filter: Vec<String>,
 
     /// A store, or a folder of stores as a collector has them. May be repeated
@@ -41,6 +42,10 @@ pub struct Options {
     /// The directory of the sensor whose store is read [default: /run/tidewire]
     #[arg(long, value_name = "DIR", conflicts_with = "store", help_heading = STORE)]
     pub(super) directory: Option<PathBuf>,
+
+    /// A file of identities (AGE-SECRET-KEY-1…) that read encrypted events, as tidewire keys identity makes it. May be repeated
+    #[arg(long, value_name = "FILE", help_heading = STORE)]
+    pub(super) identity: Vec<PathBuf>,
 
     /// Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds since 1970
     #[arg(long, value_name = "TIME", help_heading = EVENTS)]

@@ -1,12 +1,14 @@
 //! The stores that are read, and whose they are.
 
 use std::{
+    cell::RefCell,
     fs, io,
     path::{Path, PathBuf},
 };
 
 use tidewire::legible::legible;
-use tidewire_event_store::{Error, Query, Reader, Row};
+use tidewire_delivery::keys;
+use tidewire_event_store::{Error, Keyring, Query, Reader, Row, SealError};
 use tidewire_events::Record;
 use tidewire_sensor::supervisor::status;
 
@@ -28,6 +30,8 @@ pub struct Store {
     /// The sensor's name, where several stores are read.
     pub sensor: String,
     reader: Reader,
+    /// Identities that read sealed records.
+    keyring: Option<RefCell<Keyring>>,
 }
 
 /// All of them.
@@ -40,14 +44,14 @@ impl Stores {
     pub fn open(options: &Options) -> Result<Self, CliError> {
         let mut all = Vec::new();
         for (path, sensor) in places(options)? {
-            all.push(Store::open(path, sensor)?);
+            all.push(Store::open(path, sensor, &options.identity)?);
         }
         Ok(Self { all })
     }
 
     /// Adds the store of a sensor that is new.
-    pub fn add(&mut self, path: PathBuf, sensor: String) -> Result<(), CliError> {
-        self.all.push(Store::open(path, sensor)?);
+    pub fn add(&mut self, path: PathBuf, sensor: String, identities: &[PathBuf]) -> Result<(), CliError> {
+        self.all.push(Store::open(path, sensor, identities)?);
         Ok(())
     }
 
@@ -66,9 +70,10 @@ impl Stores {
 }
 
 impl Store {
-    fn open(path: PathBuf, sensor: String) -> Result<Self, CliError> {
+    fn open(path: PathBuf, sensor: String, identities: &[PathBuf]) -> Result<Self, CliError> {
+        let keyring = if identities.is_empty() { None } else { Some(RefCell::new(keyring(identities)?)) };
         let reader = Reader::open(&path).map_err(|error| not_readable(&path, &error))?;
-        Ok(Self { path, sensor, reader })
+        Ok(Self { path, sensor, reader, keyring })
     }
 
     /// Opens it again: another file has its name.
@@ -79,8 +84,19 @@ impl Store {
 
     /// The record of a row; `None`: it is encrypted, and nobody has its key.
     pub fn record(&self, row: &Row) -> Result<Option<Record>, CliError> {
-        row.record()
-            .map_err(|error| CliError::Input(format!("{}: record {} is damaged: {error}", self.path.display(), row.id)))
+        let damaged = |error: &dyn std::fmt::Display| {
+            CliError::Input(format!("{}: record {} cannot be read: {error}", self.path.display(), row.id))
+        };
+        if row.key.is_none() {
+            return row.record().map_err(|error| damaged(&error));
+        }
+        let Some(keyring) = &self.keyring else { return Ok(None) };
+        let wrapped = || self.reader.key(&row.key.unwrap_or_default()).ok().flatten();
+        match keyring.borrow_mut().unseal(row, wrapped) {
+            Ok(record) => Ok(Some(record)),
+            Err(SealError::NotForUs) => Ok(None),
+            Err(error) => Err(damaged(&error)),
+        }
     }
 
     /// Calls `each` with every row that a query finds, in the order of storing, until it returns `false`.
@@ -114,6 +130,17 @@ impl Store {
     }
 }
 
+/// The identities of files that nobody else may read.
+fn keyring(files: &[PathBuf]) -> Result<Keyring, CliError> {
+    let mut keyring = Keyring::default();
+    for path in files {
+        let text = keys::files::read(path).map_err(|error| CliError::Usage(format!("--identity: {error}")))?;
+        let wrong = |what| CliError::Usage(format!("--identity: {}: {what}", path.display()));
+        keyring.add(&text).map_err(wrong)?;
+    }
+    Ok(keyring)
+}
+
 fn copied<'a>(query: &Query<'a>) -> Query<'a> {
     Query {
         order: query.order,
@@ -134,13 +161,18 @@ pub fn places(options: &Options) -> Result<Vec<(PathBuf, String)>, CliError> {
         let directory = options.directory.as_deref().unwrap_or(Path::new(DIRECTORY));
         return Ok(vec![(of_sensor(directory, options.directory.is_some()), String::new())]);
     }
-    let mut found = Vec::new();
+    let (mut found, mut is_folder) = (Vec::new(), false);
     for path in &options.store {
         if path.is_dir() {
+            is_folder |= !path.join(NAME).exists();
             found.extend(of_folder(path)?);
         } else {
             found.push((path.clone(), name_of(path)));
         }
+    }
+    // Of a store alone nobody asks whose it is; to a folder others may come.
+    if let ([(_, name)], false) = (&mut found[..], is_folder) {
+        name.clear();
     }
     Ok(found)
 }

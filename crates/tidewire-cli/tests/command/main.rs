@@ -8,6 +8,8 @@ mod config;
 mod content;
 mod contract;
 mod documents;
+#[cfg(feature = "live")]
+mod events;
 mod examples;
 mod forms;
 mod fragments;

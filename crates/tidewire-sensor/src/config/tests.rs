@@ -101,7 +101,7 @@ enabled = true
 store = "/srv/sensor/events.db"
 size = "2G"
 age = "30d"
-recipients = ["age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"]
+recipients = ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]
 rate = 50000
 nice = 2
 
@@ -232,60 +232,6 @@ fn every_key_of_events_is_read() {
     assert!(folder.bytes == 1 << 20 && !folder.expand);
 }
 
-const TO_KAFKA: &str = r#"
-[capture]
-interfaces = ["eth1"]
-[destination.bus]
-type = "kafka"
-brokers = ["kafka-1.example.org:9092", "[2001:db8::1]:9092"]
-topic = "events"
-expand = false
-expand-max = 10
-message-size = "2M"
-compression = "lz4"
-timeout = "5s"
-"#;
-
-/// Librdkafka is built for this feature only.
-#[cfg(not(feature = "kafka"))]
-#[test]
-fn a_build_without_kafka_says_what_to_do() {
-    let mistakes = wrong(TO_KAFKA);
-    assert!(
-        mistakes[0].contains("[destination.bus]: this build has no Kafka: build with `--features kafka`"),
-        "{mistakes:?}"
-    );
-}
-
-#[cfg(feature = "kafka")]
-#[test]
-fn every_key_of_kafka_is_read() {
-    use tidewire_delivery::{KafkaSettings, To};
-    let spool = right(TO_KAFKA).spool.expect("a destination");
-    let expected = KafkaSettings {
-        brokers: vec!["kafka-1.example.org:9092".into(), "[2001:db8::1]:9092".into()],
-        topic: "events".into(),
-        expand: false,
-        expand_max: 10,
-        message_bytes: 2 << 20,
-        compression: "lz4".into(),
-        tls: None,
-        timeout: Duration::from_secs(5),
-    };
-    assert_eq!(spool.destinations[0].to, To::Kafka(expected));
-    for (change, words) in [
-        (("brokers = [\"kafka-1.example.org:9092\", \"[2001:db8::1]:9092\"]\n", ""), "no broker is named"),
-        (("kafka-1.example.org:9092", "kafka-1.example.org"), "is no broker: HOST:PORT is needed"),
-        (("\"events\"", "\"a b\""), "is no topic"),
-        (("lz4", "zip"), "zstd"),
-        (("\"2M\"", "\"2K\""), "'message-size' must be"),
-        (("expand = false", "key = \"a.pcap\""), "no 'authority'"),
-    ] {
-        let mistakes = wrong(&TO_KAFKA.replace(change.0, change.1));
-        assert!(mistakes[0].contains(words), "{mistakes:?}");
-    }
-}
-
 #[test]
 fn events_are_on_without_a_file_and_off_when_asked() {
     let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
@@ -409,6 +355,11 @@ fn each_mistake_has_its_place_and_what_to_write() {
             "does not say who the sensor is",
         ),
         ("[destination.d]\ntype = \"collector\"\naddress = \"h\"\nkeys = \"a.pcap\"", "line 3, column 11", "HOST:PORT"),
+        (
+            "[destination.a]\ntype = \"folder\"\npath = \"/x\"\n[destination.b]\ntype = \"folder\"\npath = \"/x/\"",
+            "line 6, column 8",
+            "[destination.a] writes to this folder already",
+        ),
         ("[destination.\"d d\"]\ntype = \"folder\"", "line 1, column 14", "cannot be the name of a destination"),
         ("x = [", "line 1, column", ""),
     ] {
@@ -454,10 +405,7 @@ fn every_key_is_documented() {
         ("### `[inline.match]`", sections::MATCH.to_vec()),
         ("### `[inline.scan]`", sections::SCAN.to_vec()),
         ("### `[spool]`", sections::SPOOL.to_vec()),
-        (
-            "### `[destination.NAME]`",
-            [sections::DESTINATION, sections::COLLECTOR, sections::FOLDER, sections::KAFKA].concat(),
-        ),
+        ("### `[destination.NAME]`", [sections::DESTINATION, sections::COLLECTOR, sections::FOLDER].concat()),
     ];
     for (title, keys) in tables {
         let section =

@@ -9,6 +9,7 @@ use std::{
 
 use tidewire_analyzers::Settings;
 use tidewire_delivery::DestinationSettings;
+use tidewire_event_store::{RECIPIENTS_MAX, Recipients};
 use tidewire_events::limits::RECORD_EVENTS_MAX;
 use toml::de::DeValue;
 
@@ -39,14 +40,8 @@ const STORE_NAME: &str = "events.db";
 const SIZE_BYTES_MIN: u64 = 1 << 20;
 /// Longest age: a hundred years, so that times stay numbers of 64 bits.
 const AGE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
-/// Recipients, at most: a data key is wrapped for each of them.
-const RECIPIENTS_MAX: usize = 100;
 /// Kinds with settings, at most.
 const KINDS_MAX: usize = 1024;
-/// Characters of a recipient, as age writes them.
-const RECIPIENT_CHARS: usize = 62;
-/// The digits of Bech32 (BIP 173), which age uses.
-const BECH32: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 /// `[events]`
 #[derive(Default)]
@@ -243,12 +238,13 @@ impl Sections<'_, '_> {
     }
 }
 
-/// Why this is no recipient. Whether its checksum is right is found by the event processor.
+/// Why this is no recipient.
 fn no_recipient(text: &str) -> Option<String> {
     if text.to_ascii_uppercase().starts_with("AGE-SECRET-KEY-") {
         return Some("this is an identity, which can read the events and must not be on the sensor".into());
     }
-    let digits = text.strip_prefix("age1").unwrap_or_default();
-    let is_one = text.len() == RECIPIENT_CHARS && !digits.is_empty() && digits.chars().all(|c| BECH32.contains(c));
-    (!is_one).then(|| format!("\"{}\" is no recipient of age: expected age1 and 58 letters and digits", quoted(text)))
+    let parsed = Recipients::parse(&[text]);
+    parsed
+        .err()
+        .map(|_| format!("\"{}\" is no recipient of age: expected age1 and 58 letters and digits", quoted(text)))
 }

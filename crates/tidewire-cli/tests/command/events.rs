@@ -1,0 +1,240 @@
+//! `tidewire events`: what it shows of stores, and what it says where it cannot.
+
+use std::{
+    fs,
+    net::IpAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tidewire_event_store::{Batch, Recipients, Sealer, Store};
+use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output as Folded, Severity, Value as Field};
+use tidewire_testing::{Ends as _, InTime as _, Lines};
+
+use crate::common::command;
+
+/// 2026-11-23 06:00:00 UTC.
+const BEGIN: u64 = 1_795_413_600_000_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// Probe `number` of a scan, a second after the one before.
+fn probe(number: u64, client: &str) -> Event {
+    let key = FlowKey {
+        protocol: 6,
+        client_addr: address(client),
+        client_port: 40_000 + number as u16,
+        server_addr: address("198.51.100.2"),
+        server_port: 1 + number as u16,
+    };
+    let event = Event {
+        time_ns: BEGIN + number * SECOND,
+        analyzer: "scan".into(),
+        kind: "scan.probe".into(),
+        severity: Severity::Medium,
+        key: Some(key),
+        stream: Some(number),
+        ..Event::default()
+    };
+    event.with("number", Field::U64(number))
+}
+
+/// The records of these events, each fold closed.
+fn folded(events: &[Event]) -> Vec<tidewire_events::Record> {
+    let (mut folder, mut out) = (Folder::new(FolderSettings::default(), [1, 2], 0, 0), Folded::default());
+    for event in events {
+        folder.push_event(event.time_ns, event, &mut out).expect("a sound event");
+    }
+    folder.close_all(&mut out).expect("a sound fold");
+    out.records.sort_by_key(tidewire_events::Record::first);
+    out.records
+}
+
+fn store(path: &Path, batch: &Batch) -> PathBuf {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    let (mut store, _) = Store::open(path).expect("a store");
+    store.append(batch).expect("room");
+    path.to_owned()
+}
+
+fn run(words: &[&str], path: &Path) -> Output {
+    let words = [&["events", "--store", path.to_str().expect("UTF-8"), "--time", "utc"], words].concat();
+    command(&words).env("COLUMNS", "80").run_in_time().expect("tidewire")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    text(output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let probes: Vec<Event> = (0..50).map(|number| probe(number, "192.0.2.1")).collect();
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&probes), ..Batch::default() });
+    let table = text(&run(&[], &path));
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    for words in ["scan.probe", "192.0.2.1:*", "198.51.100.2:*", "medium", "server_port: ", "50 events in "] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let rows = lines(&run(&["--json"], &path));
+    let count: u64 = rows.iter().map(|row| row["count"].as_u64().expect("a number")).sum();
+    assert_eq!((count, rows[0]["event"]["fields"]["number"].as_u64()), (50, Some(0)));
+    assert!(rows.len() < 15, "it is folded: {} rows", rows.len());
+    let originals = lines(&run(&["--expand", "--json"], &path));
+    let expected: Vec<Value> =
+        probes.iter().map(|event| serde_json::from_str(&event.to_json()).expect("JSON")).collect();
+    assert_eq!(originals, expected, "all of them, in order");
+    // Filters see the key of each.
+    let some = lines(&run(&["--expand", "--json", "tcp", "and", "dst", "portrange", "11-20"], &path));
+    assert_eq!(some.len(), 10);
+    assert!(lines(&run(&["--json", "udp"], &path)).is_empty());
+    // Times and severities.
+    let since = "2026-11-23T06:00:40Z";
+    assert_eq!(lines(&run(&["--expand", "--json", "--since", since], &path)).len(), 10);
+    assert_eq!(lines(&run(&["--expand", "--json", "--until", since, "--limit", "7"], &path)).len(), 7);
+    assert!(lines(&run(&["--json", "--severity", "high"], &path)).is_empty());
+    assert!(!lines(&run(&["--json", "--kind", "other,scan.*", "--analyzer", "scan"], &path)).is_empty());
+    let csv = text(&run(&["--csv", "--time", "epoch", "--limit", "1"], &path));
+    let header = csv.lines().next().expect("a header");
+    assert!(header.starts_with("start_time,end_time,sensor,severity,analyzer,kind,count,proto,"), "{csv}");
+    assert_eq!(csv.lines().count(), 2);
+}
+
+#[test]
+fn stores_of_several_sensors_are_merged_by_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (place, name) in ["east", "west"].into_iter().enumerate() {
+        let numbers = (0..20).filter(|number| number % 2 == place as u64);
+        let probes: Vec<Event> =
+            numbers.map(|number| probe(number, "2001:db8::1").with("of", Field::Text(name.into()))).collect();
+        // The key of probes has one family.
+        let probes: Vec<Event> = probes.into_iter().map(|event| Event { key: None, ..event }).collect();
+        store(&folder.path().join(name).join("events.db"), &Batch { records: folded(&probes), ..Batch::default() });
+    }
+    let originals = lines(&run(&["--expand", "--json"], folder.path()));
+    let numbers: Vec<u64> =
+        originals.iter().map(|event| event["fields"]["number"].as_u64().expect("a number")).collect();
+    assert!(numbers.iter().copied().eq(0..20), "{numbers:?}");
+    assert!(originals.iter().all(|event| event["sensor"] == event["fields"]["of"]), "{originals:?}");
+    let table = text(&run(&[], folder.path()));
+    assert!(table.contains("SENSOR") && table.contains("east") && table.contains("west"), "{table}");
+    let output = run(&[], &folder.path().join("nowhere"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && said.contains("there is no store of events at"), "{said}");
+    assert!(said.contains("--directory or --store"), "{said}");
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("a folder");
+    let output = run(&[], &empty);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no events.db in it, nor in a folder of it"));
+}
+
+#[test]
+fn encrypted_rows_show_what_is_in_the_clear_and_an_identity_the_rest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (identity, recipient) = tidewire_delivery::keys::identity::make();
+    let mut sealer = Sealer::new(&Recipients::parse(&[recipient]).expect("a recipient")).expect("a key");
+    let records = folded(&[probe(0, "192.0.2.1"), probe(1, "192.0.2.1")]);
+    let rows = records.iter().map(|record| sealer.seal(record).expect("sealed")).collect();
+    let path = store(&folder.path().join("events.db"), &Batch { rows, keys: vec![sealer.key()], ..Batch::default() });
+    let table = text(&run(&[], &path));
+    assert!(
+        table.contains("scan.probe") && table.contains("encrypted") && table.contains("--identity FILE"),
+        "{table}"
+    );
+    assert!(!table.contains("192.0.2.1"), "{table}");
+    assert_eq!(lines(&run(&["--json"], &path))[0]["encrypted"], json!(true));
+    assert!(text(&run(&["--expand"], &path)).contains("2 events are encrypted: --identity FILE"));
+    let file = folder.path().join("me.identity");
+    fs::write(&file, identity).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let words = ["--expand", "--json", "--identity", file.to_str().expect("UTF-8")];
+    let events = lines(&run(&words, &path));
+    assert_eq!((events.len(), &events[1]["client"]["addr"]), (2, &json!("192.0.2.1")));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let output = run(&words, &path);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("--identity: "), "others may read it: {said}");
+    // Those of somebody else.
+    let (other, _) = tidewire_delivery::keys::identity::make();
+    fs::write(&file, other).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    assert!(lines(&run(&words, &path)).is_empty());
+}
+
+#[test]
+fn texts_of_events_do_not_control_the_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evil = "\u{1b}[2J\r\nforged\u{202e}\u{7}";
+    let event = Event { excerpt: Some(b"\x1b[31m\n\xff".to_vec()), ..probe(0, "192.0.2.1") };
+    let event = event.with("agent", Field::Text(evil.into()));
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&[event]), ..Batch::default() });
+    for words in [
+        &[][..],
+        &["--json"],
+        &["--csv"],
+        &["--expand"],
+        &["--expand", "--json"],
+        &["--follow", "--since", "0h", "--limit", "1"],
+    ] {
+        let words = if words.contains(&"--follow") {
+            &["--follow", "--since", "1000000000", "--limit", "1"][..]
+        } else {
+            words
+        };
+        let shown = text(&run(words, &path));
+        let is_bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!shown.contains(is_bad), "{words:?}: {shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("forged")), "{words:?}: {shown}");
+    }
+}
+
+#[test]
+fn new_events_are_followed_and_nothing_is_a_table_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("events.db");
+    let (mut writer, _) = Store::open(&path).expect("a store");
+    let shown = text(&run(&[], &path));
+    assert!(shown.starts_with("no events in "), "{shown}");
+    let words = ["events", "--store", path.to_str().expect("UTF-8"), "--follow", "--json", "--limit", "2"];
+    let mut child = command(&words).stdout(Stdio::piped()).spawn().expect("tidewire");
+    let followed = Lines::new(child.stdout.take().expect("a pipe"));
+    // Whether it reads already is not to be seen: one that is stored before is not new.
+    let mut number = 0;
+    tidewire_testing::wait_until("two events", || {
+        writer.append(&Batch { records: folded(&[probe(number, "192.0.2.1")]), ..Batch::default() }).expect("room");
+        number += 1;
+        child.try_wait().expect("a child").is_some()
+    });
+    assert!(child.wait_in_time("tidewire events").success());
+    let rows: Vec<Value> = followed.rest().iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((rows.len(), &rows[0]["kind"]), (2, &json!("scan.probe")));
+}
+
+#[test]
+fn wrong_words_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = store(&folder.path().join("events.db"), &Batch::default());
+    for (words, said) in [
+        (&["--since", "yesterday"][..], "how long ago (1h, 30m)"),
+        (&["tcp", "prt", "80"], "the filter does not compile"),
+        (&["--severity", "bad"], "info"),
+        (&["--expand", "--csv"], "use --expand with --json"),
+        (&["--columns", "x"], "unknown column 'x'"),
+        (&["--identity", "/nowhere"], "--identity: "),
+    ] {
+        let output = run(words, &path);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(said), "{words:?}: {errors}");
+    }
+}
