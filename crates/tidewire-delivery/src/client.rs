@@ -21,6 +21,8 @@ use crate::{
 
 /// A certificate that is valid for less than this is worth a warning.
 const EXPIRES_SOON: Duration = Duration::from_secs(30 * 86_400);
+/// Bytes that have to go within the timeout.
+const PIECE_BYTES: usize = 16 << 10;
 /// What spoolers call themselves.
 const PROGRAM: &str = concat!("tidewire ", env!("CARGO_PKG_VERSION"));
 
@@ -151,7 +153,6 @@ impl Collector {
             before = row.id;
         }
         let compressed = self.packer.pack(&raw).map_err(|error| self.failure(error))?;
-        let until = Instant::now() + self.settings.timeout;
         let Some(connected) = &mut self.link else { return Err(self.failure("there is no connection")) };
         let mut bytes = Vec::with_capacity(compressed.len() + 64);
         let new = parcel.keys.iter().filter(|(id, _)| !connected.keys.contains(*id));
@@ -163,7 +164,10 @@ impl Collector {
         let Parcel { after, through, .. } = *parcel;
         Message::Batch { after, through, raw_bytes: raw.len(), compressed: &compressed }.encode(&mut bytes);
         connected.sent = through;
-        if let Err(error) = connected.link.send(&bytes, until) {
+        // Each piece has the time: a slow network is only slow.
+        let timeout = self.settings.timeout;
+        let sent = bytes.chunks(PIECE_BYTES).try_for_each(|piece| connected.link.send(piece, Instant::now() + timeout));
+        if let Err(error) = sent {
             // Where the collector refused, it said why before it closed.
             return Err(self.last_words().unwrap_or_else(|| self.failure(error)));
         }
@@ -200,6 +204,8 @@ impl Collector {
                     connected.acknowledged = through;
                     return Ok(());
                 }
+                // Nobody keeps this from ending by sending them without end.
+                Message::Pong if Instant::now() >= until => return Ok(()),
                 Message::Pong => {}
                 Message::Refused { code, reason } => return Err(self.refused(code, reason)),
                 _ => return Err(self.failure("it sends what only a sensor may send")),

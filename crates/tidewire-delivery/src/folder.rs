@@ -1,5 +1,5 @@
 //! Files in a folder as a destination. A file is written under a hidden name, and gets its own when it is whole and durable: that
-//! is when its records are delivered. Its name says which they are: `STORE-FIRST-LAST.jsonl`.
+//! is when its records are delivered. Its name says whose and which they are: `NAME-STORE-FIRST-LAST.jsonl`.
 
 use std::{
     collections::BTreeSet,
@@ -47,9 +47,10 @@ struct Open {
     keys: BTreeSet<KeyId>,
 }
 
-/// The beginning of the names of a store's files.
-fn prefix(store: &StoreId) -> String {
-    store.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+/// The beginning of the names of a destination's files of a store: several destinations may have one folder.
+fn prefix(name: &str, store: &StoreId) -> String {
+    let store: String = store.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{store}")
 }
 
 /// The last record in a file of this name.
@@ -80,7 +81,7 @@ impl Folder {
     }
 
     fn hidden(&self) -> PathBuf {
-        self.settings.path.join(format!(".{}-{}.partial", prefix(&self.store), self.name))
+        self.settings.path.join(format!(".{}.partial", prefix(&self.name, &self.store)))
     }
 
     /// The file that is being written, begun if there is none.
@@ -106,7 +107,7 @@ impl Folder {
             }
             return Ok(());
         };
-        let name = format!("{}-{:020}-{:020}.jsonl", prefix(&self.store), open.first, open.last);
+        let name = format!("{}-{:020}-{:020}.jsonl", prefix(&self.name, &self.store), open.first, open.last);
         let path = self.settings.path.join(name);
         let written = open.to.flush().and_then(|()| open.to.get_ref().sync_all());
         written.map_err(self.failed("writing", &open.hidden))?;
@@ -134,7 +135,7 @@ impl Destination for Folder {
             }
             _ => {}
         }
-        let prefix = prefix(&start.store);
+        let prefix = prefix(&self.name, &start.store);
         let mut last = start.delivered;
         for entry in fs::read_dir(&path).map_err(self.failed("reading the folder", &path))? {
             let name = entry.map_err(self.failed("reading the folder", &path))?.file_name();

@@ -56,6 +56,9 @@ pub struct DestinationStatus {
     pub lost_records: u64,
     /// Events in these.
     pub lost_events: u64,
+    /// Records that were damaged in the store and left out.
+    #[serde(default)]
+    pub damaged: u64,
     /// Attempts that failed.
     pub failures: u64,
     /// What is being retried, and what to do about it; `None`: all is well.

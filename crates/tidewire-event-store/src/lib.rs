@@ -17,7 +17,7 @@ mod writer;
 
 pub use error::Error;
 pub use opening::Recovery;
-pub use reading::{Content, Order, Query, Reader, Stored};
+pub use reading::{Content, Order, Query, Reader, Rows, Stored};
 pub use retention::{Limits, Reason, Removed};
 pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
 pub use sealing::{Keyring, RECIPIENTS_MAX, Recipients, SealError, Sealer, WRAPPED_BYTES_MAX};

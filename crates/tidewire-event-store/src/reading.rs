@@ -96,13 +96,15 @@ struct Position {
     last_ns: i64,
 }
 
-/// A page.
-struct Read {
-    rows: Vec<Row>,
-    /// The record behind them, if it is damaged.
-    damaged: Option<u64>,
-    /// Whether nothing is behind it.
-    is_last: bool,
+/// Rows that follow each other, and what is behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// The record behind them, if it is damaged: they end before it.
+    pub damaged: Option<u64>,
+    /// Whether nothing more was there, apart from what is damaged.
+    pub is_last: bool,
 }
 
 const WRONG: &str = "its checksum is wrong";
@@ -219,15 +221,23 @@ impl Reader {
     /// # Errors
     /// The store cannot be read, or the next record is damaged.
     pub fn rows(&self, query: &Query<'_>, rows_max: usize, bytes_max: usize) -> Result<Vec<Row>, Error> {
+        let read = self.read_rows(query, rows_max, bytes_max)?;
+        match read.damaged {
+            Some(id) if read.rows.is_empty() => Err(self.damaged(id, WRONG.into())),
+            _ => Ok(read.rows),
+        }
+    }
+
+    /// As [`rows`](Self::rows), with what ended them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read_rows(&self, query: &Query<'_>, rows_max: usize, bytes_max: usize) -> Result<Rows, Error> {
         let kinds = self.kinds(query)?;
         let query = Query { order: Order::Stored, filter: None, ..*query };
         let position = Position { id: signed(query.after), last_ns: i64::MIN };
         let limits = Page { rows: rows_max, bytes: bytes_max };
-        let page = self.page(&query, kinds.as_deref(), &position, true, limits)?;
-        match page.damaged {
-            Some(id) if page.rows.is_empty() => Err(self.damaged(id, WRONG.into())),
-            _ => Ok(page.rows),
-        }
+        self.page(&query, kinds.as_deref(), &position, true, limits)
     }
 
     /// The store's id ([`Store::id`](crate::Store::id)).
@@ -330,7 +340,7 @@ impl Reader {
         position: &Position,
         is_first: bool,
         limits: Page,
-    ) -> Result<Read, Error> {
+    ) -> Result<Rows, Error> {
         // With a plus a column is no reason to choose an index: each order has its own.
         let mut text = String::from(
             "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes
@@ -391,6 +401,6 @@ impl Reader {
         let damaged = all.iter().position(|(row, crc)| *crc != checksum(row.id, &row.bytes));
         let mut rows: Vec<Row> = all.into_iter().map(|(row, _)| row).collect();
         let damaged = damaged.map(|at| rows.drain(at..).next().map_or(0, |row| row.id));
-        Ok(Read { rows, damaged, is_last })
+        Ok(Rows { rows, damaged, is_last })
     }
 }

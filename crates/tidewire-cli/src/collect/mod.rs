@@ -11,6 +11,7 @@ use std::{
 
 use nix::sys::signal::{SigSet, Signal};
 pub use options::Options;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 use tidewire_delivery::{
     collector::{CollectSettings, Server},
     keys::Places,
@@ -28,6 +29,8 @@ const METRICS_EVERY: Duration = Duration::from_secs(1);
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let signals = signals()?;
+    hide();
+    raise_descriptors();
     let mut metrics = options.metrics.as_deref().map(Metrics::bind).transpose()?;
     let Options { keys, certificate, key, authority, .. } = options;
     let places =
@@ -64,6 +67,22 @@ fn signals() -> Result<Receiver<Signal>, CliError> {
     };
     std::thread::Builder::new().name("signals".into()).spawn(wait).map_err(|error| failed(&error))?;
     Ok(signals)
+}
+
+/// Keys are in memory: nobody of the same user looks into this process, nor at a core dump of it.
+fn hide() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        notify(format_args!("warning: processes of the same user can trace this one: {error}"));
+    }
+}
+
+/// Each sensor takes some descriptors: as many as the system allows.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    if let Err(error) = raised {
+        notify(format_args!("warning: the number of open files cannot be raised: {error}"));
+    }
 }
 
 fn listen(addresses: &[String]) -> Result<Vec<SocketAddr>, CliError> {

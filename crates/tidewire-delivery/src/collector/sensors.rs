@@ -17,8 +17,12 @@ use super::{
     log::{About, Log},
     status::SensorFigures,
 };
-use crate::protocol::StoreId;
+use crate::{limits::is_sensor_name, protocol::StoreId};
 
+/// The store in a sensor's folder.
+const STORE: &str = "events.db";
+/// Stores of a sensor whose positions are kept: it has one, and another one after damage.
+const PRODUCERS_MAX: usize = 64;
 /// Between two looks at age and size of a store.
 const RETAIN_EVERY: Duration = Duration::from_secs(1);
 
@@ -68,6 +72,13 @@ fn producer(store: &StoreId) -> String {
     store.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Producers that give way to a new one: those stored longest ago.
+fn forgotten(store: &Store) -> Vec<String> {
+    let all = store.producers().unwrap_or_default();
+    let more = (all.len() + 1).saturating_sub(PRODUCERS_MAX);
+    all.into_iter().take(more).map(|producer| producer.name).collect()
+}
+
 impl Sensors {
     pub(super) fn new(folder: PathBuf, limits: Limits, rate_bytes: Option<u64>, sensors_max: usize) -> Self {
         Self { folder, limits, rate_bytes, sensors_max, all: Mutex::default() }
@@ -108,11 +119,24 @@ impl Sensors {
         all
     }
 
-    /// Removes what is too old, also of sensors that send nothing.
-    pub(super) fn retain(&self, log: &Log) {
+    /// Removes what is too old of sensors that are open, and closes stores of those that are not connected: each takes descriptors.
+    pub(super) fn tidy(&self, log: &Log) {
         let all: Vec<Arc<Sensor>> = lock(&self.all).values().cloned().collect();
         for sensor in all {
-            sensor.retain(&mut lock(&sensor.stored), log);
+            sensor.tidy(log);
+        }
+    }
+
+    /// Removes what is too old of all sensors that have a folder, also of those that never connect again.
+    pub(super) fn retain_all(&self, log: &Log) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+            if is_sensor_name(&name)
+                && self.folder.join(&name).join(STORE).exists()
+                && let Ok(sensor) = self.get(&name)
+            {
+                sensor.open_and_tidy(log);
+            }
         }
     }
 
@@ -159,7 +183,7 @@ impl Sensor {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&self.folder).map_err(|error| format!("{}: {error}", self.folder.display()))?;
-        let opened = Store::open(&self.folder.join("events.db")).map_err(|error| error.to_string())?;
+        let opened = Store::open(&self.folder.join(STORE)).map_err(|error| error.to_string())?;
         if let Some(recovery) = opened.1 {
             let (path, kept, what) = (opened.0.path().display(), recovery.kept_aside.display(), recovery.damage);
             let (records, missing) = (recovery.records, recovery.missing);
@@ -202,8 +226,13 @@ impl Sensor {
                 "a batch follows record {after}, and record {position} is the last here"
             )));
         }
+        // A store that never had a record needs no position: names of stores cost a sensor nothing.
+        if position.is_none() && rows.is_empty() {
+            return Ok(());
+        }
+        let forgotten = if position.is_none() { forgotten(opened) } else { Vec::new() };
         let (records, events) = (rows.len() as u64, rows.iter().map(|row| row.events).fold(0, u64::saturating_add));
-        let batch = Batch { rows, keys, producers: vec![(producer, through)], ..Batch::default() };
+        let batch = Batch { rows, keys, producers: vec![(producer, through)], forgotten, ..Batch::default() };
         if let Err(error) = opened.append(&batch) {
             let text = error.to_string();
             if error.is_full() {
@@ -244,6 +273,27 @@ impl Sensor {
             Ok(removed) => lock(&self.figures).removed += removed,
             Err(error) => log.limited(About::Sensors, format_args!("sensor {}: {error}", self.name)),
         }
+    }
+
+    fn tidy(&self, log: &Log) {
+        let mut stored = lock(&self.stored);
+        self.retain(&mut stored, log);
+        if lock(&self.current).is_none() {
+            stored.store = None;
+        }
+    }
+
+    fn open_and_tidy(&self, log: &Log) {
+        {
+            let mut stored = lock(&self.stored);
+            if stored.store.is_none() {
+                match self.open(log) {
+                    Ok(opened) => stored.store = Some(opened),
+                    Err(error) => return log.limited(About::Sensors, format_args!("sensor {}: {error}", self.name)),
+                }
+            }
+        }
+        self.tidy(log);
     }
 
     /// Counts bytes. Returns how long the sensor has to wait.

@@ -23,10 +23,12 @@ use super::{
 };
 use crate::{keys, tls};
 
-/// Large frames that are in memory at once: each takes at most some 16 MiB while it is decoded.
+/// Large batches that are decoded at once: each takes at most some 16 MiB while it is decoded.
 const LARGE_FRAMES_MAX: usize = 16;
-/// Between two looks at the age of what sensors sent that send nothing.
+/// Between two looks at the age of what sensors sent that send nothing now.
 const RETAIN_EVERY: Duration = Duration::from_secs(60);
+/// Between two looks at all sensors that ever sent something.
+const RETAIN_ALL_EVERY: Duration = Duration::from_secs(3600);
 /// After a failed accept, as without descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections have to end.
@@ -94,9 +96,14 @@ impl Server {
         }
         let shared = Arc::clone(&server.shared);
         server.spawn("retain", move || {
+            let mut looked = None::<Instant>;
             while !shared.is_ending() {
+                if looked.is_none_or(|looked| looked.elapsed() >= RETAIN_ALL_EVERY) {
+                    shared.sensors.retain_all(&shared.log);
+                    looked = Some(Instant::now());
+                }
                 shared.pause(RETAIN_EVERY);
-                shared.sensors.retain(&shared.log);
+                shared.sensors.tidy(&shared.log);
             }
         })?;
         Ok(server)

@@ -22,10 +22,13 @@ use crate::{
     tls::{Link, LinkError},
 };
 
-/// Larger frames need a place ([`super::bounds`]).
+/// Larger batches need a place ([`super::bounds`]) while they are decoded and stored, and larger frames may arrive slowly.
 const SMALL_FRAME_BYTES: usize = 64 << 10;
-/// How long a frame may take from its first byte to its last.
-const FRAME_TIME: Duration = Duration::from_secs(30);
+/// How much of a large frame has to arrive in so long.
+const FRAME_STEP: Duration = Duration::from_secs(10);
+const FRAME_STEP_BYTES: u64 = 2 << 10;
+/// How long a batch waits for a place.
+const PLACE_TIME: Duration = Duration::from_secs(30);
 /// Data keys that a connection may announce before it uses them.
 const KEYS_WAITING_MAX: usize = 64;
 /// The longest wait of a sensor that sends too much, at a time.
@@ -192,14 +195,10 @@ impl Session<'_> {
     fn step(&mut self) -> Result<(), End> {
         let until = Instant::now() + self.shared.timeout;
         let frame = self.link.receive_small(FRAME_BYTES_MAX, SMALL_FRAME_BYTES, until)?;
-        let shared = self.shared;
-        let (frame, _place) = match frame {
-            Some(frame) => (frame, None),
+        let frame = match frame {
+            Some(frame) => frame,
             None if self.link.arriving(FRAME_BYTES_MAX)?.is_some_and(|bytes| bytes > SMALL_FRAME_BYTES) => {
-                let busy = || End::Refused(Code::Busy, "too many large batches arrive at once".into());
-                let place = shared.places.take(Instant::now() + FRAME_TIME).ok_or_else(busy)?;
-                let frame = self.link.receive(FRAME_BYTES_MAX, Instant::now() + FRAME_TIME)?;
-                (frame.ok_or(End::Link(LinkError::Late("a batch does not arrive whole")))?, Some(place))
+                self.receive_slowly()?
             }
             None => return Err(End::Link(LinkError::Late("nothing came"))),
         };
@@ -207,6 +206,23 @@ impl Session<'_> {
             return Err(End::Refused(Code::Name, "its certificate has expired meanwhile".into()));
         }
         self.take(&frame)
+    }
+
+    /// A large frame, as long as it goes on arriving. The sensor is told that it does, as its acknowledgment takes long.
+    fn receive_slowly(&mut self) -> Result<Frame, End> {
+        let mut before = self.link.arrived_bytes();
+        loop {
+            let step = FRAME_STEP.min(self.shared.timeout / 4);
+            if let Some(frame) = self.link.receive(FRAME_BYTES_MAX, Instant::now() + step)? {
+                return Ok(frame);
+            }
+            let arrived = self.link.arrived_bytes();
+            if arrived < before + FRAME_STEP_BYTES {
+                return Err(End::Link(LinkError::Late("a batch does not arrive whole")));
+            }
+            before = arrived;
+            self.link.say(&Message::Pong, Instant::now() + self.shared.timeout)?;
+        }
     }
 
     fn take(&mut self, frame: &Frame) -> Result<(), End> {
@@ -234,6 +250,10 @@ impl Session<'_> {
         if let Some(next) = self.next.filter(|next| *next != after) {
             return Err(End::Refused(Code::Order, format!("a batch follows record {after}, expected was {next}")));
         }
+        let is_large = raw_bytes > SMALL_FRAME_BYTES || compressed.len() > SMALL_FRAME_BYTES;
+        let shared = self.shared;
+        let busy = || End::Refused(Code::Busy, "too many large batches arrive at once".into());
+        let place = is_large.then(|| shared.places.take(Instant::now() + PLACE_TIME).ok_or_else(busy)).transpose()?;
         let raw = self.unpacker.unpack(compressed, raw_bytes).map_err(garbled)?;
         let rows = rows(&raw, after, through).map_err(garbled)?;
         // Keys are stored with the first record that needs them: alone they would be outside of every bound.
@@ -253,6 +273,7 @@ impl Session<'_> {
                 return Err(End::Refused(Code::Busy, format!("it cannot be stored: {reason}")));
             }
         }
+        drop(place);
         self.next = Some(through);
         self.link.say(&Message::Acknowledged { through }, Instant::now() + self.shared.timeout)?;
         let wait = self.sensor.take(raw_bytes.max(64)).min(RATE_WAIT_MAX);

@@ -68,6 +68,17 @@ impl Lane {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn warn(&self, text: String) {
+        let _ = self.warnings.send(format!("destination {}: {text}", self.settings.name));
+    }
+
+    /// What the destination has to say.
+    fn pass_warning(&mut self) {
+        if let Some(warning) = self.destination.warning() {
+            self.warn(warning);
+        }
+    }
+
     /// Runs until the spooler ends.
     pub(super) fn run(mut self) {
         let mut backoff = Backoff::new(self.settings.retry_max);
@@ -105,9 +116,7 @@ impl Lane {
         let (delivered, ..) = source.position(&self.settings.name).map_err(failure)?;
         let start = Start { store: source.store(), delivered };
         let durable = self.destination.open(start)?;
-        if let Some(warning) = self.destination.warning() {
-            let _ = self.warnings.send(format!("destination {}: {warning}", self.settings.name));
-        }
+        self.pass_warning();
         let last = source.last_id().map_err(failure)?;
         if let Some(durable) = durable.filter(|durable| *durable > last) {
             let what = format!("it has everything up to record {durable} of this store, which has {last} only");
@@ -131,6 +140,7 @@ impl Lane {
         self.positions.set(&self.settings.name, begin);
         loop {
             let is_busy = self.fill(&mut run)?;
+            self.pass_warning();
             if self.take(&mut run, if is_busy { Duration::ZERO } else { TICK })? {
                 backoff.reset();
             }
@@ -154,7 +164,11 @@ impl Lane {
             return Ok(false);
         }
         let page = run.source.page(run.sent, &self.filter).map_err(failure)?;
-        let is_empty = page.rows.is_empty();
+        let is_empty = page.rows.is_empty() && page.damaged.is_none();
+        if let Some(id) = page.damaged {
+            self.warn(format!("{}: record {id} is damaged and left out", self.store.display()));
+            self.status().damaged += 1;
+        }
         if page.through <= run.sent {
             run.seen = Some(changes);
             return Ok(false);

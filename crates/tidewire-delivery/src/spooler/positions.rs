@@ -81,6 +81,7 @@ pub(super) fn tell(positions: &Arc<Positions>, socket: &Path, names: &[String], 
         };
         let (news, is_ending) = positions.news();
         let told = connected.and_then(|mut control| {
+            control.check()?;
             for (name, id) in &news {
                 control.delivered(name, *id)?;
             }

@@ -63,6 +63,10 @@ pub fn main(settings: Settings, report: OwnedFd) -> u8 {
     if let Err(error) = waiter {
         warnings.push(format!("signals cannot be handled: {error}"));
     }
+    // Keys are in memory: nobody of the same user looks into this process, nor at a core dump of it.
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        warnings.push(format!("processes of the same user can trace the spooler: {error}"));
+    }
     if settings.nice != 0
         && let Err(error) = rustix::process::setpriority_process(None, settings.nice)
     {

@@ -19,6 +19,8 @@ use crate::{
 
 /// How often it is looked whether there is another store in its place.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Data keys of a page.
+const PAGE_KEYS_MAX: usize = 32;
 /// Data keys that are kept at hand.
 const KEYS_MAX: usize = 16;
 
@@ -44,6 +46,8 @@ pub(super) struct Page {
     pub(super) through: u64,
     /// The data keys that they need.
     pub(super) keys: BTreeMap<KeyId, Vec<u8>>,
+    /// The last one, if it is damaged and left out.
+    pub(super) damaged: Option<u64>,
 }
 
 /// A store, open for reading.
@@ -103,22 +107,36 @@ impl Source {
         let last = self.reader.last_id()?;
         let Filter { severity, kinds, analyzers } = filter;
         let query = Query { after, severity: *severity, kinds, analyzers, ..Query::default() };
-        let mut rows = self.reader.rows(&query, BATCH_ROWS_MAX, BATCH_BYTES)?;
-        let bytes: usize = rows.iter().map(|row| row.bytes.len()).sum();
-        let is_full = rows.len() >= BATCH_ROWS_MAX || bytes >= BATCH_BYTES;
-        let last_row = rows.last().map_or(after, |row| row.id);
-        let through = if is_full { last_row } else { last.max(last_row) };
+        let found = self.reader.read_rows(&query, BATCH_ROWS_MAX, BATCH_BYTES)?;
+        let (mut rows, mut through) = (found.rows, last);
+        let damaged = found.damaged.filter(|id| *id <= last);
+        if let Some(id) = damaged {
+            through = id;
+        } else if !found.is_last {
+            through = rows.last().map_or(after, |row| row.id);
+        }
+        // Of what is newer than `last`, the kinds may not have been known yet.
+        rows.retain(|row| row.id <= last);
+        through = through.min(last);
         let mut keys = BTreeMap::new();
-        for key in rows.iter().filter_map(|row| row.key) {
-            if let std::collections::btree_map::Entry::Vacant(place) = keys.entry(key)
-                && let Some(wrapped) = self.key(&key)?
-            {
-                place.insert(wrapped);
+        for at in 0..rows.len() {
+            let Some((id, key)) = rows.get(at).and_then(|row| Some((row.id, row.key?))) else { continue };
+            if keys.contains_key(&key) {
+                continue;
+            }
+            if keys.len() == PAGE_KEYS_MAX {
+                // Each start of a sensor has a key: there may be more than a destination takes at once.
+                rows.truncate(at);
+                let through = rows.last().map_or(id - 1, |row| row.id);
+                return Ok(Page { rows, through, keys, damaged: None });
+            }
+            if let Some(wrapped) = self.key(&key)? {
+                keys.insert(key, wrapped);
             }
         }
         // Without its key nobody can read it, and a collector refuses it.
         rows.retain(|row| row.key.is_none_or(|key| keys.contains_key(&key)));
-        Ok(Page { rows, through: through.max(after), keys })
+        Ok(Page { rows, through: through.max(after), keys, damaged })
     }
 
     fn key(&mut self, key: &KeyId) -> Result<Option<Vec<u8>>, Error> {

@@ -90,6 +90,7 @@ pub struct Link {
     frames: Assembler,
     room: Vec<u8>,
     sent: u64,
+    arrived: u64,
 }
 
 impl Link {
@@ -100,7 +101,7 @@ impl Link {
     pub fn greet(tls: Connection, tcp: TcpStream, until: Instant) -> Result<Self, LinkError> {
         // Acknowledgments are small, and waited for.
         tcp.set_nodelay(true).map_err(LinkError::Network)?;
-        let mut link = Self { tls, tcp, frames: Assembler::default(), room: vec![0; READ_BYTES], sent: 0 };
+        let mut link = Self { tls, tcp, frames: Assembler::default(), room: vec![0; READ_BYTES], sent: 0, arrived: 0 };
         while link.tls.is_handshaking() {
             link.write_out(until)?;
             if link.tls.is_handshaking() {
@@ -119,6 +120,11 @@ impl Link {
     /// Bytes sent, with all that TLS adds.
     pub fn sent_bytes(&self) -> u64 {
         self.sent
+    }
+
+    /// Bytes that have arrived, with all that TLS adds.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.arrived
     }
 
     fn write_out(&mut self, until: Instant) -> Result<(), LinkError> {
@@ -140,7 +146,7 @@ impl Link {
         let mut timed = Timed { tcp: &self.tcp, until };
         match self.tls.read_tls(&mut timed) {
             Ok(0) => return Err(LinkError::Closed),
-            Ok(_) => {}
+            Ok(bytes) => self.arrived += bytes as u64,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if is_late(&error) => return Err(LinkError::Late(what)),
             Err(error) => return Err(failed(error)),

@@ -111,7 +111,11 @@ fn a_folder_gets_whole_files_that_say_what_is_in_them() {
     assert_eq!(spooling.status("files").delivered, 0, "nothing is delivered before it has its name");
     spooling.stop();
     assert_eq!(names().len(), 1, "{:?}", names());
-    assert!(names()[0].ends_with("-00000000000000000001-00000000000000000500.jsonl"), "{:?}", names());
+    assert!(
+        names()[0].starts_with("files-") && names()[0].ends_with("-00000000000000000001-00000000000000000500.jsonl"),
+        "{:?}",
+        names()
+    );
     let text = fs::read_to_string(out.join(&names()[0])).unwrap();
     for (at, line) in text.lines().enumerate() {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();

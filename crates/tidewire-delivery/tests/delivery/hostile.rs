@@ -277,6 +277,48 @@ fn limits_of_connections_and_rate_are_kept() {
     assert_eq!(count(&collecting.of("edge-1")), 400);
 }
 
+#[test]
+fn large_batches_may_arrive_slowly_and_stores_without_records_leave_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = CollectSettings { timeout: Duration::from_millis(1200), ..Collecting::settings(folder.path()) };
+    let collecting = Collecting::with(settings);
+    // What cannot be compressed, in a frame of more than 64 KiB.
+    let mut random = tidewire_testing::filters::Numbers(3);
+    let (mut raw, key) = (Vec::new(), [7; 16]);
+    let bytes: Vec<u8> = (0..100_000).map(|_| random.below(256) as u8).collect();
+    let row = Row { id: 1, key: Some(key), bytes, ..Row::plain(1, &records(0..1)[0]).unwrap() };
+    put_row(&mut raw, 0, &row);
+    let batch = encoded(0, 1, raw.len(), &Packer::new().unwrap().pack(&raw).unwrap());
+    let mut sensor = Sensor::greeted(collecting.address(), "edge-1");
+    sensor.say(&Message::Keys(vec![(key, b"wrapped")]));
+    let begun = Instant::now();
+    for piece in batch.chunks(batch.len() / 10 + 1) {
+        sensor.send(piece);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(begun.elapsed() > Duration::from_millis(1800), "longer than the time limit");
+    let mut told = 0;
+    loop {
+        let frame = sensor.next().expect("an answer");
+        match Message::decode(&frame).unwrap() {
+            Message::Pong => told += 1,
+            other => break assert_eq!(other, Message::Acknowledged { through: 1 }),
+        }
+    }
+    assert!(told > 0, "that it arrives");
+    drop(sensor);
+    for number in 0..20 {
+        let mut sensor = Sensor::connect(collecting.address(), "edge-1");
+        let store = [number; 16];
+        sensor.say(&Message::Hello { version: PROTOCOL_VERSION, store, delivered: 0, name: "edge-1", program: "test" });
+        assert!(sensor.next().is_some());
+        sensor.send(&encoded(0, 9, 0, &Packer::new().unwrap().pack(&[]).unwrap()));
+        assert!(sensor.next().is_some(), "an acknowledgment");
+    }
+    drop(collecting.server);
+    assert_eq!(open(&folder.path().join("edge-1/events.db")).producers().unwrap().len(), 1);
+}
+
 /// A collector that answers what it likes: with these bytes behind the greeting, on each connection until it is stopped.
 fn collector(answer: Vec<u8>) -> (SocketAddr, Arc<AtomicBool>, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,6 +4,7 @@
 mod certificates;
 mod delivery;
 mod disk;
+mod edges;
 mod encrypted;
 mod hostile;
 mod kills;

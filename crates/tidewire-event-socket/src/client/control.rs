@@ -50,6 +50,14 @@ impl Control {
         self.send(&delivered(destination, id))
     }
 
+    /// Looks whether the event processor is still there. One that was started again has to be told everything again.
+    ///
+    /// # Errors
+    /// The connection is over: connect again.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.look()
+    }
+
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         self.look()?;
         let begun = std::time::Instant::now();

@@ -1,0 +1,94 @@
+//! Cases that stopped delivery, or lost something, before they were thought of.
+
+use std::{fs, time::Duration};
+
+use tidewire_delivery::{DestinationSettings, FolderSettings, To, collector::CollectSettings, keys::identity};
+use tidewire_event_store::{Batch, Limits, Recipients, Sealer};
+use tidewire_testing::wait_until;
+
+use crate::rig::{Collecting, Spooling, batch, count, destination, key_file, numbers, open, records, to_collector};
+
+#[test]
+fn a_damaged_record_costs_itself_and_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    store.append(&batch(0..20)).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE record SET crc = crc + 1 WHERE id IN (8, 9, 20)", []).unwrap();
+    drop(connection);
+    let collecting = Collecting::start(&folder.path().join("collected"));
+    let to = to_collector("c", &collecting.address().to_string(), key_file("edge-1"));
+    let spooling = Spooling::start(&path, vec![to]);
+    wait_until("the others", || count(&collecting.of("edge-1")) == 17);
+    spooling.log.until("record 8 is damaged and left out");
+    store.append(&batch(20..25)).unwrap();
+    wait_until("what follows", || count(&collecting.of("edge-1")) == 22);
+    let expected: Vec<u64> = (0..25).filter(|number| ![7, 8, 19].contains(number)).collect();
+    assert_eq!(numbers(&collecting.of("edge-1")), expected);
+    spooling.until("figures", "c", |status| status.damaged == 3 && status.delivered == 25 && status.failing.is_none());
+}
+
+#[test]
+fn a_backlog_with_many_data_keys_is_delivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let recipients = Recipients::parse(&[identity::make().1]).unwrap();
+    let mut store = open(&path);
+    for number in 0..100 {
+        // A sensor that is started a hundred times.
+        let mut sealer = Sealer::new(&recipients).unwrap();
+        let rows = records(number..number + 1).iter().map(|record| sealer.seal(record).unwrap()).collect();
+        store.append(&Batch { rows, keys: vec![sealer.key()], ..Batch::default() }).unwrap();
+    }
+    let collecting = Collecting::start(&folder.path().join("collected"));
+    let to = to_collector("c", &collecting.address().to_string(), key_file("edge-1"));
+    let spooling = Spooling::start(&path, vec![to]);
+    wait_until("all", || count(&collecting.of("edge-1")) == 100);
+    spooling.until("the position", "c", |status| status.delivered == 100 && status.failures == 0);
+}
+
+#[test]
+fn destinations_that_share_a_folder_keep_their_own_positions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("events.db"), folder.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    let mut store = open(&path);
+    store.append(&batch(0..50)).unwrap();
+    let to = |name: &str, severity: &str| {
+        let every = Duration::from_millis(1);
+        let settings = FolderSettings { path: out.clone(), every, bytes: 1 << 30, expand: true };
+        DestinationSettings { severity: severity.into(), ..destination(name, To::Folder(settings)) }
+    };
+    let lines = |name: &str| -> usize {
+        let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+        let own = names.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&format!("{name}-")));
+        own.map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
+    };
+    let spooling = Spooling::start(&path, vec![to("all", "info")]);
+    spooling.until("all", "all", |status| status.delivered == 50);
+    drop(spooling);
+    let spooling = Spooling::start(&path, vec![to("bad", "critical"), to("all", "info")]);
+    spooling.until("the critical ones", "bad", |status| status.delivered == 50);
+    assert_eq!((lines("all"), lines("bad")), (50, 10));
+}
+
+#[test]
+fn sensors_that_never_come_back_are_tidied_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, collected) = (folder.path().join("events.db"), folder.path().join("collected"));
+    let mut store = open(&path);
+    store.append(&batch(0..50)).unwrap();
+    let collecting = Collecting::start(&collected);
+    let there = collecting.of("edge-1");
+    let to = to_collector("c", &collecting.address().to_string(), key_file("edge-1"));
+    let spooling = Spooling::start(&path, vec![to]);
+    wait_until("all", || count(&there) == 50);
+    drop(spooling);
+    collecting.server.finish();
+    let limits = Limits { age_ns: Some(1), size_bytes: 1 << 30 };
+    let _collecting = Collecting::with(CollectSettings { limits, ..Collecting::settings(&collected) });
+    wait_until("it is removed", || count(&there) == 0);
+    // And closed: another process may have it.
+    wait_until("it is closed", || tidewire_event_store::Store::open(&there).is_ok());
+}
