@@ -151,6 +151,7 @@ fn destination_cells(one: &DestinationSettings) -> Vec<String> {
     let (kind, to) = match &one.to {
         To::Collector(collector) => ("collector", collector.address.clone()),
         To::Folder(folder) => ("folder", folder.path.display().to_string()),
+        To::Kafka(kafka) => ("kafka", format!("{} at {}", kafka.topic, kafka.brokers.join(", "))),
     };
     let only = [&one.kinds[..], &one.analyzers[..]].concat().join(", ");
     vec![one.name.clone(), kind.into(), one.severity.clone(), only, to]
