@@ -423,6 +423,10 @@ impl<H: Deliver> FlowContext<H> {
             flow.halves[at].flags &= !half::HELD;
         }
         self.reach_fin(flow, direction);
+        if flow.halves[direction as usize].has(half::FIN) {
+            // Nothing follows: what was gathered need not wait for its size or time.
+            self.flush(flow, data, direction);
+        }
     }
 
     /// Bounds bytes that nothing acknowledges: no hole's end frees them.

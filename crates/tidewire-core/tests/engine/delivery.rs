@@ -1,7 +1,10 @@
 //! How bytes are delivered: chunks that are kept or flushed, streams that are discarded, preferred or shed.
 
 use crate::common::*;
-use tidewire_core::{Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Handler, Stream};
+use tidewire_core::{
+    Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Handler, Outside, OutsidePacket, Stream, Unfinished,
+    wire::LinkType,
+};
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -261,4 +264,94 @@ fn the_watermarks_are_exact() {
     assert_eq!((fate(&ledger, Fate::Shed), handler.shed_gaps), (sum, sum));
     assert!(expected[0] > expected[1] && expected[1] > expected[2] && expected[3] > 0, "{expected:?}");
     assert!(ledger.buffered_bytes_max <= MEMORY);
+}
+
+/// Nothing follows a FIN: neither the chunk's size nor its time is waited for, nor the end of the connection.
+#[test]
+fn a_chunk_is_delivered_with_the_fin_of_its_direction() {
+    let config = config().with_chunk_bytes(100).with_flush_timeout_ns(1_000 * MILLISECOND);
+    let mut feed = Feed::new(&config, Keeper::default());
+    let mut begun = handshake(100, 500);
+    begun.push(Seg::new(true, 101, 501, ACK, b"abc"));
+    // It waits behind a hole.
+    begun.push(Seg::new(true, 107, 501, FIN | ACK, b"ghi"));
+    feed.segments(&begun);
+    assert!(feed.engine.handler().chunks.is_empty());
+    feed.segment(&Seg::new(true, 104, 501, ACK, b"def"));
+    assert_eq!(feed.engine.handler().chunks, [(0, "abcdefghi".to_owned(), 0)]);
+    // The other direction goes on.
+    feed.segment(&Seg::new(false, 501, 111, ACK, b"an"));
+    assert_eq!(feed.engine.handler().chunks.len(), 1);
+    feed.segment(&Seg::new(false, 503, 111, FIN | ACK, b"swer"));
+    assert_eq!(feed.engine.handler().chunks[1..], [(0, "answer".to_owned(), 0)]);
+    assert_eq!(feed.finish().0.chunks.len(), 2);
+}
+
+/// Conversations without an answer, and packets of no stream.
+#[derive(Default)]
+struct Watcher {
+    unfinished: Vec<(u64, u8)>,
+    outside: Vec<Outside>,
+    closed: Vec<(u64, bool)>,
+}
+
+impl Handler for Watcher {
+    type Data = ();
+    const UNFINISHED: bool = true;
+    const OUTSIDE: bool = true;
+
+    fn unfinished(&mut self, unfinished: &Unfinished) {
+        self.unfinished.push((unfinished.id, unfinished.key.proto));
+    }
+
+    fn outside(&mut self, packet: OutsidePacket<'_>) {
+        self.outside.push(packet.why);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        self.closed.push((stream.id(), stream.was_unfinished()));
+    }
+}
+
+#[test]
+fn what_is_not_answered_is_reported_once() {
+    let config = config().with_unfinished_ns(1_000 * MILLISECOND);
+    let mut feed = Feed::new(&config, Watcher::default());
+    let mut now = 1_000_000 * MILLISECOND;
+    // 1: a SYN; 2: a datagram; 3 and 4: a SYN with its SYN-ACK; 5 to 7: a handshake.
+    feed.ip(&Seg::new(true, 100, 0, SYN, b"").bytes(), now);
+    feed.ip(&udp(1000, b"question"), now);
+    let on = |seg: Seg, port| Seg { client_port: port, ..seg }.bytes();
+    feed.ip(&on(Seg::new(true, 100, 0, SYN, b""), 2000), now);
+    feed.ip(&on(Seg::new(false, 500, 101, SYN | ACK, b""), 2000), now);
+    for seg in handshake(100, 500) {
+        feed.ip(&on(seg, 3000), now);
+    }
+    // Time passes by other packets; the sweep visits all within four seconds.
+    for _ in 0..80 {
+        now += 100 * MILLISECOND;
+        feed.ip(&udp(9999, b"x"), now);
+    }
+    let mut found = feed.engine.handler().unfinished.clone();
+    found.sort_unstable();
+    assert_eq!(found, [(1, 6), (2, 17), (3, 6), (8, 17)]);
+    let (watcher, _) = feed.finish();
+    assert_eq!(watcher.unfinished.len(), 4);
+    let mut closed = watcher.closed;
+    closed.sort_unstable();
+    assert_eq!(closed, [(1, true), (2, true), (3, true), (5, false), (8, true)]);
+}
+
+#[test]
+fn packets_of_no_stream_are_shown_once() {
+    let mut feed = Feed::new(&config(), Watcher::default());
+    let mut arp = vec![0; 42];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    feed.packet(LinkType::ETHERNET, &arp, 0, 1);
+    feed.ip(&[0x4f; 20], 2);
+    feed.ip(&udp(1, b"x"), 3);
+    let (watcher, ledger) = feed.finish();
+    assert_eq!(watcher.outside.len(), 2, "{:?}", watcher.outside);
+    assert!(watcher.outside[0] == Outside::Arp && matches!(watcher.outside[1], Outside::Malformed(Some(_))));
+    assert_eq!((fate(&ledger, Fate::Arp), fate(&ledger, Fate::Malformed)), (1, 1));
 }
