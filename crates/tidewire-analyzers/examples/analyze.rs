@@ -1,6 +1,7 @@
-//! Events of the analyzers over capture files: `analyze kinds|json FILE…`.
+//! Events of the analyzers over capture files: `analyze kinds|json|count FILE…`.
 //!
-//! `kinds` prints for each file how many events of each kind there are, `json` the events.
+//! `kinds` prints for each file how many events of each kind there are, `json` the events. `count` runs a handler that only counts
+//! bytes, for comparison (`valgrind --tool=callgrind`). `INLINE=anomaly,match,scan` names the analyzers that run; all by default.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -11,7 +12,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tidewire::Capture;
+use tidewire::{Capture, Chunk, Handler, Stream};
 use tidewire_analyzers::{Analyzers, Emit, Settings};
 use tidewire_events::Event;
 
@@ -27,7 +28,13 @@ impl Emit for Kept {
 
 fn events(path: &Path) -> Result<Vec<Event>, String> {
     let kept = Arc::new(Kept::default());
-    let analyzers = Analyzers::new(&Settings::default(), Arc::clone(&kept) as Arc<dyn Emit>);
+    let mut settings = Settings::default();
+    if let Ok(named) = env::var("INLINE") {
+        settings.anomaly.enabled = named.contains("anomaly");
+        settings.matching.enabled = named.contains("match");
+        settings.scan.enabled = named.contains("scan");
+    }
+    let analyzers = Analyzers::new(&settings, Arc::clone(&kept) as Arc<dyn Emit>);
     let analyzers = analyzers.map_err(|error| error.to_string())?;
     let ran = Capture::file(path).run_with(analyzers.worker()).map_err(|error| error.to_string())?;
     ran.handlers.into_iter().for_each(|mut handler| handler.finish());
@@ -36,13 +43,30 @@ fn events(path: &Path) -> Result<Vec<Event>, String> {
     Ok(std::mem::take(&mut *kept))
 }
 
+/// Counts bytes.
+#[derive(Default)]
+struct Count(u64);
+
+impl Handler for Count {
+    type Data = ();
+
+    fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        self.0 += chunk.bytes.len() as u64;
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let Some((how, files)) = arguments.split_first() else {
-        eprintln!("usage: analyze kinds|json FILE...");
+        eprintln!("usage: analyze kinds|json|count FILE...");
         return ExitCode::from(2);
     };
     for file in files {
+        if how == "count" {
+            let ran = Capture::file(Path::new(file)).run_with(Count::default());
+            println!("{} bytes\t{file}", ran.map_or(0, |ran| ran.handler().0));
+            continue;
+        }
         let found = match events(Path::new(file)) {
             Ok(found) => found,
             Err(error) => {

@@ -30,6 +30,10 @@ use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 /// A pattern is text; |0d 0a| within it stands for bytes in hexadecimal, and other characters between bars are an error. In
 /// `hex:0d0a` all is hexadecimal, in `text:|0d|` nothing is. Matches are printed by stream, direction and offset; from
 /// interfaces, as they are found.
+///
+/// Attributes may come first: |id=NAME severity=LEVEL nocase|PATTERN. The id is the pattern in the output, nocase ignores the case of
+/// this one, and the severity (info, low, medium, high, critical) is that of the sensor's events. Lines of a file that begin with |#
+/// are comments.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Search for PATTERN (repeatable)

@@ -17,7 +17,7 @@ use crate::{describe, emit::Outlet, settings::AnomalySettings};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AnomalyState {
     /// A bit for each kind that was reported.
-    told: u64,
+    reported: u64,
     /// Anomalies of the stream's list that were looked at.
     seen: u32,
 }
@@ -50,8 +50,8 @@ impl Anomaly {
         for anomaly in stream.anomalies().get(known.seen as usize..).unwrap_or_default() {
             known.seen += 1;
             let bit = 1_u64.checked_shl(anomaly.kind as u32).unwrap_or(0);
-            if known.told & bit == 0 {
-                known.told |= bit;
+            if known.reported & bit == 0 {
+                known.reported |= bit;
                 self.report(stream, anomaly.kind, anomaly.packet, 0);
             }
         }

@@ -13,7 +13,7 @@ pub(super) struct Rare {
 struct Kind {
     what: &'static str,
     why: &'static str,
-    told_ns: u64,
+    reported_ns: u64,
     last_ns: u64,
     /// Not reported yet.
     count: u64,
@@ -23,16 +23,16 @@ impl Rare {
     /// Notes one. `Some`: it is to be reported, with the number of those that were not.
     pub(super) fn note(&mut self, what: &'static str, why: &'static str, time_ns: u64) -> Option<u64> {
         let Some(kind) = self.kinds.iter_mut().find(|kind| kind.what == what && kind.why == why) else {
-            self.kinds.push(Kind { what, why, told_ns: time_ns, last_ns: time_ns, count: 0 });
+            self.kinds.push(Kind { what, why, reported_ns: time_ns, last_ns: time_ns, count: 0 });
             return Some(0);
         };
         kind.last_ns = kind.last_ns.max(time_ns);
-        // A clock that goes back begins anew.
-        if time_ns.abs_diff(kind.told_ns) < TIME_NS {
+        // A clock that goes back starts another second.
+        if time_ns.abs_diff(kind.reported_ns) < TIME_NS {
             kind.count += 1;
             return None;
         }
-        kind.told_ns = time_ns;
+        kind.reported_ns = time_ns;
         Some(std::mem::take(&mut kind.count))
     }
 

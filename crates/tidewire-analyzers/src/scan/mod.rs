@@ -165,8 +165,8 @@ impl Tables {
     fn note_tcp(&self, seen: &Seen) {
         let [client, server] = seen.tcp_flags;
         let is_syn = client & SYN != 0;
-        let is_odd = client & (SYN | RST) == 0 && seen.payload_bytes == 0;
-        if client & ACK != 0 || !(is_syn || is_odd) {
+        let is_flag_scan = client & (SYN | RST) == 0 && seen.payload_bytes == 0;
+        if client & ACK != 0 || !(is_syn || is_flag_scan) {
             return;
         }
         let FlowKey { client: from, server: to, .. } = seen.key;

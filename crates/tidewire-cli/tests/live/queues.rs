@@ -17,7 +17,7 @@ use tidewire_sensor::{
     config::{CaptureInput, Distribution, SensorConfig},
     report::{CaptureEvent, CaptureStatus},
 };
-use tidewire_testing::{InTime as _, Lines, Signal};
+use tidewire_testing::{Ends as _, InTime as _, Lines, Signal};
 
 use crate::{
     common,
@@ -254,6 +254,45 @@ fn analyzers_see_live_traffic() {
             assert_eq!((seen.ended, seen.progress().read), (Some(Ended::Finished), status.queues[0].records));
         }
         assert!(status.packets > 100 && status.dropped == 0, "{status:?}");
+    });
+}
+
+/// SIGTERM while transfers go on: what was captured until then is delivered, each stream has its end, and nothing is missing.
+#[test]
+fn what_is_on_its_way_at_a_stop_is_delivered() {
+    rig::run(&["nginx", "curl", "sh"], |rig| {
+        rig.nginx();
+        let mut sensor = Rig::new(&[], vec![queue("all")]);
+        sensor.config.capture.input = CaptureInput::Interfaces(vec![HERE.into()]);
+        let process = process(&sensor.config);
+        process.ready();
+        let reader = analyzer(sensor.directory.path(), "all");
+        let transfers = format!("while curl -s -o /dev/null http://{THERE_ADDRESS}/big; do :; done");
+        let mut transfers = Command::new("sh").args(["-c", &transfers]).spawn().unwrap();
+        process.wait_for(|event| matches!(event, CaptureEvent::Status(status) if status.packets > 500));
+        process.running.signal(Signal::TERM);
+        let seen = reader.join().unwrap();
+        let status = process.finish();
+        transfers.kill().unwrap();
+        transfers.wait_in_time("the transfers");
+        assert_eq!((seen.ended, seen.progress().read), (Some(Ended::Finished), status.queues[0].records));
+        let mut frames = 0;
+        let (mut whole, mut broken) = (0, 0);
+        for stream in seen.streams.values() {
+            let close = stream.close.as_ref().expect("each stream has its end");
+            frames += close.figures.iter().map(|side| side.frames).sum::<u64>();
+            if stream.open.unwrap().key.server.port == 80 {
+                assert!(stream.gaps.is_empty(), "{:?}", stream.gaps);
+                let answer = &stream.bytes[1];
+                assert_eq!(answer.len() as u64, close.figures[1].reassembled_bytes, "every byte of its packets");
+                let body = answer.windows(4).position(|end| end == b"\r\n\r\n").map_or(0, |at| answer.len() - at - 4);
+                *if body == 1 << 20 { &mut whole } else { &mut broken } += 1;
+            }
+        }
+        assert!(whole >= 1, "{whole} whole, {broken} broken");
+        // All but a few ARP packets are in streams.
+        assert!((frames..frames + 20).contains(&status.packets), "{frames} of {} packets", status.packets);
+        assert_eq!(status.dropped, 0);
     });
 }
 
