@@ -26,7 +26,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-event-socket", 1),
     ("tidewire-event-store", 1),
     ("tidewire-delivery", 2),
-    ("tidewire-queue-c", 1),
+    ("tidewire-queue-c", 2),
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),
     ("tidewire-core", 1),
@@ -38,13 +38,14 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-gen", 3),
     ("tidewire-pcap-config", 3),
     ("tidewire", 3),
-    ("tidewire-cli", 5),
+    ("tidewire-cli", 6),
     ("tidewire-pcap", 4),
     ("tidewire-c", 4),
     ("tidewire-python", 4),
-    ("tidewire-sensor", 4),
+    ("tidewire-analyzers", 4),
+    ("tidewire-sensor", 5),
     ("tidewire-lab", 4),
-    ("tidewire-bench", 5),
+    ("tidewire-bench", 6),
 ];
 
 /// Crates that read no clock, no file, no environment and start no thread.
