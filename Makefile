@@ -1,6 +1,6 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
 # Variables: PREFIX, DESTDIR (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), TIDEWIRE_BENCH_DIR (bench, bench-sensor), ROWS (bench, bench-live, bench-pcap, bench-sensor).
-.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor attack fuzz differential crash sanitize lab install
+.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor attack fuzz differential crash kafka-test sanitize lab install
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
@@ -19,5 +19,6 @@ fuzz:  ; @scripts/fuzz.sh
 sanitize: ; @scripts/sanitize.sh
 differential: ; @DURATION="$(SECONDS)" scripts/differential.sh
 crash: ; @DURATION="$(SECONDS)" scripts/crash.sh
+kafka-test: ; @scripts/kafka.sh
 lab:   ; @scripts/lab.sh
 install: ; @scripts/install.sh

@@ -9,14 +9,15 @@ set -euo pipefail
 packages_for() {
   case "$1" in
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, C sources of zstd and SQLite, filter expressions
-    test) echo tshark tcpdump iproute2 python3 g++ valgrind libc6-dbg ;; # oracles, network namespaces, the C library
+    test) echo tshark tcpdump iproute2 python3 python3-jsonschema g++ valgrind libc6-dbg ;; # oracles, network namespaces, the C library
     programs) echo softflowd fprobe nfdump p0f ngrep argus-server argus-client ssldump nmap libndpi-bin libnids-dev python3-scapy openssl ;; # what runs over the drop-in libpcap
     live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ethtool ;; # namespaces, and what talks in them
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
     fuzz) echo g++ ;;                                               # libFuzzer
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev libzmq3-dev valgrind ;;
-    *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, fuzz, bench)" >&2; return 2 ;;
+    kafka) echo make g++ libssl-dev pkg-config openjdk-17-jdk-headless maven ;; # librdkafka (features kafka, kafka-tls), and a broker to test with
+    *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, fuzz, bench, kafka)" >&2; return 2 ;;
   esac
 }
 

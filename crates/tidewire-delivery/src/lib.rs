@@ -6,6 +6,7 @@ mod client;
 pub mod collector;
 mod destination;
 mod folder;
+pub mod kafka;
 pub mod keys;
 pub mod limits;
 pub mod lines;
@@ -16,6 +17,7 @@ pub mod spooler;
 mod tls;
 
 pub use destination::{Destination, Failure, Parcel, Start};
+pub use kafka::{KafkaSettings, KafkaTls};
 pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
 pub use settings::{CollectorSettings, DestinationSettings, FolderSettings, Settings, To};
 pub use spooler::{main, run_within};

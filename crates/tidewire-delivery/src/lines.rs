@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::json;
 use tidewire_event_store::{KeyId, Row};
-use tidewire_events::{DecodeError, Record, Varied};
+use tidewire_events::{DecodeError, Event, Record, Varied};
 
 /// Distinct values of a member that a folded record shows.
 const TOP: usize = 10;
@@ -26,11 +26,11 @@ pub fn put_row(out: &mut Vec<u8>, row: &Row, expand: bool) -> Result<(), DecodeE
     let begun = out.len();
     let put = match row.record()? {
         None => {
-            put_sealed(out, row);
+            put_line(out, &sealed_line(row, &row.bytes, None));
             Ok(())
         }
         Some(record) if expand => put_events(out, row.id, &record),
-        Some(record) => put_folded(out, row, &record),
+        Some(record) => folded_line(row, &record, true).map(|line| put_line(out, &line)),
     };
     if put.is_err() {
         out.truncate(begun);
@@ -46,29 +46,38 @@ fn put_line(out: &mut Vec<u8>, line: &str) {
 fn put_events(out: &mut Vec<u8>, id: u64, record: &Record) -> Result<(), DecodeError> {
     let mut unfold = record.unfold()?;
     while let Some((number, message)) = unfold.next()? {
-        let event = message.event()?.to_json();
-        let rest = event.strip_prefix('{').unwrap_or(&event);
-        put_line(out, &format!("{{\"record\":{id},\"number\":{number},{rest}"));
+        put_line(out, &event_line(id, number, &message.event()?));
     }
     Ok(())
 }
 
-fn put_folded(out: &mut Vec<u8>, row: &Row, record: &Record) -> Result<(), DecodeError> {
+/// The line of an event: its record, its number in the order of all, and its own members.
+pub fn event_line(id: u64, number: u64, event: &Event) -> String {
+    let event = event.to_json();
+    let rest = event.strip_prefix('{').unwrap_or(&event);
+    format!("{{\"record\":{id},\"number\":{number},{rest}")
+}
+
+/// The line of a record; `with_varied`: what varies among its events is in it, if there are several.
+///
+/// # Errors
+/// The record is damaged.
+pub fn folded_line(row: &Row, record: &Record, with_varied: bool) -> Result<String, DecodeError> {
     let first = record.message()?.event()?.to_json();
     let Row { id, events, first_ns, last_ns, .. } = row;
     let mut line = format!("{{\"record\":{id},\"count\":{events},\"first_ns\":{first_ns},\"last_ns\":{last_ns}");
-    if *events > 1 {
+    if *events > 1 && with_varied {
         let mut varied = Varied::default();
         varied.add(record)?;
         let _ = write!(line, ",\"varied\":{}", varied.to_json(TOP));
     }
     let _ = write!(line, ",\"event\":{first}}}");
-    put_line(out, &line);
-    Ok(())
+    Ok(line)
 }
 
-fn put_sealed(out: &mut Vec<u8>, row: &Row) {
-    let line = json!({
+/// The line of a sealed record, or of one of its parts (`part`: which of how many) where it has several.
+pub fn sealed_line(row: &Row, bytes: &[u8], part: Option<(usize, usize)>) -> String {
+    let mut line = json!({
         "record": row.id,
         "analyzer": row.analyzer,
         "kind": row.kind,
@@ -78,9 +87,13 @@ fn put_sealed(out: &mut Vec<u8>, row: &Row) {
         "first_ns": row.first_ns,
         "last_ns": row.last_ns,
         "key": row.key.map(|key| hex(&key)),
-        "sealed": BASE64_STANDARD.encode(&row.bytes),
+        "sealed": BASE64_STANDARD.encode(bytes),
     });
-    put_line(out, &line.to_string());
+    if let Some((part, parts)) = part {
+        line["part"] = part.into();
+        line["parts"] = parts.into();
+    }
+    line.to_string()
 }
 
 /// Appends the line of a data key, wrapped for its recipients.

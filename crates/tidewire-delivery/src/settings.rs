@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use crate::kafka::KafkaSettings;
+
 /// A whole spooler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -67,6 +69,8 @@ pub enum To {
     Collector(CollectorSettings),
     /// Files in a folder.
     Folder(FolderSettings),
+    /// A topic of a Kafka cluster.
+    Kafka(KafkaSettings),
 }
 
 /// A collector, and who the sensor is to it.

@@ -28,6 +28,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ndpiReader", "libndpi-bin"),
     ("/usr/include/nids.h", "libnids-dev"),
     ("/usr/lib/python3/dist-packages/scapy/config.py", "python3-scapy"),
+    ("/usr/lib/python3/dist-packages/jsonschema/__init__.py", "python3-jsonschema"),
     ("dumpcap", "wireshark-common"),
     ("dumpcap", "tshark"),
     ("ip", "iproute2"),

@@ -24,6 +24,7 @@ use crate::{
     client::Collector,
     destination::Destination,
     folder::Folder,
+    kafka,
     report::{DestinationStatus, SpoolReport, SpoolStatus},
     settings::{DestinationSettings, Settings, To},
 };
@@ -116,6 +117,8 @@ fn destination(settings: &DestinationSettings) -> Result<Box<dyn Destination>, S
     Ok(match &settings.to {
         To::Collector(of) => Box::new(Collector::new(of.clone()).map_err(failed)?),
         To::Folder(of) => Box::new(Folder::new(of.clone(), &settings.name)),
+        To::Kafka(of) => kafka::destination(of.clone(), &settings.name)
+            .map_err(|what| format!("destination {}: {what}", settings.name))?,
     })
 }
 

@@ -122,6 +122,7 @@ const PATHS: &[&str] = &[
     "/usr/bin/python3",
     "/usr/include/nids.h",
     "/usr/include/pcap/pcap.h",
+    "/usr/lib/python3/dist-packages/jsonschema/__init__.py",
     "/usr/lib/python3/dist-packages/scapy/config.py",
 ];
 

@@ -232,6 +232,60 @@ fn every_key_of_events_is_read() {
     assert!(folder.bytes == 1 << 20 && !folder.expand);
 }
 
+const TO_KAFKA: &str = r#"
+[capture]
+interfaces = ["eth1"]
+[destination.bus]
+type = "kafka"
+brokers = ["kafka-1.example.org:9092", "[2001:db8::1]:9092"]
+topic = "events"
+expand = false
+expand-max = 10
+message-size = "2M"
+compression = "lz4"
+timeout = "5s"
+"#;
+
+/// Librdkafka is built for this feature only.
+#[cfg(not(feature = "kafka"))]
+#[test]
+fn a_build_without_kafka_says_what_to_do() {
+    let mistakes = wrong(TO_KAFKA);
+    assert!(
+        mistakes[0].contains("[destination.bus]: this build has no Kafka: build with `--features kafka`"),
+        "{mistakes:?}"
+    );
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn every_key_of_kafka_is_read() {
+    use tidewire_delivery::{KafkaSettings, To};
+    let spool = right(TO_KAFKA).spool.expect("a destination");
+    let expected = KafkaSettings {
+        brokers: vec!["kafka-1.example.org:9092".into(), "[2001:db8::1]:9092".into()],
+        topic: "events".into(),
+        expand: false,
+        expand_max: 10,
+        message_bytes: 2 << 20,
+        compression: "lz4".into(),
+        tls: None,
+        timeout: Duration::from_secs(5),
+    };
+    assert_eq!(spool.destinations[0].to, To::Kafka(expected));
+    for (change, words) in [
+        (("brokers = [\"kafka-1.example.org:9092\", \"[2001:db8::1]:9092\"]\n", ""), "no broker is named"),
+        (("kafka-1.example.org:9092", "kafka-1.example.org"), "is no broker: HOST:PORT is needed"),
+        (("\"events\"", "\"a b\""), "is no topic"),
+        (("lz4", "zip"), "zstd"),
+        (("\"2M\"", "\"2K\""), "'message-size' must be"),
+        (("expand = false", "key = \"a.pcap\""), "no 'authority'"),
+    ] {
+        let mistakes = wrong(&TO_KAFKA.replace(change.0, change.1));
+        assert!(mistakes[0].contains(words), "{mistakes:?}");
+    }
+}
+
 #[test]
 fn events_are_on_without_a_file_and_off_when_asked() {
     let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
@@ -405,7 +459,10 @@ fn every_key_is_documented() {
         ("### `[inline.match]`", sections::MATCH.to_vec()),
         ("### `[inline.scan]`", sections::SCAN.to_vec()),
         ("### `[spool]`", sections::SPOOL.to_vec()),
-        ("### `[destination.NAME]`", [sections::DESTINATION, sections::COLLECTOR, sections::FOLDER].concat()),
+        (
+            "### `[destination.NAME]`",
+            [sections::DESTINATION, sections::COLLECTOR, sections::FOLDER, sections::KAFKA].concat(),
+        ),
     ];
     for (title, keys) in tables {
         let section =

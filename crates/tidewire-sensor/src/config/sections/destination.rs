@@ -2,7 +2,7 @@
 
 use std::{ops::Range, path::PathBuf, time::Duration};
 
-use tidewire_delivery::{CollectorSettings, DestinationSettings, FolderSettings, To};
+use tidewire_delivery::{CollectorSettings, DestinationSettings, FolderSettings, KafkaSettings, KafkaTls, To, kafka};
 use toml::de::{DeTable, DeValue};
 
 use super::{
@@ -20,8 +20,21 @@ pub const DESTINATION: &[&str] = &["type", "severity", "kinds", "analyzers", "re
 pub const COLLECTOR: &[&str] = &["address", "keys", "certificate", "key", "authority", "server-name", "timeout"];
 /// Those of a folder.
 pub const FOLDER: &[&str] = &["path", "every", "size", "expand"];
+/// Those of a Kafka topic.
+pub const KAFKA: &[&str] = &[
+    "brokers",
+    "topic",
+    "expand",
+    "expand-max",
+    "message-size",
+    "compression",
+    "authority",
+    "certificate",
+    "key",
+    "timeout",
+];
 /// What a destination can be.
-const TYPES: [(&str, &[&str]); 2] = [("collector", COLLECTOR), ("folder", FOLDER)];
+const TYPES: [(&str, &[&str]); 3] = [("collector", COLLECTOR), ("folder", FOLDER), ("kafka", KAFKA)];
 /// Destinations, at most: each has a thread.
 const DESTINATIONS_MAX: usize = 32;
 /// Bytes of a folder's file at least: a file a record is no use.
@@ -48,6 +61,11 @@ struct Keys {
     every: Option<Duration>,
     size: Option<u64>,
     expand: Option<bool>,
+    brokers: Vec<String>,
+    topic: Option<String>,
+    expand_max: Option<i64>,
+    message_size: Option<u64>,
+    compression: Option<&'static str>,
 }
 
 impl Sections<'_, '_> {
@@ -98,7 +116,8 @@ impl Sections<'_, '_> {
         });
         let to = match kind {
             "collector" => self.collector(&title, &key.span(), &mut keys)?,
-            _ => self.folder(&title, &key.span(), &mut keys)?,
+            "folder" => self.folder(&title, &key.span(), &mut keys)?,
+            _ => self.kafka(&title, &key.span(), &mut keys)?,
         };
         Some(DestinationSettings {
             name,
@@ -153,7 +172,27 @@ impl Sections<'_, '_> {
             "path" => keys.path = self.absolute(key, value, "\"/var/spool/tidewire\""),
             "every" => keys.every = self.time_within(key, value, Duration::from_secs(1), TIME_MAX),
             "size" => keys.size = self.document.size(key, value, FILE_BYTES_MIN, 1 << 40),
-            _ => keys.expand = self.document.boolean(key, value),
+            "expand" => keys.expand = self.document.boolean(key, value),
+            _ => self.kafka_key(key, value, keys),
+        }
+    }
+
+    fn kafka_key(&mut self, key: &str, value: &Value<'_>, keys: &mut Keys) {
+        match key {
+            "brokers" => {
+                let named = self.document.strings(key, value, "[\"kafka.example.org:9092\"]");
+                keys.brokers = named.into_iter().map(|(broker, _)| broker.to_owned()).collect();
+            }
+            "topic" => keys.topic = self.document.string(key, value, "\"tidewire.events\""),
+            "expand-max" => keys.expand_max = self.document.whole(key, value, 1, 1 << 20),
+            "message-size" => {
+                let (from, to) = (kafka::MESSAGE_BYTES_MIN, kafka::MESSAGE_BYTES_MAX);
+                keys.message_size = self.document.size(key, value, from.into(), to.into());
+            }
+            _ => {
+                let words = kafka::COMPRESSIONS.map(|name| (name, name));
+                keys.compression = self.document.choice(key, value, &words);
+            }
         }
     }
 
@@ -213,5 +252,34 @@ impl Sections<'_, '_> {
             bytes: keys.size.unwrap_or(64 << 20),
             expand: keys.expand.unwrap_or(true),
         }))
+    }
+
+    fn kafka(&mut self, title: &str, span: &Range<usize>, keys: &mut Keys) -> Option<To> {
+        let usual = KafkaSettings::default();
+        let (certificate, key) = (keys.certificate.take(), keys.key.take());
+        let tls = keys.authority.take().map(|authority| KafkaTls {
+            authority,
+            certificate: certificate.clone(),
+            key: key.clone(),
+        });
+        if tls.is_none() && (certificate.is_some() || key.is_some()) {
+            let what = format!("[{title}] has a certificate, and no 'authority' to know the brokers by");
+            self.document.wrong(span, what, "write authority = \"FILE\" for TLS");
+        }
+        let settings = KafkaSettings {
+            brokers: std::mem::take(&mut keys.brokers),
+            topic: keys.topic.take().unwrap_or(usual.topic),
+            expand: keys.expand.unwrap_or(usual.expand),
+            expand_max: keys.expand_max.map_or(usual.expand_max, i64::cast_unsigned),
+            message_bytes: keys.message_size.and_then(|size| u32::try_from(size).ok()).unwrap_or(usual.message_bytes),
+            compression: keys.compression.map_or(usual.compression, str::to_owned),
+            tls,
+            timeout: keys.timeout.unwrap_or(usual.timeout),
+        };
+        if let Err(what) = settings.check() {
+            self.document.wrong(span, format!("[{title}]: {what}"), "");
+            return None;
+        }
+        Some(To::Kafka(settings))
     }
 }

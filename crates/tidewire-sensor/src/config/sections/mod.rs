@@ -19,7 +19,7 @@ pub use sensor::Sensor;
 pub use {
     analyzer::ANALYZER,
     capture::CAPTURE,
-    destination::{COLLECTOR, DESTINATION, FOLDER},
+    destination::{COLLECTOR, DESTINATION, FOLDER, KAFKA},
     events::{EVENTS, KIND, SPOOL},
     inline::{ANOMALY, MATCH, SCAN},
     queue::{CLASS, QUEUE},
