@@ -42,7 +42,7 @@ fn it_has_the_name_that_programs_ask_for() {
 
 /// The manual pages name every function, have the headers' prototypes, and their examples compile.
 #[test]
-fn the_manual_pages_are_those_of_the_headers() {
+fn the_manual_page_is_that_of_the_header() {
     for header in ["queue", "event"] {
         has_the_manual_page(header);
     }
