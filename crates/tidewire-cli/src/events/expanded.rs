@@ -3,13 +3,13 @@
 use std::{cmp::Reverse, collections::BinaryHeap, collections::VecDeque};
 
 use tidewire::legible::legible;
-use tidewire_events::{Event, Record};
+use tidewire_events::{DecodeError, Event, Record};
 
 use super::{
     folded::push_json,
     options::Options,
     selection::Selection,
-    stores::{Store, Stores},
+    stores::{Opened, Store, Stores},
 };
 use crate::{
     clock::Clock,
@@ -24,30 +24,37 @@ use crate::{
 /// Originals in memory at once, of all records that overlap.
 const EVENTS_MAX: usize = 1 << 18;
 /// Of one record at a time.
-const CHUNK: (usize, usize) = (64, 4096);
+const CHUNK: (usize, usize) = (512, 4096);
 
 /// A record that is being unfolded: a chunk of its events, and how many were taken from it before.
 struct Open {
+    id: u64,
     record: Record,
     taken: usize,
     events: VecDeque<(u64, Event)>,
 }
 
 impl Open {
-    /// Unfolds the next chunk; `false`: there is none.
-    fn fill(&mut self, most: usize) -> Result<bool, CliError> {
-        let failed = |error| CliError::Input(format!("a record is damaged: {error}"));
-        let mut unfold = self.record.unfold().map_err(failed)?;
+    /// Unfolds the next chunk; `false`: there is none. What follows damage is left out.
+    fn fill(&mut self, most: usize, store: &Store) -> bool {
+        if let Err(error) = self.unfold(most) {
+            store.note_damage(self.id, &error);
+        }
+        self.taken += self.events.len();
+        !self.events.is_empty()
+    }
+
+    fn unfold(&mut self, most: usize) -> Result<(), DecodeError> {
+        let mut unfold = self.record.unfold()?;
         let mut place = 0;
         while self.events.len() < most {
-            let Some((number, message)) = unfold.next().map_err(failed)? else { break };
+            let Some((number, message)) = unfold.next()? else { break };
             if place >= self.taken {
-                self.events.push_back((number, message.event().map_err(failed)?));
+                self.events.push_back((number, message.event()?));
             }
             place += 1;
         }
-        self.taken += self.events.len();
-        Ok(!self.events.is_empty())
+        Ok(())
     }
 }
 
@@ -68,10 +75,10 @@ impl<'a> Originals<'a> {
         let (mut records, mut sealed) = (Vec::new(), 0);
         store.each(&selection.query(0), |row| {
             if selection.has_kind(&row) {
-                match store.record(&row)? {
-                    Some(record) if selection.matches(Some(&record)) => records.push((record.first(), row.id)),
-                    Some(_) => {}
-                    None => sealed += row.events,
+                match store.open_row(&row) {
+                    Opened::Plain(record) if selection.matches(Some(&record)) => records.push((record.first(), row.id)),
+                    Opened::Plain(_) | Opened::Damaged => {}
+                    Opened::Sealed => sealed += row.events,
                 }
             }
             Ok(true)
@@ -91,7 +98,7 @@ impl<'a> Originals<'a> {
             let most = (EVENTS_MAX / (self.heap.len() + 1)).clamp(CHUNK.0, CHUNK.1);
             let Some(open) = self.open.get_mut(place).and_then(Option::as_mut) else { continue };
             let event = open.events.pop_front().map(|(_, event)| event);
-            if !open.events.is_empty() || open.fill(most)? {
+            if !open.events.is_empty() || open.fill(most, self.store) {
                 if let Some((number, _)) = open.events.front() {
                     self.heap.push(Reverse((*number, place)));
                 }
@@ -115,10 +122,10 @@ impl<'a> Originals<'a> {
             self.records.pop();
             // One that was removed meanwhile is not there any more.
             let Some(row) = self.store.row(id)? else { continue };
-            let Some(record) = self.store.record(&row)? else { continue };
+            let Opened::Plain(record) = self.store.open_row(&row) else { continue };
             let most = (EVENTS_MAX / (self.heap.len() + 1)).clamp(CHUNK.0, CHUNK.1);
-            let mut open = Open { record, taken: 0, events: VecDeque::new() };
-            if open.fill(most)? {
+            let mut open = Open { id, record, taken: 0, events: VecDeque::new() };
+            if open.fill(most, self.store) {
                 let place = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
                 if let Some((number, _)) = open.events.front() {
                     self.heap.push(Reverse((*number, place)));
@@ -169,7 +176,7 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
         }
     }
     out.flush()?;
-    Ok(if stopped() { error::INTERRUPTED } else { error::OK })
+    Ok(if stopped() { error::INTERRUPTED } else { stores.code() })
 }
 
 /// An original on a line: as JSON, or for a person.

@@ -8,15 +8,17 @@ use tidewire_event_store::Row as StoredRow;
 use tidewire_events::{Event, FlowKey, Severity, Value, Varied};
 
 use super::{
+    options::Options,
     selection::Selection,
-    stores::{Store, Stores},
+    stores::{Opened, Store, Stores},
 };
 use crate::{
     clock::Clock,
     error::CliError,
+    layout::Layout,
     output::{Object, hex, push_number, push_string},
     record::proto_name,
-    row::{Aside, Cells, Column, Row},
+    row::{Aside, Cells, Column, Form, Row},
     units::{Count, Lasting},
 };
 
@@ -28,6 +30,15 @@ const JSON_TOP: usize = 10;
 const TEXT_CHARS: usize = 64;
 /// Bytes of an excerpt in a note.
 const EXCERPT_BYTES: usize = 48;
+
+/// How folds are printed.
+pub fn layout(options: &Options, stores: &Stores, form: Form) -> Result<Layout, CliError> {
+    let mut layout = Layout::of::<Folded>(&options.columns, &options.time, form)?;
+    if stores.are_several() && form == Form::Table {
+        layout.keep::<Folded>("sensor");
+    }
+    Ok(layout)
+}
 
 /// A fold, by what is known without unfolding it.
 pub struct Fold {
@@ -42,22 +53,31 @@ pub struct Fold {
     pub is_sealed: bool,
 }
 
+/// What one row is made of. Numbers of folds begin again with another store of a sensor, so that they do not suffice.
+type Identity = (u64, String, String, Severity, bool);
+
 /// The folds that are wanted, by the time of their first event.
 pub fn gather(selection: &Selection, stores: &Stores) -> Result<Vec<Fold>, CliError> {
     let mut folds = Vec::new();
     for (place, store) in stores.all.iter().enumerate() {
-        let mut of_store: BTreeMap<u64, Fold> = BTreeMap::new();
+        let mut of_store: BTreeMap<Identity, Fold> = BTreeMap::new();
         store.each(&selection.query(0), |row| {
-            let record = store.record(&row)?;
+            let record = match store.open_row(&row) {
+                Opened::Plain(record) => Some(record),
+                Opened::Sealed => None,
+                Opened::Damaged => return Ok(true),
+            };
             if selection.has_kind(&row) && selection.matches(record.as_ref()) {
-                let fold = of_store.entry(row.fold).or_insert_with(|| Fold {
+                let is_sealed = record.is_none();
+                let identity = (row.fold, row.analyzer.clone(), row.kind.clone(), row.severity, is_sealed);
+                let fold = of_store.entry(identity).or_insert_with(|| Fold {
                     store: place,
                     fold: row.fold,
                     records: Vec::new(),
                     events: 0,
                     first_ns: u64::MAX,
                     last_ns: 0,
-                    is_sealed: record.is_none(),
+                    is_sealed,
                 });
                 fold.records.push(row.id);
                 fold.events = fold.events.saturating_add(row.events);
@@ -93,26 +113,34 @@ impl Folded {
         for id in &fold.records {
             rows.extend(store.row(*id)?);
         }
-        Self::of(store, &rows)
+        Ok(Self::of(store, &rows))
     }
 
-    /// The rows of one fold, in their order; `None`: there is none.
-    pub fn of(store: &Store, rows: &[StoredRow]) -> Result<Option<Self>, CliError> {
-        let Some(first) = rows.first() else { return Ok(None) };
+    /// The rows of one fold, in their order; `None`: there is none that can be read.
+    pub fn of(store: &Store, rows: &[StoredRow]) -> Option<Self> {
         let mut read: Option<(Event, Varied)> = None;
+        let mut good: Vec<&StoredRow> = Vec::new();
         for row in rows {
-            let Some(record) = store.record(row)? else { break };
-            let damaged = |error| CliError::Input(format!("{}: record {}: {error}", store.path.display(), row.id));
-            let (_, varied) = match &mut read {
-                Some(read) => read,
-                None => {
-                    let event = record.message().and_then(|message| message.event()).map_err(damaged)?;
-                    read.insert((event, Varied::default()))
+            let record = match store.open_row(row) {
+                Opened::Plain(record) => record,
+                Opened::Sealed => {
+                    good.push(row);
+                    continue;
                 }
+                Opened::Damaged => continue,
             };
-            varied.add(&record).map_err(damaged)?;
+            let event = record.message().and_then(|message| message.event());
+            let added = event.and_then(|event| {
+                let (_, varied) = read.get_or_insert_with(|| (event, Varied::default()));
+                varied.add(&record)
+            });
+            match added {
+                Ok(()) => good.push(row),
+                Err(error) => store.note_damage(row.id, &error),
+            }
         }
-        Ok(Some(Self {
+        let (first, rows) = (*good.first()?, good);
+        Some(Self {
             sensor: store.sensor.clone(),
             fold: first.fold,
             analyzer: legible(&first.analyzer).into_owned(),
@@ -122,7 +150,7 @@ impl Folded {
             first_ns: rows.iter().map(|row| row.first_ns).min().unwrap_or_default(),
             last_ns: rows.iter().map(|row| row.last_ns).max().unwrap_or_default(),
             read,
-        }))
+        })
     }
 
     fn key(&self) -> Option<&FlowKey> {

@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::{
-    folded::Folded,
+    folded::{Folded, layout},
     options::Options,
     selection::Selection,
-    stores::{Stores, places},
+    stores::{Opened, Store, Stores, places},
 };
 use crate::{
     error::{self, CliError},
@@ -33,6 +33,8 @@ struct Position {
     after: u64,
     /// Which file it is: a store that was damaged is replaced.
     file: Option<u64>,
+    /// Which store it is: one whose numbers could not be read begins them again.
+    id: Option<[u8; 16]>,
 }
 
 struct Following<'a> {
@@ -50,7 +52,7 @@ struct Following<'a> {
 /// Prints records until a signal comes, the reader of the output is gone, or enough were printed.
 pub fn run(options: &Options, selection: &Selection, stores: Stores, form: Form) -> Result<u8, CliError> {
     on_signal();
-    let layout = super::layout(options, &stores, form)?;
+    let layout = layout(options, &stores, form)?;
     let mut out = Out::stdout();
     if form == Form::Csv {
         out.line(&layout.csv_header::<Folded>())?;
@@ -58,7 +60,7 @@ pub fn run(options: &Options, selection: &Selection, stores: Stores, form: Form)
     let mut positions = Vec::new();
     for store in &stores.all {
         let after = if selection.has_begin() { 0 } else { store.last_id()? };
-        positions.push(Position { after, file: file(&store.path) });
+        positions.push(Position { after, file: file(&store.path), id: store.id() });
     }
     let table = Table::unending(Folded::COLUMNS, &layout);
     let left = options.limit;
@@ -87,11 +89,15 @@ impl Following<'_> {
         for (store, position) in stores.all.iter().zip(positions) {
             store.each(&selection.query(position.after), |row| {
                 position.after = row.id;
-                let record = store.record(&row)?;
+                let record = match store.open_row(&row) {
+                    Opened::Plain(record) => Some(record),
+                    Opened::Sealed => None,
+                    Opened::Damaged => return Ok(true),
+                };
                 if !selection.has_kind(&row) || !selection.matches(record.as_ref()) {
                     return Ok(true);
                 }
-                let Some(folded) = Folded::of(store, std::slice::from_ref(&row))? else { return Ok(true) };
+                let Some(folded) = Folded::of(store, std::slice::from_ref(&row)) else { return Ok(true) };
                 match form {
                     Form::Json => folded.push_json(out.buffer()),
                     Form::Csv => layout.push_csv(&folded, out.buffer()),
@@ -115,6 +121,9 @@ impl Following<'_> {
             let now = file(&store.path);
             if now.is_some() && now != position.file && store.reopen().is_ok() {
                 position.file = now;
+                if store.id() != position.id {
+                    (position.after, position.id) = (0, store.id());
+                }
             }
         }
         if self.options.store.is_empty() {
@@ -125,7 +134,8 @@ impl Following<'_> {
                 let file = file(&path);
                 // It may be in the making.
                 if self.stores.add(path, sensor, &self.options.identity).is_ok() {
-                    self.positions.push(Position { after: 0, file });
+                    let id = self.stores.all.last().and_then(Store::id);
+                    self.positions.push(Position { after: 0, file, id });
                 }
             }
         }

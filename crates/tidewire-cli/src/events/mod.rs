@@ -12,14 +12,14 @@ mod times;
 pub use options::Options;
 
 use crate::{
-    error::{self, CliError},
+    error::CliError,
     layout::Layout,
     output::Out,
     print_rows,
     row::Form,
     units::{Count, counted},
 };
-use folded::{Fold, Folded};
+use folded::{Fold, Folded, layout};
 use selection::Selection;
 use stores::Stores;
 
@@ -56,15 +56,7 @@ fn print_folded(options: &Options, selection: &Selection, stores: &Stores, form:
         closing_lines(stores, &folds, events, skipped, &layout).iter().try_for_each(|line| out.line(line))?;
     }
     out.flush()?;
-    failure.map_or(Ok(error::OK), Err)
-}
-
-fn layout(options: &Options, stores: &Stores, form: Form) -> Result<Layout, CliError> {
-    let mut layout = Layout::of::<Folded>(&options.columns, &options.time, form)?;
-    if stores.are_several() && form == Form::Table {
-        layout.keep::<Folded>("sensor");
-    }
-    Ok(layout)
+    failure.map_or(Ok(stores.code()), Err)
 }
 
 fn closing_lines(stores: &Stores, folds: &[Fold], events: u64, skipped: usize, layout: &Layout) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The stores that are read, and whose they are.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -13,7 +13,7 @@ use tidewire_events::Record;
 use tidewire_sensor::supervisor::status;
 
 use super::options::Options;
-use crate::error::CliError;
+use crate::error::{self, CliError, notify};
 
 /// The file of a store in a folder that is a sensor's.
 const NAME: &str = "events.db";
@@ -24,6 +24,9 @@ const STORE: &str = "/var/lib/tidewire/events.db";
 const PAGE_ROWS: usize = 256;
 const PAGE_BYTES: usize = 8 << 20;
 
+/// Damaged records that are named, of each store.
+const NAMED_MAX: u64 = 20;
+
 /// A store.
 pub struct Store {
     pub path: PathBuf,
@@ -32,6 +35,17 @@ pub struct Store {
     reader: Reader,
     /// Identities that read sealed records.
     keyring: Option<RefCell<Keyring>>,
+    /// Records that cannot be read.
+    damaged: Cell<u64>,
+}
+
+/// What a record is.
+pub enum Opened {
+    Plain(Record),
+    /// It is encrypted, and nobody has its key.
+    Sealed,
+    /// It cannot be read, which was noted.
+    Damaged,
 }
 
 /// All of them.
@@ -55,6 +69,11 @@ impl Stores {
         Ok(())
     }
 
+    /// The exit code: records that could not be read are damage of the input.
+    pub fn code(&self) -> u8 {
+        if self.all.iter().any(|store| store.damaged.get() > 0) { error::INPUT } else { error::OK }
+    }
+
     /// Whether rows say which sensor they are from.
     pub fn are_several(&self) -> bool {
         self.all.len() > 1
@@ -73,7 +92,7 @@ impl Store {
     fn open(path: PathBuf, sensor: String, identities: &[PathBuf]) -> Result<Self, CliError> {
         let keyring = if identities.is_empty() { None } else { Some(RefCell::new(keyring(identities)?)) };
         let reader = Reader::open(&path).map_err(|error| not_readable(&path, &error))?;
-        Ok(Self { path, sensor, reader, keyring })
+        Ok(Self { path, sensor, reader, keyring, damaged: Cell::new(0) })
     }
 
     /// Opens it again: another file has its name.
@@ -82,20 +101,33 @@ impl Store {
         Ok(())
     }
 
-    /// The record of a row; `None`: it is encrypted, and nobody has its key.
-    pub fn record(&self, row: &Row) -> Result<Option<Record>, CliError> {
-        let damaged = |error: &dyn std::fmt::Display| {
-            CliError::Input(format!("{}: record {} cannot be read: {error}", self.path.display(), row.id))
+    /// The record of a row.
+    pub fn open_row(&self, row: &Row) -> Opened {
+        let opened = match (row.key, &self.keyring) {
+            (None, _) => Record::decode(&row.bytes).map_err(|error| error.to_string()),
+            (Some(_), None) => return Opened::Sealed,
+            (Some(key), Some(keyring)) => {
+                let wrapped = || self.reader.key(&key).ok().flatten();
+                match keyring.borrow_mut().unseal(row, wrapped) {
+                    Err(SealError::NotForUs) => return Opened::Sealed,
+                    unsealed => unsealed.map_err(|error| error.to_string()),
+                }
+            }
         };
-        if row.key.is_none() {
-            return row.record().map_err(|error| damaged(&error));
+        match opened {
+            Ok(record) => Opened::Plain(record),
+            Err(what) => {
+                self.note_damage(row.id, &what);
+                Opened::Damaged
+            }
         }
-        let Some(keyring) = &self.keyring else { return Ok(None) };
-        let wrapped = || self.reader.key(&row.key.unwrap_or_default()).ok().flatten();
-        match keyring.borrow_mut().unseal(row, wrapped) {
-            Ok(record) => Ok(Some(record)),
-            Err(SealError::NotForUs) => Ok(None),
-            Err(error) => Err(damaged(&error)),
+    }
+
+    /// Notes a record that cannot be read: another sensor's, or a hostile one's, keeps nobody from reading the others.
+    pub fn note_damage(&self, id: u64, what: &dyn std::fmt::Display) {
+        self.damaged.set(self.damaged.get() + 1);
+        if self.damaged.get() <= NAMED_MAX {
+            notify(format_args!("{}: record {id} is damaged and left out: {what}", self.path.display()));
         }
     }
 
@@ -103,25 +135,35 @@ impl Store {
     pub fn each(&self, query: &Query<'_>, mut each: impl FnMut(Row) -> Result<bool, CliError>) -> Result<(), CliError> {
         let mut after = query.after;
         loop {
-            let rows = self.rows(&Query { after, ..copied(query) }, PAGE_ROWS)?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            after = last.id;
-            for row in rows {
+            let read = self.reader.read_rows(&Query { after, ..copied(query) }, PAGE_ROWS, PAGE_BYTES);
+            let read = read.map_err(|error| CliError::Input(error.to_string()))?;
+            let is_over = read.rows.is_empty() && read.damaged.is_none();
+            after = read.rows.last().map_or(after, |row| row.id);
+            for row in read.rows {
                 if !each(row)? {
                     return Ok(());
                 }
+            }
+            if let Some(id) = read.damaged {
+                self.note_damage(id, &"its checksum is wrong");
+                after = id;
+            }
+            if is_over {
+                return Ok(());
             }
         }
     }
 
     /// A row by its number; `None`: it was removed meanwhile.
     pub fn row(&self, id: u64) -> Result<Option<Row>, CliError> {
-        let rows = self.rows(&Query { after: id.saturating_sub(1), ..Query::default() }, 1)?;
-        Ok(rows.into_iter().next().filter(|row| row.id == id))
+        let query = Query { after: id.saturating_sub(1), ..Query::default() };
+        let read = self.reader.read_rows(&query, 1, PAGE_BYTES).map_err(|error| CliError::Input(error.to_string()))?;
+        Ok(read.rows.into_iter().next().filter(|row| row.id == id))
     }
 
-    fn rows(&self, query: &Query<'_>, most: usize) -> Result<Vec<Row>, CliError> {
-        self.reader.rows(query, most, PAGE_BYTES).map_err(|error| CliError::Input(error.to_string()))
+    /// Which store it is: one that was made anew has another id.
+    pub fn id(&self) -> Option<[u8; 16]> {
+        self.reader.store_id().ok()
     }
 
     /// The number of the last record.

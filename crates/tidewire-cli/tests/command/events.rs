@@ -238,3 +238,25 @@ fn wrong_words_are_named() {
         assert!(output.status.code() == Some(2) && errors.contains(said), "{words:?}: {errors}");
     }
 }
+
+/// One bad record, of a disk or of a hostile sensor, keeps nobody from reading the others.
+#[test]
+fn damaged_records_are_named_and_the_others_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records: Vec<_> = ["first", "needle", "last"]
+        .iter()
+        .flat_map(|text| folded(&[probe(0, "192.0.2.1").with("text", Field::Text((*text).into()))]))
+        .collect();
+    let path = store(&folder.path().join("events.db"), &Batch { records, ..Batch::default() });
+    let mut bytes = fs::read(&path).expect("a file");
+    let at = bytes.windows(6).position(|window| window == b"needle").expect("the text of the second record");
+    bytes[at] = b'N';
+    fs::write(&path, bytes).expect("a file");
+    for words in [&["--expand", "--json"][..], &["--json"]] {
+        let output = run(words, &path);
+        let (shown, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(shown.contains("first") && shown.contains("last") && !shown.contains("eedle"), "{shown}");
+        assert!(said.contains("record 2 is damaged and left out"), "{said}");
+    }
+}

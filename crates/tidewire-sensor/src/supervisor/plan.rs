@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((&now.events, &now.spool), (&other.events, &other.spool));
         let spool = spool_settings(&now).expect("a destination");
         assert_eq!(spool.store, Path::new("/srv/a.db"));
-        assert_eq!(spool.socket.as_deref(), Some(Path::new("/run/tidewire/events.sock")));
+        assert_eq!(spool.socket, Some(now.directory.join(EVENTS_SOCKET)));
         // Another store, and none, wait for a restart, as analyzers within the capture do.
         let moved = config("[events]\nstore = \"/srv/b.db\"\n[inline.scan]\nhosts = 9\n");
         assert_eq!(pending(&running, &moved), ["inline", "events"]);
