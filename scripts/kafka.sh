@@ -2,7 +2,7 @@
 # Tests Kafka as a destination against a real broker (one node, KRaft, on loopback): brings Kafka's own jars from Maven Central, once,
 # into target/kafka; builds the features; lints and tests them. Not a part of `make test`: librdkafka is built for it, and the broker is
 # started and killed several times.
-# kafka.sh --jars: brings the jars and nothing else.
+# kafka.sh --jars: brings the jars and nothing else. kafka.sh --figures: measures what docs/cluster.md says.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 version=4.1.0
@@ -34,6 +34,9 @@ fi
 
 scripts/setup.sh build
 export TIDEWIRE_KAFKA_LIBS=$folder/libs
+if [ "${1:-}" = --figures ]; then
+  exec cargo test --locked --profile quick -p tidewire-delivery --features kafka-tls --test kafka -- --exact figures --ignored --nocapture
+fi
 cargo clippy --locked --profile quick -p tidewire-delivery --features kafka-tls --all-targets -- -D warnings
 cargo test --locked --profile quick -p tidewire-delivery --features kafka-tls --lib -- kafka
 cargo test --locked --profile quick -p tidewire-delivery --features kafka-tls --test kafka -- --nocapture

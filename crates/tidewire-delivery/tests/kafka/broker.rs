@@ -160,14 +160,14 @@ pub struct Message {
     pub sequence: String,
     pub sensor: String,
     pub schema: String,
-    /// The wrapped data key, in hexadecimal digits.
-    pub data_key: Option<String>,
+    /// The wrapped data key.
+    pub data_key: Option<Vec<u8>>,
     pub value: serde_json::Value,
 }
 
-fn unhex(text: &str) -> String {
+pub fn unhex(text: &str) -> Vec<u8> {
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
-    String::from_utf8((0..text.len()).step_by(2).map(byte).collect()).unwrap()
+    (0..text.len()).step_by(2).map(byte).collect()
 }
 
 impl Message {
@@ -175,7 +175,8 @@ impl Message {
         let parts: Vec<&str> = line.splitn(6, '\t').collect();
         let headers: Vec<(&str, &str)> = parts[4].split_whitespace().filter_map(|one| one.split_once('=')).collect();
         let header = |name: &str| headers.iter().find(|one| one.0 == name).map(|one| one.1);
-        let text = |name: &str| unhex(header(name).unwrap_or_else(|| panic!("no {name} in {line}")));
+        let bytes = |name: &str| unhex(header(name).unwrap_or_else(|| panic!("no {name} in {line}")));
+        let text = |name: &str| String::from_utf8(bytes(name)).unwrap();
         Self {
             partition: parts[0].parse().unwrap(),
             expected_partition: parts[1].parse().unwrap(),
@@ -183,7 +184,7 @@ impl Message {
             sequence: text("tw-seq"),
             sensor: text("tw-sensor"),
             schema: text("tw-schema"),
-            data_key: header("tw-key").map(str::to_owned),
+            data_key: header("tw-key").map(unhex),
             value: serde_json::from_str(parts[5]).unwrap(),
         }
     }

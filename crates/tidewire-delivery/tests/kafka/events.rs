@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use tidewire_event_store::Row;
 use tidewire_events::{
     Event, FlowKey, FoldSettings, Folder, FolderSettings, Identity, Output, Record, Severity, Value,
 };
@@ -44,7 +43,8 @@ pub fn severe(number: u64) -> Vec<Record> {
 }
 
 fn folded(events: impl Iterator<Item = Event>) -> Vec<Record> {
-    let default = FoldSettings { identity: Identity::Members(Vec::new()), ..FoldSettings::default() };
+    let identity = Identity::Members(Vec::new());
+    let default = FoldSettings { identity, bytes_max: 4 << 20, ..FoldSettings::default() };
     let mut folder = Folder::new(FolderSettings { default, ..FolderSettings::default() }, [0; 2], 0, 0);
     let mut out = Output::default();
     for event in events {
@@ -55,13 +55,16 @@ fn folded(events: impl Iterator<Item = Event>) -> Vec<Record> {
     out.records
 }
 
-/// So many events as a record that is sealed.
-pub fn seal(fold: u64, events: u64, identity: &age::x25519::Identity) -> Row {
-    let record = records(0..events).remove(0);
-    let mut bytes = age::encrypt(&identity.to_public(), record.bytes()).unwrap();
-    // A large one, whatever folding makes of it.
-    if events > 1000 {
-        bytes = bytes.repeat(1_500_000 / bytes.len() + 1);
-    }
-    Row { fold, key: Some([7; 16]), bytes, ..Row::plain(0, &record).unwrap() }
+/// Events whose record is larger than a message, as nothing of it repeats.
+pub fn large(numbers: Range<u64>) -> Vec<Record> {
+    let long = |number: u64| {
+        let mut mixed = number + 1;
+        let mut next = || {
+            mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ number;
+            format!("{mixed:016x}")
+        };
+        let text = (0..200).map(|_| next()).collect();
+        event(number).with("long", Value::Text(text))
+    };
+    folded(numbers.map(long))
 }

@@ -14,15 +14,15 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use broker::{Broker, Message, jars};
-use events::{ADDRESS, EXCERPT, event, records, seal, severe};
+use broker::{Broker, Message, jars, unhex};
+use events::{ADDRESS, EXCERPT, event, large, records, severe};
 use sensor::{Sensor, Spooler, contains, destination};
 use tidewire_delivery::{
     DestinationSettings, KafkaSettings, KafkaTls,
-    keys::{Authority, Validity, files},
+    keys::{Authority, Validity, files, identity},
 };
-use tidewire_event_store::{Batch, Row};
-use tidewire_events::Event;
+use tidewire_event_store::{Batch, Keyring, Recipients, Row, Sealer};
+use tidewire_events::{Event, Record, Severity};
 use tidewire_testing::wait_until;
 
 #[test]
@@ -47,6 +47,37 @@ fn events_reach_a_broker() {
     step("refusals", || what_is_wrong_is_said_and_delays_nobody_else(&broker));
     if cfg!(feature = "kafka-tls") {
         step("TLS", || tls_with_certificates_of_both_sides(&broker, keys.path()));
+    }
+}
+
+/// Not a test: what one producer and one broker do (`scripts/kafka.sh --figures`).
+#[test]
+#[ignore = "no test: figures for docs/cluster.md"]
+fn figures() {
+    let jars = match jars() {
+        Ok(jars) => jars,
+        Err(why) => return tidewire_testing::skip(why),
+    };
+    let keys = tempfile::tempdir().unwrap();
+    let certificates = certificates(keys.path());
+    let broker = Broker::start(jars, &certificates.broker, &certificates.authority);
+    for (name, count, events) in [("of-one", 20_000_u64, 1), ("of-100", 1000, 100), ("of-65536", 16, 65_536)] {
+        broker.create(name, 4, &[]);
+        let sensor = Sensor::new();
+        let all: Vec<Record> = (0..count).flat_map(|at| records(at * events..(at + 1) * events)).collect();
+        for some in all.chunks(1000) {
+            sensor.append(Batch { records: some.to_vec(), ..Batch::default() });
+        }
+        wait_until("the store", || {
+            tidewire_event_store::Reader::open(&sensor.store()).unwrap().last_id().unwrap() == count
+        });
+        let begun = std::time::Instant::now();
+        let spooler = Spooler::start(&sensor.settings(vec![plain(&broker, name)]));
+        wait_until("delivery", || spooler.status(name).delivered == count);
+        let (seconds, cpu) = (begun.elapsed().as_secs_f64(), spooler.cpu_seconds());
+        let (sent, all) = (spooler.status(name).bytes, count * events);
+        spooler.stop();
+        println!("{name}: {all} events in {seconds:.2} s, {cpu:.2} s of a core, {sent} bytes sent");
     }
 }
 
@@ -188,31 +219,52 @@ fn sealed_records_are_not_readable_at_the_broker(broker: &Broker) {
 
     broker.create("sealed", 1, &[]);
     let sensor = Sensor::new();
-    let identity = age::x25519::Identity::generate();
-    let rows: Vec<Row> =
-        [5, 30_000].into_iter().enumerate().map(|(fold, events)| seal(fold as u64 + 7, events, &identity)).collect();
+    let (identity, recipient) = identity::make();
+    let mut sealer = Sealer::new(&Recipients::parse(&[recipient]).unwrap()).unwrap();
+    let plain = [records(0..5).remove(0), large(5..600).remove(0)];
+    let rows: Vec<Row> = plain.iter().map(|record| sealer.seal(record).unwrap()).collect();
     assert!(rows[1].bytes.len() > 1_000_000, "large enough for parts");
-    let (key, wrapped) = ([7; 16], b"a wrapped key".to_vec());
-    sensor.append(Batch { rows: rows.clone(), keys: vec![(key, wrapped.clone())], ..Batch::default() });
+    sensor.append(Batch { rows: rows.clone(), keys: vec![sealer.key()], ..Batch::default() });
     let spooler = Spooler::start(&sensor.settings(vec![destination("sealed", in_clear("sealed"))]));
     sensor.wait_for("sealed", 2);
     spooler.stop();
     let (messages, _) = without_duplicates(broker.read("sealed"));
     assert!(messages.len() > 2, "parts: {}", messages.len());
-    for (row, id) in rows.iter().zip(1_u64..) {
-        let of: Vec<&Message> = messages.iter().filter(|message| message.value["record"] == id).collect();
-        let text: String = of.iter().map(|message| message.value["sealed"].as_str().unwrap()).collect();
-        assert!(BASE64_STANDARD.decode(text).unwrap() == row.bytes, "the bytes are those of the store");
-        for message in of {
-            assert_eq!(message.schema, "tidewire.sealed/1");
-            assert_eq!(message.data_key, Some(hex(&wrapped)));
-            assert_eq!(message.value["count"], row.events);
-            assert_eq!(message.key, hex(&row.fold.to_be_bytes()));
-        }
-    }
     for needle in needles {
         assert!(!contains(&log.join("sealed-0"), &needle), "{}", String::from_utf8_lossy(&needle));
     }
+    // With what the messages hold, and the identity, every original comes back.
+    let mut keyring = Keyring::default();
+    keyring.add(&identity).unwrap();
+    for (row, (record, id)) in rows.iter().zip(plain.iter().zip(1_u64..)) {
+        let of: Vec<&Message> = messages.iter().filter(|message| message.value["record"] == id).collect();
+        for message in &of {
+            assert_eq!((message.schema.as_str(), &message.key), ("tidewire.sealed/1", &hex(&row.fold.to_be_bytes())));
+        }
+        let found = unsealed(&of, &mut keyring);
+        assert!(found.bytes() == record.bytes());
+    }
+}
+
+/// A record of its parts.
+fn unsealed(parts: &[&Message], keyring: &mut Keyring) -> Record {
+    let of = &parts[0].value;
+    let text = |name: &str| of[name].as_str().unwrap().to_owned();
+    let number = |name: &str| of[name].as_u64().unwrap();
+    let sealed: String = parts.iter().map(|part| part.value["sealed"].as_str().unwrap()).collect();
+    let row = Row {
+        id: number("record"),
+        analyzer: text("analyzer"),
+        kind: text("kind"),
+        severity: Severity::by_name(&text("severity")).unwrap(),
+        fold: number("fold"),
+        events: number("count"),
+        first_ns: number("first_ns"),
+        last_ns: number("last_ns"),
+        key: Some(unhex(&text("key")).try_into().unwrap()),
+        bytes: BASE64_STANDARD.decode(sealed).unwrap(),
+    };
+    keyring.unseal(&row, || parts[0].data_key.clone()).unwrap()
 }
 
 fn hex(bytes: &[u8]) -> String {

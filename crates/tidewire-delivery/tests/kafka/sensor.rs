@@ -160,6 +160,14 @@ impl Spooler {
         wait_until(&format!("{name} says {words:?}"), || words.iter().all(|word| says().contains(word)));
     }
 
+    /// Time of a core that it has taken.
+    pub fn cpu_seconds(&self) -> f64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+        ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+    }
+
     pub fn kill(mut self) {
         assert!(!self.failed.load(Ordering::Relaxed));
         self.process.kill().unwrap();
