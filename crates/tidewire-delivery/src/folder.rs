@@ -19,6 +19,8 @@ use crate::{
     settings::FolderSettings,
 };
 
+/// Events of a record that have a line each; of a record with more, one line says how many there are and what varies.
+const EXPAND_MAX: u64 = 1000;
 /// Parcels of a file at most: what is remembered of each is little.
 const PARCELS_MAX: usize = 1 << 16;
 
@@ -90,7 +92,9 @@ impl Folder {
             Some(open) => open,
             None => {
                 let hidden = self.hidden();
-                let to = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&hidden);
+                // A new one: where others may write to the folder, no link is followed.
+                drop(fs::remove_file(&hidden));
+                let to = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&hidden);
                 let to = to.map_err(self.failed("creating", &hidden))?;
                 let (begun, keys) = (Instant::now(), BTreeSet::new());
                 Open { to: BufWriter::with_capacity(256 << 10, to), hidden, begun, first, last: first, bytes: 0, keys }
@@ -153,23 +157,30 @@ impl Destination for Folder {
         let expand = self.settings.expand;
         let mut damaged = None;
         let open = self.begin(first.id)?;
-        let mut lines = Vec::new();
+        let hidden = open.hidden.clone();
+        let (mut lines, mut bytes, mut written) = (Vec::new(), 0, Ok(()));
         for row in parcel.rows {
+            lines.clear();
             if let Some((key, wrapped)) = row.key.and_then(|key| parcel.keys.get_key_value(&key))
                 && open.keys.insert(*key)
             {
                 put_key(&mut lines, key, wrapped);
             }
-            if let Err(error) = put_row(&mut lines, row, expand) {
+            // A flood takes few bytes in a record, and must not take gigabytes here.
+            if let Err(error) = put_row(&mut lines, row, expand && row.events <= EXPAND_MAX) {
                 damaged = Some(format!("record {} cannot be written as JSON and is left out: {error}", row.id));
+            }
+            // One record at a time: all of a parcel may be more than there is memory.
+            bytes += lines.len() as u64;
+            written = open.to.write_all(&lines);
+            if written.is_err() {
+                break;
             }
         }
         open.last = last.id;
-        open.bytes += lines.len() as u64;
-        let written = open.to.write_all(&lines);
-        let hidden = open.hidden.clone();
+        open.bytes += bytes;
         written.map_err(self.failed("writing", &hidden))?;
-        self.bytes += lines.len() as u64;
+        self.bytes += bytes;
         self.sent = parcel.through;
         self.warning = damaged.or(self.warning.take());
         Ok(())

@@ -110,7 +110,7 @@ pub struct FolderSettings {
     #[serde(default = "default_file_bytes")]
     pub bytes: u64,
     /// Whether each event has a line; otherwise each record has one, with the number of its events, its first event and what
-    /// varied. Default `true`. Records that are encrypted have one in any case.
+    /// varied. Default `true`. Records that are encrypted, or have more than 1,000 events, have one in any case.
     #[serde(default = "yes")]
     pub expand: bool,
 }

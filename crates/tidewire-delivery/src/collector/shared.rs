@@ -1,7 +1,7 @@
 //! What all connections of a collector share.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     fmt::Display,
     net::{Shutdown, TcpStream},
     sync::{
@@ -19,8 +19,9 @@ use super::{
     sensors::Sensors,
 };
 
-/// Connections of which it is not known yet whose they are.
+/// Connections of which it is not known yet whose they are, and those of one address among them.
 const PENDING_MAX: usize = 128;
+const PENDING_OF_ADDRESS_MAX: usize = 48;
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -70,13 +71,23 @@ impl Shared {
         Some(Admitted(self))
     }
 
-    /// Notes a connection of anybody. Where there are too many, the oldest of them ends: who has no certificate keeps nobody out
-    /// by doing nothing.
+    /// Notes a connection of anybody. Where there are too many, the oldest of the address that has most ends: who has no
+    /// certificate keeps nobody out.
     pub(super) fn pend(&self, number: u64, tcp: &TcpStream) {
         let Ok(tcp) = tcp.try_clone() else { return };
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        if pending.len() >= PENDING_MAX
-            && let Some((_, oldest)) = pending.pop_front()
+        let address = |tcp: &TcpStream| tcp.peer_addr().ok().map(|peer| peer.ip());
+        let own = address(&tcp);
+        let mut by_address: HashMap<_, usize> = HashMap::new();
+        for (_, other) in &*pending {
+            *by_address.entry(address(other)).or_default() += 1;
+        }
+        // Who opens many closes its own.
+        let most = by_address.iter().max_by_key(|(_, count)| **count).map(|(address, _)| *address);
+        let is_many = by_address.get(&own).is_some_and(|count| *count >= PENDING_OF_ADDRESS_MAX);
+        let victim = if is_many { Some(own) } else { most.filter(|_| pending.len() >= PENDING_MAX) };
+        if let Some(at) = victim.and_then(|victim| pending.iter().position(|(_, other)| address(other) == victim))
+            && let Some((_, oldest)) = pending.remove(at)
         {
             let _ = oldest.shutdown(Shutdown::Both);
         }

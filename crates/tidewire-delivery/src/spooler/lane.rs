@@ -39,6 +39,14 @@ pub(super) struct Lane {
     pub(super) warnings: Sender<String>,
 }
 
+/// How the use of a destination ends, if it does not fail.
+enum End {
+    /// With the spooler.
+    Over,
+    /// It is opened again: keys were renewed.
+    Again,
+}
+
 /// A parcel that was sent.
 struct Sent {
     through: u64,
@@ -84,7 +92,11 @@ impl Lane {
         let mut backoff = Backoff::new(self.settings.retry_max);
         loop {
             let failed = match self.session(&mut backoff) {
-                Ok(()) => {
+                Ok(End::Again) => {
+                    self.destination.close();
+                    continue;
+                }
+                Ok(End::Over) => {
                     self.destination.close();
                     self.status().connected = false;
                     return;
@@ -111,7 +123,8 @@ impl Lane {
     }
 
     /// Opens the destination, and serves it until it fails or the spooler ends.
-    fn session(&mut self, backoff: &mut Backoff) -> Result<(), Failure> {
+    fn session(&mut self, backoff: &mut Backoff) -> Result<End, Failure> {
+        let generation = self.stop.generation();
         let source = Source::open(&self.store).map_err(failure)?;
         let (delivered, ..) = source.position(&self.settings.name).map_err(failure)?;
         let start = Start { store: source.store(), delivered };
@@ -146,7 +159,10 @@ impl Lane {
             }
             self.figure(&mut run)?;
             if self.is_over(&mut run)? {
-                return Ok(());
+                return Ok(End::Over);
+            }
+            if self.stop.generation() != generation {
+                return Ok(End::Again);
             }
             if run.source.is_replaced() {
                 return Err(Failure::new(format!("{}: another store is in its place now", self.store.display())));
@@ -164,10 +180,15 @@ impl Lane {
             return Ok(false);
         }
         let page = run.source.page(run.sent, &self.filter).map_err(failure)?;
-        let is_empty = page.rows.is_empty() && page.damaged.is_none();
+        let is_empty = page.rows.is_empty() && page.damaged.is_none() && page.keyless == 0;
         if let Some(id) = page.damaged {
             self.warn(format!("{}: record {id} is damaged and left out", self.store.display()));
             self.status().damaged += 1;
+        }
+        if page.keyless > 0 {
+            let (store, count) = (self.store.display(), page.keyless);
+            self.warn(format!("{store}: {count} encrypted records are left out: their key is missing"));
+            self.status().damaged += count as u64;
         }
         if page.through <= run.sent {
             run.seen = Some(changes);

@@ -51,12 +51,13 @@ pub fn main(settings: Settings, report: OwnedFd) -> u8 {
     if let Err(error) = signals.thread_block() {
         warnings.push(format!("signals cannot be handled: {error}"));
     }
-    let of = Arc::clone(&stopped);
+    let reopened = Arc::new(AtomicBool::new(false));
+    let (of, again) = (Arc::clone(&stopped), Arc::clone(&reopened));
     let waiter = Builder::new().name("signals".into()).spawn(move || {
         loop {
             match signals.wait() {
                 // Keys are read at each connection.
-                Ok(Signal::SIGHUP) => {}
+                Ok(Signal::SIGHUP) => again.store(true, Ordering::Relaxed),
                 _ => return of.store(true, Ordering::Relaxed),
             }
         }
@@ -73,16 +74,16 @@ pub fn main(settings: Settings, report: OwnedFd) -> u8 {
     {
         warnings.push(format!("the nice value {} cannot be set: {error}", settings.nice));
     }
-    run(settings, report, &stopped, warnings)
+    run(settings, report, &stopped, &reopened, warnings)
 }
 
 /// As [`main`], as a part of a process that does other things as well: it handles no signals; `stopped` ends it as SIGTERM would.
 #[must_use]
 pub fn run_within(settings: Settings, report: OwnedFd, stopped: &AtomicBool) -> u8 {
-    run(settings, report, stopped, Vec::new())
+    run(settings, report, stopped, &AtomicBool::new(false), Vec::new())
 }
 
-fn run(settings: Settings, report: OwnedFd, stopped: &AtomicBool, warnings: Vec<String>) -> u8 {
+fn run(settings: Settings, report: OwnedFd, stopped: &AtomicBool, reopened: &AtomicBool, warnings: Vec<String>) -> u8 {
     let mut reporter = Reporter::new(report);
     warnings.into_iter().for_each(|text| reporter.send(SpoolReport::Warning { text }));
     let spooler = match Spooler::start(&settings) {
@@ -103,6 +104,9 @@ fn run(settings: Settings, report: OwnedFd, stopped: &AtomicBool, warnings: Vec<
                 stopped.store(true, Ordering::Relaxed);
             }
             reporter.write();
+        }
+        if reopened.swap(false, Ordering::Relaxed) {
+            spooler.stop.reopen();
         }
     }
     let last = spooler.end(settings.stop);

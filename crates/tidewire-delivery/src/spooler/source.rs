@@ -48,6 +48,8 @@ pub(super) struct Page {
     pub(super) keys: BTreeMap<KeyId, Vec<u8>>,
     /// The last one, if it is damaged and left out.
     pub(super) damaged: Option<u64>,
+    /// Sealed ones that are left out because the store does not have their key.
+    pub(super) keyless: usize,
 }
 
 /// A store, open for reading.
@@ -128,15 +130,17 @@ impl Source {
                 // Each start of a sensor has a key: there may be more than a destination takes at once.
                 rows.truncate(at);
                 let through = rows.last().map_or(id - 1, |row| row.id);
-                return Ok(Page { rows, through, keys, damaged: None });
+                return Ok(Page { rows, through, keys, damaged: None, keyless: 0 });
             }
             if let Some(wrapped) = self.key(&key)? {
                 keys.insert(key, wrapped);
             }
         }
         // Without its key nobody can read it, and a collector refuses it.
+        let found = rows.len();
         rows.retain(|row| row.key.is_none_or(|key| keys.contains_key(&key)));
-        Ok(Page { rows, through: through.max(after), keys, damaged })
+        let keyless = found - rows.len();
+        Ok(Page { rows, through: through.max(after), keys, damaged, keyless })
     }
 
     fn key(&mut self, key: &KeyId) -> Result<Option<Vec<u8>>, Error> {

@@ -1,7 +1,10 @@
 //! The spooler's end, which all threads wait for besides their work.
 
 use std::{
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -10,6 +13,7 @@ use std::{
 pub(super) struct Stop {
     until: Mutex<Option<Instant>>,
     changed: Condvar,
+    generation: AtomicU64,
 }
 
 impl Stop {
@@ -17,6 +21,16 @@ impl Stop {
     pub(super) fn stop(&self, until: Instant) {
         self.until.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(until);
         self.changed.notify_all();
+    }
+
+    /// Destinations are opened again.
+    pub(super) fn reopen(&self) {
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often they were to be opened again.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
     }
 
     /// Until when there is time, once it ends.

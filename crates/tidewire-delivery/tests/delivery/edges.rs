@@ -4,6 +4,7 @@ use std::{fs, time::Duration};
 
 use tidewire_delivery::{DestinationSettings, FolderSettings, To, collector::CollectSettings, keys::identity};
 use tidewire_event_store::{Batch, Limits, Recipients, Sealer};
+use tidewire_events::{Folder, FolderSettings as FoldersSettings, Output};
 use tidewire_testing::wait_until;
 
 use crate::rig::{Collecting, Spooling, batch, count, destination, key_file, numbers, open, records, to_collector};
@@ -71,6 +72,28 @@ fn destinations_that_share_a_folder_keep_their_own_positions() {
     let spooling = Spooling::start(&path, vec![to("bad", "critical"), to("all", "info")]);
     spooling.until("the critical ones", "bad", |status| status.delivered == 50);
     assert_eq!((lines("all"), lines("bad")), (50, 10));
+}
+
+#[test]
+fn a_flood_in_one_record_does_not_become_gigabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("events.db"), folder.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    let mut folder_of = Folder::new(FoldersSettings::default(), [0; 2], 0, 0);
+    let mut folded = Output::default();
+    for _ in 0..60_000 {
+        folder_of.push_event(0, &crate::rig::event(1), &mut folded).unwrap();
+    }
+    folder_of.close_all(&mut folded).unwrap();
+    let records = folded.records;
+    assert!(records.iter().any(|record| record.count() > 10_000));
+    open(&path).append(&Batch { records, ..Batch::default() }).unwrap();
+    let settings = FolderSettings { path: out.clone(), every: Duration::from_millis(1), bytes: 1 << 30, expand: true };
+    let spooling = Spooling::start(&path, vec![destination("files", To::Folder(settings))]);
+    spooling.until("delivery", "files", |status| status.events == 60_000 && status.lag_records == 0);
+    let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let bytes: u64 = names.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
+    assert!(bytes < 3_000_000, "{bytes} bytes");
 }
 
 #[test]
