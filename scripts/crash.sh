@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Kills readers and publishers of a queue, then the capture and the analyzers of a whole sensor, with SIGKILL at random moments, and
 # checks what the others see: every record read, missed or lost to the last one, no reader disturbed by another's death, no silence
-# of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces).
+# of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces). Then
+# analyzers that emit events and the event processor: no acknowledged event lost, none stored twice, each analyzer's in order.
 # DURATION (`make crash SECONDS=...`): how long, seconds (default: an hour); SEED (default: the time): repeats the choices of a run,
 # not the scheduler's. The first violation ends the run and names its seed. Writes target/crash/rounds.jsonl.
 set -euo pipefail
@@ -58,6 +59,9 @@ while :; do
     count=$(($(running "$target/quick/tidewire") + $(running "$target/quick/queue-loop")))
     [ "$count" -eq 0 ] || failed "$count processes of the sensor are left" "$((seed + round))"
   fi
-  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((1 + with_sensor)) "$log" | tr '\n' ' ')" >&2
+  # About as long: a kill and a start take some hundredths of a second.
+  TIDEWIRE_TEST_KILLS=$((part * 8)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-sensor --test events -- \
+    kills --nocapture 2>/dev/null | sed -n 's/^[^0-9]*\([0-9]*\) kills, \([0-9]*\) events$/{"kills_of_events":\1,"events":\2}/p' >>"$log" || failed "events" "$((seed + round))"
+  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((2 + with_sensor)) "$log" | tr '\n' ' ')" >&2
 done
 echo "crash: $round round(s) without a violation: $log"

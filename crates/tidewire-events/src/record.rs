@@ -61,6 +61,8 @@ impl Parts<'_> {
             put_varint(&mut bytes, *lane as u64);
             put_sized(&mut bytes, blocks);
         }
+        // Many of them wait to be stored: what they take is what they have.
+        bytes.shrink_to_fit();
         Record { bytes, head: self.head.clone() }
     }
 }

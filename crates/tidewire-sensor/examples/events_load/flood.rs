@@ -6,7 +6,7 @@ use tidewire_events::{Event, FlowKey, Value};
 #[derive(Clone, Copy)]
 pub struct Flood {
     pub name: &'static str,
-    /// Kinds for which no fold is made.
+    /// Whether each event is a fold of its own.
     pub is_different: bool,
     change: fn(&mut Event, u64, u64),
 }
@@ -18,7 +18,7 @@ fn target(event: &mut Event, host: u64, port: u64) {
     }
 }
 
-pub const FLOODS: [Flood; 5] = [
+pub const FLOODS: [Flood; 6] = [
     Flood { name: "identical", is_different: false, change: |_, _, _| () },
     // Each analyzer scans 64 of the 256 hosts.
     Flood {
@@ -39,6 +39,19 @@ pub const FLOODS: [Flood; 5] = [
             let mixed = (at as u32).wrapping_mul(0x001e_3779) & 0x3f_ffff;
             let mixed = u64::from((mixed ^ mixed >> 11).wrapping_mul(0x0002_b2ad) & 0x3f_ffff);
             target(event, analyzer * 64 + (mixed >> 16), mixed);
+        },
+    },
+    // As much memory as open folds can be made to take: more keys than there may be folds, each with texts of its own.
+    Flood {
+        name: "long texts, 8,192 keys",
+        is_different: false,
+        change: |event, analyzer, at| {
+            let mixed = (analyzer << 40 | at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            target(event, analyzer * 2048 + (mixed >> 30) % 2048, 80);
+            event.kind.replace_range(.., "texts");
+            if let Some(Value::Text(text)) = event.fields.get_mut(1).map(|field| &mut field.value) {
+                *text = format!("{mixed:016x}").repeat(60);
+            }
         },
     },
     Flood {

@@ -112,6 +112,8 @@ fn one(folder: &Path, flood: Flood, seconds: u64) -> Result<(), Failure> {
     };
     let apart = KindSettings { vary: Some(Vec::new()), ..KindSettings::default() };
     settings.kinds.insert("different".into(), apart);
+    let texts = KindSettings { vary: Some(vec!["reply".into()]), ..KindSettings::default() };
+    settings.kinds.insert("texts".into(), texts);
     let mut processor = Processor::start(&settings)?;
     let (cpu_before, _) = processor.used()?;
     let socket = folder.join(EVENTS_SOCKET);

@@ -123,10 +123,11 @@ fn a_store_that_cannot_be_opened_is_an_error_with_its_path() {
     std::fs::write(&path, "something else, and quite long enough to be looked at as a database ".repeat(20)).unwrap();
     rig.settings.store = path.join("events.db");
     let mut processor = rig.spawn(Stdio::null());
-    processor.until("why", |report| match report {
-        EventsReport::Failed { text, .. } => Some(assert!(text.contains("no-store"), "{text}")),
+    let text = processor.until("why", |report| match report {
+        EventsReport::Failed { text, .. } => Some(text.clone()),
         _ => None,
     });
+    assert!(text.contains("no-store"), "{text}");
     assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
 }
 
