@@ -7,6 +7,7 @@
 mod error;
 mod joining;
 mod opening;
+mod positions;
 mod reading;
 mod retention;
 mod rows;
@@ -17,9 +18,10 @@ mod writer;
 
 pub use error::Error;
 pub use opening::Recovery;
+pub use positions::Destination;
 pub use reading::{Content, Order, Query, Reader, Rows, Stored};
 pub use retention::{Limits, Reason, Removed};
 pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
 pub use sealing::{Keyring, RECIPIENTS_MAX, Recipients, SealError, Sealer, WRAPPED_BYTES_MAX};
-pub use store::{Batch, Destination, Producer, Store};
+pub use store::{Batch, Producer, Store};
 pub use writer::{Done, Writer, WriterSettings, WriterStatus};

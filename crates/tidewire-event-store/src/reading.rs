@@ -10,10 +10,10 @@ use tidewire_events::{Record, Severity};
 
 use crate::{
     error::Error,
+    positions::{Destination, counts, destinations},
     rows::{KeyId, Row, checksum},
     schema::{check, fact, open_readable, signed, time},
     sealing::{Keyring, SealError},
-    store::{Destination, counts, destinations},
 };
 
 /// Records that are read at a time. A reader holds no snapshot in between, so that it never keeps the log from being cut.

@@ -13,8 +13,9 @@ use std::{
 
 use crate::{
     error::Error,
+    positions::Destination,
     retention::Limits,
-    store::{Batch, Destination, Store, now_ns},
+    store::{Batch, Store, now_ns},
 };
 
 /// Closed folds that wait to be joined.
