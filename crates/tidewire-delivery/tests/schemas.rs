@@ -186,5 +186,6 @@ fn every_member_is_described() {
         .flat_map(|name| names(&schema(name)["properties"]).into_iter().map(move |member| (name, member)))
         .collect();
     let never: Vec<_> = all.difference(&written).collect();
-    assert_eq!(never, [&("sealed.json", "part".to_owned()), &("sealed.json", "parts".to_owned())]);
+    let others = [("event.json", "sensor"), ("sealed.json", "part"), ("sealed.json", "parts")];
+    assert_eq!(never, others.map(|(name, member)| (name, member.to_owned())).each_ref());
 }

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     destination::{Destination, Failure, Parcel, Start},
+    keys::files,
     protocol::StoreId,
 };
 
@@ -38,6 +39,9 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const REPORTS_TIME: Duration = Duration::from_millis(100);
 /// How long an orderly end waits for acknowledgments at once.
 const FLUSH_TIME: Duration = Duration::from_millis(200);
+/// Said once where it is so.
+const IN_THE_CLEAR: &str =
+    "events that are not sealed to recipients go to the brokers in the clear; 'authority' turns TLS on";
 /// Parcels that are read before the first is acknowledged: what one makes of a megabyte may be a hundred.
 const PARCELS_MAX: usize = 8;
 
@@ -97,7 +101,8 @@ impl Topic {
         let expand_max = if settings.expand { settings.expand_max.max(1) } else { 0 };
         let form = Form { expand_max, bytes_max: settings.message_bytes as usize };
         let (name, store) = (name.to_owned(), String::new());
-        let topic = Self { settings, name, form, store, session: None, bytes: 0, warning: None };
+        let warning = is_in_the_clear(&settings).then(|| IN_THE_CLEAR.to_owned());
+        let topic = Self { settings, name, form, store, session: None, bytes: 0, warning };
         topic.config().create_native_config().map_err(|error| format!("librdkafka: {error}"))?;
         Ok(topic)
     }
@@ -127,14 +132,21 @@ impl Topic {
         for (key, value) in set {
             config.set(key, value);
         }
-        if let Some(tls) = &self.settings.tls {
-            config.set("security.protocol", "ssl").set("ssl.ca.location", tls.authority.display().to_string());
-            let own = [("ssl.certificate.location", &tls.certificate), ("ssl.key.location", &tls.key)];
-            for (key, path) in own.into_iter().filter_map(|(key, path)| Some((key, path.as_ref()?))) {
-                config.set(key, path.display().to_string());
-            }
-        }
         config
+    }
+
+    /// With certificates and the key as they are now. Nobody else may read the key.
+    fn config_with_keys(&self) -> Result<ClientConfig, Failure> {
+        let mut config = self.config();
+        let Some(tls) = &self.settings.tls else { return Ok(config) };
+        config.set("security.protocol", "ssl").set("ssl.ca.location", tls.authority.display().to_string());
+        if let Some(certificate) = &tls.certificate {
+            config.set("ssl.certificate.location", certificate.display().to_string());
+        }
+        if let Some(key) = &tls.key {
+            config.set("ssl.key.pem", files::read(key).map_err(|error| self.failure(error))?);
+        }
+        Ok(config)
     }
 
     /// What is wrong, with the brokers and the topic.
@@ -274,6 +286,12 @@ impl Topic {
     }
 }
 
+/// Whether what is not sealed can be read on the way to a broker.
+fn is_in_the_clear(settings: &KafkaSettings) -> bool {
+    let is_near = |broker: &String| ["127.", "localhost:", "[::1]:"].iter().any(|near| broker.starts_with(near));
+    settings.tls.is_none() && !settings.brokers.iter().all(is_near)
+}
+
 fn code(error: &KafkaError) -> String {
     error.rdkafka_error_code().map_or_else(|| error.to_string(), |code| code.to_string())
 }
@@ -287,7 +305,7 @@ impl Destination for Topic {
         self.close();
         self.store = store_text(&start.store);
         let producer: BaseProducer<Reports> =
-            self.config().create_with_context(Reports::default()).map_err(|error| self.failure(error))?;
+            self.config_with_keys()?.create_with_context(Reports::default()).map_err(|error| self.failure(error))?;
         self.ask(&producer)?;
         self.session = Some(Session {
             producer,

@@ -325,12 +325,18 @@ fn tls_with_certificates_of_both_sides(broker: &Broker, keys: &Path) {
         let tls = KafkaTls { authority: keys.join(authority), certificate: own.clone(), key: own };
         destination(name, KafkaSettings { tls: Some(tls), ..at(&broker.tls_address(), "secret") })
     };
+    let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::copy(keys.join("sensor.pem"), keys.join("loose.pem")).unwrap();
+    fs::set_permissions(keys.join("loose.pem"), everyone).unwrap();
+    let loose = with("loose", "authority.pem", Some("loose.pem"));
     let wrong = [
+        loose,
         with("stranger", "authority.pem", Some("other.pem")),
         with("nobody", "authority.pem", None),
         with("misled", "other-authority.pem", Some("sensor.pem")),
     ];
     let spooler = Spooler::start(&sensor.settings(wrong.to_vec()));
+    spooler.wait_for_failing("loose", &["topic secret", "loose.pem"]);
     for name in ["stranger", "nobody", "misled"] {
         spooler.wait_for_failing(name, &["topic secret", &broker.tls_address()]);
         println!("{}", spooler.status(name).failing.unwrap_or_default());
