@@ -5,7 +5,7 @@ use std::{
     fs,
     net::{Shutdown, TcpStream},
     os::unix::fs::DirBuilderExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -23,6 +23,8 @@ use crate::{limits::is_sensor_name, protocol::StoreId};
 const STORE: &str = "events.db";
 /// Stores of a sensor whose positions are kept: it has one, and another one after damage.
 const PRODUCERS_MAX: usize = 64;
+/// Stores of sensors that are away are looked at when nothing was written to them for so long.
+const QUIET: Duration = Duration::from_secs(86_400);
 /// Between two looks at age and size of a store.
 const RETAIN_EVERY: Duration = Duration::from_secs(1);
 
@@ -67,6 +69,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether there is a store to which nothing was written for a day.
+fn is_quiet(folder: &Path) -> bool {
+    let age = |name: &str| fs::metadata(folder.join(name)).ok()?.modified().ok()?.elapsed().ok();
+    let is_old = |name: &str| age(name).is_none_or(|age| age >= QUIET);
+    folder.join(STORE).exists() && is_old(STORE) && is_old(&format!("{STORE}-wal"))
+}
+
 /// The name of a producer: a store of the sensor.
 fn producer(store: &StoreId) -> String {
     store.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -94,17 +103,22 @@ impl Sensors {
         if !folder.exists() && self.count() >= self.sensors_max {
             return Err(format!("there are {} sensors, the limit", self.sensors_max));
         }
+        let sensor = Arc::new(self.sensor(name));
+        all.insert(name.to_owned(), Arc::clone(&sensor));
+        Ok(sensor)
+    }
+
+    /// A sensor that is not connected.
+    fn sensor(&self, name: &str) -> Sensor {
         let stored = Stored { store: None, retained: Instant::now(), rate: Rate::new(self.rate_bytes, Instant::now()) };
-        let sensor = Arc::new(Sensor {
+        Sensor {
             name: name.to_owned(),
-            folder,
+            folder: self.folder.join(name),
             limits: self.limits,
             current: Mutex::new(None),
             stored: Mutex::new(stored),
             figures: Mutex::new(SensorFigures { name: name.to_owned(), ..SensorFigures::default() }),
-        });
-        all.insert(name.to_owned(), Arc::clone(&sensor));
-        Ok(sensor)
+        }
     }
 
     /// How many sensors have a folder.
@@ -127,15 +141,14 @@ impl Sensors {
         }
     }
 
-    /// Removes what is too old of all sensors that have a folder, also of those that never connect again.
+    /// Removes what is too old of sensors that have not been here since the collector began. To open a store is to read all of it:
+    /// only those are that nothing was written to for a day.
     pub(super) fn retain_all(&self, log: &Log) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-            if is_sensor_name(&name)
-                && self.folder.join(&name).join(STORE).exists()
-                && let Ok(sensor) = self.get(&name)
-            {
-                sensor.open_and_tidy(log);
+            let is_known = lock(&self.all).contains_key(&name);
+            if !is_known && is_sensor_name(&name) && is_quiet(&self.folder.join(&name)) {
+                self.sensor(&name).open_and_tidy(log);
             }
         }
     }

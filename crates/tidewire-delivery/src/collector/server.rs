@@ -28,7 +28,7 @@ const LARGE_FRAMES_MAX: usize = 16;
 /// Between two looks at the age of what sensors sent that send nothing now.
 const RETAIN_EVERY: Duration = Duration::from_secs(60);
 /// Between two looks at all sensors that ever sent something.
-const RETAIN_ALL_EVERY: Duration = Duration::from_secs(3600);
+const RETAIN_ALL_EVERY: Duration = Duration::from_secs(86_400);
 /// After a failed accept, as without descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long connections have to end.

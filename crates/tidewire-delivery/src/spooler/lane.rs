@@ -67,8 +67,9 @@ struct Run {
     figured: Option<Instant>,
 }
 
-fn failure(error: impl std::fmt::Display) -> Failure {
-    Failure::new(error.to_string())
+fn failure(error: tidewire_event_store::Error) -> Failure {
+    let failed = Failure::new(error.to_string());
+    if error.is_damage() { failed.hint("start the sensor again: it recovers its store then") } else { failed }
 }
 
 impl Lane {

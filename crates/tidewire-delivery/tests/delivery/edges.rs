@@ -1,6 +1,9 @@
 //! Cases that stopped delivery, or lost something, before they were thought of.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
 
 use tidewire_delivery::{DestinationSettings, FolderSettings, To, collector::CollectSettings, keys::identity};
 use tidewire_event_store::{Batch, Limits, Recipients, Sealer};
@@ -109,6 +112,12 @@ fn sensors_that_never_come_back_are_tidied_as_well() {
     wait_until("all", || count(&there) == 50);
     drop(spooling);
     collecting.server.finish();
+    let days_ago = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    for name in ["events.db", "events.db-wal"] {
+        if let Ok(file) = fs::File::options().write(true).open(there.with_file_name(name)) {
+            file.set_modified(days_ago).unwrap();
+        }
+    }
     let limits = Limits { age_ns: Some(1), size_bytes: 1 << 30 };
     let _collecting = Collecting::with(CollectSettings { limits, ..Collecting::settings(&collected) });
     wait_until("it is removed", || count(&there) == 0);
