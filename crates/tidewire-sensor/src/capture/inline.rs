@@ -13,7 +13,7 @@ use std::{
 use tidewire::Stop;
 use tidewire_analyzers::{ANALYZERS, Analyzers, AnalyzersError, Emit, Settings};
 use tidewire_event_socket::{Emitted, Events};
-use tidewire_events::Event;
+use tidewire_events::{Event, Severity};
 
 use super::failure::{CONFIGURATION, ENVIRONMENT, Failure};
 use crate::report::InlineStatus;
@@ -40,7 +40,21 @@ impl Emit for Socket {
                 Err(_) => return false,
             }
         }
+        let counts = self.events.counts();
+        if counts.emitted.saturating_sub(counts.acknowledged) >= waiting_max(event) {
+            return false;
+        }
         matches!(self.events.try_emit(event), Ok(Emitted::Sent))
+    }
+}
+
+/// How many events may wait for their acknowledgment when this one comes: a flood of anomalies, which anybody can send, leaves room
+/// for what is more important. (1,536 of the largest events are 6.6 MB of the 8 MiB that may wait; a commit takes some 20 ms.)
+fn waiting_max(event: &Event) -> u64 {
+    match event.severity {
+        severity if severity >= Severity::High => u64::MAX,
+        _ if event.analyzer == ANALYZERS[0] => 1024,
+        _ => 1536,
     }
 }
 
@@ -108,5 +122,31 @@ impl From<AnalyzersError> for Failure {
             _ => (CONFIGURATION, "see 'Pattern files' in docs/events.md"),
         };
         Self::new(code, error).hint(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    /// Nobody acknowledges: the event processor stands still.
+    #[test]
+    fn a_flood_of_anomalies_leaves_room_for_matches() {
+        let (_here, there) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let events = Events::over(there, NAME, &ANALYZERS).unwrap();
+        let socket = Socket { events, is_patient: false.into(), stop: Stop::new() };
+        let event = |analyzer: &str, severity| Event {
+            analyzer: analyzer.into(),
+            kind: "flood".into(),
+            severity,
+            ..Event::default()
+        };
+        let accepted = |event: Event| (0..5000).filter(|_| socket.try_emit(&event)).count();
+        assert_eq!(accepted(event("anomaly", Severity::Medium)), 1024);
+        assert_eq!(accepted(event("scan", Severity::Medium)), 512);
+        assert_eq!(accepted(event("match", Severity::High)), 5000);
     }
 }
