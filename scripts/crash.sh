@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills readers and publishers of a queue, then the capture and the analyzers of a whole sensor, with SIGKILL at random moments, and
+# Kills readers and publishers of a queue, spooler and collector, then the capture and the analyzers of a whole sensor, with SIGKILL at random moments, and
 # checks what the others see: every record read, missed or lost to the last one, no reader disturbed by another's death, no silence
 # of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces). Then
 # analyzers that emit events and the event processor: no acknowledged event lost, none stored twice, each analyzer's in order.
@@ -18,6 +18,10 @@ log=$output/rounds.jsonl
 : >"$log"
 cargo build --locked --profile quick -p tidewire-queue --example queue_crash
 queue_crash=$target/quick/examples/queue_crash
+# Spooler and collector: a test of the crate, for so many seconds.
+delivery=(cargo test --locked --profile quick -p tidewire-delivery --test delivery)
+"${delivery[@]}" --no-run
+kills=kills::kills_of_spooler_and_collector_lose_nothing_and_double_nothing
 with_sensor=0
 if [ "$(id -u)" -eq 0 ]; then
   with_sensor=1
@@ -50,6 +54,8 @@ while :; do
   part=$((left < 60 ? (left + 1) / 2 : 30))
   round=$((round + 1))
   "$queue_crash" seconds="$part" seed="$((seed + round))" >>"$log" || failed "queue" "$((seed + round))"
+  TIDEWIRE_TEST_SECONDS=$part SEED=$((seed + round)) "${delivery[@]}" -- --exact "$kills" --nocapture >"$output/delivery.log" 2>&1 ||
+    failed "delivery: $output/delivery.log" "$((seed + round))"
   # What a round leaves behind shows after it.
   count=$(running "$queue_crash")
   [ "$count" -eq 0 ] || failed "$count processes are left" "$((seed + round))"
