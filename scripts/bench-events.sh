@@ -13,8 +13,14 @@ profile=${PROFILE:-release}
 output=$target/bench-events
 mkdir -p "$output"
 cargo build --locked --profile "$profile" -p tidewire-sensor --example events_load
+cargo build --locked --profile "$profile" -p tidewire-delivery --example spool_speed
 {
   echo "$(nproc) processors, load $(cut -d ' ' -f 1-3 /proc/loadavg), Linux $(uname -r)"
   echo
   TIDEWIRE_BENCH_DIR=${TIDEWIRE_BENCH_DIR:-$output} "$target/$profile/examples/events_load" "$seconds" "${ROWS:-}"
+  # Spooler and collector together on one processor.
+  for how in encrypted plain; do
+    echo
+    taskset -c 0 "$target/$profile/examples/spool_speed" "${TIDEWIRE_BENCH_DIR:-$output}" $((seconds * 20000)) "$how"
+  done
 } | tee "$output/bench-events.md"
