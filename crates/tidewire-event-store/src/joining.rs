@@ -12,6 +12,8 @@ use crate::{
 
 /// Parts that are joined at once, at most; a writer is kept waiting no longer than that takes.
 const PARTS_MAX: i64 = 4096;
+/// Bytes of parts that are read to be joined. (A joined record has at most 1 MiB.)
+const BYTES_MAX: i64 = 8 << 20;
 
 impl Store {
     /// Joins the records of a closed fold, in the place of the last of them. How many records are fewer then; 0 if nothing was
@@ -26,6 +28,12 @@ impl Store {
 
 fn join(connection: &mut Connection, fold: u64) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // A fold may be larger than what may be in memory: its bytes are bounded by part.
+    let text = "SELECT coalesce(sum(length(bytes)), 0) FROM record WHERE fold = ?1";
+    let bytes = transaction.prepare_cached(text)?.query_row([signed(fold)], |row| row.get::<_, i64>(0))?;
+    if bytes > BYTES_MAX {
+        return Ok(0);
+    }
     let (mut ids, mut records, mut kind) = (Vec::new(), Vec::new(), 0);
     {
         let text = "SELECT id, kind, crc, bytes FROM record WHERE fold = ?1 AND key IS NULL ORDER BY id LIMIT ?2";

@@ -69,6 +69,8 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Option<Recovery>), Error>
     let recovering = beside(path, ".recovering");
     if !path.exists() && recovering.exists() {
         // Recovery ended between its last two steps: the new store is complete.
+        // A log that is left belongs to the damaged file.
+        put_aside(path, &free_name(path))?;
         fs::rename(&recovering, path).map_err(Error::file(path, "finishing a recovery"))?;
         sync_directory(path)?;
     }
@@ -166,14 +168,35 @@ fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<(Connection
         .map_err(Error::database(recovering, "recovering records"))?;
         has_positions = copy_positions(path, &fresh).is_ok();
     }
+    // A log that stays beside it would be lost with its name: then nothing has happened.
+    let written = fresh.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    if written.map_err(Error::database(recovering, "writing the recovered store"))? != 0 {
+        let failed = Error::file(recovering, "writing the recovered store");
+        return Err(failed(std::io::Error::other("its log cannot be written back")));
+    }
     let closed = fresh.close().map_err(|(_, error)| error);
     closed.map_err(Error::database(recovering, "closing"))?;
     File::open(recovering).and_then(|file| file.sync_all()).map_err(Error::file(recovering, "syncing"))?;
-    let aside = (1..).map(|number| beside(path, &format!(".damaged-{number}"))).find(|path| !path.exists());
-    let kept_aside = aside.unwrap_or_else(|| beside(path, ".damaged"));
-    // The log first: beside a new file it would be taken for its log.
-    for ending in ENDINGS.iter().rev() {
-        let (from, to) = (beside(path, ending), beside(&kept_aside, ending));
+    let kept_aside = free_name(path);
+    put_aside(path, &kept_aside)?;
+    fs::rename(recovering, path).map_err(Error::file(path, "putting the recovered store into its place"))?;
+    sync_directory(path)?;
+    let missing = ends.map_or(0, |(first, last)| last - first + 1 - records);
+    let recovery = Recovery { kept_aside, damage: damage.to_string(), records, missing, has_positions };
+    Ok((open_checked(path)?, Some(recovery)))
+}
+
+/// A name for a damaged file that no other has.
+fn free_name(path: &Path) -> PathBuf {
+    let is_free = |name: &PathBuf| ENDINGS.iter().all(|ending| !beside(name, ending).exists());
+    let aside = (1..).map(|number| beside(path, &format!(".damaged-{number}"))).find(is_free);
+    aside.unwrap_or_else(|| beside(path, ".damaged"))
+}
+
+/// Renames a database and its log, the database first: without it, the next opening knows that a recovery was not finished.
+fn put_aside(path: &Path, aside: &Path) -> Result<(), Error> {
+    for ending in ENDINGS {
+        let (from, to) = (beside(path, ending), beside(aside, ending));
         match fs::rename(&from, &to) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::file(&from, "keeping the damaged file aside")(error));
@@ -181,11 +204,12 @@ fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<(Connection
             _ => {}
         }
     }
-    fs::rename(recovering, path).map_err(Error::file(path, "putting the recovered store into its place"))?;
-    sync_directory(path)?;
-    let missing = ends.map_or(0, |(first, last)| last - first + 1 - records);
-    let recovery = Recovery { kept_aside, damage: damage.to_string(), records, missing, has_positions };
-    Ok((open_checked(path)?, Some(recovery)))
+    Ok(())
+}
+
+/// Whether a log was left: the last process did not end orderly.
+pub(crate) fn has_log(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 /// Copies every record that can be read. Where reading fails, it goes on behind, in growing steps.

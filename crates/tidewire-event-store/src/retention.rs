@@ -6,7 +6,7 @@ use tidewire_events::Severity;
 use crate::{
     error::Error,
     schema::{signed, time},
-    store::Store,
+    store::{KINDS_MAX, Store},
 };
 
 /// Records that are removed in one transaction: a writer is kept waiting no longer than that takes.
@@ -102,6 +102,7 @@ impl Store {
                 }
             }
         }
+        self.remove_kinds()?;
         if removed > 0 {
             self.remove_keys()?;
             self.shrink()?;
@@ -120,6 +121,18 @@ impl Store {
             connection.execute("DELETE FROM key WHERE id < ?1", [first.unwrap_or(last)]).map(drop)
         };
         remove(&self.connection).map_err(Error::database(&self.path, "removing keys"))
+    }
+
+    /// Removes kinds that no record has, where there are very many: analyzers choose their names.
+    fn remove_kinds(&mut self) -> Result<(), Error> {
+        let failed = Error::database(&self.path, "removing kinds");
+        let count = self.connection.query_row("SELECT count(*) FROM kind", [], |row| row.get::<_, i64>(0));
+        if count.map_err(&failed)? > KINDS_MAX as i64 {
+            let removed = self.connection.execute("DELETE FROM kind WHERE id NOT IN (SELECT kind FROM record)", []);
+            removed.map_err(&failed)?;
+            self.kinds.clear();
+        }
+        Ok(())
     }
 
     /// Bytes of the pages that are in use.

@@ -18,6 +18,10 @@ use crate::{
     schema::{fact, open_writable, set_fact, signed, time},
 };
 
+/// More records than a log can have.
+const LOST_MAX: u64 = 1 << 20;
+/// Kinds whose numbers are remembered; beyond as many, those that no record has are removed from the store.
+pub(crate) const KINDS_MAX: usize = 4096;
 /// How often the time of storing is noted: retention by age is as exact as that.
 const CLOCK_NS: u64 = 60_000_000_000;
 
@@ -69,7 +73,7 @@ pub struct Producer {
 pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) connection: Connection,
-    kinds: Kinds,
+    pub(crate) kinds: Kinds,
     next_id: u64,
     /// What `next_id` is if the transaction that failed last was stored after all.
     attempted: Option<u64>,
@@ -87,6 +91,7 @@ impl Store {
     /// Another process writes to it, it is no store, or the file system refuses.
     pub fn open(path: &Path) -> Result<(Self, Option<Recovery>), Error> {
         let lock = opening::lock(path)?;
+        let had_log = opening::has_log(path);
         let (connection, recovery) = opening::open(path)?;
         let mut store = Self {
             path: path.to_owned(),
@@ -98,6 +103,10 @@ impl Store {
             _lock: lock,
         };
         store.read_facts()?;
+        // Of a log that was cut, the last records are gone, and a collector may have them: their numbers are not given again.
+        if had_log && !store.destinations()?.is_empty() {
+            store.next_id += LOST_MAX;
+        }
         Ok((store, recovery))
     }
 
@@ -202,6 +211,10 @@ impl Store {
         self.attempted = Some(next_id);
         transaction.commit().map_err(&failed)?;
         self.kinds.extend(added);
+        // Analyzers choose the names.
+        if self.kinds.len() > KINDS_MAX {
+            self.kinds.clear();
+        }
         self.clock_ns = clock_ns;
         self.next_id = next_id;
         Ok(next_id - 1)
@@ -287,7 +300,7 @@ impl Store {
 }
 
 /// Numbers of kinds, by analyzer and kind.
-type Kinds = HashMap<(String, String), i64>;
+pub(crate) type Kinds = HashMap<(String, String), i64>;
 
 /// The number of a kind, known, or added by this transaction.
 fn kind(

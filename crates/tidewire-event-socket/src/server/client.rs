@@ -1,6 +1,9 @@
 //! A connection, and what its packets mean.
 
-use std::{os::fd::OwnedFd, time::Instant};
+use std::{
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
 
 use rustix::{
     io::Errno,
@@ -10,6 +13,9 @@ use tidewire_events::Message;
 
 use super::{accounts::Accounts, sessions::Sessions};
 use crate::protocol::{ClientPacket, Hello, NAMES_MAX, Refusal, ServerPacket, Window};
+
+/// How often the other end of a pair is asked who it is, at most.
+const AGAIN_TIME: Duration = Duration::from_millis(100);
 
 /// What a client is.
 #[derive(Debug)]
@@ -91,8 +97,9 @@ impl Client {
             match send(&self.socket, &packet.write(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(_) => return true,
                 Err(Errno::INTR) => {}
-                // Who is gone is noticed by reading.
-                Err(_) => return false,
+                Err(Errno::AGAIN | Errno::NOBUFS) => return false,
+                // Who is gone is noticed by reading; there is nobody to tell.
+                Err(_) => return true,
             }
         }
     }
@@ -109,6 +116,11 @@ impl Client {
             && matches!(self.role, Role::Unknown)
             && !matches!(ClientPacket::parse(packet), Ok(ClientPacket::Hello(_)))
         {
+            // Its first packet may have been asked for when its socket had no room.
+            if self.since.elapsed() >= AGAIN_TIME {
+                self.since = Instant::now();
+                self.send(&ServerPacket::Again);
+            }
             return Ok(());
         }
         match (ClientPacket::parse(packet)?, &mut self.role) {

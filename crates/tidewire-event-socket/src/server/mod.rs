@@ -145,7 +145,11 @@ enum End {
 enum Ready {
     Bell,
     Listener,
-    Client(usize),
+    Client {
+        at: usize,
+        /// Else it is only told what it was not told.
+        may_read: bool,
+    },
 }
 
 impl Server {
@@ -230,7 +234,8 @@ impl Server {
             match ready {
                 Ready::Bell => drop(read(&*self.bell, &mut [0; 8])),
                 Ready::Listener => is_connecting = true,
-                Ready::Client(at) => heard.push(at),
+                Ready::Client { at, may_read: true } => heard.push(at),
+                Ready::Client { at, may_read: false } => self.clients.iter_mut().skip(at).take(1).for_each(Client::say),
             }
         }
         // In turn, where not all can be heard.
@@ -300,7 +305,7 @@ impl Server {
             flags.set(PollFlags::OUT, client.owes());
             // One that is not read from now is not asked either: its end would be told without end.
             if !flags.is_empty() {
-                all.push(Ready::Client(at));
+                all.push(Ready::Client { at, may_read: flags.contains(PollFlags::IN) });
                 fds.push(PollFd::new(&client.socket, flags));
             }
         }

@@ -16,7 +16,7 @@ use super::{
     own,
     report::{AnalyzerStatus, DestinationStatus, EventsStatus},
     seal::Seal,
-    words::{self, Lines},
+    words::{self, Lines, Sparing},
 };
 
 /// What was received is cut into records after this time.
@@ -50,6 +50,7 @@ pub(super) struct Processor {
     results: Arc<Results>,
     waker: Waker,
     lines: Lines,
+    refusals: Sparing,
     /// Where there are recipients.
     seal: Option<Seal>,
     begun: Instant,
@@ -83,6 +84,7 @@ impl Processor {
             writer,
             results: Arc::default(),
             lines,
+            refusals: Sparing::default(),
             begun: Instant::now(),
             storing: 0,
             storing_bytes: 0,
@@ -116,7 +118,10 @@ impl Processor {
         for event in &happened {
             self.lines.send(words::of(event));
             if let ServerEvent::Refused { analyzer, user, why } = event {
-                self.intake.add(&own::refused(analyzer.as_deref(), *user, why));
+                // Who may not send events causes no more of them than a log has lines, and none while nothing can be stored.
+                if self.can_store() && self.refusals.admit() {
+                    self.intake.add(&own::refused(analyzer.as_deref(), *user, why));
+                }
             }
         }
         self.intake.look_at_clock();
@@ -267,8 +272,22 @@ impl Processor {
             self.server.turn(CUT_TIME, &mut |_| ())?;
             self.acknowledge();
         }
+        let left = self.intake.waiting().0;
         let status = self.status();
-        drop(self.writer.finish());
-        Ok((status, self.failure))
+        let (writer, results) = (self.writer, self.results);
+        // What waits is tried once more; what was not stored is given back.
+        drop(writer.finish());
+        let mut failure = self.failure;
+        for (_, result) in std::mem::take(&mut *results.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+            if let Err(error) = result {
+                failure = Some(error.into());
+            }
+        }
+        if failure.is_none() && left > 0 {
+            let why = status.failing.clone().unwrap_or_else(|| "the time was over".to_owned());
+            failure =
+                Some(Failure::new(ENVIRONMENT, format_args!("the last events received could not be stored: {why}")));
+        }
+        Ok((status, failure))
     }
 }

@@ -25,6 +25,23 @@ pub(super) fn of(event: &ServerEvent) -> String {
     }
 }
 
+/// Lets pass as many in a second as there may be lines.
+#[derive(Default)]
+pub(super) struct Sparing {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl Sparing {
+    pub(super) fn admit(&mut self) -> bool {
+        if self.since.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+            (self.since, self.count) = (Some(Instant::now()), 0);
+        }
+        self.count += 1;
+        self.count <= LINES_MAX
+    }
+}
+
 /// Reports lines, as many as there may be.
 pub(super) struct Lines {
     reporter: Reporter<EventsReport>,
