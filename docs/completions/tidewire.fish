@@ -817,7 +817,7 @@ medium\t''
 high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l field -d 'What else is known, as in user=alice or user:text=1. May be repeated' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l client -d 'The client: an address, or an address and a port, as in 192.0.2.7:40000 or [2001:db8::7]:40000' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l client -d 'The client: an address, or an address and a port, as in 192.0.2.7:40000 (IPv6 with a port in brackets)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l server -d 'The server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l proto -d 'The protocol: tcp, udp, icmp … or a number [default: tcp]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l stream -d 'The id of the stream' -r

@@ -78,7 +78,7 @@ pub struct EmitOptions {
     #[arg(long, value_name = "NAME=VALUE", requires = "kind")]
     field: Vec<String>,
 
-    /// The client: an address, or an address and a port, as in 192.0.2.7:40000 or [2001:db8::7]:40000
+    /// The client: an address, or an address and a port, as in 192.0.2.7:40000 (IPv6 with a port in brackets)
     #[arg(long, value_name = "ADDR:PORT", requires = "server")]
     client: Option<String>,
 
