@@ -124,6 +124,7 @@ const PATHS: &[&str] = &[
     "/usr/include/pcap/pcap.h",
     "/usr/lib/python3/dist-packages/jsonschema/__init__.py",
     "/usr/lib/python3/dist-packages/scapy/config.py",
+    "/var/lib/tidewire/events.db", // compared with a default, never opened
 ];
 
 fn root() -> PathBuf {
