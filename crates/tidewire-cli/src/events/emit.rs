@@ -222,7 +222,8 @@ fn parsed(line: &[u8], analyzer: &str) -> Result<Option<Event>, String> {
         // Who it is from is known.
         Err(error) if error.to_string().contains("missing field `analyzer`") => {
             let rest = text.strip_prefix('{').unwrap_or_default();
-            Event::from_json(&format!("{{\"analyzer\":\"{analyzer}\",{rest}"), now)
+            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+            Event::from_json(&format!("{{\"analyzer\":\"{analyzer}\"{comma}{rest}"), now)
         }
         event => event,
     };
