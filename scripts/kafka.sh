@@ -39,5 +39,6 @@ if [ "${1:-}" = --figures ]; then
 fi
 cargo clippy --locked --profile quick -p tidewire-delivery --features kafka-tls --all-targets -- -D warnings
 cargo test --locked --profile quick -p tidewire-delivery --features kafka-tls --lib -- kafka
+cargo test --locked --profile quick -p tidewire-sensor --features kafka --lib -- every_key_of_kafka_is_read
 cargo test --locked --profile quick -p tidewire-delivery --features kafka-tls --test kafka -- --nocapture
 echo "kafka: passed"

@@ -61,6 +61,14 @@ impl Analyzers {
         std::array::from_fn(|at| (ANALYZERS[at], self.outlets[at].counts()))
     }
 
+    /// Reports scans that have been silent for a window. Workers do so by themselves as packets come; on a network without packets
+    /// somebody else has to: `now_ns` is the present time, nanoseconds since 1970. May be called from any thread.
+    pub fn look(&self, now_ns: u64) {
+        if let Some(scans) = &self.scans {
+            scans.look(now_ns);
+        }
+    }
+
     /// Reports scans that go on: the input has ended and every worker is [finished](Inline::finish).
     pub fn finish(&self) {
         if let Some(scans) = &self.scans {

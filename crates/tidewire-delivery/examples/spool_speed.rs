@@ -103,7 +103,7 @@ fn sides(place: &Path, store: PathBuf) -> Result<(Server, Settings), Box<dyn std
         to,
     };
     let stop = Duration::from_secs(1);
-    Ok((server, Settings { store, socket: None, stop, nice: 0, destinations: vec![destination] }))
+    Ok((server, Settings { store, socket: None, stop, nice: 0, sandbox: false, destinations: vec![destination] }))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -104,6 +104,11 @@ pub trait Destination: Send {
     /// Bytes sent so far, as they are on the network or in files.
     fn bytes(&self) -> u64;
 
+    /// Records that cannot be sent in its form and were left out, since this was asked last.
+    fn left_out(&mut self) -> u64 {
+        0
+    }
+
     /// What a person should know now, once: a certificate that expires soon.
     fn warning(&mut self) -> Option<String> {
         None

@@ -34,6 +34,7 @@ pub struct Folder {
     sent: u64,
     durable: u64,
     bytes: u64,
+    left_out: u64,
     warning: Option<String>,
 }
 
@@ -66,7 +67,7 @@ impl Folder {
     #[must_use]
     pub fn new(settings: FolderSettings, name: &str) -> Self {
         let name = name.to_owned();
-        Self { settings, name, store: [0; 16], file: None, sent: 0, durable: 0, bytes: 0, warning: None }
+        Self { settings, name, store: [0; 16], file: None, sent: 0, durable: 0, bytes: 0, left_out: 0, warning: None }
     }
 
     fn failed(&self, what: &str, path: &Path) -> impl Fn(io::Error) -> Failure + use<> {
@@ -158,7 +159,7 @@ impl Destination for Folder {
         let mut damaged = None;
         let open = self.begin(first.id)?;
         let hidden = open.hidden.clone();
-        let (mut lines, mut bytes, mut written) = (Vec::new(), 0, Ok(()));
+        let (mut lines, mut bytes, mut left_out, mut written) = (Vec::new(), 0, 0, Ok(()));
         for row in parcel.rows {
             lines.clear();
             if let Some((key, wrapped)) = row.key.and_then(|key| parcel.keys.get_key_value(&key))
@@ -168,6 +169,7 @@ impl Destination for Folder {
             }
             // A flood takes few bytes in a record, and must not take gigabytes here.
             if let Err(error) = put_row(&mut lines, row, expand && row.events <= EXPAND_MAX) {
+                left_out += 1;
                 damaged = Some(format!("record {} cannot be written as JSON and is left out: {error}", row.id));
             }
             // One record at a time: all of a parcel may be more than there is memory.
@@ -182,6 +184,7 @@ impl Destination for Folder {
         written.map_err(self.failed("writing", &hidden))?;
         self.bytes += bytes;
         self.sent = parcel.through;
+        self.left_out += left_out;
         self.warning = damaged.or(self.warning.take());
         Ok(())
     }
@@ -210,6 +213,10 @@ impl Destination for Folder {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
     }
 
     fn warning(&mut self) -> Option<String> {

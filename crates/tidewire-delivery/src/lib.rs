@@ -10,6 +10,7 @@ pub mod kafka;
 pub mod keys;
 pub mod limits;
 pub mod lines;
+pub mod memory;
 pub mod protocol;
 mod report;
 mod settings;

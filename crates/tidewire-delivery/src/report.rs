@@ -15,6 +15,11 @@ pub enum SpoolReport {
         /// What happened.
         text: String,
     },
+    /// The store cannot be read any more: it is damaged, and recovered when its writer opens it again. At most once a minute.
+    Damaged {
+        /// What was found, with the path.
+        text: String,
+    },
     /// It was stopped; what could be delivered within the time is.
     Finished(SpoolStatus),
     /// It could not begin or go on.

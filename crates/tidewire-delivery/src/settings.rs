@@ -19,6 +19,9 @@ pub struct Settings {
     /// Nice value of the process. Default 10.
     #[serde(default = "ten")]
     pub nice: i32,
+    /// Whether the process gives up what it does not need before it connects anywhere. Default `true`.
+    #[serde(default = "yes")]
+    pub sandbox: bool,
     /// Where events go.
     pub destinations: Vec<DestinationSettings>,
 }

@@ -8,6 +8,7 @@
 //! | client | `goodbye` | text: the session is over |
 //! | client | `tidewire-control 1` | text: nothing else |
 //! | client | `register` | text: `destination` lines: all there are |
+//! | client | `severity` | text: `destination`, `least`: what is less severe is not for it |
 //! | client | `delivered` | text: `destination`, `id`: it has everything up to this record |
 //! | server | `welcome` | text: `session`, `durable`: the number of the last event that is stored; `events`, `bytes`: how much may wait |
 //! | server | `refused` | text: `reason` |
@@ -18,7 +19,7 @@
 
 use std::fmt::Write as _;
 
-use tidewire_events::{DecodeError, Message, is_name, limits::MESSAGE_BYTES_MAX};
+use tidewire_events::{DecodeError, Message, Severity, is_name, limits::MESSAGE_BYTES_MAX};
 
 use crate::OWN_NAME;
 
@@ -28,6 +29,8 @@ const CONTROL: &str = "tidewire-control 1";
 /// The first bytes of binary packets.
 const EVENTS: u8 = 1;
 const ACKNOWLEDGED: u8 = 2;
+/// The key of a destination's name.
+const DESTINATION: &str = "destination";
 /// Bytes before the frames of a packet of events.
 pub(crate) const HEAD_BYTES: usize = 9;
 /// Bytes of a packet at most: one event of the greatest size. Packets of several events are smaller.
@@ -75,6 +78,14 @@ pub enum Refusal {
     /// As many clients as there may be are connected.
     #[error("{max} clients are connected, which is as many as may be")]
     Full {
+        /// How many.
+        max: usize,
+    },
+    /// The user has as many clients as one may have.
+    #[error("user {user} has {max} clients connected, which is as many as one user may have")]
+    UserFull {
+        /// The user.
+        user: u32,
         /// How many.
         max: usize,
     },
@@ -131,6 +142,7 @@ pub(crate) enum ClientPacket<'a> {
     Events { first: u64, frames: &'a [u8] },
     Goodbye,
     Register(Vec<String>),
+    Severity { destination: String, severity: Severity },
     Delivered { destination: String, id: u64 },
 }
 
@@ -153,12 +165,13 @@ fn number(text: &str, key: &'static str, radix: u32) -> Result<u64, Refusal> {
     value.ok_or(Refusal::Packet("a line with a number is missing"))
 }
 
+/// Names of analyzers or destinations. The event processor's own is no analyzer's; a destination may be called so.
 fn names(text: &str, key: &str) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = values(text, key).map(str::to_owned).take(NAMES_MAX + 1).collect();
     if names.len() > NAMES_MAX {
         return Err(Refusal::Packet("too many names"));
     }
-    match names.iter().find(|name| !is_name(name) || *name == OWN_NAME) {
+    match names.iter().find(|name| !is_name(name) || (*name == OWN_NAME && key != DESTINATION)) {
         Some(name) => Err(Refusal::Name(name.chars().take(80).collect())),
         None => Ok(names),
     }
@@ -195,13 +208,18 @@ impl<'a> ClientPacket<'a> {
             }
             CONTROL => Ok(Self::Control),
             "goodbye" => Ok(Self::Goodbye),
-            "register" => Ok(Self::Register(names(text, "destination")?)),
+            "register" => Ok(Self::Register(names(text, DESTINATION)?)),
+            "severity" => {
+                let least = values(text, "least").next().and_then(Severity::by_name);
+                let severity = least.ok_or(Refusal::Packet("'least' is no severity"))?;
+                Ok(Self::Severity { destination: name(DESTINATION)?, severity })
+            }
             "delivered" => {
                 let id = number(text, "id", 10)?;
                 if id > NUMBER_MAX {
                     return Err(Refusal::Packet("'id' is no number of a record"));
                 }
-                Ok(Self::Delivered { destination: name("destination")?, id })
+                Ok(Self::Delivered { destination: name(DESTINATION)?, id })
             }
             _ => Err(Refusal::Packet("its first line is not known; is it of another version?")),
         }
@@ -243,6 +261,11 @@ pub(crate) fn register(destinations: &[String]) -> Vec<u8> {
         let _ = writeln!(out, "destination {destination}");
     }
     out.into_bytes()
+}
+
+/// Records that are less severe are not for this destination.
+pub(crate) fn severity(destination: &str, least: Severity) -> Vec<u8> {
+    format!("severity\ndestination {destination}\nleast {}\n", least.name()).into_bytes()
 }
 
 /// A destination has everything up to this record.
@@ -310,6 +333,10 @@ pub fn check_packets(bytes: &[u8]) {
         }
         Ok(ClientPacket::Register(names)) => {
             assert_eq!(ClientPacket::parse(&register(&names)), Ok(ClientPacket::Register(names.clone())));
+        }
+        Ok(ClientPacket::Severity { destination, severity: least }) => {
+            let again = ClientPacket::Severity { destination: destination.clone(), severity: least };
+            assert_eq!(ClientPacket::parse(&severity(&destination, least)), Ok(again));
         }
         Ok(ClientPacket::Delivered { destination, id }) => {
             let again = ClientPacket::Delivered { destination: destination.clone(), id };

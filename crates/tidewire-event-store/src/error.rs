@@ -81,6 +81,20 @@ pub enum Error {
     /// The caller's: a record that cannot be read.
     #[error("a record that cannot be stored: {0}")]
     Record(#[from] DecodeError),
+    /// The file's: damage was found while it was open. Opening it again recovers it.
+    #[error("{}: damaged while it was open: {cause}", path.display())]
+    Broken {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        cause: String,
+    },
+    /// The environment's: another file has the store's path, or none.
+    #[error("{}: the store was removed or replaced while it was open", path.display())]
+    Replaced {
+        /// The store.
+        path: PathBuf,
+    },
     /// The writer was stopped before this could be stored.
     #[error("{}: stopped before it could be stored: {cause}", path.display())]
     Stopped {
@@ -127,7 +141,7 @@ impl Error {
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } => true,
+            Self::Damaged { .. } | Self::Broken { .. } => true,
             Self::Database { source, .. } => is_damage(source),
             _ => false,
         }

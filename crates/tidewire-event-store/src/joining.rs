@@ -5,7 +5,7 @@ use tidewire_events::Record;
 
 use crate::{
     error::Error,
-    rows::{RECORD_BYTES_MAX, checksum, insert},
+    rows::{KindCounts, RECORD_BYTES_MAX, checksum, insert},
     schema::signed,
     store::Store,
 };
@@ -61,6 +61,9 @@ fn join(connection: &mut Connection, fold: u64) -> rusqlite::Result<u64> {
         transaction.prepare_cached("DELETE FROM record WHERE id = ?1")?.execute([id])?;
     }
     insert(&transaction, last.cast_unsigned(), kind, &joined)?;
+    let mut kinds = KindCounts::default();
+    kinds.add(kind, -(ids.len() as i64));
+    kinds.write(&transaction)?;
     transaction.commit()?;
     Ok(ids.len() as u64)
 }

@@ -4,24 +4,32 @@
 //! of folding change in one transaction, so that none of them can be ahead of the others after a crash.
 #![forbid(unsafe_code)]
 
+mod batch;
+mod checking;
+mod clock;
 mod error;
+mod given;
 mod joining;
 mod opening;
 mod positions;
 mod reading;
 mod retention;
 mod rows;
+mod salvage;
 mod schema;
 mod sealing;
 mod store;
 mod writer;
 
+pub use batch::{Batch, Producer};
+pub use clock::Now;
 pub use error::Error;
-pub use opening::Recovery;
+pub use given::Given;
+pub use opening::{Opening, Recovery};
 pub use positions::Destination;
 pub use reading::{Content, Order, Query, Reader, Rows, Stored};
-pub use retention::{Limits, Reason, Removed};
+pub use retention::{Limits, Reason, Removed, Retained};
 pub use rows::{KeyId, RECORD_BYTES_MAX, Row};
 pub use sealing::{Keyring, RECIPIENTS_MAX, Recipients, SealError, Sealer, WRAPPED_BYTES_MAX};
-pub use store::{Batch, Producer, Store};
+pub use store::Store;
 pub use writer::{Done, Writer, WriterSettings, WriterStatus};

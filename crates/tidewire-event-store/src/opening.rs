@@ -1,4 +1,4 @@
-//! Opening: one writer, a check of everything, and what is done about damage.
+//! Opening: one writer, a check, and what is done about damage.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,14 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, params, types::ValueRef};
+use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
-use tidewire_events::Record;
 
 use crate::{
-    error::{Error, is_damage},
-    reading::row,
-    rows::{checksum, insert, insert_row, key_number, kind_of, note_numbers},
+    error::Error,
+    salvage::{Found, copy_positions, salvage, scan},
     schema::{check, create, open_readable, open_writable, signed},
 };
 
@@ -30,6 +28,23 @@ pub struct Recovery {
     pub missing: u64,
     /// Whether positions of producers and destinations, and the account of what was removed, could be read.
     pub has_positions: bool,
+    /// Whether the disk had no room for a second store, so that the new one begins without records: all are in the file that is
+    /// kept aside.
+    pub lacked_room: bool,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Up to this size, all of a store is checked when it is opened. Default 64 MiB: less than a second. Of a larger one the newest
+    /// records are, and the others later, while nothing else is to be done ([`Store::check_step`](crate::Store::check_step)).
+    pub check_bytes: u64,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self { check_bytes: 64 << 20 }
+    }
 }
 
 /// The path with something behind it.
@@ -38,6 +53,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.push(ending);
     name.into()
 }
+
+/// Beside a store in which damage was found while it was open.
+const DOUBT: &str = ".doubt";
 
 /// Files of a database: itself, its log, and the index of the log.
 const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
@@ -64,8 +82,16 @@ fn sync_directory(path: &Path) -> Result<(), Error> {
     synced.map_err(Error::file(directory, "syncing the directory"))
 }
 
+/// A store that was opened.
+pub(crate) struct Opened {
+    pub connection: Connection,
+    pub recovery: Option<Recovery>,
+    /// Records below this number were not checked.
+    pub unchecked: i64,
+}
+
 /// Opens the store at this path; makes it, or recovers it.
-pub(crate) fn open(path: &Path) -> Result<(Connection, Option<Recovery>), Error> {
+pub(crate) fn open(path: &Path, opening: &Opening) -> Result<Opened, Error> {
     let recovering = beside(path, ".recovering");
     if !path.exists() && recovering.exists() {
         // Recovery ended between its last two steps: the new store is complete.
@@ -81,63 +107,60 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Option<Recovery>), Error>
         made.map_err(Error::file(path, "creating"))?;
         sync_directory(path)?;
     }
-    match open_checked(path) {
-        Ok(connection) => Ok((connection, None)),
-        Err(error) if error.is_damage() => recover(path, &recovering, &error),
-        Err(error) => Err(error),
+    let doubt = beside(path, DOUBT);
+    let is_doubted = doubt.exists();
+    let extent = if is_doubted { u64::MAX } else { opening.check_bytes };
+    let opened = match open_checked(path, extent) {
+        Ok((connection, unchecked)) => Opened { connection, recovery: None, unchecked },
+        Err(error) if error.is_damage() => recover(path, &recovering, &error)?,
+        Err(error) => return Err(error),
+    };
+    if is_doubted {
+        fs::remove_file(&doubt).map_err(Error::file(&doubt, "removing"))?;
     }
+    Ok(opened)
 }
 
-fn open_checked(path: &Path) -> Result<Connection, Error> {
+/// Has everything checked when the store is opened next: somebody has found damage.
+pub(crate) fn doubt(path: &Path) {
+    // Where it cannot be made, damage is found as it was now.
+    let _ = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(beside(path, DOUBT));
+}
+
+/// Opens a database and checks it, or its newest records if it is larger than `extent`. Records below the number were not checked.
+fn open_checked(path: &Path, extent: u64) -> Result<(Connection, i64), Error> {
     let mut connection = open_writable(path)?;
     if !check(path, &connection)? {
         create(path, &mut connection)?;
     }
-    let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    let verdict = verdict.map_err(Error::database(path, "checking"))?;
-    if verdict != "ok" {
-        return Err(Error::Damaged { path: path.to_owned(), id: 0, what: verdict });
-    }
-    let mut damaged = None;
-    let read = scan(&connection, "SELECT id, crc, bytes, key FROM record ORDER BY id", &[], |id, found| {
-        if matches!(found, Found::Damaged) {
-            damaged.get_or_insert(id);
+    let failed = Error::database(path, "checking");
+    let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let bytes = number("page_count").and_then(|pages| Ok(pages * number("page_size")?)).map_err(&failed)?;
+    let is_all = bytes.cast_unsigned() <= extent;
+    if is_all {
+        let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        let verdict = verdict.map_err(&failed)?;
+        if verdict != "ok" {
+            return Err(Error::Damaged { path: path.to_owned(), id: 0, what: verdict });
         }
+    }
+    let (mut damaged, mut left, mut first) = (None, extent / 4, 0);
+    let read = scan(&connection, "SELECT id, crc, bytes, key FROM record ORDER BY id DESC", &[], |id, bytes, found| {
+        if matches!(found, Found::Damaged) {
+            damaged = Some(id);
+        }
+        (left, first) = (left.saturating_sub(bytes as u64), signed(id));
+        damaged.is_none() && (is_all || left > 0)
     });
-    read.map_err(Error::database(path, "checking"))?;
+    read.map_err(&failed)?;
     match damaged {
-        None => Ok(connection),
-        Some(id) => Err(Error::Damaged { path: path.to_owned(), id, what: "its checksum is wrong".into() }),
+        None => Ok((connection, if is_all { 0 } else { first })),
+        Some(id) => Err(wrong_checksum(path, id)),
     }
 }
 
-/// What a row holds.
-enum Found {
-    Plain(Record),
-    Sealed,
-    /// Bytes that are not those that were stored.
-    Damaged,
-}
-
-/// Calls for each row with what it holds.
-fn scan(connection: &Connection, text: &str, bounds: &[i64], mut each: impl FnMut(u64, Found)) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(text)?;
-    let mut rows = statement.query(rusqlite::params_from_iter(bounds))?;
-    while let Some(row) = rows.next()? {
-        let id = row.get::<_, i64>(0)?.cast_unsigned();
-        let bytes = row.get_ref(2)?.as_blob().ok();
-        let is_whole = bytes.is_some_and(|bytes| row.get::<_, i64>(1).ok() == Some(checksum(id, bytes)));
-        let is_sealed = row.get_ref(3)? != ValueRef::Null;
-        each(
-            id,
-            match bytes.filter(|_| is_whole) {
-                Some(_) if is_sealed => Found::Sealed,
-                Some(bytes) => Record::decode(bytes).map_or(Found::Damaged, Found::Plain),
-                None => Found::Damaged,
-            },
-        );
-    }
-    Ok(())
+pub(crate) fn wrong_checksum(path: &Path, id: u64) -> Error {
+    Error::Damaged { path: path.to_owned(), id, what: "its checksum is wrong".into() }
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
@@ -154,20 +177,51 @@ fn remove(path: &Path) -> Result<(), Error> {
 
 /// Makes a store of what can be read of a damaged one, then puts it into its place. Whenever this ends, the next opening
 /// finds either the damaged file or the complete new one.
-fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<(Connection, Option<Recovery>), Error> {
+fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<Opened, Error> {
+    let (salvaged, lacked_room) = match begin(path, recovering, true) {
+        // The bound of the store is kept, and what comes now is stored: a person may copy the rest.
+        Err(error) if error.is_full() => {
+            remove(recovering)?;
+            (begin(path, recovering, false)?, true)
+        }
+        salvaged => (salvaged?, false),
+    };
+    let kept_aside = free_name(path);
+    put_aside(path, &kept_aside)?;
+    fs::rename(recovering, path).map_err(Error::file(path, "putting the recovered store into its place"))?;
+    sync_directory(path)?;
+    let Salvaged { records, has_positions, missing } = salvaged;
+    let recovery = Recovery { kept_aside, damage: damage.to_string(), records, missing, has_positions, lacked_room };
+    let (connection, _) = open_checked(path, 0)?;
+    Ok(Opened { connection, recovery: Some(recovery), unchecked: 0 })
+}
+
+/// What a new store has of a damaged one.
+#[derive(Default)]
+struct Salvaged {
+    records: u64,
+    missing: u64,
+    has_positions: bool,
+}
+
+/// Makes the new store, complete in one file.
+fn begin(path: &Path, recovering: &Path, with_records: bool) -> Result<Salvaged, Error> {
     let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(recovering);
     made.map_err(Error::file(recovering, "creating"))?;
     let mut fresh = open_writable(recovering)?;
     create(recovering, &mut fresh)?;
-    let (mut records, mut ends, mut has_positions) = (0, None, false);
+    let (mut salvaged, mut ends) = (Salvaged::default(), None);
     if let Ok(damaged) = open_readable(path) {
-        salvage(&damaged, &mut fresh, &mut |id| {
-            records += 1;
-            ends = Some(ends.map_or((id, id), |(first, last): (u64, u64)| (first.min(id), last.max(id))));
-        })
-        .map_err(Error::database(recovering, "recovering records"))?;
-        has_positions = copy_positions(path, &fresh).is_ok();
+        if with_records {
+            salvage(&damaged, &mut fresh, &mut |id| {
+                salvaged.records += 1;
+                ends = Some(ends.map_or((id, id), |(first, last): (u64, u64)| (first.min(id), last.max(id))));
+            })
+            .map_err(Error::database(recovering, "recovering records"))?;
+        }
+        salvaged.has_positions = copy_positions(path, &fresh).is_ok();
     }
+    salvaged.missing = ends.map_or(0, |(first, last)| last - first + 1 - salvaged.records);
     // A log that stays beside it would be lost with its name: then nothing has happened.
     let written = fresh.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     if written.map_err(Error::database(recovering, "writing the recovered store"))? != 0 {
@@ -177,13 +231,7 @@ fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<(Connection
     let closed = fresh.close().map_err(|(_, error)| error);
     closed.map_err(Error::database(recovering, "closing"))?;
     File::open(recovering).and_then(|file| file.sync_all()).map_err(Error::file(recovering, "syncing"))?;
-    let kept_aside = free_name(path);
-    put_aside(path, &kept_aside)?;
-    fs::rename(recovering, path).map_err(Error::file(path, "putting the recovered store into its place"))?;
-    sync_directory(path)?;
-    let missing = ends.map_or(0, |(first, last)| last - first + 1 - records);
-    let recovery = Recovery { kept_aside, damage: damage.to_string(), records, missing, has_positions };
-    Ok((open_checked(path)?, Some(recovery)))
+    Ok(salvaged)
 }
 
 /// A name for a damaged file that no other has.
@@ -205,99 +253,4 @@ fn put_aside(path: &Path, aside: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Whether a log was left: the last process did not end orderly.
-pub(crate) fn has_log(path: &Path) -> bool {
-    fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
-}
-
-/// Copies every record that can be read. Where reading fails, it goes on behind, in growing steps.
-fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut dyn FnMut(u64)) -> rusqlite::Result<()> {
-    let last = damaged.query_row("SELECT id FROM record ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0));
-    let last = last.unwrap_or(i64::MAX - 1);
-    let (mut next, mut skip) = (0_i64, 1_i64);
-    while next <= last {
-        let transaction = fresh.transaction()?;
-        let (mut failed, mut read_to) = (None, next);
-        let text = "SELECT id, crc, bytes, key FROM record WHERE id >= ?1 ORDER BY id";
-        let read = scan(damaged, text, &[next], |id, found| {
-            read_to = signed(id).saturating_add(1);
-            if failed.is_some() {
-                return;
-            }
-            let copied = match found {
-                Found::Plain(record) => copy(&transaction, id, &record).map(|()| true),
-                Found::Sealed => copy_sealed(damaged, &transaction, id),
-                Found::Damaged => Ok(false),
-            };
-            match copied {
-                Ok(true) => each(id),
-                Ok(false) => {}
-                Err(error) => failed = Some(error),
-            }
-        });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        transaction.commit()?;
-        match read {
-            Ok(()) => return Ok(()),
-            Err(error) if is_damage(&error) => {
-                skip = if read_to > next { 1 } else { skip.saturating_mul(2) };
-                next = read_to.saturating_add(skip);
-            }
-            // The damaged file says nothing more.
-            Err(_) => return Ok(()),
-        }
-    }
-    Ok(())
-}
-
-fn copy(transaction: &Connection, id: u64, record: &Record) -> rusqlite::Result<()> {
-    let Ok(message) = record.message() else { return Ok(()) };
-    let kind = kind_of(transaction, message.names())?;
-    insert(transaction, id, kind, record)?;
-    note_numbers(transaction, std::slice::from_ref(record))
-}
-
-/// Copies a sealed record with its key, if what is known of it can be read.
-fn copy_sealed(damaged: &Connection, transaction: &Connection, id: u64) -> rusqlite::Result<bool> {
-    let text =
-        "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes,
-          key.wrapped
-        FROM record JOIN kind ON kind.id = record.kind JOIN key ON key.id = record.key WHERE record.id = ?1";
-    let read = damaged.prepare_cached(text).and_then(|mut statement| {
-        statement.query_row([signed(id)], |found| Ok((row(found)?.0, found.get::<_, Vec<u8>>(11)?)))
-    });
-    let Ok((row, wrapped)) = read else { return Ok(false) };
-    let Some(name) = &row.key else { return Ok(false) };
-    let text = "INSERT INTO key (name, wrapped) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-    transaction.prepare_cached(text)?.execute(params![name, wrapped])?;
-    let key = key_number(transaction, name)?;
-    let kind = kind_of(transaction, (&row.analyzer, &row.kind))?;
-    insert_row(transaction, id, kind, key, &row)?;
-    Ok(true)
-}
-
-/// Copies what is not records. The id of the store comes with its numbers, or not at all: without them, numbers may be given again,
-/// which collectors would take for what they have.
-fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Result<()> {
-    let path = damaged.to_string_lossy();
-    fresh.execute("ATTACH ?1 AS damaged", params![path])?;
-    let copied = fresh.execute_batch(
-        "BEGIN;
-        INSERT INTO producer SELECT * FROM damaged.producer;
-        INSERT INTO destination SELECT * FROM damaged.destination;
-        INSERT INTO removed SELECT * FROM damaged.removed;
-        INSERT INTO clock SELECT * FROM damaged.clock;
-        INSERT INTO fact SELECT * FROM damaged.fact WHERE true
-          ON CONFLICT (name) DO UPDATE SET value = iif(name = 'store_id', excluded.value, max(value, excluded.value));
-        COMMIT;",
-    );
-    if copied.is_err() {
-        let _ = fresh.execute_batch("ROLLBACK");
-    }
-    fresh.execute_batch("DETACH damaged")?;
-    copied
 }

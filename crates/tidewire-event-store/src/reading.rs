@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    fmt::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -9,7 +10,8 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql};
 use tidewire_events::{Record, Severity};
 
 use crate::{
-    error::Error,
+    error::{Error, is_damage},
+    given::Given,
     positions::{Destination, counts, destinations},
     rows::{KeyId, Row, checksum},
     schema::{check, fact, open_readable, signed, time},
@@ -50,8 +52,10 @@ pub struct Query<'a> {
     pub fold: Option<u64>,
     /// This severity or worse.
     pub severity: Severity,
-    /// What else has to hold, of records that can be read. (Sealed ones are given.)
+    /// What else has to hold, of records that can be read. (Others are given.)
     pub filter: Option<&'a dyn Fn(&Record) -> bool>,
+    /// What was given before by queries that belong together: of a fold whose records were joined meanwhile, only events that follow.
+    pub given: Option<&'a Given>,
 }
 
 /// A record of a store.
@@ -70,6 +74,8 @@ pub enum Content {
     Record(Record),
     /// A record that is sealed for others, with what is known of it.
     Sealed(Row),
+    /// A record that cannot be read, and why. Those behind it can.
+    Damaged(String),
 }
 
 impl Stored {
@@ -78,7 +84,7 @@ impl Stored {
     pub fn record(&self) -> Option<&Record> {
         match &self.content {
             Content::Record(record) => Some(record),
-            Content::Sealed(_) => None,
+            Content::Sealed(_) | Content::Damaged(_) => None,
         }
     }
 }
@@ -101,12 +107,19 @@ struct Position {
 pub struct Rows {
     /// The rows.
     pub rows: Vec<Row>,
+    /// The last record that was looked at, in these or left out of them; [`Query::after`] of the query if there was none.
+    pub last: u64,
     /// The record behind them, if it is damaged: they end before it.
     pub damaged: Option<u64>,
     /// Whether nothing more was there, apart from what is damaged.
     pub is_last: bool,
 }
 
+/// What a row is made of. With a plus a column is no reason to choose an index: each order has its own; and kinds are looked up.
+const COLUMNS: &str =
+    "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes
+    FROM record CROSS JOIN kind ON kind.id = record.kind LEFT JOIN key ON key.id = record.key
+    WHERE +severity >= ? AND first_ns <= ?";
 const WRONG: &str = "its checksum is wrong";
 
 /// How much is read at once.
@@ -156,10 +169,10 @@ impl Reader {
 
     /// What a row holds.
     fn content(&self, row: Row) -> Result<Content, Error> {
-        let id = row.id;
         if row.key.is_none() {
-            let record = Record::decode(&row.bytes).map_err(|error| self.damaged(id, error.to_string()))?;
-            return Ok(Content::Record(record));
+            return Ok(
+                Record::decode(&row.bytes).map_or_else(|error| Content::Damaged(error.to_string()), Content::Record)
+            );
         }
         let mut keyring = self.keyring.borrow_mut();
         let Some(keyring) = keyring.as_mut() else { return Ok(Content::Sealed(row)) };
@@ -173,28 +186,35 @@ impl Reader {
             (_, Some(error)) => Err(error),
             (Ok(record), None) => Ok(Content::Record(record)),
             (Err(SealError::NotForUs), None) => Ok(Content::Sealed(row)),
-            (Err(error), None) => Err(self.damaged(id, error.to_string())),
+            (Err(error), None) => Ok(Content::Damaged(error.to_string())),
         }
     }
 
-    /// Calls `each` with every record that matches, in order, until it returns `false`.
+    /// Calls `each` with every record that matches, in order, until it returns `false`. One that is damaged keeps none from being read.
     ///
     /// # Errors
-    /// The store cannot be read, or a record is damaged. Records before were given.
+    /// The store cannot be read. Records before were given.
     pub fn read(&self, query: &Query<'_>, mut each: impl FnMut(Stored) -> bool) -> Result<(), Error> {
-        let kinds = self.kinds(query)?;
         let mut position = Position { id: signed(query.after), last_ns: query.since_ns.map_or(i64::MIN, time) };
         let mut is_first = true;
+        let own = Given::default();
+        let given = query.given.unwrap_or(&own);
         loop {
             let page = Page { rows: PAGE, bytes: PAGE_BYTES };
-            let page = self.page(query, kinds.as_deref(), &position, is_first, page)?;
+            let (rows, is_last) = self.page(query, &position, is_first, page)?;
             is_first = false;
-            if let Some(last) = page.rows.last() {
-                position = Position { id: signed(last.id), last_ns: time(last.last_ns) };
-            }
-            for row in page.rows {
-                let id = row.id;
-                let content = self.content(row)?;
+            for found in rows {
+                let (id, content) = match found {
+                    Found::Row(row) => {
+                        position = Position { id: signed(row.id), last_ns: time(row.last_ns) };
+                        let Some(row) = given.rest(row) else { continue };
+                        (row.id, self.content(row)?)
+                    }
+                    Found::Damaged(id, last_ns) => {
+                        position = Position { id: signed(id), last_ns };
+                        (id, Content::Damaged(WRONG.to_owned()))
+                    }
+                };
                 let is_asked = match (&content, query.filter) {
                     (Content::Record(record), Some(filter)) => filter(record),
                     _ => true,
@@ -203,10 +223,8 @@ impl Reader {
                     return Ok(());
                 }
             }
-            match page.damaged {
-                Some(id) => return Err(self.damaged(id, WRONG.into())),
-                None if page.is_last => return Ok(()),
-                None => {}
+            if is_last {
+                return Ok(());
             }
         }
     }
@@ -233,11 +251,26 @@ impl Reader {
     /// # Errors
     /// The store cannot be read.
     pub fn read_rows(&self, query: &Query<'_>, rows_max: usize, bytes_max: usize) -> Result<Rows, Error> {
-        let kinds = self.kinds(query)?;
         let query = Query { order: Order::Stored, filter: None, ..*query };
         let position = Position { id: signed(query.after), last_ns: i64::MIN };
-        let limits = Page { rows: rows_max, bytes: bytes_max };
-        self.page(&query, kinds.as_deref(), &position, true, limits)
+        let (found, is_last) = self.page(&query, &position, true, Page { rows: rows_max, bytes: bytes_max })?;
+        let mut read = Rows { rows: Vec::new(), last: query.after, damaged: None, is_last };
+        for one in found {
+            match one {
+                Found::Row(row) => {
+                    read.last = row.id;
+                    read.rows.extend(match query.given {
+                        Some(given) => given.rest(row),
+                        None => Some(row),
+                    });
+                }
+                Found::Damaged(id, _) => {
+                    read.damaged = Some(id);
+                    break;
+                }
+            }
+        }
+        Ok(read)
     }
 
     /// The store's id ([`Store::id`](crate::Store::id)).
@@ -311,85 +344,55 @@ impl Reader {
         counts(&self.connection).map_err(Error::database(&self.path, "counting"))
     }
 
-    /// Numbers of the kinds that match; `None`: all do.
-    fn kinds(&self, query: &Query<'_>) -> Result<Option<Vec<i64>>, Error> {
-        if query.kinds.is_empty() && query.analyzers.is_empty() {
-            return Ok(None);
-        }
-        let is_among = |names: &[String], name: &str| names.is_empty() || names.iter().any(|of| of == name);
-        let read = || -> rusqlite::Result<Vec<i64>> {
-            let mut statement = self.connection.prepare_cached("SELECT id, analyzer, kind FROM kind ORDER BY id")?;
-            let mut rows = statement.query([])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (analyzer, kind) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
-                if is_among(query.analyzers, analyzer) && is_among(query.kinds, kind) {
-                    found.push(row.get(0)?);
-                }
-            }
-            Ok(found)
-        };
-        read().map(Some).map_err(Error::database(&self.path, "reading kinds"))
-    }
-
-    /// The next records.
+    /// The next records, and whether nothing more is there. What is asked of kinds is asked in the same statement: a kind that is new has
+    /// records only behind it.
     fn page(
         &self,
         query: &Query<'_>,
-        kinds: Option<&[i64]>,
         position: &Position,
         is_first: bool,
         limits: Page,
-    ) -> Result<Rows, Error> {
-        // With a plus a column is no reason to choose an index: each order has its own.
-        let mut text = String::from(
-            "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes
-            FROM record JOIN kind ON kind.id = record.kind LEFT JOIN key ON key.id = record.key
-            WHERE +severity >= ? AND first_ns <= ?",
-        );
-        let severity = query.severity.number();
-        let until = query.until_ns.map_or(i64::MAX, time);
+    ) -> Result<(Vec<Found>, bool), Error> {
+        let (severity, fold) = (query.severity.number(), query.fold.map(signed));
+        let (since, until) = (query.since_ns.map_or(i64::MIN, time), query.until_ns.map_or(i64::MAX, time));
+        let (after, limit) = (signed(query.after), i64::try_from(limits.rows).unwrap_or(i64::MAX));
+        let mut text = String::from(COLUMNS);
         let mut values: Vec<&dyn ToSql> = vec![&severity, &until];
-        let since = query.since_ns.map_or(i64::MIN, time);
-        let after = signed(query.after);
-        match query.order {
-            Order::Stored => {
-                text.push_str(" AND record.id > ? AND +last_ns >= ?");
-                values.extend([&position.id as &dyn ToSql, &since]);
-            }
+        let ordered: (&str, [&dyn ToSql; 3]) = match query.order {
+            Order::Stored => (" AND record.id > ? AND +last_ns >= ? AND ? NOTNULL", [&position.id, &since, &after]),
             Order::Time if is_first => {
-                text.push_str(" AND last_ns >= ? AND +record.id > ?");
-                values.extend([&since as &dyn ToSql, &after]);
+                (" AND last_ns >= ? AND +record.id > ? AND ? NOTNULL", [&since as &dyn ToSql, &after, &after])
             }
             Order::Time => {
-                text.push_str(" AND (last_ns, record.id) > (?, ?) AND +record.id > ?");
-                values.extend([&position.last_ns as &dyn ToSql, &position.id, &after]);
+                (" AND (last_ns, record.id) > (?, ?) AND +record.id > ?", [&position.last_ns, &position.id, &after])
             }
-        }
-        let fold = query.fold.map(signed);
+        };
+        text.push_str(ordered.0);
+        values.extend(ordered.1);
         if let Some(fold) = &fold {
             text.push_str(" AND fold = ?");
             values.push(fold);
         }
-        if let Some(kinds) = kinds {
-            text.push_str(" AND record.kind IN (");
-            text.push_str(&kinds.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
-            text.push(')');
+        for (column, names) in [("kind.kind", query.kinds), ("kind.analyzer", query.analyzers)] {
+            if !names.is_empty() {
+                let places = vec!["?"; names.len()].join(",");
+                let _ = write!(text, " AND {column} IN ({places})");
+                values.extend(names.iter().map(|name| name as &dyn ToSql));
+            }
         }
         text.push_str(match query.order {
             Order::Stored => " ORDER BY record.id LIMIT ?",
             Order::Time => " ORDER BY last_ns, record.id LIMIT ?",
         });
-        let limit = i64::try_from(limits.rows).unwrap_or(i64::MAX);
         values.push(&limit);
-        let read = || -> rusqlite::Result<(Vec<(Row, i64)>, bool)> {
+        let read = || -> rusqlite::Result<(Vec<Found>, bool)> {
             let mut statement = self.connection.prepare_cached(&text)?;
             let mut found = statement.query(values.as_slice())?;
             let (mut all, mut bytes) = (Vec::new(), 0);
             while let Some(next) = found.next()? {
-                let next = row(next)?;
-                bytes += next.0.bytes.len();
-                all.push(next);
+                let one = Found::of(next)?;
+                bytes += if let Found::Row(row) = &one { row.bytes.len() } else { 0 };
+                all.push(one);
                 if bytes >= limits.bytes {
                     return Ok((all, false));
                 }
@@ -397,10 +400,25 @@ impl Reader {
             let is_last = all.len() < limits.rows;
             Ok((all, is_last))
         };
-        let (all, is_last) = read().map_err(Error::database(&self.path, "reading records"))?;
-        let damaged = all.iter().position(|(row, crc)| *crc != checksum(row.id, &row.bytes));
-        let mut rows: Vec<Row> = all.into_iter().map(|(row, _)| row).collect();
-        let damaged = damaged.map(|at| rows.drain(at..).next().map_or(0, |row| row.id));
-        Ok(Rows { rows, damaged, is_last })
+        read().map_err(Error::database(&self.path, "reading records"))
+    }
+}
+
+/// Whether a row is what was stored.
+enum Found {
+    Row(Row),
+    /// Its number and its last time, if that can be read.
+    Damaged(u64, i64),
+}
+
+impl Found {
+    fn of(columns: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let id = columns.get::<_, i64>(0)?.cast_unsigned();
+        match row(columns) {
+            Ok((row, crc)) if crc == checksum(row.id, &row.bytes) => Ok(Self::Row(row)),
+            Ok((row, _)) => Ok(Self::Damaged(id, time(row.last_ns))),
+            Err(error) if is_damage(&error) => Ok(Self::Damaged(id, columns.get(7).unwrap_or(i64::MIN))),
+            Err(error) => Err(error),
+        }
     }
 }

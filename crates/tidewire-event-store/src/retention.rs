@@ -1,16 +1,21 @@
 //! What is removed when a store is too old or too large, each removal counted.
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tidewire_events::Severity;
 
 use crate::{
+    clock::Now,
     error::Error,
+    positions::destinations,
+    rows::KindCounts,
     schema::{signed, time},
-    store::{KINDS_MAX, Store},
+    store::Store,
 };
 
 /// Records that are removed in one transaction: a writer is kept waiting no longer than that takes.
 const STEP: i64 = 1000;
+/// Pages that are given back at once.
+const STEP_PAGES: i64 = 2048;
 
 /// How old and how large a store may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,76 +67,90 @@ pub struct Removed {
     pub bytes: u64,
 }
 
+/// What a step of retention did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Records that were removed.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether there is more to do.
+    pub has_more: bool,
+}
+
 impl Store {
     /// Removes what is beyond the limits: the too old ones, then the oldest of the least severe ones until a twentieth of the size
-    /// is free. The number of records that were removed. `now_ns`: since 1970, as events have it.
+    /// is free. The number of records that were removed.
     ///
     /// # Errors
     /// It cannot be written. Steps before are done and counted.
-    pub fn retain(&mut self, limits: &Limits, now_ns: u64) -> Result<u64, Error> {
+    pub fn retain(&mut self, limits: &Limits, now: Now) -> Result<u64, Error> {
         let mut removed = 0;
+        loop {
+            let step = self.retain_step(limits, now)?;
+            removed += step.records;
+            if !step.has_more {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// As [`retain`](Self::retain), but no more than a thousand records, which takes some hundredths of a second: who has to wait for
+    /// the store waits no longer.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn retain_step(&mut self, limits: &Limits, now: Now) -> Result<Retained, Error> {
         if let Some(age_ns) = limits.age_ns {
-            // Where the clock jumped, nothing behind the first time that is too young is taken for old.
-            let before = time(now_ns.saturating_sub(age_ns));
-            let text = "SELECT coalesce(min(id), (SELECT max(id) + 1 FROM record)) FROM clock WHERE stored_ns >= ?1";
-            let young = self.connection.query_row(text, [before], |row| row.get::<_, Option<i64>>(0));
-            let young = young.map_err(Error::database(&self.path, "reading its clock"))?.unwrap_or(0);
-            let text = "SELECT id, severity, events, length(bytes) FROM record WHERE id < ?1 ORDER BY id LIMIT ?2";
-            loop {
-                let step = self.remove(Reason::Age, text, young, u64::MAX)?;
-                removed += step;
-                if step < STEP.cast_unsigned() {
-                    break;
-                }
-            }
-        }
-        if self.used_bytes()? > limits.size_bytes {
-            let goal = limits.size_bytes - limits.size_bytes / 20;
+            let young = self.clock.first_young(&mut self.connection, age_ns, now);
+            let young = young.map_err(Error::database(&self.path, "reading its clock"))?;
             let text =
-                "SELECT id, severity, events, length(bytes) FROM record WHERE ?1 = 0 ORDER BY severity, id LIMIT ?2";
-            loop {
-                // Not one record more than that: the next ones may be severe, and a few large ones may be most of the store.
-                let surplus = self.used_bytes()?.saturating_sub(goal);
-                if surplus == 0 {
-                    break;
-                }
-                let step = self.remove(Reason::Size, text, 0, surplus)?;
-                removed += step;
-                if step == 0 {
-                    break;
-                }
+                "SELECT id, severity, events, length(bytes), kind FROM record WHERE id < ?1 ORDER BY id LIMIT ?2";
+            let step = self.remove(Reason::Age, text, young, u64::MAX)?;
+            if step.records > 0 {
+                return Ok(Retained { has_more: true, ..step });
             }
         }
-        self.remove_kinds()?;
-        if removed > 0 {
-            self.remove_keys()?;
-            self.shrink()?;
+        self.is_shrinking |= self.used_bytes()? > limits.size_bytes;
+        if self.is_shrinking {
+            // Not one record more than that: the next ones may be severe, and a few large ones may be most of the store.
+            let goal = limits.size_bytes - limits.size_bytes / 20;
+            let surplus = self.used_bytes()?.saturating_sub(goal);
+            let text = "SELECT id, severity, events, length(bytes), kind FROM record WHERE ?1 = 0
+                ORDER BY severity, id LIMIT ?2";
+            let step = if surplus > 0 { self.remove(Reason::Size, text, 0, surplus)? } else { Retained::default() };
+            self.is_shrinking = step.records > 0;
+            if step.records > 0 {
+                return Ok(Retained { has_more: true, ..step });
+            }
         }
-        Ok(removed)
+        if std::mem::take(&mut self.has_removed) {
+            self.remove_keys()?;
+        }
+        Ok(Retained { has_more: self.shrink()?, ..Retained::default() })
     }
 
     /// Removes data keys that no record needs. Keys follow each other as records do: those before the key of the first record that is
     /// sealed, or all but the last one.
     fn remove_keys(&mut self) -> Result<(), Error> {
-        let remove = |connection: &Connection| -> rusqlite::Result<()> {
-            let last = connection.query_row("SELECT max(id) FROM key", [], |row| row.get::<_, Option<i64>>(0))?;
-            let Some(last) = last else { return Ok(()) };
-            let text = "SELECT key FROM record WHERE key IS NOT NULL ORDER BY id LIMIT 1";
-            let first = connection.query_row(text, [], |row| row.get::<_, i64>(0)).optional()?;
-            connection.execute("DELETE FROM key WHERE id < ?1", [first.unwrap_or(last)]).map(drop)
+        let remove = |connection: &Connection, from: i64| -> rusqlite::Result<i64> {
+            let ends = connection.query_row("SELECT min(id), max(id) FROM key", [], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+            })?;
+            let (Some(first), Some(last)) = ends else { return Ok(from) };
+            if first == last {
+                return Ok(from);
+            }
+            let text = "SELECT id, key FROM record WHERE id >= ?1 AND key IS NOT NULL ORDER BY id LIMIT 1";
+            let sealed = connection.query_row(text, [from], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+            let (from, needed) = sealed.optional()?.unwrap_or((from, last));
+            if first < needed {
+                connection.execute("DELETE FROM key WHERE id < ?1", [needed])?;
+            }
+            Ok(from)
         };
-        remove(&self.connection).map_err(Error::database(&self.path, "removing keys"))
-    }
-
-    /// Removes kinds that no record has, where there are very many: analyzers choose their names.
-    fn remove_kinds(&mut self) -> Result<(), Error> {
-        let failed = Error::database(&self.path, "removing kinds");
-        let count = self.connection.query_row("SELECT count(*) FROM kind", [], |row| row.get::<_, i64>(0));
-        if count.map_err(&failed)? > KINDS_MAX as i64 {
-            let removed = self.connection.execute("DELETE FROM kind WHERE id NOT IN (SELECT kind FROM record)", []);
-            removed.map_err(&failed)?;
-            self.kinds.clear();
-        }
+        let removed = remove(&self.connection, self.sealed_from);
+        self.sealed_from = removed.map_err(Error::database(&self.path, "removing keys"))?;
         Ok(())
     }
 
@@ -147,55 +166,32 @@ impl Store {
         Ok((number("page_count")? - number("freelist_count")?) * number("page_size")?)
     }
 
-    /// Gives free pages back to the file system, as long as they are more than an eighth.
-    fn shrink(&mut self) -> Result<(), Error> {
+    /// Gives free pages back to the file system, as long as they are more than an eighth. Whether there are more.
+    fn shrink(&mut self) -> Result<bool, Error> {
         let number = |name: &str| self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-        let shrink = || -> rusqlite::Result<()> {
+        let shrink = || -> rusqlite::Result<bool> {
             let (pages, free) = (number("page_count")?, number("freelist_count")?);
-            if free > pages / 8 {
-                let text = format!("PRAGMA incremental_vacuum({})", free - pages / 16);
-                let mut statement = self.connection.prepare(&text)?;
-                let mut rows = statement.query([])?;
-                while rows.next()?.is_some() {}
+            if free <= pages / 8 {
+                return Ok(false);
             }
-            Ok(())
+            let given = (free - pages / 16).min(STEP_PAGES);
+            let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({given})"))?;
+            let mut rows = statement.query([])?;
+            while rows.next()?.is_some() {}
+            Ok(number("page_count")? < pages)
         };
         shrink().map_err(Error::database(&self.path, "giving pages back"))
     }
 
     /// One step: what a statement finds, up to so many bytes, removed and counted in one transaction.
-    fn remove(&mut self, reason: Reason, text: &str, value: i64, bytes_max: u64) -> Result<u64, Error> {
-        let remove = |connection: &mut Connection| -> rusqlite::Result<u64> {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let (mut found, mut bytes) = (Vec::new(), 0);
-            {
-                let mut statement = transaction.prepare_cached(text)?;
-                let mut rows = statement.query(params![value, STEP])?;
-                while let Some(row) = rows.next()?
-                    && bytes < bytes_max
-                {
-                    let record =
-                        (row.get::<_, i64>(0)?, row.get::<_, u8>(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?);
-                    bytes = bytes.saturating_add(record.3.cast_unsigned());
-                    found.push(record);
-                }
-            }
-            for (id, severity, events, bytes) in &found {
-                transaction.prepare_cached("DELETE FROM record WHERE id = ?1")?.execute([id])?;
-                let text = "INSERT INTO removed VALUES (?1, ?2, 1, ?3, ?4) ON CONFLICT (reason, severity) DO UPDATE
-                    SET records = records + 1, events = events + excluded.events, bytes = bytes + excluded.bytes";
-                transaction.prepare_cached(text)?.execute(params![reason.name(), severity, events, bytes])?;
-                let text = "UPDATE destination SET lost_records = lost_records + 1, lost_events = lost_events + ?2
-                    WHERE delivered < ?1";
-                transaction.prepare_cached(text)?.execute([id, events])?;
-            }
-            let text =
-                "DELETE FROM clock WHERE id < (SELECT max(id) FROM clock WHERE id <= (SELECT min(id) FROM record))";
-            transaction.prepare_cached(text)?.execute([])?;
-            transaction.commit()?;
-            Ok(found.len() as u64)
-        };
-        remove(&mut self.connection).map_err(Error::database(&self.path, "removing old events"))
+    fn remove(&mut self, reason: Reason, text: &str, value: i64, bytes_max: u64) -> Result<Retained, Error> {
+        let removed = remove(&mut self.connection, reason, text, value, bytes_max);
+        let (removed, has_fewer_kinds) = removed.map_err(Error::database(&self.path, "removing old events"))?;
+        if has_fewer_kinds {
+            self.kinds.clear();
+        }
+        self.has_removed |= removed.records > 0;
+        Ok(removed)
     }
 
     /// What was removed since the store was made.
@@ -231,4 +227,87 @@ impl Store {
         let (first, last) = range.map_err(Error::database(&self.path, "reading"))?;
         Ok(first.zip(last).map(|(first, last)| (first.cast_unsigned(), last.cast_unsigned())))
     }
+}
+
+/// A record that goes.
+struct Going {
+    id: i64,
+    severity: u8,
+    events: u64,
+    bytes: u64,
+    kind: i64,
+}
+
+/// Removes what a statement finds. Also says whether kinds went with it.
+fn remove(
+    connection: &mut Connection,
+    reason: Reason,
+    text: &str,
+    value: i64,
+    bytes_max: u64,
+) -> rusqlite::Result<(Retained, bool)> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (mut going, mut bytes) = (Vec::new(), 0_u64);
+    {
+        let mut statement = transaction.prepare_cached(text)?;
+        let mut rows = statement.query(params![value, STEP])?;
+        while let Some(row) = rows.next()?
+            && bytes < bytes_max
+        {
+            let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+            let one = Going {
+                id: row.get(0)?,
+                severity: row.get(1)?,
+                events: number(2)?,
+                bytes: number(3)?,
+                kind: row.get(4)?,
+            };
+            bytes = bytes.saturating_add(one.bytes);
+            going.push(one);
+        }
+    }
+    if going.is_empty() {
+        return Ok((Retained::default(), false));
+    }
+    let mut kinds = KindCounts::default();
+    for one in &going {
+        transaction.prepare_cached("DELETE FROM record WHERE id = ?1")?.execute([one.id])?;
+        kinds.add(one.kind, -1);
+    }
+    let has_fewer_kinds = kinds.write(&transaction)?;
+    count(&transaction, reason, &going)?;
+    let text = "DELETE FROM clock WHERE id < (SELECT max(id) FROM clock WHERE id <= (SELECT min(id) FROM record))";
+    transaction.prepare_cached(text)?.execute([])?;
+    transaction.commit()?;
+    Ok((Retained { records: going.len() as u64, bytes, has_more: false }, has_fewer_kinds))
+}
+
+/// Counts what goes: by severity, and for each destination that has not got it and would have.
+fn count(transaction: &Transaction<'_>, reason: Reason, going: &[Going]) -> rusqlite::Result<()> {
+    let sum = |of: &mut dyn Iterator<Item = &Going>| {
+        let add = |(records, events, bytes): (i64, u64, u64), one: &Going| {
+            (records + 1, events.saturating_add(one.events), bytes.saturating_add(one.bytes))
+        };
+        let (records, events, bytes) = of.fold((0, 0, 0), add);
+        (records, time(events), time(bytes))
+    };
+    for severity in Severity::ALL.map(Severity::number) {
+        let (records, events, bytes) = sum(&mut going.iter().filter(|one| one.severity == severity));
+        if records > 0 {
+            let text = "INSERT INTO removed VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (reason, severity) DO UPDATE
+                SET records = records + ?3, events = events + ?4, bytes = bytes + ?5";
+            transaction.prepare_cached(text)?.execute(params![reason.name(), severity, records, events, bytes])?;
+        }
+    }
+    for destination in destinations(transaction)? {
+        let is_lost =
+            |one: &&Going| one.id > signed(destination.delivered) && one.severity >= destination.severity.number();
+        let (records, events, _) = sum(&mut going.iter().filter(is_lost));
+        if records > 0 {
+            let text = "UPDATE destination SET lost_records = lost_records + ?2, lost_events = lost_events + ?3
+                WHERE name = ?1";
+            transaction.prepare_cached(text)?.execute(params![destination.name, records, events])?;
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Rows: how a record becomes one.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewire_events::{DecodeError, Record, Severity};
 
@@ -75,10 +77,34 @@ pub(crate) fn key_number(connection: &Connection, key: &KeyId) -> rusqlite::Resu
 
 /// The number of a kind, given now if there is none.
 pub(crate) fn kind_of(transaction: &Connection, (analyzer, kind): (&str, &str)) -> rusqlite::Result<i64> {
-    let text = "INSERT INTO kind (analyzer, kind) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    let text = "INSERT INTO kind (analyzer, kind, records) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
     transaction.prepare_cached(text)?.execute([analyzer, kind])?;
     let text = "SELECT id FROM kind WHERE analyzer = ?1 AND kind = ?2";
     transaction.prepare_cached(text)?.query_row([analyzer, kind], |row| row.get(0))
+}
+
+/// By how much the number of records of kinds changes in a transaction.
+#[derive(Default)]
+pub(crate) struct KindCounts(HashMap<i64, i64>);
+
+impl KindCounts {
+    pub(crate) fn add(&mut self, kind: i64, records: i64) {
+        *self.0.entry(kind).or_default() += records;
+    }
+
+    /// Writes them. Kinds without records are removed: analyzers choose their names. Whether there was one.
+    pub(crate) fn write(&self, transaction: &Connection) -> rusqlite::Result<bool> {
+        let mut are_fewer = false;
+        for (kind, records) in &self.0 {
+            let text = "UPDATE kind SET records = records + ?2 WHERE id = ?1";
+            transaction.prepare_cached(text)?.execute(params![kind, records])?;
+            if *records < 0 {
+                let text = "DELETE FROM kind WHERE id = ?1 AND records <= 0";
+                are_fewer |= transaction.prepare_cached(text)?.execute([kind])? > 0;
+            }
+        }
+        Ok(are_fewer)
+    }
 }
 
 /// What is stored with a record to find out whether its bytes changed.
@@ -135,8 +161,9 @@ fn put(
 
 /// The numbers behind those of these records.
 pub(crate) fn note_numbers(transaction: &Connection, records: &[Record]) -> rusqlite::Result<()> {
-    let folds = records.iter().map(|record| record.fold() + 1).max();
-    raise_numbers(transaction, records.iter().map(|record| record.last() + 1).max(), folds)
+    // Records of others may have any.
+    let folds = records.iter().map(|record| record.fold().saturating_add(1)).max();
+    raise_numbers(transaction, records.iter().map(|record| record.last().saturating_add(1)).max(), folds)
 }
 
 /// The first event number and the first fold that no record has, if they are behind those that are known.
@@ -144,7 +171,7 @@ pub(crate) fn raise_numbers(transaction: &Connection, number: Option<u64>, fold:
     let text = "INSERT INTO fact VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
     for (name, next) in [("next_fold", fold), ("next_number", number)] {
         if let Some(next) = next {
-            transaction.prepare_cached(text)?.execute(params![name, signed(next)])?;
+            transaction.prepare_cached(text)?.execute(params![name, time(next)])?;
         }
     }
     Ok(())

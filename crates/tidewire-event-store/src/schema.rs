@@ -9,13 +9,16 @@ use crate::error::Error;
 /// Says that a database is a store of events ("TWev").
 const APPLICATION_ID: i64 = 0x5457_6576;
 /// The version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Records are in the order in which they were stored. Three indexes: what is removed first, what is read by time, and what
 /// belongs together. `key` has the data keys that records are sealed with, wrapped for their recipients (`record.key`: which; none of a
-/// plain one). `fact` has, among others, the store's id, for ever. `clock` says about once a minute which record was stored next.
+/// plain one). `fact` has, among others, the store's id, for ever. `kind.records` counts the records of a kind: it goes with the last one.
+/// `clock` says about once a minute which record was stored next, and when: see [`clock`](crate::clock).
 const TABLES: &str = "
-CREATE TABLE kind (id INTEGER PRIMARY KEY, analyzer TEXT NOT NULL, kind TEXT NOT NULL, UNIQUE (analyzer, kind)) STRICT;
+CREATE TABLE kind (
+  id INTEGER PRIMARY KEY, analyzer TEXT NOT NULL, kind TEXT NOT NULL, records INTEGER NOT NULL, UNIQUE (analyzer, kind)
+) STRICT;
 CREATE TABLE record (
   id INTEGER PRIMARY KEY,
   kind INTEGER NOT NULL,
@@ -35,9 +38,10 @@ CREATE INDEX record_by_fold ON record (fold);
 CREATE TABLE fact (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 CREATE TABLE producer (name TEXT PRIMARY KEY, sequence INTEGER NOT NULL, stored_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE destination (
-  name TEXT PRIMARY KEY, delivered INTEGER NOT NULL, lost_records INTEGER NOT NULL, lost_events INTEGER NOT NULL
+  name TEXT PRIMARY KEY, delivered INTEGER NOT NULL, lost_records INTEGER NOT NULL, lost_events INTEGER NOT NULL,
+  severity INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE clock (id INTEGER PRIMARY KEY, stored_ns INTEGER NOT NULL) STRICT;
+CREATE TABLE clock (id INTEGER PRIMARY KEY, stored_ns INTEGER NOT NULL, boot BLOB, boot_ns INTEGER) STRICT;
 CREATE TABLE removed (
   reason TEXT, severity INTEGER, records INTEGER NOT NULL, events INTEGER NOT NULL, bytes INTEGER NOT NULL,
   PRIMARY KEY (reason, severity)
@@ -68,6 +72,8 @@ pub(crate) fn open_writable(path: &Path) -> Result<Connection, Error> {
     set("journal_size_limit", &(32 << 20))?;
     set("busy_timeout", &5000)?;
     set("trusted_schema", &false)?;
+    // What is removed or moved within a page is overwritten there, which costs no writing: see `Store::erase`.
+    set("secure_delete", &"FAST")?;
     // A process that has confined itself has no directory for temporary files.
     set("temp_store", &"MEMORY")?;
     Ok(connection)

@@ -28,7 +28,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use tidewire_events::Record;
 use zeroize::Zeroizing;
 
-use crate::rows::{KeyId, Row};
+use crate::{
+    rows::{KeyId, Row},
+    schema::time,
+};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 9;
@@ -182,8 +185,12 @@ fn known(row: &Row, key: &KeyId) -> Vec<u8> {
         bytes.extend_from_slice(name.as_bytes());
     }
     bytes.push(row.severity.number());
-    for number in [row.fold, row.events, row.first_ns, row.last_ns] {
+    for number in [row.fold, row.events] {
         bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    // As a store has them: an event may state any time, and it ends in 2262.
+    for time_ns in [row.first_ns, row.last_ns] {
+        bytes.extend_from_slice(&time(time_ns).to_le_bytes());
     }
     bytes
 }

@@ -2,112 +2,158 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{self, File},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
-use tidewire_events::Record;
 
 use crate::{
+    batch::{Batch, Producer},
+    clock::{Clock, Now},
     error::Error,
-    opening::{self, Recovery},
-    positions::{Destination, counts, destinations},
-    rows::{KeyId, Row, insert, insert_row, key_number, kind_of, note_numbers, raise_numbers},
-    schema::{fact, open_writable, set_fact, signed, time},
+    opening::{self, Opening, Recovery},
+    positions::{Destination, counts, destinations, write},
+    rows::{KindCounts, insert, insert_row, key_number, kind_of},
+    schema::{fact, open_writable, set_fact, signed},
 };
 
 /// More records than a log can have.
 const LOST_MAX: u64 = 1 << 20;
-/// Kinds whose numbers are remembered; beyond as many, those that no record has are removed from the store.
-pub(crate) const KINDS_MAX: usize = 4096;
-/// How often the time of storing is noted: retention by age is as exact as that.
-const CLOCK_NS: u64 = 60_000_000_000;
-
-/// Nanoseconds since 1970 by the system's clock.
-pub(crate) fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What is stored together, or not at all.
-#[derive(Clone, Debug, Default)]
-pub struct Batch {
-    /// Records, in the order in which they are read again.
-    pub records: Vec<Record>,
-    /// Records of another store, stored behind these under numbers of this one. Who passes plain ones has read them.
-    pub rows: Vec<Row>,
-    /// Data keys, wrapped for their recipients, that rows may be sealed with. One that is there stays as it is.
-    pub keys: Vec<(KeyId, Vec<u8>)>,
-    /// Up to which sequence number each producer's events are among what is stored: an analyzer resends only what follows.
-    pub producers: Vec<(String, u64)>,
-    /// Producers that are over: nothing of them follows.
-    pub forgotten: Vec<String>,
-    /// Up to which record each destination has acknowledged.
-    pub destinations: Vec<(String, u64)>,
-    /// All destinations there are: others are forgotten, and new ones begin at the first record. `None`: those that there were.
-    pub registered: Option<Vec<String>>,
-    /// Folds that are closed ([`Output::closed`](tidewire_events::Output)): their records may be joined into one.
-    pub closed: Vec<u64>,
-    /// The first event number and the first fold behind those of sealed rows, whose records the store cannot read.
-    pub next_numbers: Option<(u64, u64)>,
-    /// The folder's state behind these records.
-    pub state: Option<Vec<u8>>,
-    /// When they are stored, for retention by age, nanoseconds since 1970; `None`: now.
-    pub stored_ns: Option<u64>,
-}
-
-/// How far a producer is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Producer {
-    /// Its name.
-    pub name: String,
-    /// Its events up to this sequence number are stored.
-    pub sequence: u64,
-    /// When the last of them was, nanoseconds since 1970.
-    pub stored_ns: u64,
-}
+/// Kinds whose numbers are remembered.
+const KINDS_MAX: usize = 4096;
+/// Positions that were refused, and are remembered.
+const NAMES_MAX: usize = 64;
 
 /// A store that this process writes. Only one may.
 pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) connection: Connection,
     pub(crate) kinds: Kinds,
+    pub(crate) clock: Clock,
+    /// Retention has begun to make room, and goes on until there is enough.
+    pub(crate) is_shrinking: bool,
+    /// Records were removed since keys were looked at.
+    pub(crate) has_removed: bool,
+    /// No record before this one is sealed.
+    pub(crate) sealed_from: i64,
+    /// The first record that was checked; 0: all were.
+    pub(crate) unchecked: i64,
+    /// How far those below it are checked by now.
+    pub(crate) checked: i64,
     next_id: u64,
     /// What `next_id` is if the transaction that failed last was stored after all.
     attempted: Option<u64>,
-    /// The last time that was noted.
-    clock_ns: Option<u64>,
+    /// The file says that it is in use: a lost log is noticed by that.
+    is_marked: bool,
+    erases: bool,
+    refused: Vec<(String, u64)>,
+    /// Which file it is.
+    file: Option<(u64, u64)>,
     /// Held as long as the store is open.
     _lock: File,
 }
 
+/// The file that has this path.
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
 impl Store {
-    /// Opens a store, or makes it; its directory has to exist. The whole file is checked: what is damaged is kept aside, and what can be
-    /// read of it is in the store again.
+    /// Opens a store, or makes it; its directory has to exist. It is checked: what is damaged is kept aside, and what can be read of it
+    /// is in the store again.
     ///
     /// # Errors
     /// Another process writes to it, it is no store, or the file system refuses.
     pub fn open(path: &Path) -> Result<(Self, Option<Recovery>), Error> {
+        Self::open_with(path, &Opening::default())
+    }
+
+    /// As [`open`](Self::open), checking as much as is said.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: &Path, opening: &Opening) -> Result<(Self, Option<Recovery>), Error> {
         let lock = opening::lock(path)?;
-        let had_log = opening::has_log(path);
-        let (connection, recovery) = opening::open(path)?;
+        let opened = opening::open(path, opening)?;
+        // The id of this start of the machine is read while it can be.
+        let _ = Now::read();
         let mut store = Self {
             path: path.to_owned(),
-            connection,
+            connection: opened.connection,
             kinds: HashMap::new(),
+            clock: Clock::default(),
+            is_shrinking: false,
+            has_removed: true,
+            sealed_from: 0,
+            unchecked: opened.unchecked,
+            checked: 0,
             next_id: 1,
             attempted: None,
-            clock_ns: None,
+            is_marked: false,
+            erases: false,
+            refused: Vec::new(),
+            file: file_of(path),
             _lock: lock,
         };
         store.read_facts()?;
-        // Of a log that was cut, the last records are gone, and a collector may have them: their numbers are not given again.
-        if had_log && !store.destinations()?.is_empty() {
+        // Of a log that was cut or lost, the last records are gone, and a collector may have them: their numbers are not given again.
+        if fact::<i64>(&store.connection, "in_use").map_err(store.failed("reading"))? == Some(1) {
             store.next_id += LOST_MAX;
         }
-        Ok((store, recovery))
+        Ok((store, opened.recovery))
+    }
+
+    /// Says in the database itself, not only in its log, that it is in use.
+    fn mark(&mut self) -> Result<(), Error> {
+        if !self.is_marked {
+            let failed = Error::database(&self.path, "storing events");
+            set_fact(&self.connection, "in_use", &1).map_err(&failed)?;
+            // Where a reader is in the way, it is written with the log later.
+            let written = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            written.map_err(&failed)?;
+            self.is_marked = true;
+        }
+        Ok(())
+    }
+
+    /// Overwrites with zeros what is removed from now on, and forgets the state of folding: what was stored before there were
+    /// recipients is plain until it is removed, and then it is gone.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn erase(&mut self) -> Result<(), Error> {
+        let erase = |connection: &Connection| -> rusqlite::Result<()> {
+            connection.pragma_update(None, "secure_delete", "ON")?;
+            set_fact(connection, "state", &Vec::<u8>::new())?;
+            // Pages that are free keep what was on them: they are given back.
+            let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
+            let mut rows = statement.query([])?;
+            while rows.next()?.is_some() {}
+            drop(rows);
+            // The log has plain pages, too.
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        };
+        erase(&self.connection).map_err(self.failed("erasing what was plain"))?;
+        self.erases = true;
+        Ok(())
+    }
+
+    /// Whether another file has its path now, or none: what is stored is lost with this one.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        file_of(&self.path) != self.file
+    }
+
+    /// Has all of it checked when it is opened next: damage was found while it was open.
+    pub fn doubt(&self) {
+        opening::doubt(&self.path);
+    }
+
+    /// Positions that were left out because no record has them yet, since the last call.
+    pub fn take_refused(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Makes a new connection after a failure, which may have left the old one in any state. Returns whether what failed is stored
@@ -117,11 +163,18 @@ impl Store {
     /// The store cannot be opened.
     pub fn reconnect(&mut self) -> Result<bool, Error> {
         self.connection = open_writable(&self.path)?;
+        if self.erases {
+            let set = self.connection.pragma_update(None, "secure_delete", "ON");
+            set.map_err(self.failed("setting up"))?;
+        }
         self.kinds.clear();
-        self.clock_ns = None;
+        (self.clock, self.is_marked) = (Clock::default(), false);
         let before = self.next_id;
         self.read_facts()?;
-        Ok(self.next_id > before && self.attempted == Some(self.next_id))
+        let is_stored = self.next_id > before && self.attempted == Some(self.next_id);
+        // Numbers that were left out stay so.
+        self.next_id = self.next_id.max(before);
+        Ok(is_stored)
     }
 
     fn read_facts(&mut self) -> Result<(), Error> {
@@ -165,29 +218,24 @@ impl Store {
     /// # Errors
     /// Nothing of them is stored.
     pub fn append_all(&mut self, batches: &[Batch]) -> Result<u64, Error> {
+        self.mark()?;
         let (path, mut next_id) = (self.path.clone(), self.next_id);
         let failed = Error::database(&path, "storing events");
         let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate);
         let transaction = transaction.map_err(&failed)?;
         // Kinds that this transaction adds are known when it is committed.
-        let mut added = HashMap::new();
-        let mut clock_ns = self.clock_ns;
+        let (mut added, mut counts) = (HashMap::new(), KindCounts::default());
+        let (mut clock, mut refused) = (self.clock, Vec::new());
         for batch in batches {
-            let stored_ns = batch.stored_ns.unwrap_or_else(now_ns);
-            // A clock that jumps back is noted as well.
-            let is_empty = batch.records.is_empty() && batch.rows.is_empty();
-            if !is_empty && clock_ns.is_none_or(|last| stored_ns.abs_diff(last) >= CLOCK_NS) {
-                let text = "INSERT OR REPLACE INTO clock VALUES (?1, ?2)";
-                let noted = transaction
-                    .prepare_cached(text)
-                    .and_then(|mut statement| statement.execute([signed(next_id), time(stored_ns)]));
-                noted.map_err(&failed)?;
-                clock_ns = Some(stored_ns);
+            let stored = batch.stored.unwrap_or_else(Now::read);
+            if !batch.records.is_empty() || !batch.rows.is_empty() {
+                clock.note(&transaction, next_id, stored).map_err(&failed)?;
             }
             for record in &batch.records {
                 let message = record.message()?;
                 let kind = kind(&transaction, &self.kinds, &mut added, message.names()).map_err(&failed)?;
                 insert(&transaction, next_id, kind, record).map_err(&failed)?;
+                counts.add(kind, 1);
                 next_id += 1;
             }
             for (name, wrapped) in &batch.keys {
@@ -203,10 +251,12 @@ impl Store {
                     return Err(Error::UnknownKey { path: path.clone() });
                 }
                 insert_row(&transaction, next_id, kind, key.flatten(), row).map_err(&failed)?;
+                counts.add(kind, 1);
                 next_id += 1;
             }
-            positions(&transaction, batch, stored_ns).map_err(&failed)?;
+            write(&transaction, batch, stored.wall_ns(), next_id - 1, &mut refused).map_err(&failed)?;
         }
+        counts.write(&transaction).map_err(&failed)?;
         set_fact(&transaction, "next_id", &signed(next_id)).map_err(&failed)?;
         self.attempted = Some(next_id);
         transaction.commit().map_err(&failed)?;
@@ -215,8 +265,9 @@ impl Store {
         if self.kinds.len() > KINDS_MAX {
             self.kinds.clear();
         }
-        self.clock_ns = clock_ns;
-        self.next_id = next_id;
+        self.refused.append(&mut refused);
+        self.refused.truncate(NAMES_MAX);
+        (self.clock, self.next_id) = (clock, next_id);
         Ok(next_id - 1)
     }
 
@@ -299,6 +350,15 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Orderly: everything is in the log at least. If that cannot be written, some numbers are left out, no more.
+        if self.is_marked {
+            let _ = set_fact(&self.connection, "in_use", &0);
+        }
+    }
+}
+
 /// Numbers of kinds, by analyzer and kind.
 pub(crate) type Kinds = HashMap<(String, String), i64>;
 
@@ -315,43 +375,4 @@ fn kind(
     }
     let number = kind_of(transaction, (analyzer, kind))?;
     Ok(*added.entry(names).or_insert(number))
-}
-
-/// What a batch says of producers, destinations and folding.
-fn positions(transaction: &Transaction<'_>, batch: &Batch, stored_ns: u64) -> rusqlite::Result<()> {
-    let text = "INSERT INTO producer VALUES (?1, ?2, ?3)
-        ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence, stored_ns = excluded.stored_ns";
-    for (name, sequence) in &batch.producers {
-        transaction.prepare_cached(text)?.execute(params![name, signed(*sequence), time(stored_ns)])?;
-    }
-    for name in &batch.forgotten {
-        transaction.prepare_cached("DELETE FROM producer WHERE name = ?1")?.execute([name])?;
-    }
-    if let Some(names) = &batch.registered {
-        register(transaction, names)?;
-    }
-    let text = "INSERT INTO destination VALUES (?1, ?2, 0, 0)
-        ON CONFLICT (name) DO UPDATE SET delivered = max(delivered, excluded.delivered)";
-    for (name, delivered) in &batch.destinations {
-        transaction.prepare_cached(text)?.execute(params![name, signed(*delivered)])?;
-    }
-    if let Some(state) = &batch.state {
-        set_fact(transaction, "state", state)?;
-    }
-    if let Some(next) = batch.next_numbers {
-        raise_numbers(transaction, Some(next.0), Some(next.1))?;
-    }
-    note_numbers(transaction, &batch.records)
-}
-
-/// Makes these the destinations there are.
-fn register(transaction: &Transaction<'_>, names: &[String]) -> rusqlite::Result<()> {
-    for known in destinations(transaction)?.iter().filter(|known| !names.contains(&known.name)) {
-        transaction.prepare_cached("DELETE FROM destination WHERE name = ?1")?.execute([&known.name])?;
-    }
-    let text = "INSERT INTO destination VALUES (?1, 0, 0, 0) ON CONFLICT DO NOTHING";
-    for name in names {
-        transaction.prepare_cached(text)?.execute([name])?;
-    }
-    Ok(())
 }

@@ -11,15 +11,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    error::Error,
-    positions::Destination,
-    retention::Limits,
-    store::{Batch, Store, now_ns},
-};
+use crate::{batch::Batch, clock::Now, error::Error, positions::Destination, retention::Limits, store::Store};
 
 /// Closed folds that wait to be joined.
 const CLOSED_MAX: usize = 4096;
+
+/// Attempts that fail by damage before the writer gives up: opening the store again recovers it, trying again does not.
+const DAMAGED_MAX: u32 = 3;
+/// Between two steps of checking what was not checked when the store was opened.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a writer gathers and retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,14 @@ pub struct WriterStatus {
     pub has_looked: bool,
     /// How far destinations are, as of then.
     pub destinations: Vec<Destination>,
+    /// Positions of destinations that were refused, because no record is there.
+    pub refused_positions: u64,
+    /// The last of these.
+    pub refused_position: Option<(String, u64)>,
     /// The failure that is being retried, with the path; `None`: all is well.
     pub failing: Option<String>,
+    /// Why nothing can be stored any more: the store is damaged, or was replaced. It has to be opened again.
+    pub broken: Option<String>,
 }
 
 /// Called when a batch is durable, with the number of the last record stored with it; or when the writer stopped before.
@@ -102,8 +108,18 @@ impl Writer {
         let (jobs, queue) = sync_channel(settings.batches_max.max(1));
         let (status, stop) = (Arc::<Mutex<WriterStatus>>::default(), Arc::<Mutex<bool>>::default());
         let path = store.path().to_owned();
-        let work =
-            Work { store, settings, status: Arc::clone(&status), stop: Arc::clone(&stop), closed: VecDeque::new() };
+        let work = Work {
+            store,
+            settings,
+            status: Arc::clone(&status),
+            stop: Arc::clone(&stop),
+            closed: VecDeque::new(),
+            stored: (0, 0),
+            damaged: 0,
+            is_retaining: true,
+            looked: None,
+            checked: Instant::now(),
+        };
         let thread = std::thread::Builder::new().name("events".into()).spawn(move || work.run(&queue));
         let thread = thread.map_err(Error::file(&path, "starting its thread"))?;
         Ok(Self { path, jobs: Some(jobs), thread: Some(thread), status, stop })
@@ -141,6 +157,19 @@ impl Writer {
         status.has_looked.then(|| status.destinations.clone())
     }
 
+    /// How many positions were refused because no record is there, and the last of them.
+    #[must_use]
+    pub fn refused_positions(&self) -> (u64, Option<(String, u64)>) {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        (status.refused_positions, status.refused_position.clone())
+    }
+
+    /// Why nothing can be stored any more.
+    #[must_use]
+    pub fn broken(&self) -> Option<String> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
+    }
+
     /// Stores what waits and ends. What cannot be stored at the first attempt is given back as stopped.
     #[must_use]
     pub fn finish(mut self) -> Option<Store> {
@@ -168,14 +197,22 @@ struct Work {
     stop: Arc<Mutex<bool>>,
     /// Closed folds whose records may be joined.
     closed: VecDeque<u64>,
+    /// Records and their bytes that were stored since the last step, while retention has more to do.
+    stored: (u64, u64),
+    /// Attempts that failed by damage, one after the other.
+    damaged: u32,
+    /// Retention has more to do.
+    is_retaining: bool,
+    /// When the limits were looked at.
+    looked: Option<Instant>,
+    /// When it was checked last.
+    checked: Instant,
 }
 
 impl Work {
     fn run(mut self, queue: &Receiver<Job>) -> Store {
-        let mut retained = Instant::now().checked_sub(self.settings.retain_every);
         loop {
-            let idle = if self.closed.is_empty() { self.settings.retain_every } else { Duration::from_millis(1) };
-            match queue.recv_timeout(idle) {
+            match queue.recv_timeout(self.idle()) {
                 Ok(first) => {
                     let (batches, done) = self.gather(first, queue);
                     self.closed.extend(batches.iter().flat_map(|batch| &batch.closed));
@@ -186,10 +223,27 @@ impl Work {
                 Err(RecvTimeoutError::Timeout) => self.join(),
                 Err(RecvTimeoutError::Disconnected) => return self.store,
             }
-            if retained.is_none_or(|retained| retained.elapsed() >= self.settings.retain_every) {
-                self.retain();
-                retained = Some(Instant::now());
+            if self.is_broken() {
+                continue;
             }
+            let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= self.settings.retain_every);
+            if is_due || self.is_retaining {
+                self.retain(is_due);
+            }
+            self.check();
+        }
+    }
+
+    /// How long nothing has to be done.
+    fn idle(&self) -> Duration {
+        if self.is_broken() {
+            self.settings.retain_every
+        } else if !self.closed.is_empty() || self.is_retaining {
+            Duration::from_millis(1)
+        } else if self.store.is_unchecked() {
+            CHECK_EVERY.min(self.settings.retain_every)
+        } else {
+            self.settings.retain_every
         }
     }
 
@@ -221,19 +275,21 @@ impl Work {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Stores, again and again until it succeeds or the writer is stopped.
+    /// Stores, again and again until it succeeds, the writer is stopped, or the store has to be opened again.
     fn store(&mut self, batches: &[Batch], done: Vec<Done>) {
         let mut pause = Duration::from_millis(10);
         loop {
+            if let Some(cause) = self.broken() {
+                let path = self.store.path();
+                let broken = || Error::Broken { path: path.to_owned(), cause: cause.clone() };
+                return done.into_iter().for_each(|done| done(Err(broken())));
+            }
             let error = match self.store.append_all(batches) {
                 Ok(last) => return self.acknowledge(batches, done, last),
                 Err(error) => error,
             };
             let cause = error.to_string();
-            self.note(|status| {
-                status.failures += 1;
-                status.failing = Some(cause.clone());
-            });
+            self.fail(&error);
             if self.is_stopped() || matches!(error, Error::Record(_)) {
                 let path = self.store.path();
                 let stopped = || Error::Stopped { path: path.to_owned(), cause: cause.clone() };
@@ -243,17 +299,45 @@ impl Work {
             pause = (pause * 2).min(self.settings.retry_max);
             // What is removed makes room in the file, where the disk has none.
             if error.is_full() {
-                self.retain();
+                self.retain(false);
             }
             match self.store.reconnect() {
                 Ok(true) => return self.acknowledge(batches, done, self.store.last_id()),
                 Ok(false) => {}
-                Err(error) => self.note(|status| status.failing = Some(error.to_string())),
+                Err(error) => self.fail(&error),
             }
         }
     }
 
-    fn acknowledge(&self, batches: &[Batch], done: Vec<Done>, last: u64) {
+    /// Notes a failure. Damage does not go away by trying again: opening the store again recovers it.
+    fn fail(&mut self, error: &Error) {
+        let cause = error.to_string();
+        self.damaged = if error.is_damage() { self.damaged + 1 } else { 0 };
+        if self.damaged >= DAMAGED_MAX || matches!(error, Error::Damaged { .. } | Error::Replaced { .. }) {
+            self.store.doubt();
+            self.note(|status| status.broken = Some(cause.clone()));
+        }
+        self.note(|status| {
+            status.failures += 1;
+            status.failing = Some(cause);
+        });
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
+    }
+
+    fn is_broken(&self) -> bool {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.is_some()
+    }
+
+    fn acknowledge(&mut self, batches: &[Batch], done: Vec<Done>, last: u64) {
+        self.damaged = 0;
+        let refused = self.store.take_refused();
+        let bytes = |batch: &Batch| -> u64 {
+            let records = batch.records.iter().map(|record| record.bytes().len() as u64);
+            records.chain(batch.rows.iter().map(|row| row.bytes.len() as u64)).sum()
+        };
         let counts = |batch: &Batch| -> (u64, u64) {
             let events = batch.records.iter().map(tidewire_events::Record::count).sum::<u64>();
             let rows = batch.rows.iter().map(|row| row.events).sum::<u64>();
@@ -261,11 +345,17 @@ impl Work {
         };
         let sum = |sum: (u64, u64), next: (u64, u64)| (sum.0 + next.0, sum.1 + next.1);
         let (records, events) = batches.iter().map(counts).fold((0, 0), sum);
+        if self.is_retaining {
+            self.stored.0 += records;
+            self.stored.1 += batches.iter().map(bytes).sum::<u64>();
+        }
         self.note(|status| {
             status.records += records;
             status.events += events;
             status.commits += 1;
             status.failing = None;
+            status.refused_positions += refused.len() as u64;
+            status.refused_position = refused.into_iter().next_back().or(status.refused_position.take());
         });
         done.into_iter().for_each(|done| done(Ok(last)));
     }
@@ -282,18 +372,54 @@ impl Work {
         *self.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn retain(&mut self) {
-        let retained = self.store.retain(&self.settings.limits, now_ns());
-        let looked = retained.and_then(|removed| Ok((removed, self.store.used_bytes()?, self.store.destinations()?)));
-        match looked {
-            Ok((removed, store_bytes, destinations)) => self.note(|status| {
-                status.removed += removed;
+    /// Removes what is beyond the limits: some, and twice as much as came since, so that batches wait in proportion to what they bring,
+    /// and the store still gets smaller. `is_due`: also looks at everything else that changes slowly.
+    fn retain(&mut self, is_due: bool) {
+        let (records, bytes) = std::mem::take(&mut self.stored);
+        let (mut left_records, mut left_bytes) = (2 * records, 2 * bytes);
+        loop {
+            let step = match self.store.retain_step(&self.settings.limits, Now::read()) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.is_retaining = false;
+                    self.looked = Some(Instant::now());
+                    return self.fail(&error);
+                }
+            };
+            self.note(|status| status.removed += step.records);
+            self.is_retaining = step.has_more;
+            (left_records, left_bytes) =
+                (left_records.saturating_sub(step.records), left_bytes.saturating_sub(step.bytes));
+            if !step.has_more || (left_records == 0 && left_bytes == 0) {
+                break;
+            }
+        }
+        if is_due {
+            self.look();
+        }
+    }
+
+    /// Looks at the store's size, how far destinations are, and whether it is still there.
+    fn look(&mut self) {
+        self.looked = Some(Instant::now());
+        if self.store.is_replaced() {
+            return self.fail(&Error::Replaced { path: self.store.path().to_owned() });
+        }
+        match self.store.used_bytes().and_then(|bytes| Ok((bytes, self.store.destinations()?))) {
+            Ok((store_bytes, destinations)) => self.note(|status| {
                 (status.store_bytes, status.destinations, status.has_looked) = (store_bytes, destinations, true);
             }),
-            Err(error) => self.note(|status| {
-                status.failures += 1;
-                status.failing = Some(error.to_string());
-            }),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Goes on checking what was not checked when the store was opened.
+    fn check(&mut self) {
+        if self.store.is_unchecked() && self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            if let Err(error) = self.store.check_step() {
+                self.fail(&error);
+            }
         }
     }
 }

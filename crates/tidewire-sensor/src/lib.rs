@@ -11,6 +11,7 @@ pub mod processes;
 pub mod producer;
 pub mod report;
 mod reporter;
+pub mod spool;
 pub mod supervisor;
 
 /// The socket in a sensor's directory at which analyzers attach to queues.

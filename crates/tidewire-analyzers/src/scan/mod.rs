@@ -191,7 +191,8 @@ impl Tables {
         parts[part].note(&self.settings, &self.outlet, attempt);
     }
 
-    fn look(&self, now_ns: u64) {
+    /// Ends scans that were silent for a window.
+    pub(crate) fn look(&self, now_ns: u64) {
         let (settings, outlet) = (&self.settings, &self.outlet);
         self.hosts.iter().for_each(|part| part.look(settings, outlet, now_ns));
         self.ports.iter().for_each(|part| part.look(settings, outlet, now_ns));

@@ -159,6 +159,16 @@ impl Made {
         (kept, counts)
     }
 
+    /// What they have found when the input has ended, and the analyzers, which go on.
+    pub fn analyze(&self) -> (Arc<Kept>, Analyzers) {
+        let kept = Arc::new(Kept::default());
+        let analyzers = Analyzers::new(&Settings::default(), Arc::clone(&kept) as Arc<dyn Emit>).unwrap();
+        let input = std::io::Cursor::new(self.bytes.clone());
+        let ran = Capture::reader(input).workers(1).run(|_| analyzers.worker()).unwrap();
+        ran.handlers.into_iter().for_each(|mut handler| handler.finish());
+        (kept, analyzers)
+    }
+
     /// What they find by default.
     pub fn found(&self) -> Vec<Event> {
         self.analyzed(&Settings::default(), 1)

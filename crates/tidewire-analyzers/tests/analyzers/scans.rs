@@ -33,6 +33,24 @@ fn a_horizontal_scan_is_told_at_the_threshold_as_it_grows_and_at_the_end() {
 }
 
 #[test]
+fn a_scan_is_over_also_if_no_packet_comes_any_more() {
+    let mut made = Made::new();
+    for target in 0..40 {
+        made.syn((SCANNER, 40_000 + target), (host(target), 445)).wait(10);
+    }
+    let (kept, analyzers) = made.analyze();
+    let phases = || {
+        let events = kept.events.lock().unwrap();
+        events.iter().map(|event| text(event, "phase").to_owned()).collect::<Vec<_>>()
+    };
+    let window_ns = 300_000_000_000;
+    analyzers.look(made.now_ns + window_ns / 2);
+    assert_eq!(phases(), ["begun"]);
+    analyzers.look(made.now_ns + 2 * window_ns);
+    assert_eq!(phases(), ["begun", "over"]);
+}
+
+#[test]
 fn a_vertical_scan_of_closed_ports_is_told() {
     let mut made = Made::new();
     for port in 1..=1024 {

@@ -5,18 +5,21 @@ mod options;
 
 use std::{
     net::{SocketAddr, ToSocketAddrs as _},
+    path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     time::Duration,
 };
 
 use nix::sys::signal::{SigSet, Signal};
 pub use options::Options;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewire_delivery::{
-    collector::{CollectSettings, Server},
+    collector::{CollectError, CollectSettings, Listening, Server},
     keys::Places,
+    memory,
 };
 use tidewire_event_store::Limits;
+use tidewire_live::privilege::Confinement;
 
 use crate::{
     error::{self, CliError, notify},
@@ -28,8 +31,10 @@ const METRICS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let signals = signals()?;
-    hide();
+    block_signals()?;
+    if let Some(warning) = memory::protect() {
+        notify(format_args!("warning: {warning}"));
+    }
     raise_descriptors();
     let mut metrics = options.metrics.as_deref().map(Metrics::bind).transpose()?;
     let Options { keys, certificate, key, authority, .. } = options;
@@ -40,7 +45,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     settings.limits = Limits { age_ns, size_bytes: options.sensor_size.0 };
     settings.rate_bytes = Some(options.sensor_rate.0).filter(|rate| *rate != u64::MAX);
     settings.connections_max = options.connections.into();
-    let server = Server::start(settings, |line| notify(line)).map_err(|error| CliError::Input(error.to_string()))?;
+    settings.refused = options.refused.clone();
+    let failed = |error: CollectError| CliError::Input(error.to_string());
+    let listening = Listening::bind(settings).map_err(failed)?;
+    // Before any thread is started, and with all sockets open: what it reads from now on others wrote.
+    confine(options)?;
+    let signals = signals()?;
+    let server = listening.start(|line| notify(line)).map_err(failed)?;
     for address in server.addresses() {
         notify(format_args!("sensors connect to {address}; their events are in {}", options.store.display()));
     }
@@ -54,26 +65,48 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     Ok(error::OK)
 }
 
-/// Signals, from a thread that waits for them. Threads that are started later do not get them.
+fn signal_set() -> SigSet {
+    SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP])
+}
+
+fn no_signals(error: &dyn std::fmt::Display) -> CliError {
+    CliError::Input(format!("signals cannot be handled: {error}"))
+}
+
+/// Threads that are started later do not get them.
+fn block_signals() -> Result<(), CliError> {
+    signal_set().thread_block().map_err(|error| no_signals(&error))
+}
+
+/// Gives up all but its store, its keys and the sockets that are open.
+fn confine(options: &Options) -> Result<(), CliError> {
+    if options.no_sandbox {
+        return Ok(());
+    }
+    let Options { keys, certificate, key, authority, refused, store, .. } = options;
+    let files = [keys, certificate, key, authority, refused].into_iter().flatten();
+    // A file that is replaced is another one: what is allowed is its directory.
+    let folder = |file: &PathBuf| match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let confinement = files.map(folder).fold(Confinement::new().writable(store), Confinement::readable);
+    let confined = confinement.confine().map_err(|error| CliError::Input(format!("{error}; see --no-sandbox")))?;
+    confined.missing.iter().for_each(|missing| notify(format_args!("warning: {missing}")));
+    Ok(())
+}
+
+/// Signals, from a thread that waits for them.
 fn signals() -> Result<Receiver<Signal>, CliError> {
-    let failed = |error: &dyn std::fmt::Display| CliError::Input(format!("signals cannot be handled: {error}"));
-    let set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    set.thread_block().map_err(|error| failed(&error))?;
+    let set = signal_set();
     let (to, signals) = channel();
     let wait = move || {
         while let Ok(signal) = set.wait()
             && to.send(signal).is_ok()
         {}
     };
-    std::thread::Builder::new().name("signals".into()).spawn(wait).map_err(|error| failed(&error))?;
+    std::thread::Builder::new().name("signals".into()).spawn(wait).map_err(|error| no_signals(&error))?;
     Ok(signals)
-}
-
-/// Keys are in memory: nobody of the same user looks into this process, nor at a core dump of it.
-fn hide() {
-    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        notify(format_args!("warning: processes of the same user can trace this one: {error}"));
-    }
 }
 
 /// Each sensor takes some descriptors: as many as the system allows.
@@ -105,8 +138,8 @@ fn serve(server: &Server, signals: &Receiver<Signal>, metrics: Option<&Metrics>)
     loop {
         match signals.recv_timeout(METRICS_EVERY) {
             Ok(Signal::SIGHUP) => match server.reload() {
-                Ok(()) => notify("SIGHUP: keys and certificates were read again"),
-                Err(error) => notify(format_args!("SIGHUP: the old keys stay in use: {error}")),
+                Ok(()) => notify("SIGHUP: keys, certificates and the list of those that are refused were read again"),
+                Err(error) => notify(format_args!("SIGHUP: the old ones stay in use: {error}")),
             },
             Ok(signal) => return notify(format_args!("{signal}: it ends")),
             Err(RecvTimeoutError::Timeout) => {

@@ -14,7 +14,7 @@ Examples:
 Copy edge-1.pem to the sensor, and name it in its configuration (docs/delivery.md). What arrives from edge-1 is in
 collected/edge-1/events.db.
 
-Signals: SIGTERM and Ctrl-C end it in order; SIGHUP reads the keys again.";
+Signals: SIGTERM and Ctrl-C end it in order; SIGHUP reads keys and --refused again.";
 
 /// Receive events from sensors, each proven by a certificate
 ///
@@ -47,6 +47,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) key: Option<PathBuf>,
 
+    /// Refuse these although the authority signed them: a name of a sensor, or 'serial' and the serial number of a certificate, on each line
+    /// (tidewire keys show has both)
+    #[arg(long, value_name = "FILE")]
+    pub(super) refused: Option<PathBuf>,
+
     /// Keep so much of each sensor; beyond it the oldest of the least severe is removed
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub(super) sensor_size: Size,
@@ -62,6 +67,10 @@ pub struct Options {
     /// Sensors that may be connected at a time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) connections: u16,
+
+    /// Keep all rights of the process; without it, it reads and writes the store and reads keys only
+    #[arg(long)]
+    pub(super) no_sandbox: bool,
 
     /// Serve OpenMetrics at http://ADDR/metrics, as 127.0.0.1:9600
     #[arg(long, value_name = "ADDR")]

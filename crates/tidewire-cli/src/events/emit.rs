@@ -163,11 +163,16 @@ fn connect(socket: &Path, analyzer: &str, wait: Duration) -> Result<Events, Even
 /// Emits the lines of standard input; returns how many are no events, each of which was named.
 fn emit_lines(events: &Events, analyzer: &str) -> Result<u64, CliError> {
     let mut input = io::stdin().lock();
-    let (mut line, mut number, mut wrong) = (Vec::new(), 0_u64, 0);
+    let (mut line, mut number, mut wrong, mut renamed) = (Vec::new(), 0_u64, 0, 0);
     loop {
         line.clear();
         let read = input.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
         if read.map_err(|error| CliError::Input(format!("standard input: {error}")))? == 0 {
+            if renamed > 0 {
+                let what =
+                    counted(renamed, "event names another analyzer and is", "events name other analyzers and are");
+                notify(format_args!("{what} emitted as '{analyzer}', the name of this connection: see --analyzer"));
+            }
             return Ok(wrong);
         }
         number += 1;
@@ -179,12 +184,13 @@ fn emit_lines(events: &Events, analyzer: &str) -> Result<u64, CliError> {
         };
         match emitted {
             Ok(None) => {}
-            Ok(Some(event)) => match events.emit(&event) {
-                Ok(()) => {}
-                Err(error) => {
-                    return Err(CliError::Input(format!("line {number}: not everything is stored: {error}")));
-                }
-            },
+            Ok(Some(event)) => {
+                renamed += u64::from(event.analyzer != analyzer);
+                let event = Event { analyzer: analyzer.to_owned(), ..event };
+                events
+                    .emit(&event)
+                    .map_err(|error| CliError::Input(format!("line {number}: not everything is stored: {error}")))?;
+            }
             Err(what) => {
                 wrong += 1;
                 if wrong <= NAMED_MAX {
@@ -210,7 +216,7 @@ fn skip_line(input: &mut impl io::BufRead) -> Result<(), CliError> {
     }
 }
 
-/// The event of a line; `None`: the line is empty.
+/// The event of a line, which is from `analyzer` if it does not say so; `None`: the line is empty.
 fn parsed(line: &[u8], analyzer: &str) -> Result<Option<Event>, String> {
     let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?.trim();
     if text.is_empty() {
@@ -227,8 +233,7 @@ fn parsed(line: &[u8], analyzer: &str) -> Result<Option<Event>, String> {
         }
         event => event,
     };
-    let event = event.map_err(|error| format!("no event: {error}"))?;
-    Ok(Some(Event { analyzer: analyzer.to_owned(), ..event }))
+    event.map(Some).map_err(|error| format!("no event: {error}"))
 }
 
 /// Without the first member of lines that `tidewire events --expand --json` prints of several sensors.

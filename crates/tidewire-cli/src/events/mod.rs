@@ -12,7 +12,7 @@ mod times;
 pub use options::Options;
 
 use crate::{
-    error::CliError,
+    error::{CliError, notify},
     layout::Layout,
     output::Out,
     print_rows,
@@ -32,11 +32,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     let selection = Selection::new(options)?;
     let stores = Stores::open(options)?;
-    match (options.follow, options.expand) {
+    let code = match (options.follow, options.expand) {
         (true, _) => follow::run(options, &selection, stores, form),
         (false, true) => expanded::run(options, &selection, &stores, form),
         (false, false) => print_folded(options, &selection, &stores, form),
+    };
+    let unexamined = selection.unexamined();
+    if unexamined > 0 {
+        let what = counted(unexamined, "record is encrypted and was", "records are encrypted and were");
+        notify(format_args!(
+            "{what} not compared with the filter: --identity FILE decrypts, with the identity of a recipient"
+        ));
     }
+    code
 }
 
 /// Prints a row for each fold, by the time of its first event.

@@ -1,7 +1,7 @@
 //! Which events are shown.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     net::IpAddr,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -28,6 +28,8 @@ pub struct Selection {
     kinds: Vec<String>,
     analyzers: Vec<String>,
     filter: Option<RefCell<Filter>>,
+    /// Encrypted records that nobody compared with the filter.
+    unexamined: Cell<u64>,
 }
 
 impl Selection {
@@ -53,6 +55,7 @@ impl Selection {
             kinds: options.kind.clone(),
             analyzers: options.analyzer.clone(),
             filter,
+            unexamined: Cell::new(0),
         })
     }
 
@@ -82,10 +85,18 @@ impl Selection {
         self.kinds.is_empty() || self.kinds.iter().any(is)
     }
 
-    /// Whether any event of a record matches the filter. Of one that is encrypted nobody knows.
+    /// Records that were encrypted, so that nobody knows whether the filter matches them.
+    pub fn unexamined(&self) -> u64 {
+        self.unexamined.get()
+    }
+
+    /// Whether any event of a record matches the filter. Of one that is encrypted nobody knows: it is counted.
     pub fn matches(&self, record: Option<&Record>) -> bool {
         let Some(filter) = &self.filter else { return true };
-        let Some(record) = record else { return false };
+        let Some(record) = record else {
+            self.unexamined.set(self.unexamined.get() + 1);
+            return false;
+        };
         let matches = |key: &Option<FlowKey>| key.is_some_and(|key| matches_key(&mut filter.borrow_mut(), &key));
         let Ok(mut unfold) = record.unfold() else { return false };
         while let Ok(Some((_, message))) = unfold.next() {

@@ -8,7 +8,7 @@ use std::{
 
 use tidewire::legible::legible;
 use tidewire_delivery::keys;
-use tidewire_event_store::{Error, Keyring, Query, Reader, Row, SealError};
+use tidewire_event_store::{Error, Given, Keyring, Query, Reader, Row, SealError};
 use tidewire_events::Record;
 use tidewire_sensor::supervisor::status;
 
@@ -37,6 +37,8 @@ pub struct Store {
     keyring: Option<RefCell<Keyring>>,
     /// Records that cannot be read.
     damaged: Cell<u64>,
+    /// What was read: records may be joined meanwhile.
+    given: RefCell<Given>,
 }
 
 /// What a record is.
@@ -92,7 +94,7 @@ impl Store {
     fn open(path: PathBuf, sensor: String, identities: &[PathBuf]) -> Result<Self, CliError> {
         let keyring = if identities.is_empty() { None } else { Some(RefCell::new(keyring(identities)?)) };
         let reader = Reader::open(&path).map_err(|error| not_readable(&path, &error))?;
-        Ok(Self { path, sensor, reader, keyring, damaged: Cell::new(0) })
+        Ok(Self { path, sensor, reader, keyring, damaged: Cell::new(0), given: RefCell::default() })
     }
 
     /// Opens it again: another file has its name.
@@ -134,11 +136,18 @@ impl Store {
     /// Calls `each` with every row that a query finds, in the order of storing, until it returns `false`.
     pub fn each(&self, query: &Query<'_>, mut each: impl FnMut(Row) -> Result<bool, CliError>) -> Result<(), CliError> {
         let mut after = query.after;
+        // Whoever begins at the beginning reads all again.
+        if after == 0 {
+            self.given.take();
+        }
         loop {
-            let read = self.reader.read_rows(&Query { after, ..copied(query) }, PAGE_ROWS, PAGE_BYTES);
+            let given = self.given.borrow();
+            let next = Query { after, given: Some(&given), ..copied(query) };
+            let read = self.reader.read_rows(&next, PAGE_ROWS, PAGE_BYTES);
             let read = read.map_err(|error| CliError::Input(error.to_string()))?;
-            let is_over = read.rows.is_empty() && read.damaged.is_none();
-            after = read.rows.last().map_or(after, |row| row.id);
+            drop(given);
+            let is_over = read.last == after && read.damaged.is_none();
+            after = read.last;
             for row in read.rows {
                 if !each(row)? {
                     return Ok(());
@@ -194,6 +203,7 @@ fn copied<'a>(query: &Query<'a>) -> Query<'a> {
         fold: query.fold,
         severity: query.severity,
         filter: None,
+        given: query.given,
     }
 }
 

@@ -18,13 +18,14 @@ use crate::{
     table::Table,
 };
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     Column::words("FILE", "file", 0),
     Column::words("ROLE", "role", 0),
     Column::words("NAME", "name", 0),
     Column::words("UNTIL", "until", 0),
     Column::words("STATE", "state", 0),
     Column::words("HOSTS", "hosts", 2),
+    Column::words("SERIAL", "serial", 3),
 ];
 
 /// Less than this is soon.
@@ -36,16 +37,28 @@ pub(super) fn run(options: &ShowOptions) -> Result<u8, CliError> {
     let mut out = Out::stdout();
     let mut table = Table::new(&COLUMNS, &Layout::default());
     let mut are_valid = true;
+    let mut without = Vec::new();
     for file in &options.files {
-        for (_, facts) in certificates(file).map_err(failed)? {
+        let certificates = certificates(file).map_err(failed)?;
+        if certificates.is_empty() {
+            without.push(file.display().to_string());
+        }
+        for (_, facts) in certificates {
             are_valid &= facts.left(now).is_some();
             let path = legible(&file.display().to_string()).into_owned();
             if options.json {
                 out.line(&line(&path, &facts, now).to_string())?;
             } else {
                 let hosts = facts.hosts.join(", ");
-                let cells =
-                    [path, facts.role.to_string(), facts.name.clone(), date(facts.ends), state(&facts, now), hosts];
+                let cells = [
+                    path,
+                    facts.role.to_string(),
+                    facts.name.clone(),
+                    date(facts.ends),
+                    state(&facts, now),
+                    hosts,
+                    facts.serial.clone(),
+                ];
                 table.row(cells.to_vec());
             }
         }
@@ -54,6 +67,10 @@ pub(super) fn run(options: &ShowOptions) -> Result<u8, CliError> {
         table.finish(&mut out)?;
     }
     out.flush()?;
+    if !without.is_empty() {
+        let what = "no certificate in it; 'tidewire keys recipient FILE' prints the recipients of identities";
+        return Err(CliError::Input(format!("{}: {what}", legible(&without.join(", ")))));
+    }
     Ok(if are_valid { error::OK } else { error::NOT_FOUND })
 }
 
@@ -72,6 +89,7 @@ fn line(path: &str, facts: &Facts, now: SystemTime) -> serde_json::Value {
         "file": path,
         "role": facts.role.to_string(),
         "name": facts.name,
+        "serial": facts.serial,
         "hosts": facts.hosts,
         "begins_ns": nanoseconds(facts.begins),
         "ends_ns": nanoseconds(facts.ends),

@@ -37,7 +37,7 @@ pub fn events(_options: &EventsOptions) -> Result<u8, CliError> {
 
 /// Runs the spooler.
 pub fn spool(_options: &SpoolOptions) -> Result<u8, CliError> {
-    part(tidewire_delivery::main)
+    part(|settings, report| tidewire_delivery::main(settings, report, tidewire_sensor::spool::confine))
 }
 
 /// Runs a part with its settings.

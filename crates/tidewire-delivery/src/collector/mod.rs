@@ -9,6 +9,6 @@ mod settings;
 mod shared;
 mod status;
 
-pub use server::{CollectError, Server};
+pub use server::{CollectError, Listening, Server};
 pub use settings::CollectSettings;
 pub use status::{CollectStatus, SensorFigures};

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tidewire_event_store::{Batch, KeyId, Limits, Row, Store};
+use tidewire_event_store::{Batch, Error, KeyId, Limits, Now, Row, Store};
 
 use super::{
     bounds::Rate,
@@ -37,13 +37,20 @@ pub(super) struct Sensors {
     all: Mutex<HashMap<String, Arc<Sensor>>>,
 }
 
+/// The connection of a sensor.
+struct Current {
+    number: u64,
+    store: StoreId,
+    connection: TcpStream,
+}
+
 /// One sensor.
 pub(super) struct Sensor {
     pub(super) name: String,
     folder: PathBuf,
     limits: Limits,
     /// Its connection, of which it has one.
-    current: Mutex<Option<(u64, TcpStream)>>,
+    current: Mutex<Option<Current>>,
     stored: Mutex<Stored>,
     figures: Mutex<SensorFigures>,
 }
@@ -156,8 +163,8 @@ impl Sensors {
     /// Ends every connection behind what has arrived.
     pub(super) fn disconnect(&self) {
         for sensor in lock(&self.all).values() {
-            if let Some((_, connection)) = &*lock(&sensor.current) {
-                let _ = connection.shutdown(Shutdown::Read);
+            if let Some(current) = &*lock(&sensor.current) {
+                let _ = current.connection.shutdown(Shutdown::Read);
             }
         }
     }
@@ -171,25 +178,37 @@ impl Sensor {
     }
 
     /// Makes this connection the sensor's. One that it had before ends; whether there was one.
-    pub(super) fn begin(&self, number: u64, connection: TcpStream) -> bool {
-        let before = lock(&self.current).replace((number, connection));
-        if let Some((_, before)) = &before {
-            let _ = before.shutdown(Shutdown::Both);
+    ///
+    /// # Errors
+    /// The other connection is for another store: two sensors have one name, and would end each other's connections for ever. (A store
+    /// that was made anew waits until the old connection has ended, or is silent for too long.)
+    pub(super) fn begin(&self, number: u64, store: StoreId, connection: TcpStream) -> Result<bool, String> {
+        let mut current = lock(&self.current);
+        if current.as_ref().is_some_and(|current| current.store != store) {
+            return Err(format!(
+                "another sensor named '{}' is connected, with another store; give each sensor a name of its own ('tidewire keys sensor NAME')",
+                self.name
+            ));
+        }
+        let before = current.replace(Current { number, store, connection });
+        drop(current);
+        if let Some(before) = &before {
+            let _ = before.connection.shutdown(Shutdown::Both);
         }
         lock(&self.figures).connections += 1;
-        before.is_some()
+        Ok(before.is_some())
     }
 
     /// The connection has ended.
     pub(super) fn end(&self, number: u64) {
         let mut current = lock(&self.current);
-        if current.as_ref().is_some_and(|current| current.0 == number) {
+        if current.as_ref().is_some_and(|current| current.number == number) {
             *current = None;
         }
     }
 
     fn is_current(&self, number: u64) -> bool {
-        lock(&self.current).as_ref().is_some_and(|current| current.0 == number)
+        lock(&self.current).as_ref().is_some_and(|current| current.number == number)
     }
 
     fn open(&self, log: &Log) -> Result<Store, String> {
@@ -214,7 +233,20 @@ impl Sensor {
             stored.store = Some(self.open(log)?);
         }
         let Some(opened) = &stored.store else { return Ok(None) };
-        opened.producer(&producer(store)).map_err(|error| error.to_string())
+        let position = opened.producer(&producer(store));
+        position.map_err(|error| self.failed(&mut stored, &error, log))
+    }
+
+    /// What follows from an error of the store, in words. One that is damaged is closed: it is recovered when it is opened again, for
+    /// the next connection. Whether a batch is stored after all, the sensor learns then.
+    fn failed(&self, stored: &mut Stored, error: &Error, log: &Log) -> String {
+        if error.is_damage() {
+            log.limited(About::Sensors, format_args!("sensor {}: {error}; the store is recovered", self.name));
+            stored.store = None;
+        } else if stored.store.as_mut().is_some_and(|store| store.reconnect().is_err()) {
+            stored.store = None;
+        }
+        error.to_string()
     }
 
     /// Stores a batch, if it is the next one. It is durable when this returns.
@@ -233,7 +265,10 @@ impl Sensor {
         }
         let Some(opened) = &mut stored.store else { return Err(Refusal::Replaced) };
         let producer = producer(store);
-        let position = opened.producer(&producer).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let position = match opened.producer(&producer) {
+            Ok(position) => position,
+            Err(error) => return Err(self.refuse(&mut stored, &error, log)),
+        };
         if let Some(position) = position.filter(|position| *position != after) {
             return Err(Refusal::Order(format!(
                 "a batch follows record {after}, and record {position} is the last here"
@@ -247,14 +282,7 @@ impl Sensor {
         let (records, events) = (rows.len() as u64, rows.iter().map(|row| row.events).fold(0, u64::saturating_add));
         let batch = Batch { rows, keys, producers: vec![(producer, through)], forgotten, ..Batch::default() };
         if let Err(error) = opened.append(&batch) {
-            let text = error.to_string();
-            if error.is_full() {
-                // What is removed makes room in the file.
-                self.retain(&mut stored, log);
-            }
-            self.reconnect(&mut stored);
-            lock(&self.figures).failures += 1;
-            return Err(Refusal::Failed(text));
+            return Err(self.refuse(&mut stored, &error, log));
         }
         {
             let mut figures = lock(&self.figures);
@@ -270,20 +298,25 @@ impl Sensor {
         Ok(())
     }
 
-    /// After a failure. Whether the batch is stored after all, the sensor learns when it connects again.
-    fn reconnect(&self, stored: &mut Stored) {
-        if stored.store.as_mut().is_some_and(|store| store.reconnect().is_err()) {
-            stored.store = None;
+    /// A batch that could not be stored.
+    fn refuse(&self, stored: &mut Stored, error: &Error, log: &Log) -> Refusal {
+        if error.is_full() {
+            // What is removed makes room in the file.
+            self.retain(stored, log);
         }
+        lock(&self.figures).failures += 1;
+        Refusal::Failed(self.failed(stored, error, log))
     }
 
     fn retain(&self, stored: &mut Stored, log: &Log) {
         stored.retained = Instant::now();
         let Some(store) = &mut stored.store else { return };
-        let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        match store.retain(&self.limits, u64::try_from(now_ns).unwrap_or(u64::MAX)) {
+        match store.retain(&self.limits, Now::read()) {
             Ok(0) => {}
             Ok(removed) => lock(&self.figures).removed += removed,
+            Err(error) if error.is_damage() => {
+                self.failed(stored, &error, log);
+            }
             Err(error) => log.limited(About::Sensors, format_args!("sensor {}: {error}", self.name)),
         }
     }

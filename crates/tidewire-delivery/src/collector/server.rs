@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener},
     os::unix::fs::DirBuilderExt as _,
     sync::{
         Arc, Condvar, Mutex, PoisonError, RwLock,
@@ -11,6 +11,9 @@ use std::{
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
 };
+
+use rustix::net::{Shutdown, shutdown};
+use rustls::ServerConfig;
 
 use super::{
     bounds::Places,
@@ -21,7 +24,10 @@ use super::{
     shared::Shared,
     status::CollectStatus,
 };
-use crate::{keys, tls};
+use crate::{
+    keys::{self, Refused},
+    tls,
+};
 
 /// Large batches that are decoded at once: each takes at most some 16 MiB while it is decoded.
 const LARGE_FRAMES_MAX: usize = 16;
@@ -59,21 +65,44 @@ fn system(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> CollectErro
 pub struct Server {
     shared: Arc<Shared>,
     settings: CollectSettings,
-    addresses: Vec<SocketAddr>,
+    listeners: Vec<(SocketAddr, TcpListener)>,
     threads: Vec<JoinHandle<()>>,
     sessions: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
-impl Server {
-    /// Starts it. `log` gets lines about sensors; it may be called from several threads.
+/// A collector that listens, and serves nobody yet.
+pub struct Listening {
+    settings: CollectSettings,
+    tls: Arc<ServerConfig>,
+    refusals: Refused,
+    listeners: Vec<(SocketAddr, TcpListener)>,
+}
+
+impl Listening {
+    /// Reads its keys, makes its folder and listens at its addresses. No thread is started yet, so that the process can give up what it
+    /// does not need from here on.
     ///
     /// # Errors
     /// Its keys cannot be used, an address cannot be listened at, or the folder cannot be made.
-    pub fn start(settings: CollectSettings, log: impl Fn(&str) + Send + Sync + 'static) -> Result<Self, CollectError> {
+    pub fn bind(settings: CollectSettings) -> Result<Self, CollectError> {
         let tls = tls::server(settings.places.read()?)?;
-        let folder = settings.store.display();
+        let refusals = refusals(&settings)?;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.store);
-        made.map_err(system(folder))?;
+        made.map_err(system(settings.store.display()))?;
+        let mut listeners = Vec::new();
+        for address in &settings.listen {
+            let listener = TcpListener::bind(address).map_err(system(address))?;
+            listeners.push((listener.local_addr().map_err(system(address))?, listener));
+        }
+        Ok(Self { settings, tls, refusals, listeners })
+    }
+
+    /// Serves sensors. `log` gets lines about them; it may be called from several threads.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(self, log: impl Fn(&str) + Send + Sync + 'static) -> Result<Server, CollectError> {
+        let Self { settings, tls, refusals, listeners } = self;
         let sensors = Sensors::new(settings.store.clone(), settings.limits, settings.rate_bytes, settings.sensors_max);
         let shared = Arc::new(Shared {
             sensors,
@@ -82,6 +111,7 @@ impl Server {
             timeout: settings.timeout,
             connections_max: settings.connections_max,
             tls: RwLock::new(tls),
+            refusals: RwLock::new(refusals),
             refused: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             next: AtomicU64::new(1),
@@ -90,9 +120,9 @@ impl Server {
             ended: Condvar::new(),
         });
         let mut server =
-            Self { shared, settings, addresses: Vec::new(), threads: Vec::new(), sessions: Arc::default() };
-        for address in server.settings.listen.clone() {
-            server.listen(address)?;
+            Server { shared, settings, listeners: Vec::new(), threads: Vec::new(), sessions: Arc::default() };
+        for (address, listener) in listeners {
+            server.listen(address, listener)?;
         }
         let shared = Arc::clone(&server.shared);
         server.spawn("retain", move || {
@@ -108,6 +138,20 @@ impl Server {
         })?;
         Ok(server)
     }
+}
+
+fn refusals(settings: &CollectSettings) -> Result<Refused, CollectError> {
+    Ok(settings.refused.as_deref().map(Refused::read).transpose()?.unwrap_or_default())
+}
+
+impl Server {
+    /// Starts it: [`Listening::bind`] and [`Listening::start`].
+    ///
+    /// # Errors
+    /// As these.
+    pub fn start(settings: CollectSettings, log: impl Fn(&str) + Send + Sync + 'static) -> Result<Self, CollectError> {
+        Listening::bind(settings)?.start(log)
+    }
 
     fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), CollectError> {
         let thread = Builder::new().name(name.into()).spawn(run).map_err(system("starting a thread"))?;
@@ -115,26 +159,28 @@ impl Server {
         Ok(())
     }
 
-    fn listen(&mut self, address: SocketAddr) -> Result<(), CollectError> {
-        let listener = TcpListener::bind(address).map_err(system(address))?;
-        self.addresses.push(listener.local_addr().map_err(system(address))?);
+    fn listen(&mut self, address: SocketAddr, listener: TcpListener) -> Result<(), CollectError> {
+        let of = listener.try_clone().map_err(system(address))?;
+        self.listeners.push((address, listener));
         let (shared, sessions) = (Arc::clone(&self.shared), Arc::clone(&self.sessions));
-        self.spawn("listen", move || accept(&shared, &listener, &sessions))
+        self.spawn("listen", move || accept(&shared, &of, &sessions))
     }
 
     /// Where it listens, with the ports that the kernel chose.
     #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Reads key and certificates again. Connections that are there go on with the old ones.
+    /// Reads key, certificates and the list of those that are refused again. Connections that are there go on with the old ones; those
+    /// of sensors that are refused from now on end with their next message.
     ///
     /// # Errors
     /// They cannot be used; the old ones stay in use.
     pub fn reload(&self) -> Result<(), CollectError> {
-        let tls = tls::server(self.settings.places.read()?)?;
+        let (tls, refusals) = (tls::server(self.settings.places.read()?)?, refusals(&self.settings)?);
         *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        *self.shared.refusals.write().unwrap_or_else(PoisonError::into_inner) = refusals;
         Ok(())
     }
 
@@ -155,17 +201,9 @@ impl Server {
 
     fn end(&mut self) {
         self.shared.end();
-        for address in &self.addresses {
-            // Wakes the thread that accepts.
-            let mut address = *address;
-            if address.ip().is_unspecified() {
-                address.set_ip(if address.is_ipv4() {
-                    [127, 0, 0, 1].into()
-                } else {
-                    std::net::Ipv6Addr::LOCALHOST.into()
-                });
-            }
-            let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+        for (_, listener) in &self.listeners {
+            // Wakes the thread that accepts, which needs no connection of our own.
+            let _ = shutdown(listener, Shutdown::Read);
         }
         self.shared.disconnect();
         let until = Instant::now() + END_TIME;

@@ -38,8 +38,10 @@ const RATE_WAIT_MAX: Duration = Duration::from_secs(10);
 enum End {
     /// The sensor said so, or closed it.
     Orderly,
-    /// Another connection of the sensor took its place, or the collector ends.
+    /// Another connection of the sensor took its place.
     Replaced,
+    /// The collector ends.
+    Stopped,
     /// The connection failed.
     Link(LinkError),
     /// It is refused.
@@ -59,6 +61,11 @@ fn garbled(error: impl std::fmt::Display) -> End {
     End::Refused(Code::Garbled, error.to_string())
 }
 
+/// A sensor that the collector's list has.
+fn shut_out() -> End {
+    End::Refused(Code::Name, "this sensor or its certificate was shut out here".into())
+}
+
 /// A connection that was greeted.
 struct Session<'a> {
     shared: &'a Shared,
@@ -68,8 +75,8 @@ struct Session<'a> {
     store: StoreId,
     /// Where the next batch begins; `None`: the sensor decides.
     next: Option<u64>,
-    /// When its certificate expires.
-    expires: SystemTime,
+    /// What its certificate says.
+    facts: Facts,
     keys: HashMap<KeyId, Vec<u8>>,
     unpacker: Unpacker,
 }
@@ -95,7 +102,7 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
     let about = About::Sensors;
     let greeted = hello(shared, number, &mut link, second, until);
     let (who, end) = match greeted {
-        Ok((sensor, store, next, expires, _admitted)) => {
+        Ok((sensor, store, next, facts, _admitted)) => {
             let who = format!("sensor {} ({peer})", sensor.name);
             let behind =
                 next.map_or_else(|| "new here".to_owned(), |next| format!("has everything up to record {next}"));
@@ -103,7 +110,7 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
             let end = match Unpacker::new() {
                 Ok(unpacker) => {
                     let (sensor, keys) = (Arc::clone(&sensor), HashMap::new());
-                    let mut session = Session { shared, link, number, sensor, store, next, expires, keys, unpacker };
+                    let mut session = Session { shared, link, number, sensor, store, next, facts, keys, unpacker };
                     let end = session.run();
                     link = session.link;
                     end
@@ -117,6 +124,7 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
     };
     match end {
         End::Orderly => shared.log.limited(about, format_args!("{who}: disconnected")),
+        End::Stopped => shared.log.limited(about, format_args!("{who}: disconnected, as the collector ends")),
         End::Replaced => shared.log.limited(about, format_args!("{who}: another connection took its place")),
         End::Link(error) => shared.log.limited(about, format_args!("{who}: {error}")),
         End::Refused(code, reason) => {
@@ -127,7 +135,7 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
     link.end();
 }
 
-type Greeted<'a> = (Arc<Sensor>, StoreId, Option<u64>, SystemTime, Admitted<'a>);
+type Greeted<'a> = (Arc<Sensor>, StoreId, Option<u64>, Facts, Admitted<'a>);
 
 /// Finds out who it is, and where to go on.
 fn hello<'a>(
@@ -154,20 +162,23 @@ fn hello<'a>(
         let reason = format!("it calls itself '{name}', and its certificate is that of '{}'", facts.name);
         return Err(End::Refused(Code::Name, reason));
     }
+    if shared.refuses(&facts) {
+        return Err(shut_out());
+    }
     let busy = |reason: String| End::Refused(Code::Busy, reason);
     shared.settle(number);
     let admitted = shared.admit();
     let admitted =
         admitted.ok_or_else(|| busy(format!("there are {} connections, the limit", shared.connections_max)))?;
     let sensor = shared.sensors.get(name).map_err(busy)?;
-    let is_replacing = sensor.begin(number, second);
+    let is_replacing = sensor.begin(number, store, second).map_err(busy)?;
     if is_replacing {
         shared.log.limited(About::Sensors, format_args!("sensor {name}: a new connection; the old one ends"));
     }
     let greeted = sensor.position(&store, &shared.log).map_err(busy).and_then(|durable| {
         let welcome = Message::Welcome { version: PROTOCOL_VERSION, durable };
         link.say(&welcome, Instant::now() + GREETING_TIME)?;
-        Ok((Arc::clone(&sensor), store, durable, facts.ends, admitted))
+        Ok((Arc::clone(&sensor), store, durable, facts, admitted))
     });
     if greeted.is_err() {
         sensor.end(number);
@@ -188,7 +199,7 @@ impl Session<'_> {
 
     /// A connection that was closed without a word.
     fn closed(&self) -> End {
-        if self.shared.is_ending() { End::Replaced } else { End::Orderly }
+        if self.shared.is_ending() { End::Stopped } else { End::Orderly }
     }
 
     /// One frame.
@@ -202,8 +213,11 @@ impl Session<'_> {
             }
             None => return Err(End::Link(LinkError::Late("nothing came"))),
         };
-        if SystemTime::now() > self.expires {
+        if SystemTime::now() > self.facts.ends {
             return Err(End::Refused(Code::Name, "its certificate has expired meanwhile".into()));
+        }
+        if self.shared.refuses(&self.facts) {
+            return Err(shut_out());
         }
         self.take(&frame)
     }
@@ -280,6 +294,6 @@ impl Session<'_> {
         if !wait.is_zero() {
             self.shared.pause(wait);
         }
-        if self.shared.is_ending() { Err(End::Replaced) } else { Ok(()) }
+        if self.shared.is_ending() { Err(End::Stopped) } else { Ok(()) }
     }
 }

@@ -15,6 +15,9 @@ pub struct CollectSettings {
     pub store: PathBuf,
     /// Its key and certificate, and the authority of the sensors. Read again by [`Server::reload`](super::Server::reload).
     pub places: Places,
+    /// A file with the sensors and certificates that are refused although the authority signed them ([`Refused`](crate::keys::Refused));
+    /// read again by [`Server::reload`](super::Server::reload).
+    pub refused: Option<PathBuf>,
     /// How old and how large the store of each sensor may become.
     pub limits: Limits,
     /// Bytes of records that a sensor may send in a second (before compression); `None`: as many as it can. Default 16 MiB. A sensor
@@ -36,6 +39,7 @@ impl CollectSettings {
             listen,
             store,
             places,
+            refused: None,
             limits: Limits::default(),
             rate_bytes: Some(16 << 20),
             connections_max: 256,

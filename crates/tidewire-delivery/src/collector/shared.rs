@@ -18,6 +18,7 @@ use super::{
     log::{About, Log},
     sensors::Sensors,
 };
+use crate::keys::{Facts, Refused};
 
 /// Connections of which it is not known yet whose they are, and those of one address among them.
 const PENDING_MAX: usize = 128;
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     pub(super) timeout: Duration,
     pub(super) connections_max: usize,
     pub(super) tls: RwLock<Arc<ServerConfig>>,
+    pub(super) refusals: RwLock<Refused>,
     pub(super) refused: AtomicU64,
     /// Connections whose sensor is known.
     pub(super) connections: AtomicU64,
@@ -55,6 +57,11 @@ impl Shared {
     /// Key and certificates as they were read last.
     pub(super) fn tls(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.tls.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a certificate is refused by name or number.
+    pub(super) fn refuses(&self, facts: &Facts) -> bool {
+        self.refusals.read().unwrap_or_else(PoisonError::into_inner).has(facts)
     }
 
     /// Counts a refused connection, and says why.

@@ -37,6 +37,8 @@ impl fmt::Display for Role {
 pub struct Facts {
     /// Its common name; empty if it has none or several.
     pub name: String,
+    /// Its serial number: bytes in hexadecimal, with colons between.
+    pub serial: String,
     /// Names and addresses of the host.
     pub hosts: Vec<String>,
     /// What it is for.
@@ -60,6 +62,7 @@ impl Facts {
         let validity = certificate.validity();
         Some(Self {
             name,
+            serial: certificate.raw_serial_as_string(),
             hosts: hosts(&certificate),
             role: role(&certificate),
             begins: time(validity.not_before.timestamp()),

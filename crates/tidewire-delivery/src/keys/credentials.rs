@@ -10,6 +10,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
+use zeroize::Zeroizing;
+
 use super::{
     certificate::{Facts, Role},
     error::KeyError,
@@ -33,8 +35,8 @@ pub struct Places {
 pub struct Credentials {
     /// The certificate, then those between it and the authority's.
     pub chain: Vec<CertificateDer<'static>>,
-    /// Its key.
-    pub key: PrivateKeyDer<'static>,
+    /// Its key, overwritten when it is dropped.
+    pub key: Zeroizing<PrivateKeyDer<'static>>,
     /// Whom it believes.
     pub authorities: Arc<RootCertStore>,
     /// What the certificate says.
@@ -61,7 +63,13 @@ impl Places {
         let text = files::read(key)?;
         let read = PrivateKeyDer::from_pem_slice(text.as_bytes());
         let read = read.map_err(|_| KeyError::content(key, "this file holds no private key that can be read"))?;
-        Ok(Credentials { chain, key: read, authorities: authorities(authority)?, facts, path: certificate.to_owned() })
+        Ok(Credentials {
+            chain,
+            key: Zeroizing::new(read),
+            authorities: authorities(authority)?,
+            facts,
+            path: certificate.to_owned(),
+        })
     }
 }
 

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use zeroize::Zeroizing;
+
 use super::error::KeyError;
 use crate::limits::KEY_FILE_BYTES_MAX;
 
@@ -15,11 +17,12 @@ fn is_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY-----") || text.contains("AGE-SECRET-KEY-")
 }
 
-/// Reads a file. One that holds a secret has to belong to this user or root, and nobody else may read or write it.
+/// Reads a file. One that holds a secret has to belong to this user or root, and nobody else may read or write it. What is returned is
+/// overwritten when it is dropped.
 ///
 /// # Errors
 /// It cannot be read, is too long, or others have access to its secret.
-pub fn read(path: &Path) -> Result<String, KeyError> {
+pub fn read(path: &Path) -> Result<Zeroizing<String>, KeyError> {
     let failed = KeyError::file(path);
     // A pipe would be waited for.
     let file = OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path);
@@ -28,7 +31,9 @@ pub fn read(path: &Path) -> Result<String, KeyError> {
     if !metadata.is_file() {
         return Err(KeyError::content(path, "this is no file"));
     }
-    let mut text = String::new();
+    // Room for all of it at once: no part of a secret is left behind where it was copied from.
+    let room = metadata.len().min(KEY_FILE_BYTES_MAX + 1) as usize + 1;
+    let mut text = Zeroizing::new(String::with_capacity(room));
     (&file).take(KEY_FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(&failed)?;
     if text.len() as u64 > KEY_FILE_BYTES_MAX {
         return Err(KeyError::content(path, format!("this file is longer than {KEY_FILE_BYTES_MAX} bytes")));
@@ -74,7 +79,8 @@ pub fn replace(path: &Path, text: &str) -> Result<(), KeyError> {
 fn write_hidden(path: &Path, text: &str) -> Result<PathBuf, KeyError> {
     let name = path.file_name().ok_or_else(|| KeyError::content(path, "this names no file"))?;
     let hidden = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let failed = KeyError::file(&hidden);
+    // Nobody knows the hidden name.
+    let failed = KeyError::file(path);
     drop(fs::remove_file(&hidden));
     let mode = if is_secret(text) { 0o600 } else { 0o644 };
     let mut file: File = OpenOptions::new().create_new(true).write(true).mode(mode).open(&hidden).map_err(&failed)?;

@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tidewire_event_store::Error;
+
 use super::{
     backoff::{Backoff, random},
     positions::Positions,
@@ -16,7 +18,8 @@ use super::{
 };
 use crate::{
     destination::{Destination, Failure, Parcel, Start},
-    report::DestinationStatus,
+    protocol::StoreId,
+    report::{DestinationStatus, SpoolReport},
     settings::DestinationSettings,
 };
 
@@ -26,6 +29,8 @@ const TICK: Duration = Duration::from_millis(25);
 const EMPTY_EVERY: Duration = Duration::from_secs(1);
 /// How often figures are read of the store.
 const FIGURES_EVERY: Duration = Duration::from_millis(500);
+/// How often damage of the store is reported, at most.
+const DAMAGE_EVERY: Duration = Duration::from_secs(60);
 
 /// A destination and its thread's state.
 pub(super) struct Lane {
@@ -36,7 +41,11 @@ pub(super) struct Lane {
     pub(super) stop: Arc<Stop>,
     pub(super) status: Arc<Mutex<DestinationStatus>>,
     pub(super) positions: Arc<Positions>,
-    pub(super) warnings: Sender<String>,
+    pub(super) notices: Sender<SpoolReport>,
+    /// A store, and the last record of it that the destination acknowledged to this process: the store may not have that yet.
+    pub(super) known: Option<(StoreId, u64)>,
+    /// When damage of the store was reported last.
+    pub(super) complained: Option<Instant>,
 }
 
 /// How the use of a destination ends, if it does not fail.
@@ -67,9 +76,24 @@ struct Run {
     figured: Option<Instant>,
 }
 
-fn failure(error: tidewire_event_store::Error) -> Failure {
-    let failed = Failure::new(error.to_string());
-    if error.is_damage() { failed.hint("start the sensor again: it recovers its store then") } else { failed }
+/// Why a session ends.
+enum Ended {
+    /// The destination's, or the environment's.
+    Failed(Failure),
+    /// The store cannot be read.
+    Store(Error),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl Lane {
@@ -78,7 +102,24 @@ impl Lane {
     }
 
     fn warn(&self, text: String) {
-        let _ = self.warnings.send(format!("destination {}: {text}", self.settings.name));
+        let text = format!("destination {}: {text}", self.settings.name);
+        let _ = self.notices.send(SpoolReport::Warning { text });
+    }
+
+    /// Reports damage of the store, which its writer can recover.
+    fn failure(&mut self, ended: Ended) -> Failure {
+        let error = match ended {
+            Ended::Failed(failure) => return failure,
+            Ended::Store(error) => error,
+        };
+        if !error.is_damage() {
+            return Failure::new(error.to_string());
+        }
+        if self.complained.is_none_or(|at| at.elapsed() >= DAMAGE_EVERY) {
+            self.complained = Some(Instant::now());
+            let _ = self.notices.send(SpoolReport::Damaged { text: error.to_string() });
+        }
+        Failure::new(error.to_string()).hint("the store is recovered when the event processor opens it again")
     }
 
     /// What the destination has to say.
@@ -102,7 +143,7 @@ impl Lane {
                     self.status().connected = false;
                     return;
                 }
-                Err(failed) => failed,
+                Err(ended) => self.failure(ended),
             };
             let was_ending = self.stop.until().is_some();
             self.destination.close();
@@ -112,6 +153,7 @@ impl Lane {
                 status.failing = Some(failed.to_string());
                 status.bytes = self.destination.bytes();
             }
+            self.figure_alone();
             let pause = backoff.pause(random());
             match self.stop.until() {
                 // There was one more attempt.
@@ -124,20 +166,24 @@ impl Lane {
     }
 
     /// Opens the destination, and serves it until it fails or the spooler ends.
-    fn session(&mut self, backoff: &mut Backoff) -> Result<End, Failure> {
+    fn session(&mut self, backoff: &mut Backoff) -> Result<End, Ended> {
         let generation = self.stop.generation();
-        let source = Source::open(&self.store).map_err(failure)?;
-        let (delivered, ..) = source.position(&self.settings.name).map_err(failure)?;
-        let start = Start { store: source.store(), delivered };
+        let source = Source::open(&self.store)?;
+        let (stored, ..) = source.position(&self.settings.name)?;
+        // What the store has may be older: the event processor was told, and has not stored it, or is not there.
+        let known = self.known.filter(|(store, _)| *store == source.store()).map_or(0, |known| known.1);
+        let start = Start { store: source.store(), delivered: stored.max(known) };
+        let delivered = start.delivered;
         let durable = self.destination.open(start)?;
         self.pass_warning();
-        let last = source.last_id().map_err(failure)?;
+        let last = source.last_id()?;
         if let Some(durable) = durable.filter(|durable| *durable > last) {
             let what = format!("it has everything up to record {durable} of this store, which has {last} only");
             let hint = "an older copy of the store was put in its place; move it aside, and start the sensor again";
-            return Err(Failure::new(format!("{}: {what}", self.settings.name)).hint(hint));
+            return Err(Failure::new(format!("{}: {what}", self.settings.name)).hint(hint).into());
         }
         let begin = durable.unwrap_or(delivered);
+        self.known = Some((start.store, begin));
         let mut run = Run {
             source,
             sent: begin,
@@ -158,37 +204,40 @@ impl Lane {
             if self.take(&mut run, if is_busy { Duration::ZERO } else { TICK })? {
                 backoff.reset();
             }
-            self.figure(&mut run)?;
+            self.figure(&mut run, FIGURES_EVERY)?;
             if self.is_over(&mut run)? {
+                // The last figures are those of the end.
+                self.figure(&mut run, Duration::ZERO)?;
                 return Ok(End::Over);
             }
             if self.stop.generation() != generation {
                 return Ok(End::Again);
             }
             if run.source.is_replaced() {
-                return Err(Failure::new(format!("{}: another store is in its place now", self.store.display())));
+                return Err(Failure::new(format!("{}: another store is in its place now", self.store.display())).into());
             }
         }
     }
 
     /// Sends what there is, as far as the destination takes it. Whether there may be more.
-    fn fill(&mut self, run: &mut Run) -> Result<bool, Failure> {
+    fn fill(&mut self, run: &mut Run) -> Result<bool, Ended> {
         if run.waiting.len() >= self.destination.window() {
             return Ok(false);
         }
-        let changes = run.source.changes().map_err(failure)?;
+        let changes = run.source.changes()?;
         if run.seen == Some(changes) {
             return Ok(false);
         }
-        let page = run.source.page(run.sent, &self.filter).map_err(failure)?;
-        let is_empty = page.rows.is_empty() && page.damaged.is_none() && page.keyless == 0;
+        let page = run.source.page(run.sent, &self.filter)?;
+        let is_empty = page.rows.is_empty() && page.damaged.is_none() && page.unreadable == 0;
         if let Some(id) = page.damaged {
             self.warn(format!("{}: record {id} is damaged and left out", self.store.display()));
             self.status().damaged += 1;
         }
-        if page.keyless > 0 {
-            let (store, count) = (self.store.display(), page.keyless);
-            self.warn(format!("{store}: {count} encrypted records are left out: their key is missing"));
+        if page.unreadable > 0 {
+            let (store, count) = (self.store.display(), page.unreadable);
+            let what = "records are left out: they are none, or encrypted and their key is missing";
+            self.warn(format!("{store}: {count} {what}"));
             self.status().damaged += count as u64;
         }
         if page.through <= run.sent {
@@ -201,6 +250,8 @@ impl Lane {
         run.emptied = Instant::now();
         let parcel = Parcel { after: run.sent, through: page.through, rows: &page.rows, keys: &page.keys };
         self.destination.send(&parcel)?;
+        let left_out = self.destination.left_out();
+        self.status().damaged += left_out;
         let events = page.rows.iter().map(|row| row.events).fold(0, u64::saturating_add);
         run.waiting.push_back(Sent { through: page.through, records: page.rows.len() as u64, events });
         run.sent = page.through;
@@ -228,18 +279,33 @@ impl Lane {
             status.records += records;
             status.events = status.events.saturating_add(events);
         }
+        self.known = Some((run.source.store(), durable));
         self.positions.set(&self.settings.name, durable);
         Ok(true)
     }
 
-    /// Figures for the report.
-    fn figure(&mut self, run: &mut Run) -> Result<(), Failure> {
-        if run.figured.is_some_and(|at| at.elapsed() < FIGURES_EVERY) {
+    /// Figures while the destination cannot be reached: how much waits for it.
+    fn figure_alone(&self) {
+        let figures = Source::open(&self.store).and_then(|source| {
+            let (delivered, lost_records, lost_events) = source.position(&self.settings.name)?;
+            Ok((delivered, lost_records, lost_events, source.last_id()?))
+        });
+        // A store that cannot be read is what failed.
+        let Ok((delivered, lost_records, lost_events, last)) = figures else { return };
+        let mut status = self.status();
+        status.delivered = status.delivered.max(delivered);
+        status.lag_records = last.saturating_sub(status.delivered);
+        (status.lost_records, status.lost_events) = (lost_records, lost_events);
+    }
+
+    /// Figures for the report, if the last ones are so old.
+    fn figure(&mut self, run: &mut Run, every: Duration) -> Result<(), Error> {
+        if run.figured.is_some_and(|at| at.elapsed() < every) {
             return Ok(());
         }
         run.figured = Some(Instant::now());
-        let (_, lost_records, lost_events) = run.source.position(&self.settings.name).map_err(failure)?;
-        let last = run.source.last_id().map_err(failure)?;
+        let (_, lost_records, lost_events) = run.source.position(&self.settings.name)?;
+        let last = run.source.last_id()?;
         let bytes = self.destination.bytes();
         let mut status = self.status();
         status.lag_records = last.saturating_sub(run.delivered);
@@ -248,12 +314,12 @@ impl Lane {
     }
 
     /// Whether the spooler ends, and there is nothing more to deliver or no time for it.
-    fn is_over(&mut self, run: &mut Run) -> Result<bool, Failure> {
+    fn is_over(&mut self, run: &mut Run) -> Result<bool, Ended> {
         let Some(until) = self.stop.until() else { return Ok(false) };
         if Instant::now() >= until {
             return Ok(true);
         }
-        if run.sent >= run.source.last_id().map_err(failure)? {
+        if run.sent >= run.source.last_id()? {
             self.destination.flush()?;
             self.take(run, Duration::ZERO)?;
             return Ok(run.delivered >= run.sent);

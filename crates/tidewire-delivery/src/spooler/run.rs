@@ -1,7 +1,8 @@
 //! The order of things: destinations, signals, threads, reports, end.
 
 use std::{
-    os::fd::OwnedFd,
+    fs,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -24,13 +25,17 @@ use crate::{
     client::Collector,
     destination::Destination,
     folder::Folder,
-    kafka,
+    kafka, memory,
     report::{DestinationStatus, SpoolReport, SpoolStatus},
     settings::{DestinationSettings, Settings, To},
 };
 
-/// Exit code after a failure.
+/// Exit codes after a failure: of the settings, of anything else.
+const SETTINGS: u8 = 2;
+/// See [`SETTINGS`].
 const FAILED: u8 = 3;
+/// What says how names are looked up.
+const RESOLVER: &str = "/etc/resolv.conf";
 /// Between two figures.
 const STATUS_EVERY: Duration = Duration::from_millis(500);
 /// How long the last lines may take to be written.
@@ -39,17 +44,29 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Runs a spooler until SIGTERM or SIGINT comes, or the other end of `report` is closed. Reports are
-/// [`SpoolReport`]s, one a line, written to a stream socket. Returns the exit code: 0; 3 after [`SpoolReport::Failed`].
+/// [`SpoolReport`]s, one a line, written to a stream socket. Returns the exit code: 0; after [`SpoolReport::Failed`] 2 (the
+/// settings) or 3.
 ///
-/// It is the whole of a process: it blocks signals and sets the nice value.
+/// It is the whole of a process: it blocks signals, sets the nice value, and hides its memory. `confine` is called before any thread is
+/// started and any file is read; it returns warnings.
 #[must_use]
-pub fn main(settings: Settings, report: OwnedFd) -> u8 {
+pub fn main(settings: Settings, report: OwnedFd, confine: impl FnOnce(&Settings) -> Vec<String>) -> u8 {
     let stopped = Arc::new(AtomicBool::new(false));
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     let mut warnings = Vec::new();
     // Before any thread is started: threads inherit it.
     if let Err(error) = signals.thread_block() {
         warnings.push(format!("signals cannot be handled: {error}"));
+    }
+    if settings.nice != 0
+        && let Err(error) = rustix::process::setpriority_process(None, settings.nice)
+    {
+        warnings.push(format!("the nice value {} cannot be set: {error}", settings.nice));
+    }
+    // Keys come into memory.
+    warnings.extend(memory::protect());
+    if settings.sandbox {
+        warnings.extend(confine(&settings));
     }
     let reopened = Arc::new(AtomicBool::new(false));
     let (of, again) = (Arc::clone(&stopped), Arc::clone(&reopened));
@@ -65,15 +82,6 @@ pub fn main(settings: Settings, report: OwnedFd) -> u8 {
     if let Err(error) = waiter {
         warnings.push(format!("signals cannot be handled: {error}"));
     }
-    // Keys are in memory: nobody of the same user looks into this process, nor at a core dump of it.
-    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
-        warnings.push(format!("processes of the same user can trace the spooler: {error}"));
-    }
-    if settings.nice != 0
-        && let Err(error) = rustix::process::setpriority_process(None, settings.nice)
-    {
-        warnings.push(format!("the nice value {} cannot be set: {error}", settings.nice));
-    }
     run(settings, report, &stopped, &reopened, warnings)
 }
 
@@ -88,16 +96,17 @@ fn run(settings: Settings, report: OwnedFd, stopped: &AtomicBool, reopened: &Ato
     warnings.into_iter().for_each(|text| reporter.send(SpoolReport::Warning { text }));
     let spooler = match Spooler::start(&settings) {
         Ok(spooler) => spooler,
-        Err(text) => {
+        Err((code, text)) => {
             reporter.send(SpoolReport::Failed { text, hint: None });
             reporter.write_for(LAST_LINES);
-            return FAILED;
+            return code;
         }
     };
     reporter.send(SpoolReport::Ready);
+    let resolver = resolver();
     while !stopped.load(Ordering::Relaxed) {
         reporter.send(SpoolReport::Status(spooler.status()));
-        spooler.warnings.try_iter().for_each(|text| reporter.send(SpoolReport::Warning { text }));
+        spooler.notices.try_iter().for_each(|report| reporter.send(report));
         let begun = Instant::now();
         while begun.elapsed() < STATUS_EVERY && !stopped.load(Ordering::Relaxed) {
             if reporter.is_gone(Duration::from_millis(20)) {
@@ -108,11 +117,22 @@ fn run(settings: Settings, report: OwnedFd, stopped: &AtomicBool, reopened: &Ato
         if reopened.swap(false, Ordering::Relaxed) {
             spooler.stop.reopen();
         }
+        if settings.sandbox && self::resolver() != resolver {
+            // A file that took its place is out of reach of a process that was confined before.
+            let text = format!("{RESOLVER} is another file now: the spooler ends, to be started again");
+            reporter.send(SpoolReport::Warning { text });
+            break;
+        }
     }
     let last = spooler.end(settings.stop);
     reporter.send(SpoolReport::Finished(last));
     reporter.write_for(LAST_LINES);
     0
+}
+
+/// Which file says how names are looked up; `None`: there is none.
+fn resolver() -> Option<(u64, u64)> {
+    fs::metadata(RESOLVER).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Makes a destination of its settings.
@@ -133,24 +153,28 @@ struct Spooler {
     lanes: Vec<JoinHandle<()>>,
     positions: Arc<Positions>,
     teller: Option<JoinHandle<()>>,
-    warnings: Receiver<String>,
+    /// Warnings, and damage that was found.
+    notices: Receiver<SpoolReport>,
 }
 
 impl Spooler {
-    fn start(settings: &Settings) -> Result<Self, String> {
-        let (warn, warnings) = channel();
+    /// Starts the threads; else the exit code, and why not.
+    fn start(settings: &Settings) -> Result<Self, (u8, String)> {
+        let (to, notices) = channel();
         let (stop, positions) = (Arc::<Stop>::default(), Arc::<Positions>::default());
-        let mut spooler = Self { stop, statuses: Vec::new(), lanes: Vec::new(), positions, teller: None, warnings };
-        let failed = |error| format!("no thread can be started: {error}");
+        let mut spooler = Self { stop, statuses: Vec::new(), lanes: Vec::new(), positions, teller: None, notices };
+        let failed = |error| (FAILED, format!("no thread can be started: {error}"));
         if let Some(socket) = settings.socket.clone() {
             let names: Vec<String> = settings.destinations.iter().map(|one| one.name.clone()).collect();
-            let (positions, warn) = (Arc::clone(&spooler.positions), warn.clone());
-            let tell = move || tell(&positions, &socket, &names, &|text| drop(warn.send(text)));
+            let (positions, to) = (Arc::clone(&spooler.positions), to.clone());
+            let warn = move |text| drop(to.send(SpoolReport::Warning { text }));
+            let tell = move || tell(&positions, &socket, &names, &warn);
             spooler.teller = Some(Builder::new().name("positions".into()).spawn(tell).map_err(failed)?);
         }
         for of in &settings.destinations {
-            let destination = destination(of)?;
-            let unknown = || format!("destination {}: '{}' is no severity", of.name, of.severity.escape_debug());
+            let destination = destination(of).map_err(|text| (SETTINGS, text))?;
+            let unknown =
+                || (SETTINGS, format!("destination {}: '{}' is no severity", of.name, of.severity.escape_debug()));
             let status = DestinationStatus {
                 name: of.name.clone(),
                 kind: destination.kind().to_owned(),
@@ -165,7 +189,9 @@ impl Spooler {
                 stop: Arc::clone(&spooler.stop),
                 status: Arc::clone(&status),
                 positions: Arc::clone(&spooler.positions),
-                warnings: warn.clone(),
+                notices: to.clone(),
+                known: None,
+                complained: None,
             };
             spooler.statuses.push(status);
             spooler.lanes.push(Builder::new().name("destination".into()).spawn(|| lane.run()).map_err(failed)?);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_event_store::{Error, KeyId, Query, Reader, Row};
-use tidewire_events::Severity;
+use tidewire_events::{Record, Severity};
 
 use crate::{
     limits::{BATCH_BYTES, BATCH_ROWS_MAX},
@@ -48,8 +48,8 @@ pub(super) struct Page {
     pub(super) keys: BTreeMap<KeyId, Vec<u8>>,
     /// The last one, if it is damaged and left out.
     pub(super) damaged: Option<u64>,
-    /// Sealed ones that are left out because the store does not have their key.
-    pub(super) keyless: usize,
+    /// Records that are left out because nobody could read them: sealed ones whose key the store does not have, and what is no record.
+    pub(super) unreadable: usize,
 }
 
 /// A store, open for reading.
@@ -130,17 +130,20 @@ impl Source {
                 // Each start of a sensor has a key: there may be more than a destination takes at once.
                 rows.truncate(at);
                 let through = rows.last().map_or(id - 1, |row| row.id);
-                return Ok(Page { rows, through, keys, damaged: None, keyless: 0 });
+                return Ok(Page { rows, through, keys, damaged: None, unreadable: 0 });
             }
             if let Some(wrapped) = self.key(&key)? {
                 keys.insert(key, wrapped);
             }
         }
-        // Without its key nobody can read it, and a collector refuses it.
+        // A collector refuses these, and would do so for ever.
         let found = rows.len();
-        rows.retain(|row| row.key.is_none_or(|key| keys.contains_key(&key)));
-        let keyless = found - rows.len();
-        Ok(Page { rows, through: through.max(after), keys, damaged, keyless })
+        rows.retain(|row| match row.key {
+            Some(key) => keys.contains_key(&key),
+            None => Record::decode(&row.bytes).is_ok(),
+        });
+        let unreadable = found - rows.len();
+        Ok(Page { rows, through: through.max(after), keys, damaged, unreadable })
     }
 
     fn key(&mut self, key: &KeyId) -> Result<Option<Vec<u8>>, Error> {

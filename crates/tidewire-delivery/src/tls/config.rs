@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rustls::{
-    ClientConfig, ServerConfig,
+    ClientConfig, Error, InconsistentKeys, ServerConfig,
     client::Resumption,
     crypto::{CryptoProvider, ring},
     server::{NoServerSessionStorage, WebPkiClientVerifier},
+    sign::{CertifiedKey, SingleCertAndKey},
     version::TLS13,
 };
 
@@ -32,6 +33,17 @@ fn check_role(credentials: &Credentials, needed: Role) -> Result<(), KeyError> {
     Err(KeyError::Content { path: credentials.path.clone(), what })
 }
 
+/// Key and certificate as both sides show them. The key is read where it is: copies would stay in memory.
+fn shown(credentials: &Credentials) -> Result<SingleCertAndKey, KeyError> {
+    let key = ring::sign::any_supported_type(&credentials.key).map_err(|error| unusable(credentials, error))?;
+    let certified = CertifiedKey::new(credentials.chain.clone(), key);
+    match certified.keys_match() {
+        // A kind of key that does not say its public half.
+        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified.into()),
+        Err(error) => Err(unusable(credentials, error)),
+    }
+}
+
 /// The spooler's side.
 ///
 /// # Errors
@@ -41,8 +53,7 @@ pub fn client(credentials: Credentials) -> Result<Arc<ClientConfig>, KeyError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
     let builder = builder.map_err(|error| unusable(&credentials, error))?;
     let builder = builder.with_root_certificates(Arc::clone(&credentials.authorities));
-    let made = builder.with_client_auth_cert(credentials.chain.clone(), credentials.key.clone_key());
-    let mut config = made.map_err(|error| unusable(&credentials, error))?;
+    let mut config = builder.with_client_cert_resolver(Arc::new(shown(&credentials)?));
     config.resumption = Resumption::disabled();
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
@@ -59,8 +70,7 @@ pub fn server(credentials: Credentials) -> Result<Arc<ServerConfig>, KeyError> {
     let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
     let builder = builder.map_err(|error| unusable(&credentials, error))?;
     let builder = builder.with_client_cert_verifier(verifier);
-    let made = builder.with_single_cert(credentials.chain.clone(), credentials.key.clone_key());
-    let mut config = made.map_err(|error| unusable(&credentials, error))?;
+    let mut config = builder.with_cert_resolver(Arc::new(shown(&credentials)?));
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![ALPN.to_vec()];

@@ -21,6 +21,9 @@ pub(super) fn of(error: &Error) -> String {
 fn refused(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => "it is not from an authority that is known here".into(),
+        CertificateError::BadSignature => {
+            "its authority has the name of the one that is known here, but another key; make both with one authority.pem".into()
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired; renew it with 'tidewire keys renew'".into()
         }
@@ -41,6 +44,9 @@ fn refused(error: &CertificateError) -> String {
 fn theirs(alert: AlertDescription) -> Option<&'static str> {
     Some(match alert {
         AlertDescription::UnknownCA => "our certificate is not from an authority that it knows",
+        AlertDescription::DecryptError => {
+            "our certificate is not signed by the authority that it knows; make both with one authority.pem"
+        }
         AlertDescription::CertificateExpired => "our certificate has expired, or is not valid yet",
         AlertDescription::CertificateRequired => "it got no certificate of ours",
         AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {

@@ -92,6 +92,17 @@ fn a_collector_of_another_authority_is_refused() {
 }
 
 #[test]
+fn an_authority_that_was_made_twice_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("collector.pem");
+    // The same name, another key: what two runs of 'tidewire keys' in two folders make.
+    let again = Authority::make("tests", Validity::of(YEAR)).unwrap().0;
+    files::create(&path, &again.collector(&hosts(), Validity::of(YEAR)).unwrap()).unwrap();
+    let case = Case::new(&path);
+    case.fails(&key_file("edge-1"), "make both with one authority.pem", "make both with one authority.pem");
+}
+
+#[test]
 fn a_collector_of_another_name_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("collector.pem");

@@ -148,13 +148,18 @@ fn keys_go_with_records_when_these_are_removed() {
     assert_eq!(before.len(), 20);
     let limits = tidewire_event_store::Limits { age_ns: None, size_bytes: store.used_bytes().unwrap() * 3 / 4 };
     // Records of all severities are in each; those of the first keys go at last.
-    store.retain(&limits, 0).unwrap();
+    store.retain(&limits, tidewire_event_store::Now::at(0)).unwrap();
     let limits = tidewire_event_store::Limits { age_ns: None, size_bytes: 0 };
     let left = keys();
     assert!(!left.is_empty());
-    store.retain(&limits, 0).unwrap();
+    store.retain(&limits, tidewire_event_store::Now::at(0)).unwrap();
     seal(&mut store, &recipients, 0..1);
-    store.retain(&tidewire_event_store::Limits { age_ns: Some(1), size_bytes: u64::MAX }, u64::MAX / 4).unwrap();
+    store
+        .retain(
+            &tidewire_event_store::Limits { age_ns: Some(1), size_bytes: u64::MAX },
+            tidewire_event_store::Now::at(u64::MAX / 4),
+        )
+        .unwrap();
     let reader = Reader::open(&path).unwrap();
     let kept = before.iter().filter(|key| reader.key(key).unwrap().is_some()).count();
     assert_eq!(kept, 0, "keys that no record needs are removed");

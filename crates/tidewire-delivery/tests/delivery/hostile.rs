@@ -209,6 +209,25 @@ fn greetings_that_are_wrong_are_refused() {
 }
 
 #[test]
+fn two_sensors_of_one_name_are_told_apart_and_said_to_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let collecting = Collecting::start(folder.path());
+    let mut first = Sensor::greeted(collecting.address(), "edge-1");
+    let mut second = Sensor::connect(collecting.address(), "edge-1");
+    let mut store = STORE;
+    store[0] ^= 1;
+    second.say(&Message::Hello { version: PROTOCOL_VERSION, store, delivered: 0, name: "edge-1", program: "test" });
+    second.expect_refusal(Code::Busy, "another sensor named 'edge-1'");
+    collecting.log.until("another sensor named 'edge-1'");
+    first.say(&Message::Ping);
+    let frame = first.next().expect("it goes on");
+    assert!(matches!(Message::decode(&frame).unwrap(), Message::Pong), "{frame:?}");
+    // The same sensor again: the old connection is one that it lost.
+    drop(Sensor::greeted(collecting.address(), "edge-1"));
+    assert!(first.next().is_none());
+}
+
+#[test]
 fn who_says_nothing_keeps_nobody_out_and_is_put_out() {
     let folder = tempfile::tempdir().unwrap();
     let settings = CollectSettings { timeout: Duration::from_millis(700), ..Collecting::settings(folder.path()) };

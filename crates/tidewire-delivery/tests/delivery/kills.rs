@@ -47,7 +47,7 @@ fn delivers_until_it_is_killed() {
     }
     let settings: Settings = serde_json::from_str(&role).unwrap();
     let report = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
-    std::process::exit(tidewire_delivery::main(settings, report).into());
+    std::process::exit(tidewire_delivery::main(settings, report, |_| Vec::new()).into());
 }
 
 fn command(role: &str, place: &Path) -> Command {
@@ -105,7 +105,7 @@ fn settings(place: &Path) -> Settings {
     let files = FolderSettings { path: place.join("files"), every, bytes: 100_000, expand: true };
     let files = destination("files", To::Folder(files));
     let (stop, store) = (Duration::from_secs(5), place.join("events.db"));
-    Settings { store, socket: None, stop, nice: 0, destinations: vec![to, files] }
+    Settings { store, socket: None, stop, nice: 0, sandbox: false, destinations: vec![to, files] }
 }
 
 /// The numbers of all events in files, in the order of their names.

@@ -10,5 +10,6 @@ mod hostile;
 mod kills;
 mod network;
 mod proxy;
+mod repairs;
 mod rig;
 mod seeds;

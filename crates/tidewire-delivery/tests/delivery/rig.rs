@@ -214,14 +214,16 @@ pub fn destination(name: &str, to: To) -> DestinationSettings {
 pub struct Spooling {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u8>>,
+    reader: Option<JoinHandle<()>>,
     statuses: Arc<Mutex<Vec<DestinationStatus>>>,
+    damage: Log,
     pub log: Log,
 }
 
 impl Spooling {
     pub fn start(store: &Path, destinations: Vec<DestinationSettings>) -> Self {
         let stop = Duration::from_secs(10);
-        Self::with(Settings { store: store.to_owned(), socket: None, stop, nice: 0, destinations })
+        Self::with(Settings { store: store.to_owned(), socket: None, stop, nice: 0, sandbox: false, destinations })
     }
 
     pub fn with(settings: Settings) -> Self {
@@ -230,8 +232,9 @@ impl Spooling {
         let of = Arc::clone(&stop);
         let thread = std::thread::spawn(move || run_within(settings, theirs.into(), &of));
         let (log, statuses) = (Log::default(), Arc::<Mutex<Vec<DestinationStatus>>>::default());
-        let (lines, of) = (log.clone(), Arc::clone(&statuses));
-        std::thread::spawn(move || {
+        let damage = Log::default();
+        let (lines, found, of) = (log.clone(), damage.clone(), Arc::clone(&statuses));
+        let reader = std::thread::spawn(move || {
             for line in BufReader::new(ours).lines().map_while(Result::ok) {
                 match serde_json::from_str(&line).expect("a report") {
                     SpoolReport::Status(status) | SpoolReport::Finished(status) => {
@@ -241,12 +244,13 @@ impl Spooling {
                         *of.lock().unwrap() = status.destinations;
                     }
                     SpoolReport::Warning { text } => lines.add(&text),
+                    SpoolReport::Damaged { text } => found.add(&text),
                     SpoolReport::Failed { text, .. } => lines.add(&text),
                     SpoolReport::Ready => {}
                 }
             }
         });
-        Self { stop, thread: Some(thread), statuses, log }
+        Self { stop, thread: Some(thread), reader: Some(reader), statuses, damage, log }
     }
 
     pub fn status(&self, name: &str) -> DestinationStatus {
@@ -260,6 +264,18 @@ impl Spooling {
 
     pub fn stop(mut self) -> u8 {
         self.end().unwrap()
+    }
+
+    /// What it reported of damage of its store.
+    pub fn damage(&self) -> Vec<String> {
+        self.damage.all()
+    }
+
+    /// Ends it; its last figures.
+    pub fn last(mut self, name: &str) -> DestinationStatus {
+        self.end();
+        self.reader.take().unwrap().join().unwrap();
+        self.status(name)
     }
 
     fn end(&mut self) -> Option<u8> {

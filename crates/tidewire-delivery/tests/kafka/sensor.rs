@@ -80,7 +80,7 @@ impl Sensor {
 
     pub fn settings(&self, destinations: Vec<DestinationSettings>) -> Settings {
         let socket = Some(self.folder.path().join("events.sock"));
-        Settings { store: self.store(), socket, stop: Duration::from_secs(20), nice: 0, destinations }
+        Settings { store: self.store(), socket, stop: Duration::from_secs(20), nice: 0, sandbox: false, destinations }
     }
 
     /// Waits until a destination has everything, by the store's account.
@@ -201,5 +201,5 @@ pub fn run() {
     let Ok(settings) = std::env::var(SETTINGS) else { return };
     let settings: Settings = serde_json::from_str(&settings).unwrap();
     let report = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
-    std::process::exit(tidewire_delivery::main(settings, report).into());
+    std::process::exit(tidewire_delivery::main(settings, report, |_| Vec::new()).into());
 }

@@ -7,8 +7,10 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
+use tidewire_events::Severity;
+
 use super::link::{open, wait};
-use crate::protocol::{NAMES_MAX, ServerPacket, control, delivered, register};
+use crate::protocol::{NAMES_MAX, ServerPacket, control, delivered, register, severity};
 
 /// How long the event processor may take to read.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,6 +42,14 @@ impl Control {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("more than {NAMES_MAX} destinations")));
         }
         self.send(&register(names))
+    }
+
+    /// Records that are less severe are not for this destination: those that are removed before it has them are not lost to it.
+    ///
+    /// # Errors
+    /// The connection is over: connect again.
+    pub fn severity(&mut self, destination: &str, least: Severity) -> io::Result<()> {
+        self.send(&severity(destination, least))
     }
 
     /// A destination has everything up to this record.

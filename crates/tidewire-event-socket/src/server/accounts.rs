@@ -57,39 +57,101 @@ impl Bucket {
 
 #[derive(Debug)]
 struct Account {
+    /// `None`: there were too many names when its client came, and it is the client's alone.
+    name: Option<String>,
     counts: AnalyzerCounts,
     bucket: Option<Bucket>,
+    /// Clients that have it.
+    holders: u32,
+    /// The settings name it: it is never given up.
+    is_kept: bool,
+    /// By the order of use.
+    used: u64,
 }
 
 /// All analyzers there were.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    all: Vec<Account>,
+    all: Vec<Option<Account>>,
+    free: Vec<usize>,
     by_name: BTreeMap<String, usize>,
+    /// Of those that were given up.
+    others: AnalyzerCounts,
+    used: u64,
 }
 
 impl Accounts {
-    /// The place of an analyzer. `rate`: events a second.
-    pub fn of(&mut self, name: &str, rate: Option<u64>) -> usize {
-        let name = if self.by_name.contains_key(name) || self.all.len() < ANALYZERS_MAX { name } else { OTHERS };
-        if let Some(at) = self.by_name.get(name) {
-            return *at;
+    /// An account for an analyzer that the settings name, whoever comes before it.
+    pub fn keep(&mut self, name: &str, rate: Option<u64>) {
+        let at = self.of(name, rate);
+        if let Some(Some(account)) = self.all.get_mut(at) {
+            (account.is_kept, account.holders) = (true, 0);
         }
-        let counts = AnalyzerCounts { name: name.to_owned(), ..AnalyzerCounts::default() };
-        self.all.push(Account { counts, bucket: rate.map(Bucket::new) });
-        self.by_name.insert(name.to_owned(), self.all.len() - 1);
-        self.all.len() - 1
+    }
+
+    /// The place of an analyzer that a client has from now on. `rate`: events a second.
+    pub fn of(&mut self, name: &str, rate: Option<u64>) -> usize {
+        self.used += 1;
+        if let Some(at) = self.by_name.get(name).copied() {
+            if let Some(Some(account)) = self.all.get_mut(at) {
+                (account.holders, account.used) = (account.holders + 1, self.used);
+            }
+            return at;
+        }
+        if self.by_name.len() >= ANALYZERS_MAX {
+            self.forget_one();
+        }
+        let name = (self.by_name.len() < ANALYZERS_MAX).then(|| name.to_owned());
+        let counts = AnalyzerCounts { name: name.clone().unwrap_or_default(), ..AnalyzerCounts::default() };
+        let bucket = rate.map(Bucket::new);
+        let account = Account { name: name.clone(), counts, bucket, holders: 1, is_kept: false, used: self.used };
+        let at = self.free.pop().unwrap_or(self.all.len());
+        match self.all.get_mut(at) {
+            Some(place) => *place = Some(account),
+            None => self.all.push(Some(account)),
+        }
+        self.by_name.extend(name.map(|name| (name, at)));
+        at
+    }
+
+    /// Gives up the account that no client has had for the longest time.
+    fn forget_one(&mut self) {
+        let idle = self.all.iter().enumerate().filter_map(|(at, account)| {
+            let account = account.as_ref()?;
+            (account.holders == 0 && !account.is_kept).then_some((account.used, at))
+        });
+        if let Some((_, at)) = idle.min() {
+            self.forget(at);
+        }
+    }
+
+    fn forget(&mut self, at: usize) {
+        let Some(account) = self.all.get_mut(at).and_then(Option::take) else { return };
+        self.free.push(at);
+        add(&mut self.others, &account.counts);
+        if let Some(name) = account.name {
+            self.by_name.remove(&name);
+        }
+    }
+
+    /// A client does not have it any more.
+    pub fn release(&mut self, at: usize) {
+        let Some(Some(account)) = self.all.get_mut(at) else { return };
+        account.holders = account.holders.saturating_sub(1);
+        if account.holders == 0 && account.name.is_none() {
+            self.forget(at);
+        }
     }
 
     pub fn change(&mut self, at: usize, change: impl FnOnce(&mut AnalyzerCounts)) {
-        if let Some(account) = self.all.get_mut(at) {
+        if let Some(Some(account)) = self.all.get_mut(at) {
             change(&mut account.counts);
         }
     }
 
-    /// Events were read of a client of this name.
+    /// Events of it were read.
     pub fn spend(&mut self, at: usize, events: u64, now: Instant) {
-        let Some(account) = self.all.get_mut(at) else { return };
+        let Some(Some(account)) = self.all.get_mut(at) else { return };
         let Some(bucket) = &mut account.bucket else { return };
         bucket.take(events, now);
         account.counts.waits += u64::from(bucket.until().is_some());
@@ -97,10 +159,86 @@ impl Accounts {
 
     /// Until when nothing is read of it.
     pub fn until(&self, at: usize) -> Option<Instant> {
-        self.all.get(at)?.bucket.as_ref()?.until()
+        self.all.get(at)?.as_ref()?.bucket.as_ref()?.until()
     }
 
+    /// By name. What the settings name and nobody was, and others if there were none, are left out.
     pub fn counts(&self) -> Vec<AnalyzerCounts> {
-        self.by_name.values().filter_map(|at| Some(self.all.get(*at)?.counts.clone())).collect()
+        let mut others = self.others.clone();
+        for account in self.all.iter().flatten().filter(|account| account.name.is_none()) {
+            add(&mut others, &account.counts);
+        }
+        let named = self.by_name.values().filter_map(|at| self.all.get(*at)?.as_ref());
+        let seen = named.filter(|account| !account.is_kept || account.was_seen());
+        let mut all: Vec<_> = seen.map(|account| account.counts.clone()).collect();
+        if others != AnalyzerCounts::default() {
+            others.name = OTHERS.to_owned();
+            all.insert(0, others);
+        }
+        all
+    }
+}
+
+impl Account {
+    fn was_seen(&self) -> bool {
+        let nothing = AnalyzerCounts { name: self.counts.name.clone(), ..AnalyzerCounts::default() };
+        self.holders > 0 || self.counts != nothing
+    }
+}
+
+/// Adds counts to those of others.
+fn add(others: &mut AnalyzerCounts, counts: &AnalyzerCounts) {
+    let AnalyzerCounts { name: _, clients, events, bytes, repeated, waits, refused } = counts;
+    others.clients += clients;
+    others.events += events;
+    others.bytes += bytes;
+    others.repeated += repeated;
+    others.waits += waits;
+    others.refused += refused;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_nobody_has_make_room_for_others() {
+        let mut accounts = Accounts::default();
+        accounts.keep("ids", Some(7));
+        let held = accounts.of("held", Some(10));
+        accounts.change(held, |counts| counts.events = 3);
+        for number in 0..1000 {
+            let at = accounts.of(&format!("hostile-{number}"), Some(10));
+            accounts.change(at, |counts| counts.events = 1);
+            accounts.release(at);
+        }
+        let ids = accounts.of("ids", Some(10));
+        accounts.spend(ids, 15, Instant::now());
+        assert!(
+            accounts.until(ids).is_some_and(|until| until > Instant::now() + Duration::from_millis(900)),
+            "its own rate"
+        );
+        let counts = accounts.counts();
+        assert_eq!(counts.len(), 257, "and the others");
+        assert_eq!(counts[0].name, OTHERS);
+        assert_eq!(counts.iter().map(|counts| counts.events).sum::<u64>(), 1003, "none is forgotten");
+        assert!(counts.iter().any(|counts| counts.name == "held" && counts.events == 3));
+    }
+
+    #[test]
+    fn clients_beyond_all_names_have_a_rate_of_their_own() {
+        let mut accounts = Accounts::default();
+        for number in 0..256 {
+            accounts.of(&format!("held-{number}"), Some(10));
+        }
+        let (honest, hostile) = (accounts.of("honest", Some(10)), accounts.of("hostile", Some(10)));
+        accounts.spend(hostile, 1000, Instant::now());
+        accounts.change(hostile, |counts| counts.events = 1000);
+        assert!(accounts.until(hostile).is_some());
+        assert_eq!(accounts.until(honest), None);
+        accounts.release(hostile);
+        accounts.release(honest);
+        assert_eq!(accounts.counts()[0].events, 1000);
+        assert_eq!(accounts.all.iter().flatten().count(), 256, "what they had is free");
     }
 }

@@ -9,7 +9,7 @@ use rustix::{
     io::Errno,
     net::{SendFlags, send},
 };
-use tidewire_events::Message;
+use tidewire_events::{Message, Severity};
 
 use super::{accounts::Accounts, sessions::Sessions};
 use crate::protocol::{ClientPacket, Hello, NAMES_MAX, Refusal, ServerPacket, Window};
@@ -59,6 +59,13 @@ pub enum Received<'a> {
     Event(Message<'a>),
     /// All destinations there are.
     Destinations(&'a [String]),
+    /// Records that are less severe are not for this destination.
+    Severity {
+        /// Its name.
+        destination: &'a str,
+        /// What it gets, and what is worse.
+        severity: Severity,
+    },
     /// A destination has everything up to this record.
     Delivered {
         /// Its name.
@@ -87,6 +94,14 @@ impl Client {
     pub fn account(&self) -> Option<usize> {
         match &self.role {
             Role::Analyzer(analyzer) => analyzer.names.first().map(|(_, account)| *account),
+            _ => None,
+        }
+    }
+
+    /// Until when nothing is read of it: one of its analyzers has sent more than it may.
+    pub fn until(&self, accounts: &Accounts) -> Option<Instant> {
+        match &self.role {
+            Role::Analyzer(analyzer) => analyzer.names.iter().filter_map(|(_, account)| accounts.until(*account)).max(),
             _ => None,
         }
     }
@@ -139,6 +154,9 @@ impl Client {
             }
             (ClientPacket::Goodbye, Role::Analyzer(analyzer)) => shared.sessions.finish(&analyzer.session),
             (ClientPacket::Register(names), Role::Control) => receive(Received::Destinations(&names)),
+            (ClientPacket::Severity { destination, severity }, Role::Control) => {
+                receive(Received::Severity { destination: &destination, severity });
+            }
             (ClientPacket::Delivered { destination, id }, Role::Control) => {
                 receive(Received::Delivered { destination: &destination, id });
             }
@@ -166,6 +184,7 @@ impl Client {
             if let Some((_, account)) = analyzer.names.first() {
                 shared.accounts.change(*account, |counts| counts.clients = counts.clients.saturating_sub(1));
             }
+            analyzer.names.iter().for_each(|(_, account)| shared.accounts.release(*account));
         }
     }
 
@@ -211,10 +230,12 @@ impl Analyzer {
         let mut taken = Taken { number: first, accepted: last, ..Taken::default() };
         let result = self.take_frames(frames, &mut taken, shared, receive);
         let (accepted, events) = (taken.accepted, taken.events);
-        taken.note(shared.accounts);
+        let own = self.names.first().map(|(_, account)| *account);
+        taken.note(own, shared.accounts);
         shared.sessions.accept(&self.session, accepted);
-        if let Some((_, account)) = self.names.first() {
-            shared.accounts.spend(*account, events, Instant::now());
+        // All that it sends is the client's own, and what is another's, that one's as well.
+        if let Some(own) = own {
+            shared.accounts.spend(own, events, Instant::now());
         }
         result
     }
@@ -244,7 +265,7 @@ impl Analyzer {
             }
             let account = self.names.get(of).map_or(0, |(_, account)| *account);
             if taken.account != Some(account) {
-                taken.note(shared.accounts);
+                taken.note(self.names.first().map(|(_, account)| *account), shared.accounts);
                 taken.account = Some(account);
             }
             if number <= taken.accepted {
@@ -274,7 +295,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn note(&mut self, accounts: &mut Accounts) {
+    fn note(&mut self, own: Option<usize>, accounts: &mut Accounts) {
         let (events, repeated) = (std::mem::take(&mut self.counted), std::mem::take(&mut self.repeated));
         let bytes = std::mem::take(&mut self.bytes);
         let Some(account) = self.account else { return };
@@ -283,5 +304,8 @@ impl Taken {
             counts.repeated += repeated;
             counts.bytes += bytes;
         });
+        if own != Some(account) && events > 0 {
+            accounts.spend(account, events, Instant::now());
+        }
     }
 }

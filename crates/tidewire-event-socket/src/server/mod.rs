@@ -6,9 +6,9 @@
 mod accounts;
 mod client;
 mod sessions;
+mod settings;
 
 use std::{
-    collections::BTreeMap,
     io,
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
@@ -23,13 +23,15 @@ use rustix::{
 };
 use tidewire_queue::{Listener, peer};
 
-use crate::protocol::{PACKET_BYTES_MAX, Refusal, ServerPacket, Window};
+use crate::protocol::{PACKET_BYTES_MAX, Refusal, ServerPacket};
 use accounts::Accounts;
 use client::{Client, Role, Shared};
 use sessions::Sessions;
+use settings::Places;
 
 pub use accounts::AnalyzerCounts;
 pub use client::Received;
+pub use settings::{ServerEvent, ServerSettings, Taken};
 
 /// Packets of a client that are read before it is another's turn.
 const PACKETS_MAX: usize = 4;
@@ -37,72 +39,6 @@ const PACKETS_MAX: usize = 4;
 const TURN_BYTES: usize = 1 << 20;
 /// Connections that are accepted in a turn.
 const ACCEPTS_MAX: usize = 32;
-
-/// How clients are served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// Users that may connect besides root and the server's own.
-    pub users: Vec<u32>,
-    /// Clients at a time. Default 256. One beyond it is refused.
-    pub clients_max: usize,
-    /// How long a client may take to say who it is. Default 5 s.
-    pub hello_time: Duration,
-    /// How much a client may send before it is acknowledged.
-    pub window: Window,
-    /// Events a second that an analyzer may send, with a burst of a second's worth; `None`: as many as are stored.
-    pub rate: Option<u64>,
-    /// The same by the analyzer's name.
-    pub rates: BTreeMap<String, u64>,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            users: Vec::new(),
-            clients_max: 256,
-            hello_time: Duration::from_secs(5),
-            window: Window::default(),
-            rate: None,
-            rates: BTreeMap::new(),
-        }
-    }
-}
-
-/// What happened in a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ServerEvent {
-    /// An analyzer connected.
-    Connected {
-        /// Its name.
-        analyzer: String,
-        /// Its user.
-        user: u32,
-    },
-    /// An analyzer is gone.
-    Gone {
-        /// Its name.
-        analyzer: String,
-    },
-    /// A client was turned away.
-    Refused {
-        /// Its name, if it gave one.
-        analyzer: Option<String>,
-        /// Its user.
-        user: u32,
-        /// Why.
-        why: Refusal,
-    },
-}
-
-/// What was received up to a moment: to be stored, and then given to [`Server::acknowledge`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Sessions, and the number of the last event of each.
-    pub positions: Vec<(String, u64)>,
-    /// Sessions that are over: a store can forget them.
-    pub over: Vec<String>,
-}
 
 /// Ends a [`Server::turn`] that waits, from another thread.
 #[derive(Clone, Debug)]
@@ -126,6 +62,7 @@ pub struct Server {
     accounts: Accounts,
     bell: Arc<OwnedFd>,
     is_paused: bool,
+    only_control: bool,
     packet: Vec<u8>,
     /// Bytes that may still be read in this turn.
     left_bytes: usize,
@@ -162,6 +99,8 @@ impl Server {
         if !settings.users.is_empty() {
             listener.open_to_all()?;
         }
+        let mut accounts = Accounts::default();
+        settings.rates.iter().for_each(|(name, rate)| accounts.keep(name, Some(*rate)));
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             own_user: listener.own_user(),
@@ -169,9 +108,10 @@ impl Server {
             settings,
             clients: Vec::new(),
             sessions: Sessions::default(),
-            accounts: Accounts::default(),
+            accounts,
             bell: Arc::new(bell),
             is_paused: false,
+            only_control: false,
             // One byte more: what is longer than any packet is none.
             packet: vec![0; PACKET_BYTES_MAX + 1],
             left_bytes: 0,
@@ -210,6 +150,11 @@ impl Server {
     /// Accepts no further client; those that are connected are served.
     pub fn close(&mut self) {
         self.listener = None;
+    }
+
+    /// Reads nothing more of analyzers: only a spooler says where its destinations are.
+    pub fn only_control(&mut self) {
+        self.only_control = true;
     }
 
     /// What each analyzer sent, by name.
@@ -294,14 +239,15 @@ impl Server {
             fds.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
         }
         for (at, client) in self.clients.iter().enumerate() {
-            let until = client.account().and_then(|account| self.accounts.until(account)).filter(|until| *until > now);
+            let until = client.until(&self.accounts).filter(|until| *until > now);
             if let Some(until) = until {
                 timeout = timeout.min(until - now);
             }
             let is_full = matches!(&client.role, Role::Analyzer(analyzer)
                 if self.sessions.waiting(&analyzer.session) >= self.settings.window.events);
             let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, !self.is_paused && until.is_none() && !is_full);
+            let is_left = self.only_control && matches!(client.role, Role::Analyzer(_));
+            flags.set(PollFlags::IN, !self.is_paused && until.is_none() && !is_full && !is_left);
             flags.set(PollFlags::OUT, client.owes());
             // One that is not read from now is not asked either: its end would be told without end.
             if !flags.is_empty() {
@@ -339,13 +285,14 @@ impl Server {
             let Some(listener) = &self.listener else { return Ok(()) };
             let Some(socket) = listener.accept()? else { return Ok(()) };
             let Ok((_, user)) = peer(socket.as_fd()) else { continue };
-            self.clients.push(Client::new(socket, user, false));
-            let max = self.settings.clients_max;
-            let why = if user != self.own_user && user != 0 && !self.settings.users.contains(&user) {
+            let places = Places { max: self.settings.clients_max, own_user: self.own_user };
+            let why = if !places.is_own(user) && !self.settings.users.contains(&user) {
                 Some(Refusal::User { user })
             } else {
-                (self.clients.len() > max).then_some(Refusal::Full { max })
+                let others: Vec<u32> = self.clients.iter().map(|client| client.user).collect();
+                places.refusal(user, &others)
             };
+            self.clients.push(Client::new(socket, user, false));
             if let Some(why) = why {
                 self.refuse(self.clients.len() - 1, why, happened);
             }
@@ -394,7 +341,7 @@ impl Server {
                 }
                 (Ok(()), _) => {}
             }
-            let is_waiting = client.account().is_some_and(|account| shared.accounts.until(account).is_some());
+            let is_waiting = client.until(shared.accounts).is_some();
             if is_waiting || self.left_bytes == 0 {
                 return None;
             }

@@ -4,4 +4,5 @@
 mod common;
 mod exactly_once;
 mod hostile;
+mod reading;
 mod seeds;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use tidewire_event_store::{Batch, Destination, Error, Limits, Order, Query, Reader, Reason, Store};
+use tidewire_event_store::{Batch, Destination, Error, Limits, Now, Order, Query, Reader, Reason, Store};
 use tidewire_events::{Record, Severity};
 
 use crate::common::{batch, event, numbers, open, records};
@@ -30,7 +30,13 @@ fn everything_is_there_after_opening_again() {
     assert_eq!(store.producer("unknown").unwrap(), None);
     assert_eq!(store.state().unwrap(), Some(b"state".to_vec()));
     assert_eq!(store.next_numbers().unwrap(), (20, 20));
-    let collector = Destination { name: "collector".into(), delivered: 4, lost_records: 0, lost_events: 0 };
+    let collector = Destination {
+        name: "collector".into(),
+        delivered: 4,
+        lost_records: 0,
+        lost_events: 0,
+        severity: Severity::Info,
+    };
     assert_eq!(store.destinations().unwrap(), [collector], "positions never go back");
     assert_eq!((store.last_id(), store.range().unwrap()), (20, Some((1, 20))));
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -114,13 +120,13 @@ fn the_oldest_of_the_least_severe_go_first_and_are_counted() {
     store
         .append(&Batch {
             destinations: vec![("slow".into(), 10), ("fast".into(), 6000)],
-            stored_ns: Some(0),
+            stored: Some(Now::at(0)),
             ..batch(0..6000)
         })
         .unwrap();
     let used = store.used_bytes().unwrap();
     let limits = Limits { age_ns: None, size_bytes: used / 2 };
-    let removed = store.retain(&limits, 0).unwrap();
+    let removed = store.retain(&limits, Now::at(0)).unwrap();
     assert!(store.used_bytes().unwrap() <= limits.size_bytes && removed > 2000, "{removed}");
     let left = numbers(&path);
     assert_eq!(left.len() as u64 + removed, 6000);
@@ -140,19 +146,21 @@ fn the_oldest_of_the_least_severe_go_first_and_are_counted() {
     // By age, of storing: what is older than its limit, whatever its severity.
     const HOUR: u64 = 3_600_000_000_000;
     for hour in 1..4 {
-        store.append(&Batch { stored_ns: Some(hour * HOUR), ..batch(hour * 10_000..hour * 10_000 + 10) }).unwrap();
+        store
+            .append(&Batch { stored: Some(Now::at(hour * HOUR)), ..batch(hour * 10_000..hour * 10_000 + 10) })
+            .unwrap();
     }
     let limits = |hours: u64| Limits { age_ns: Some(hours * HOUR), size_bytes: u64::MAX };
-    assert_eq!(store.retain(&limits(10), 3 * HOUR).unwrap(), 0);
-    assert_eq!(store.retain(&limits(1), 2 * HOUR + HOUR / 2).unwrap(), 6000 - removed + 10);
+    assert_eq!(store.retain(&limits(10), Now::at(3 * HOUR)).unwrap(), 0);
+    assert_eq!(store.retain(&limits(1), Now::at(2 * HOUR + HOUR / 2)).unwrap(), 6000 - removed + 10);
     assert_eq!(numbers(&path), (20_000..20_010).chain(30_000..30_010).collect::<Vec<_>>());
     // A clock that jumped ahead and back: nothing is removed before its time.
-    store.append(&Batch { stored_ns: Some(1000 * HOUR), ..batch(0..1) }).unwrap();
-    store.append(&Batch { stored_ns: Some(0), ..batch(1..2) }).unwrap();
-    assert_eq!(store.retain(&limits(1), 4 * HOUR + HOUR / 2).unwrap(), 20);
+    store.append(&Batch { stored: Some(Now::at(1000 * HOUR)), ..batch(0..1) }).unwrap();
+    store.append(&Batch { stored: Some(Now::at(0)), ..batch(1..2) }).unwrap();
+    assert_eq!(store.retain(&limits(1), Now::at(4 * HOUR + HOUR / 2)).unwrap(), 20);
     assert_eq!(numbers(&path), [0, 1]);
     // Numbers are never given twice, even when all are gone.
-    assert_eq!(store.retain(&limits(1), 2000 * HOUR).unwrap(), 2);
+    assert_eq!(store.retain(&limits(1), Now::at(2000 * HOUR)).unwrap(), 2);
     assert_eq!(store.range().unwrap(), None);
     drop(store);
     let mut store = open(&path);

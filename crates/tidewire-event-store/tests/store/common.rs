@@ -16,8 +16,7 @@ pub fn event(number: u64) -> Event {
         severity,
         ..Event::default()
     };
-    let text = format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).repeat(10);
-    event.with("number", Value::U64(number)).with("text", Value::Text(text))
+    event.with("number", Value::U64(number)).with("text", Value::Text(text(number).repeat(10)))
 }
 
 /// Each event as a record of its own.
@@ -35,6 +34,20 @@ pub fn records(numbers: std::ops::Range<u64>) -> Vec<Record> {
 
 pub fn batch(numbers: std::ops::Range<u64>) -> Batch {
     Batch { records: records(numbers), ..Batch::default() }
+}
+
+/// A text that only the record of this number has.
+pub fn text(number: u64) -> String {
+    format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Changes a byte of the record of this number in the file.
+pub fn damage(path: &Path, number: u64) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let text = text(number);
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(path, &bytes).unwrap();
 }
 
 /// A store without damage.

@@ -9,10 +9,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use tidewire_event_store::{Store, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Store, Writer, WriterSettings};
 use tidewire_testing::{Ends as _, InTime as _, Lines, PATIENCE, missing, privileged, skip, wait_until};
 
-use crate::common::{batch, numbers, open};
+use crate::common::{batch, damage, numbers, open};
 
 const PATH: &str = "TIDEWIRE_TEST_STORE";
 
@@ -110,7 +110,42 @@ fn stores_on_a_small_disk() {
     mount(&["-o", "remount,rw"]);
     assert_eq!(open(&path).last_id(), before.len() as u64);
     assert_eq!(numbers(&path), before);
+    recovers(&folder.join("damaged.db"), &ballast);
     let _ = writeln!(std::io::stderr(), "all is there");
+}
+
+/// A damaged store where there is no room for a second one: what is said to be kept is there, and the rest is in the file aside.
+fn recovers(path: &Path, ballast: &Path) {
+    fs::remove_file(path.with_file_name("events.db")).unwrap();
+    let mut store = open(path);
+    let positions = Batch { producers: vec![("p".into(), 7)], destinations: vec![("d".into(), 3)], ..batch(0..2000) };
+    store.append(&positions).unwrap();
+    let id = store.id().unwrap();
+    drop(store);
+    damage(path, 1000);
+    let damaged = fs::read(path).unwrap();
+    // Room for the log of the new store, and not for the store as well.
+    let free = |least: usize| {
+        let free = rustix::fs::statvfs(path).map(|disk| (disk.f_bavail * disk.f_bsize) as usize).unwrap();
+        fs::write(ballast, vec![0; free - least]).unwrap();
+    };
+    free(damaged.len() + damaged.len() / 4);
+    let (mut store, recovery) = Store::open(path).unwrap();
+    let recovery = recovery.unwrap();
+    assert!(recovery.lacked_room && recovery.has_positions, "{recovery:?}");
+    assert_eq!(recovery.records, numbers(path).len() as u64);
+    assert_eq!(fs::read(&recovery.kept_aside).unwrap(), damaged);
+    assert_eq!((store.id().unwrap(), store.producer("p").unwrap()), (id, Some(7)), "numbers and positions go on");
+    assert!(store.append(&batch(5000..5001)).unwrap() > 2000);
+    drop(store);
+    // With room, all but what is damaged is kept.
+    fs::remove_file(path).unwrap();
+    fs::rename(&recovery.kept_aside, path).unwrap();
+    fs::remove_file(ballast).unwrap();
+    let (_, recovery) = Store::open(path).unwrap();
+    let recovery = recovery.unwrap();
+    assert_eq!((recovery.records, recovery.lacked_room), (1999, false));
+    assert_eq!(numbers(path).len(), 1999);
 }
 
 #[test]

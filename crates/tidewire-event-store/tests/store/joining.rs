@@ -2,7 +2,7 @@
 
 use tidewire_event_store::{Batch, Query, Reader, Writer, WriterSettings};
 use tidewire_events::{Event, FlowKey, FoldSettings, Folder, FolderSettings, Identity, Output, Times};
-use tidewire_testing::wait_until;
+use tidewire_testing::{InTime as _, wait_until};
 
 use crate::common::open;
 
@@ -76,4 +76,50 @@ fn identical_events_without_times_stay_so_few_bytes() {
     let record = only.record().unwrap();
     assert_eq!((record.count(), record.first_ns(), record.last_ns(), record.has_times()), (1000, 0, 999 * 999, false));
     assert!(record.bytes().len() < 100, "{}", record.bytes().len());
+}
+
+/// Bytes of memory that this process had at most since they were last set back.
+fn most_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+#[ignore = "a part of a test, which runs it as a process: what it measures is the process's"]
+fn leaves_a_large_fold_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("events.db");
+    let mut store = open(&path);
+    let mut folder = folder(Times::All);
+    for part in 0..600_u64 {
+        let mut out = Output::default();
+        for at in 0..32 {
+            let excerpt = Some(tidewire_testing::filters::Numbers(1 + part * 32 + at).bytes(4000));
+            folder.push_event(0, &Event { excerpt, ..probe(part * 32 + at) }, &mut out).unwrap();
+        }
+        folder.cut(&mut out).unwrap();
+        store.append(&Batch { records: out.records, ..Batch::default() }).unwrap();
+    }
+    assert!(store.used_bytes().unwrap() > 70 << 20);
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = most_bytes();
+    assert_eq!(store.join(0).unwrap(), 0);
+    let more = most_bytes().saturating_sub(before);
+    assert!(more < 16 << 20, "{more} bytes more");
+    eprintln!("it stays as it is");
+}
+
+#[test]
+fn a_fold_that_is_too_large_is_not_brought_into_memory() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "joining::leaves_a_large_fold_alone", "--nocapture"])
+        .run_in_time()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && text.contains("it stays as it is"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }

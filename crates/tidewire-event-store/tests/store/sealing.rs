@@ -4,10 +4,12 @@ use std::path::Path;
 
 use age::secrecy::ExposeSecret as _;
 use tidewire_event_store::{
-    Batch, Content, Keyring, Query, Reader, Recipients, Row, SealError, Sealer, Stored, Writer, WriterSettings,
+    Batch, Content, Keyring, Limits, Now, Query, Reader, Recipients, Row, SealError, Sealer, Stored, Writer,
+    WriterSettings,
 };
+use tidewire_events::{Event, Folder, FolderSettings, Output};
 
-use crate::common::{event, open, records};
+use crate::common::{event, open, records, text};
 
 fn identity() -> (String, String) {
     let identity = age::x25519::Identity::generate();
@@ -155,4 +157,73 @@ fn recipients_and_identities_are_checked() {
     assert!(Keyring::from_files(std::slice::from_ref(&path)).is_err());
     std::fs::write(&path, format!("# created by a test\n{secret}\n")).unwrap();
     Keyring::from_files(&[path]).unwrap();
+}
+
+/// An analyzer may state any time; a store's times end in 2262.
+#[test]
+fn sealed_records_of_any_time_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let (secret, name) = identity();
+    let mut folds = Folder::new(FolderSettings::default(), [0; 2], 0, 0);
+    let mut out = Output::default();
+    let times = [0, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX];
+    for time_ns in times {
+        folds.push_event(0, &Event { time_ns, ..event(time_ns % 1000) }, &mut out).unwrap();
+        folds.close_all(&mut out).unwrap();
+    }
+    let mut sealer = Sealer::new(&Recipients::parse(&[&name]).unwrap()).unwrap();
+    let rows = out.records.iter().map(|record| sealer.seal(record).unwrap()).collect();
+    open(&path).append(&Batch { rows, keys: vec![sealer.key()], ..Batch::default() }).unwrap();
+    let found = read(&path, &[&secret]);
+    let found: Vec<u64> = found.iter().map(|stored| stored.record().expect("it is readable").first_ns()).collect();
+    assert_eq!(found, times);
+}
+
+/// A sensor that was taken over sends what nobody can unseal.
+#[test]
+fn a_sealed_record_of_garbage_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let (secret, name) = identity();
+    let mut batch = seal(&[&name], 0..5);
+    batch.rows[2].bytes = vec![7; 100];
+    let (garbage, row) = ([9; 16], batch.rows[1].clone());
+    batch.rows[3].key = Some(garbage);
+    batch.keys.push((garbage, b"no age file".to_vec()));
+    batch.rows.push(Row { key: None, bytes: b"no record".to_vec(), ..row });
+    open(&path).append(&batch).unwrap();
+    let found = read(&path, &[&secret]);
+    let readable: Vec<u64> = found.iter().filter(|stored| stored.record().is_some()).map(|stored| stored.id).collect();
+    let damaged = |stored: &&Stored| matches!(stored.content, Content::Damaged(_));
+    let damaged: Vec<u64> = found.iter().filter(damaged).map(|stored| stored.id).collect();
+    assert_eq!((readable, damaged), (vec![1, 2, 5], vec![3, 4, 6]));
+}
+
+/// Encryption that is switched on later: what was plain is gone when it is removed, and so is the state of folding.
+#[test]
+fn plain_records_are_erased_when_they_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let (_, name) = identity();
+    let mut store = open(&path);
+    let state = b"the state of folding has plain values".to_vec();
+    store.append(&Batch { records: records(0..300), state: Some(state.clone()), ..Batch::default() }).unwrap();
+    drop(store);
+    let mut store = open(&path);
+    store.erase().unwrap();
+    store.reconnect().unwrap();
+    store.append(&seal(&[&name], 300..310)).unwrap();
+    assert_eq!(store.state().unwrap(), Some(Vec::new()));
+    let removed = store.retain(&Limits { age_ns: None, size_bytes: 60_000 }, Now::read()).unwrap();
+    assert!(removed > 200, "{removed}");
+    let left: Vec<u64> =
+        Reader::open(&path).unwrap().all(&Query::default()).unwrap().iter().map(|one| one.id).collect();
+    drop(store);
+    let bytes = std::fs::read(&path).unwrap();
+    let has = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+    assert!(!has(&state));
+    let wrong: Vec<u64> =
+        (1..300).filter(|number| has(text(*number).as_bytes()) != left.contains(&(number + 1))).collect();
+    assert_eq!(wrong, [0; 0]);
 }

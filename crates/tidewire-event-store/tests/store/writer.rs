@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc::channel, time::Duration};
 
-use tidewire_event_store::{Limits, Writer, WriterSettings};
+use tidewire_event_store::{Limits, Now, Writer, WriterSettings};
 use tidewire_testing::{PATIENCE, wait_until};
 
 use crate::common::{batch, numbers, open};
@@ -65,7 +65,7 @@ fn a_writer_keeps_within_the_limits() {
         status.records == 10_000 && status.removed > 5000
     });
     let mut store = writer.finish().unwrap();
-    store.retain(&limits, 0).unwrap();
+    store.retain(&limits, Now::at(0)).unwrap();
     assert!(store.used_bytes().unwrap() <= 1 << 20);
     let removed: u64 = store.removed().unwrap().iter().map(|removed| removed.events).sum();
     assert_eq!(numbers(&path).len() as u64 + removed, 10_000, "stored = there + removed");

@@ -38,20 +38,37 @@ impl Record {
         if !first.has_times() && !others.iter().all(|record| is_like(&message, record)) {
             return Ok(None);
         }
-        let plan = Plan::new(&Shape::read(&mut Cursor::new(message.shape_bytes()))?);
-        let mut fold = Fold::new(first.fold(), 0, Mask::default(), 0, 0, 0);
-        fold.part = first.part();
-        for record in records {
-            let mut unfold = record.unfold()?;
-            while let Some((number, message)) = unfold.next()? {
-                let mut values = Values::default();
-                plan.split(message.time_ns(), message.values(), &mut values)?;
-                fold.push(number, &message, &values);
-            }
-        }
-        let times = if first.has_times() { Times::All } else { Times::FirstAndLast };
-        fold.cut(&plan, times)
+        folded(records, 0)
     }
+
+    /// The same record without the events up to this number; `None` if nothing is left.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn behind(&self, number: u64) -> Result<Option<Self>, DecodeError> {
+        folded(std::slice::from_ref(self), number.saturating_add(1))
+    }
+}
+
+/// The events of records of one fold from this number on, as one record.
+fn folded(records: &[Record], from: u64) -> Result<Option<Record>, DecodeError> {
+    let Some(first) = records.first() else { return Ok(None) };
+    let plan = Plan::new(&Shape::read(&mut Cursor::new(first.message()?.shape_bytes()))?);
+    let mut fold = Fold::new(first.fold(), 0, Mask::default(), 0, 0, 0);
+    fold.part = first.part();
+    for record in records {
+        let mut unfold = record.unfold()?;
+        while let Some((number, message)) = unfold.next()? {
+            if number < from {
+                continue;
+            }
+            let mut values = Values::default();
+            plan.split(message.time_ns(), message.values(), &mut values)?;
+            fold.push(number, &message, &values);
+        }
+    }
+    let times = if first.has_times() { Times::All } else { Times::FirstAndLast };
+    fold.cut(&plan, times)
 }
 
 /// Whether a record without times has the same event but for its time.

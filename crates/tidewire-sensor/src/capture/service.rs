@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tidewire::Stop;
@@ -183,6 +183,7 @@ impl Service {
                     self.events.send(CaptureEvent::Reader { text });
                 }
                 self.events.send(CaptureEvent::Status(status));
+                self.look_for_scans();
             }
             writer.write();
             let has_ended = self.shared.has_ended.load(Ordering::Acquire);
@@ -231,6 +232,14 @@ impl Service {
             *rest_until = Some(Some(until));
             self.offered.iter().for_each(|queue| queue.offer.end_hold(rest));
             self.shared.attend();
+        }
+    }
+
+    /// Reports scans that are over also while no packet comes. Files have their own time.
+    fn look_for_scans(&self) {
+        if let Some(analyzers) = self.analyzers.as_ref().filter(|_| !self.is_patient) {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            analyzers.look(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
         }
     }
 

@@ -113,7 +113,7 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
             }
             "events" => events.events = sections.events(value),
             "inline" => events.inline = sections.inline(value),
-            "spool" => events.nice = sections.spool(value),
+            "spool" => events.spool = sections.spool(value),
             "destination" => events.destinations = sections.destinations(value),
             _ => sections.document.unknown(key, "the configuration", TABLES),
         }

@@ -105,6 +105,10 @@ recipients = ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]
 rate = 50000
 nice = 2
 
+[events.rates]
+ids = 1000
+"login.watch" = 5
+
 [events.kind."scan.horizontal"]
 window = "5m"
 identity = ["client_addr", "server_port"]
@@ -138,6 +142,7 @@ entries = 1024
 
 [spool]
 nice = 15
+sandbox = false
 
 [destination.far]
 type = "collector"
@@ -199,6 +204,7 @@ fn every_key_of_events_is_read() {
     assert_eq!(events.store, Path::new("/srv/sensor/events.db"));
     assert_eq!((events.size_bytes, events.age), (2 << 30, Some(Duration::from_secs(30 * 86_400))));
     assert_eq!((events.recipients.len(), events.rate, events.nice), (1, Some(50_000), 2));
+    assert_eq!(events.rates, [("ids".to_owned(), 1000), ("login.watch".to_owned(), 5)].into());
     let scan = &events.kinds["scan.horizontal"];
     assert_eq!(scan.identity, Some(vec!["client_addr".into(), "server_port".into()]));
     assert_eq!((scan.window, scan.all_times, scan.count), (Some(Duration::from_secs(300)), Some(false), Some(1000)));
@@ -216,7 +222,7 @@ fn every_key_of_events_is_read() {
     assert_eq!((scan.icmp_hosts, scan.half_open, scan.entries), (50, 60, 1024));
     assert_eq!(scan.half_open_window, Duration::from_secs(10));
     let spool = config.spool.expect("destinations");
-    assert_eq!(spool.nice, 15);
+    assert!(spool.nice == 15 && !spool.sandbox);
     let [far, near] = &spool.destinations[..] else { panic!("{:?}", spool.destinations) };
     assert_eq!((far.name.as_str(), far.severity.as_str()), ("far", "medium"));
     assert_eq!((&far.kinds[..], &far.analyzers[..]), (&["scan.horizontal".to_owned()][..], &["scan".to_owned()][..]));
@@ -255,6 +261,21 @@ fn a_build_without_kafka_says_what_to_do() {
         mistakes[0].contains("[destination.bus]: this build has no Kafka: build with `--features kafka`"),
         "{mistakes:?}"
     );
+}
+
+#[test]
+fn rates_and_names_of_destinations_that_are_not_possible_are_named() {
+    for (change, words) in [
+        (("ids = 1000", "ids = 0"), "'ids' must be"),
+        (("ids = 1000", "\"i ds\" = 1"), "cannot be the name of an analyzer"),
+        (("ids = 1000", "ids = \"fast\""), "'ids' must be"),
+        (("[destination.near]", "[destination.tidewire]"), "this is the name of the sensor's own events"),
+        (("sandbox = false\n\n[destination", "sandbox = 1\n\n[destination"), "'sandbox' is true or false"),
+    ] {
+        assert!(WHOLE.contains(change.0), "{change:?}");
+        let mistakes = wrong(&WHOLE.replace(change.0, change.1));
+        assert!(mistakes[0].contains(words), "{change:?}: {mistakes:?}");
+    }
 }
 
 #[cfg(feature = "kafka")]

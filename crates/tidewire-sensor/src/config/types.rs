@@ -185,6 +185,13 @@ pub struct AnalyzerConfig {
 pub struct SpoolConfig {
     /// Nice value of the spooler, -20 to 19. Default 10.
     pub nice: i32,
+    /// Whether the spooler gives up privileges before it connects anywhere. Default `true`.
+    #[serde(default = "yes")]
+    pub sandbox: bool,
     /// The destinations, at least one.
     pub destinations: Vec<tidewire_delivery::DestinationSettings>,
+}
+
+fn yes() -> bool {
+    true
 }

@@ -9,6 +9,9 @@ pub(super) const SETTINGS: u8 = 2;
 /// The exit code where the store cannot be opened, or the machine lacks something.
 pub(super) const ENVIRONMENT: u8 = 3;
 
+/// What happens where the store is damaged.
+const AGAIN: &str = "the store is opened again, and recovered; what was not stored is sent again";
+
 /// Why, what to do about it, and the exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -20,6 +23,11 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(code: u8, text: impl Display) -> Self {
         Self { code, text: text.to_string(), hint: None }
+    }
+
+    /// The store is damaged, or was replaced, while it was open.
+    pub(super) fn broken(cause: String) -> Self {
+        Self::new(ENVIRONMENT, cause).hint(AGAIN)
     }
 
     /// What to do about it.
@@ -35,6 +43,7 @@ impl From<Error> for Failure {
             Error::Locked { .. } => Some("another sensor uses it: give each a store of its own"),
             Error::NotAStore { .. } | Error::Version { .. } => Some("name another store"),
             Error::NoLog { .. } => None,
+            Error::Broken { .. } | Error::Replaced { .. } => Some(AGAIN),
             _ => Some("check the disk and the permissions of its directory"),
         };
         Self { hint: hint.map(str::to_owned), ..Self::new(ENVIRONMENT, error) }

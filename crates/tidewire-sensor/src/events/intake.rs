@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use tidewire_event_socket::Received;
 use tidewire_event_store::{Error, Store};
-use tidewire_events::{Counts, Event, Folder, FolderSettings, Output};
+use tidewire_events::{Counts, Event, Folder, FolderSettings, Output, Severity};
 
 /// Events that were received, folded.
 pub(super) struct Intake {
@@ -19,6 +19,8 @@ pub(super) struct Intake {
     /// How far destinations are, as was said since the last cut.
     delivered: BTreeMap<String, u64>,
     registered: Option<Vec<String>>,
+    /// From which severity on records are for them, as was said since the last cut.
+    severities: BTreeMap<String, Severity>,
 }
 
 /// What is stored together.
@@ -27,6 +29,7 @@ pub(super) struct Cut {
     pub out: Output,
     pub delivered: Vec<(String, u64)>,
     pub registered: Option<Vec<String>>,
+    pub severities: Vec<(String, Severity)>,
     pub state: Option<Vec<u8>>,
 }
 
@@ -61,6 +64,7 @@ impl Intake {
             since: None,
             delivered: BTreeMap::new(),
             registered: None,
+            severities: BTreeMap::new(),
         };
         Ok((intake, why))
     }
@@ -84,6 +88,9 @@ impl Intake {
                 self.weigh(before);
             }
             Received::Destinations(names) => self.registered = Some(names.to_vec()),
+            Received::Severity { destination, severity } => {
+                self.severities.insert((*destination).to_owned(), *severity);
+            }
             Received::Delivered { destination, id } => {
                 let known = self.delivered.entry((*destination).to_owned()).or_default();
                 *known = (*known).max(*id);
@@ -143,6 +150,7 @@ impl Intake {
         cut.out = std::mem::take(&mut self.out);
         cut.delivered = std::mem::take(&mut self.delivered).into_iter().collect();
         cut.registered = self.registered.take();
+        cut.severities = std::mem::take(&mut self.severities).into_iter().collect();
         (self.out_bytes, self.since) = (0, None);
         cut
     }

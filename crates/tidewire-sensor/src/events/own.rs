@@ -26,6 +26,7 @@ pub(super) fn recovered(recovery: &Recovery) -> Event {
         .with("records", Value::U64(recovery.records))
         .with("missing", Value::U64(recovery.missing))
         .with("has_positions", Value::Bool(recovery.has_positions))
+        .with("lacked_room", Value::Bool(recovery.lacked_room))
 }
 
 /// A store whose state of folding cannot be read: folds begin again.
@@ -41,10 +42,19 @@ pub(super) fn removed(destination: &Destination, before: &Destination) -> Event 
         .with("events", Value::U64(destination.lost_events.saturating_sub(before.lost_events)))
 }
 
-/// A client was refused.
-pub(super) fn refused(analyzer: Option<&str>, user: u32, why: &Refusal) -> Event {
+/// A client was refused, and so many before it of which there is no event.
+pub(super) fn refused(analyzer: Option<&str>, user: u32, why: &Refusal, left_out: u64) -> Event {
     event("sensor.analyzer-refused", Severity::Medium)
         .with("name", text(analyzer.unwrap_or_default()))
         .with("user", Value::U64(user.into()))
         .with("why", text(&why.to_string()))
+        .with("left_out", Value::U64(left_out))
+}
+
+/// A position of a destination that no record has, and so many before it of which there is no event.
+pub(super) fn position_refused(destination: &str, id: u64, left_out: u64) -> Event {
+    event("sensor.position-refused", Severity::Medium)
+        .with("destination", text(destination))
+        .with("record", Value::U64(id))
+        .with("left_out", Value::U64(left_out))
 }

@@ -51,6 +51,9 @@ pub(super) struct Processor {
     waker: Waker,
     lines: Lines,
     refusals: Sparing,
+    position_refusals: Sparing,
+    /// How many positions were refused so far.
+    refused_positions: u64,
     /// Where there are recipients.
     seal: Option<Seal>,
     begun: Instant,
@@ -85,6 +88,8 @@ impl Processor {
             results: Arc::default(),
             lines,
             refusals: Sparing::default(),
+            position_refusals: Sparing::default(),
+            refused_positions: 0,
             begun: Instant::now(),
             storing: 0,
             storing_bytes: 0,
@@ -119,8 +124,8 @@ impl Processor {
             self.lines.send(words::of(event));
             if let ServerEvent::Refused { analyzer, user, why } = event {
                 // Who may not send events causes no more of them than a log has lines, and none while nothing can be stored.
-                if self.can_store() && self.refusals.admit() {
-                    self.intake.add(&own::refused(analyzer.as_deref(), *user, why));
+                if let Some(left_out) = self.refusals.admit(self.can_store()) {
+                    self.intake.add(&own::refused(analyzer.as_deref(), *user, why, left_out));
                 }
             }
         }
@@ -128,6 +133,7 @@ impl Processor {
         self.intake.tick();
         self.acknowledge();
         self.look_at_losses();
+        self.look_at_positions();
         self.lines.look();
         let (records, bytes) = self.intake.waiting();
         let is_due = match self.intake.since() {
@@ -148,7 +154,7 @@ impl Processor {
 
     /// Gives what waits to the writer.
     fn store(&mut self, with_state: bool) {
-        let Cut { out, delivered, registered, state } = self.intake.cut(with_state);
+        let Cut { out, delivered, registered, severities, state } = self.intake.cut(with_state);
         if with_state {
             self.state = Some(Instant::now());
         }
@@ -160,6 +166,7 @@ impl Processor {
             forgotten: taken.over.clone(),
             destinations: delivered,
             registered,
+            severities,
             ..Batch::default()
         };
         if let Some(seal) = &mut self.seal {
@@ -197,6 +204,22 @@ impl Processor {
                 Err(error) => self.failure = Some(error.into()),
             }
         }
+        // Also where nothing waits to be stored.
+        if self.failure.is_none() {
+            self.failure = self.writer.broken().map(Failure::broken);
+        }
+    }
+
+    /// Reports positions of destinations that no record has.
+    fn look_at_positions(&mut self) {
+        let (count, last) = self.writer.refused_positions();
+        let Some((destination, id)) = last.filter(|_| count > self.refused_positions) else { return };
+        if let Some(left_out) = self.position_refusals.admit(self.can_store()) {
+            let text = format!("destination {destination}: no record {id} is there; the position was left out");
+            self.lines.send(text);
+            self.intake.add(&own::position_refused(&destination, id, left_out));
+        }
+        self.refused_positions = count;
     }
 
     /// Reports records that were removed before a destination had them.
@@ -253,16 +276,27 @@ impl Processor {
         }
     }
 
-    /// Receives what was sent, stores it, and ends. Returns the last figures, and what could not be stored.
-    pub(super) fn finish(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Failure>)> {
+    /// Receives what was sent and stores it. From then on only the spooler is heard. Returns what could not be stored.
+    pub(super) fn finish(&mut self, most: Duration) -> io::Result<()> {
         let until = Instant::now() + most;
         self.server.close();
         // What analyzers sent before they ended is in their sockets. Those that go on keep what is not acknowledged.
         let receives_until = Instant::now() + most / 2;
         while Instant::now() < receives_until && self.turn(CUT_TIME)? {}
+        self.server.only_control();
         while !self.can_store() && Instant::now() < until {
             self.turn(CUT_TIME)?;
         }
+        self.store_rest(until)?;
+        let left = self.intake.waiting().0;
+        if self.failure.is_none() && (left > 0 || self.storing > 0) {
+            self.failure = Some(self.not_stored());
+        }
+        Ok(())
+    }
+
+    /// Stores what waits.
+    fn store_rest(&mut self, until: Instant) -> io::Result<()> {
         if self.can_store() {
             let with_state = self.state.is_some();
             self.store(with_state);
@@ -272,7 +306,20 @@ impl Processor {
             self.server.turn(CUT_TIME, &mut |_| ())?;
             self.acknowledge();
         }
-        let left = self.intake.waiting().0;
+        Ok(())
+    }
+
+    fn not_stored(&self) -> Failure {
+        let why = self.writer.status().failing.unwrap_or_else(|| "the time was over".to_owned());
+        Failure::new(ENVIRONMENT, format_args!("the last events received could not be stored: {why}"))
+    }
+
+    /// Ends. Returns the last figures, and what could not be stored.
+    pub(super) fn end(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Failure>)> {
+        // Positions that came since.
+        if self.failure.is_none() && self.intake.since().is_some() {
+            self.store_rest(Instant::now() + most)?;
+        }
         let status = self.status();
         let (writer, results) = (self.writer, self.results);
         // What waits is tried once more; what was not stored is given back.
@@ -280,13 +327,8 @@ impl Processor {
         let mut failure = self.failure;
         for (_, result) in std::mem::take(&mut *results.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             if let Err(error) = result {
-                failure = Some(error.into());
+                failure.get_or_insert_with(|| error.into());
             }
-        }
-        if failure.is_none() && left > 0 {
-            let why = status.failing.clone().unwrap_or_else(|| "the time was over".to_owned());
-            failure =
-                Some(Failure::new(ENVIRONMENT, format_args!("the last events received could not be stored: {why}")));
         }
         Ok((status, failure))
     }

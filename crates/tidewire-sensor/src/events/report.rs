@@ -29,6 +29,9 @@ pub enum EventsReport {
         /// What happened.
         text: String,
     },
+    /// It was stopped, and everything that it had received is stored; it still hears from the spooler where destinations are, until the
+    /// other end is closed or it is stopped again. Only if [`lingers`](super::EventsSettings::lingers) is set.
+    Stored(EventsStatus),
     /// It was stopped, and everything that it had received is stored.
     Finished(EventsStatus),
     /// It could not begin or go on.

@@ -7,7 +7,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -60,9 +60,14 @@ impl Run<'_> {
         if let Some(recovery) = &recovery {
             let (aside, damage) = (recovery.kept_aside.display(), &recovery.damage);
             let (records, missing) = (recovery.records, recovery.missing);
-            self.reporter
-                .warn(format!("{damage}; {records} records were recovered and {missing} are missing; kept: {aside}"));
+            let room = if recovery.lacked_room { "; the disk has no room for the others" } else { "" };
+            self.reporter.warn(format!(
+                "{damage}; {records} records were recovered and {missing} are missing{room}; kept: {aside}"
+            ));
             own_events.push(own::recovered(recovery));
+        }
+        if seal.is_some() {
+            self.erase(&mut store)?;
         }
         let mut server = self.server()?;
         forget_old(&mut store)?;
@@ -76,7 +81,7 @@ impl Run<'_> {
         let destinations = store.destinations()?;
         let (records, events) = store.counts()?;
         self.confine()?;
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::new(AtomicU32::new(0));
         handle_signals(&stop, server.waker())?;
         let writer = Writer::start(store, self.writer_settings())?;
         let lines = Lines::new(self.reporter.clone());
@@ -97,6 +102,16 @@ impl Run<'_> {
         {
             self.reporter.warn(format!("the nice value {nice} cannot be set: {error}"));
         }
+    }
+
+    /// What was stored before there were recipients does not outlast its removal.
+    fn erase(&self, store: &mut Store) -> Result<(), Failure> {
+        match store.erase() {
+            // Nothing is stored before there is room.
+            Err(error) if error.is_full() => self.reporter.warn(format!("what was plain may still be there: {error}")),
+            erased => erased?,
+        }
+        Ok(())
     }
 
     fn server(&self) -> Result<Server, Failure> {
@@ -146,11 +161,25 @@ impl Run<'_> {
     }
 
     /// Processes events until it is stopped.
-    fn process(&mut self, mut processor: Processor, own: &[Event], stop: &AtomicBool) -> Result<EventsStatus, Failure> {
-        let failed = |error: io::Error| Failure::new(ENVIRONMENT, format_args!("the socket of events: {error}"));
+    fn process(&mut self, mut processor: Processor, own: &[Event], stops: &AtomicU32) -> Result<EventsStatus, Failure> {
         own.iter().for_each(|event| processor.add(event));
+        self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 0)?;
+        processor.finish(self.settings.stop).map_err(failed)?;
+        if self.settings.lingers && processor.failure.is_none() {
+            self.reporter.send(EventsReport::Stored(processor.status()));
+            self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 1)?;
+        }
+        let (status, failure) = processor.end(self.settings.stop).map_err(failed)?;
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(status),
+        }
+    }
+
+    /// Does what is to do until it is over, or the supervisor is gone.
+    fn turns(&mut self, processor: &mut Processor, is_over: impl Fn() -> bool) -> Result<(), Failure> {
         let mut reported = Instant::now();
-        while !stop.load(Ordering::Relaxed) {
+        while !is_over() {
             processor.turn(LOOK.min(STATUS.saturating_sub(reported.elapsed()))).map_err(failed)?;
             if let Some(failure) = processor.failure.take() {
                 return Err(failure);
@@ -158,18 +187,18 @@ impl Run<'_> {
             if reported.elapsed() >= STATUS {
                 reported = Instant::now();
                 self.reporter.send(EventsReport::Status(processor.status()));
-                if self.writer.is_gone() {
-                    break;
-                }
+            }
+            if self.writer.is_gone() {
+                break;
             }
             self.writer.write();
         }
-        let (status, failure) = processor.finish(self.settings.stop).map_err(failed)?;
-        match failure {
-            Some(failure) => Err(failure),
-            None => Ok(status),
-        }
+        Ok(())
     }
+}
+
+fn failed(error: io::Error) -> Failure {
+    Failure::new(ENVIRONMENT, format_args!("the socket of events: {error}"))
 }
 
 fn parent(path: &Path) -> &Path {
@@ -205,10 +234,10 @@ fn forget_old(store: &mut Store) -> Result<(), Failure> {
     Ok(())
 }
 
-fn handle_signals(stop: &Arc<AtomicBool>, waker: Waker) -> Result<(), Failure> {
-    let stop = Arc::clone(stop);
+fn handle_signals(stops: &Arc<AtomicU32>, waker: Waker) -> Result<(), Failure> {
+    let stops = Arc::clone(stops);
     let handled = ctrlc::set_handler(move || {
-        stop.store(true, Ordering::Relaxed);
+        stops.fetch_add(1, Ordering::Relaxed);
         waker.wake();
     });
     handled.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))

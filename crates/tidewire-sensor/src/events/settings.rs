@@ -37,6 +37,10 @@ pub struct EventsSettings {
     /// All destinations that are configured: positions of others are forgotten. `None`: as the spooler says.
     #[serde(default)]
     pub destinations: Option<Vec<String>>,
+    /// Whether it waits, after it was stopped and has stored everything, for the spooler to deliver the last events: see
+    /// [`EventsReport::Stored`](super::report::EventsReport::Stored).
+    #[serde(default)]
+    pub lingers: bool,
     /// Whether the standard output is one end of a pair (`SOCK_SEQPACKET`) over which the capture sends events.
     pub capture_on_stdout: bool,
 }
@@ -73,6 +77,7 @@ impl Default for EventsSettings {
             sandbox: true,
             stop: Duration::from_secs(10),
             destinations: None,
+            lingers: false,
             capture_on_stdout: false,
         }
     }

@@ -30,15 +30,21 @@ pub(super) fn of(event: &ServerEvent) -> String {
 pub(super) struct Sparing {
     since: Option<Instant>,
     count: u32,
+    left_out: u64,
 }
 
 impl Sparing {
-    pub(super) fn admit(&mut self) -> bool {
+    /// Whether this one passes, and then how many before it did not.
+    pub(super) fn admit(&mut self, may: bool) -> Option<u64> {
         if self.since.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
             (self.since, self.count) = (Some(Instant::now()), 0);
         }
-        self.count += 1;
-        self.count <= LINES_MAX
+        if may && self.count < LINES_MAX {
+            self.count += 1;
+            return Some(std::mem::take(&mut self.left_out));
+        }
+        self.left_out += 1;
+        None
     }
 }
 

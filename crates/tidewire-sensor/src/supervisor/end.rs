@@ -1,5 +1,5 @@
 //! How a sensor ends: the capture publishes what it has, analyzers read to the end, then they are asked to end, then killed; then
-//! the event processor stores everything, and the spooler tries once more to deliver it.
+//! the event processor stores everything, the spooler tries once more to deliver it, and the event processor stores how far it came.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tidewire_live::sys::process::INTERRUPT;
 
 use super::{
-    part::State,
+    part::{Part, State},
     reporting::Which,
     run::{Phase, Supervisor},
     summary,
@@ -30,7 +30,7 @@ impl Supervisor<'_> {
         self.asked.get_or_insert(now);
         self.changed = true;
         let most = self.config.stop;
-        self.notify.stopping(most * 5 + LAST * 5);
+        self.notify.stopping(most * 6 + LAST * 5);
         match self.phase {
             Phase::Running => {
                 let name = if signal == INTERRUPT { "SIGINT" } else { "SIGTERM" };
@@ -68,6 +68,7 @@ impl Supervisor<'_> {
             }
             Phase::Storing => self.kill_again(Which::Events, "what it has not acknowledged is not stored"),
             Phase::Delivering => self.kill_again(Which::Spool, "the rest is delivered after the next start"),
+            Phase::Closing => self.kill_again(Which::Events, "the last positions of destinations are not stored"),
         }
     }
 
@@ -107,7 +108,7 @@ impl Supervisor<'_> {
     }
 
     /// Goes on where the processes of a step have ended: when the analyzers have, the event processor stores everything; then the
-    /// spooler tries once more.
+    /// spooler tries once more; then the event processor ends.
     pub fn go_on(&mut self, now: Instant) {
         let is_reading = matches!(self.phase, Phase::Reading(_) | Phase::Ending);
         if is_reading && self.members.iter().all(|member| member.part.process().is_none()) {
@@ -115,15 +116,24 @@ impl Supervisor<'_> {
             self.changed = true;
             self.stop_helper(Which::Events, now);
         }
-        let stores = self.events.as_ref().is_some_and(|events| events.part.process().is_some());
+        // One that has stored everything and still runs was not asked to end again yet.
+        let is_storing = |part: &Part| part.process().is_some() && part.state != State::Running;
+        let stores = self.events.as_ref().is_some_and(|events| is_storing(&events.part));
         if self.phase == Phase::Storing && !stores {
             self.phase = Phase::Delivering;
             self.changed = true;
             self.stop_helper(Which::Spool, now);
         }
+        let delivers = self.spool.as_ref().is_some_and(|spool| spool.part.process().is_some());
+        if self.phase == Phase::Delivering && !delivers {
+            self.phase = Phase::Closing;
+            self.changed = true;
+            self.stop_helper(Which::Events, now);
+        }
     }
 
-    fn stop_helper(&mut self, which: Which, now: Instant) {
+    /// Asks the event processor or the spooler to end.
+    pub fn stop_helper(&mut self, which: Which, now: Instant) {
         let most = self.config.stop;
         if let Some(watched) = self.watched(which) {
             watched.part_mut().stop(now, most);

@@ -17,6 +17,10 @@ pub enum Heard<S> {
     Status(S),
     /// Something happened, in words; lines of a kind are limited.
     Line(Kind, String),
+    /// It has done what it had to, and helps others to end until it is asked again.
+    Waits(S),
+    /// It cannot read the store, which its writer can recover.
+    Damaged(String),
     /// It was stopped or has nothing to do any more, and all is done.
     Finished(S),
     /// It could not begin or go on: why, and what to do about it.
@@ -68,6 +72,7 @@ impl Reports for EventsReport {
                 Heard::Ready(vec![format!("{store}: {held}")])
             }
             Self::Status(status) => Heard::Status(status),
+            Self::Stored(status) => Heard::Waits(status),
             Self::Finished(status) => Heard::Finished(status),
             Self::Failed { text, hint } => Heard::Failed(text, hint),
             Self::Warning { text } => warning(&text),
@@ -83,6 +88,7 @@ impl Reports for SpoolReport {
         match self {
             Self::Ready => Heard::Ready(Vec::new()),
             Self::Status(status) => Heard::Status(status),
+            Self::Damaged { text } => Heard::Damaged(text),
             Self::Finished(status) => Heard::Finished(status),
             Self::Failed { text, hint } => Heard::Failed(text, hint),
             Self::Warning { text } => warning(&text),

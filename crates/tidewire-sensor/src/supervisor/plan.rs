@@ -69,7 +69,9 @@ fn is_same_store(running: &SensorConfig, new: &SensorConfig) -> bool {
 pub fn events_settings(config: &SensorConfig) -> Option<EventsSettings> {
     let destinations = config.spool.iter().flat_map(|spool| &spool.destinations).map(|one| one.name.clone());
     let events = config.events.clone()?;
-    Some(EventsSettings { destinations: Some(destinations.collect()), ..events })
+    // It notes where destinations are when the spooler has ended.
+    let lingers = config.spool.is_some();
+    Some(EventsSettings { destinations: Some(destinations.collect()), lingers, ..events })
 }
 
 /// What the spooler is started with; `None`: there is no destination.
@@ -80,6 +82,7 @@ pub fn spool_settings(config: &SensorConfig) -> Option<tidewire_delivery::Settin
         socket: Some(config.directory.join(EVENTS_SOCKET)),
         stop: config.stop,
         nice: spool.nice,
+        sandbox: spool.sandbox,
         destinations: spool.destinations.clone(),
     })
 }

@@ -55,7 +55,7 @@ impl Supervisor<'_> {
     fn change_helpers(&mut self, old: &SensorConfig, now: Instant) {
         let most = self.config.stop;
         if let Some(events) = self.events.as_mut().filter(|_| events_settings(old) != events_settings(&self.config)) {
-            events.changes = events.part.process().is_some();
+            events.again = events.part.process().is_some().then_some(NEW_SETTINGS);
             restart(&mut events.part, now, most);
             self.log.line("the event processor is started again with its new settings");
         }
@@ -63,7 +63,7 @@ impl Supervisor<'_> {
         match (&mut self.spool, &after) {
             (Some(spool), Some(_)) if before == after => spool.part.signal(Signal::HUP),
             (Some(spool), Some(_)) => {
-                spool.changes = spool.part.process().is_some();
+                spool.again = spool.part.process().is_some().then_some(NEW_SETTINGS);
                 restart(&mut spool.part, now, most);
                 self.log.line("the spooler is started again with its new settings");
             }
@@ -77,6 +77,19 @@ impl Supervisor<'_> {
             (None, Some(_)) => self.spool = Some(Reporting::new(Which::Spool)),
             (None, None) => {}
         }
+    }
+
+    /// Starts the event processor again, which recovers its store when it opens it: who reads it found damage.
+    pub fn recover(&mut self, now: Instant) {
+        let most = self.config.stop;
+        let is_late = self.recovered.is_some_and(|at| now.duration_since(at) < RECOVER_EVERY);
+        let Some(events) = self.events.as_mut().filter(|events| events.ready && !is_late) else { return };
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.recovered = Some(now);
+        events.again = events.part.process().is_some().then_some(RECOVER);
+        restart(&mut events.part, now, most);
     }
 
     /// Ends what is not wanted any more, and adds what is new. Returns how many of each.
@@ -105,6 +118,13 @@ impl Supervisor<'_> {
         (started, stopped)
     }
 }
+
+/// Why a part is started again.
+const NEW_SETTINGS: &str = "with its new settings";
+/// See [`NEW_SETTINGS`].
+const RECOVER: &str = "to recover its store";
+/// Between two starts of the event processor for the sake of its store.
+const RECOVER_EVERY: Duration = Duration::from_secs(60);
 
 /// Asks a part to end; one that does not run is started as soon as it may be.
 fn restart(part: &mut Part, now: Instant, most: Duration) {

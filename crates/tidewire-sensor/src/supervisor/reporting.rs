@@ -56,6 +56,10 @@ pub enum Said {
     Figures,
     /// Something happened.
     Line(Kind, String),
+    /// What it had to do is done; it helps others to end.
+    Waits,
+    /// It cannot read the store.
+    Damaged(String),
     /// All is done.
     Finished,
     /// It could not begin or go on.
@@ -86,8 +90,8 @@ pub struct Reporting<R: Reports> {
     /// Its newest figures, and when they came.
     pub figures: R::Status,
     pub figured: Option<Instant>,
-    /// It was asked to end because its settings changed, and is started again at once.
-    pub changes: bool,
+    /// It was asked to end only to be started again at once; why, in words that follow "started".
+    pub again: Option<&'static str>,
 }
 
 impl<R: Reports> Reporting<R> {
@@ -101,7 +105,7 @@ impl<R: Reports> Reporting<R> {
             heard: (Instant::now(), false),
             figures: R::Status::default(),
             figured: None,
-            changes: false,
+            again: None,
         }
     }
 
@@ -136,8 +140,8 @@ pub trait Watched {
     fn is_silent(&mut self, now: Instant) -> bool;
     /// Its process has ended.
     fn ended(&mut self);
-    /// Whether its end was asked for only to start it with other settings.
-    fn takes_changes(&mut self) -> bool;
+    /// Why it is started again at once, if its end was asked for only for that.
+    fn takes_again(&mut self) -> Option<&'static str>;
 }
 
 impl<R: Reports> Watched for Reporting<R> {
@@ -188,8 +192,8 @@ impl<R: Reports> Watched for Reporting<R> {
         (self.ready, self.channel) = (false, None);
     }
 
-    fn takes_changes(&mut self) -> bool {
-        std::mem::take(&mut self.changes)
+    fn takes_again(&mut self) -> Option<&'static str> {
+        self.again.take()
     }
 }
 
@@ -205,9 +209,19 @@ impl<R: Reports> Reporting<R> {
                 Said::Figures
             }
             Heard::Finished(status) => {
-                (self.figures, self.figured, self.finished) = (status, Some(now), true);
-                Said::Finished
+                (self.figures, self.figured) = (status, Some(now));
+                // It may have said so before.
+                if std::mem::replace(&mut self.finished, true) { Said::Figures } else { Said::Finished }
             }
+            Heard::Waits(status) => {
+                (self.figures, self.figured, self.finished) = (status, Some(now), true);
+                // It is asked to end once more, later.
+                if let State::Stopping(_) = self.part.state {
+                    self.part.state = State::Running;
+                }
+                Said::Waits
+            }
+            Heard::Damaged(text) => Said::Damaged(shown(&text)),
             Heard::Line(kind, text) => Said::Line(kind, shown(&text)),
             Heard::Failed(text, Some(hint)) => Said::Failed(format!("{}; {}", shown(&text), shown(&hint))),
             Heard::Failed(text, None) => Said::Failed(shown(&text)),

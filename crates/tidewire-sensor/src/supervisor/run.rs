@@ -50,8 +50,10 @@ pub(super) enum Phase {
     Ending,
     /// The event processor was asked to end: it stores everything.
     Storing,
-    /// The spooler was asked to end: it tries once more to deliver everything.
+    /// The spooler was asked to end: it tries once more to deliver everything. The event processor notes how far destinations are.
     Delivering,
+    /// The event processor was asked once more: it stores that.
+    Closing,
 }
 
 /// An analyzer's instance.
@@ -106,6 +108,8 @@ pub(super) struct Supervisor<'a> {
     pub inputs: Vec<String>,
     pub pending: Vec<String>,
     pub begun: Instant,
+    /// When the event processor was started again to recover its store.
+    pub recovered: Option<Instant>,
     reported: Option<Instant>,
     /// The status has changed since the last report.
     pub changed: bool,
@@ -163,6 +167,7 @@ impl<'a> Supervisor<'a> {
             inputs: Vec::new(),
             pending: Vec::new(),
             begun: Instant::now(),
+            recovered: None,
             reported: None,
             changed: true,
             config,
@@ -221,7 +226,7 @@ impl<'a> Supervisor<'a> {
     fn is_over(&self) -> bool {
         let is_idle = self.reporting().all(|(_, watched)| watched.part().process().is_none())
             && self.members.iter().all(|one| one.part.process().is_none());
-        is_idle && self.phase == Phase::Delivering
+        is_idle && self.phase == Phase::Closing
     }
 
     /// Sleeps until something is there.
@@ -234,8 +239,8 @@ impl<'a> Supervisor<'a> {
         let reporting = self.reporting().filter_map(|(which, watched)| {
             let starts = match which {
                 Which::Capture => is_running,
-                Which::Events => !matches!(self.phase, Phase::Storing | Phase::Delivering),
-                Which::Spool => self.phase != Phase::Delivering,
+                Which::Events => !matches!(self.phase, Phase::Storing | Phase::Delivering | Phase::Closing),
+                Which::Spool => !matches!(self.phase, Phase::Delivering | Phase::Closing),
             };
             watched.part().due(starts)
         });

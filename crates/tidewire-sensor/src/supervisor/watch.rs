@@ -66,6 +66,17 @@ impl Supervisor<'_> {
                 self.attended |= kind == Kind::Readers;
                 self.log_some(kind, &format!("{name}: {text}"), now);
             }
+            Said::Waits => {
+                self.sum_up(which);
+                // Nobody needs its help: it was asked to end in order to be started again.
+                if !matches!(self.phase, Phase::Storing | Phase::Delivering) {
+                    self.stop_helper(which, now);
+                }
+            }
+            Said::Damaged(text) => {
+                self.log(format!("{name}: {text}; the event processor is started again, which recovers the store"));
+                self.recover(now);
+            }
             Said::Finished => self.sum_up(which),
             Said::Failed(text) => self.log(format!("{name}: {text}")),
             Said::Rubbish(what) => self.log(format!("{} is killed: it sent {what}", which.words())),
@@ -121,7 +132,7 @@ impl Supervisor<'_> {
             self.changed = true;
             match which {
                 Which::Capture => self.capture_ended(status, now),
-                _ => self.helper_ended(which, now),
+                _ => self.helper_ended(which, status, now),
             }
         }
         for index in 0..self.members.len() {
@@ -212,10 +223,10 @@ impl Supervisor<'_> {
     }
 
     /// The event processor or the spooler has ended: it is started again as long as somebody needs it.
-    fn helper_ended(&mut self, which: Which, now: Instant) {
+    fn helper_ended(&mut self, which: Which, status: ExitStatus, now: Instant) {
         let is_needed = match which {
-            Which::Spool => self.phase != Phase::Delivering,
-            _ => !matches!(self.phase, Phase::Storing | Phase::Delivering),
+            Which::Spool => !matches!(self.phase, Phase::Delivering | Phase::Closing),
+            _ => !matches!(self.phase, Phase::Storing | Phase::Delivering | Phase::Closing),
         };
         let is_wanted = which != Which::Spool || self.config.spool.is_some();
         if which == Which::Events {
@@ -228,9 +239,13 @@ impl Supervisor<'_> {
         let text = if !is_wanted {
             watched.part_mut().state = State::Ended;
             format!("{what} ended: {how}; there is no destination any more")
-        } else if watched.takes_changes() && is_needed {
+        } else if let Some(why) = watched.takes_again().filter(|_| is_needed) {
             watched.part_mut().state = State::Waiting;
-            format!("{what} ended: {how}; started with its new settings")
+            format!("{what} ended: {how}; started {why}")
+        } else if is_needed && status.code() == Some(USAGE.into()) {
+            // With the same settings it would end in the same way.
+            watched.part_mut().state = State::Ended;
+            format!("{what} ended: {how}; it is not started again before its settings change (SIGHUP reads them)")
         } else if is_needed {
             let wait = watched.part_mut().pause(now);
             format!("{what} ended: {how}; started again in {wait:?}")

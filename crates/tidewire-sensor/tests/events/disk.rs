@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use tidewire_testing::{InTime as _, PATIENCE, filters::Numbers, missing, privileged, skip};
+use tidewire_testing::{Ends as _, InTime as _, PATIENCE, filters::Numbers, missing, privileged, skip};
 
 use tidewire_events::{Event, Value};
 use tidewire_sensor::events::report::EventsReport;
@@ -16,8 +16,8 @@ use crate::rig::{Rig, event};
 
 const FOLDER: &str = "TIDEWIRE_TEST_FOLDER";
 
-fn large(number: u64) -> Event {
-    event("a", "large", number).with("bytes", Value::Bytes(Numbers(number + 1).bytes(2000)))
+fn large(analyzer: &str, number: u64) -> Event {
+    event(analyzer, "large", number).with("bytes", Value::Bytes(Numbers(number + 1).bytes(2000)))
 }
 
 /// In a mount namespace of its own: a small file system.
@@ -40,7 +40,7 @@ fn stores_on_a_small_disk() {
     let emitted = std::thread::scope(|scope| {
         let emitter = scope.spawn(|| {
             events.set_wait_limit(PATIENCE);
-            (0..3000).for_each(|number| events.emit(&large(number)).unwrap());
+            (0..3000).for_each(|number| events.emit(&large("a", number)).unwrap());
             events.flush(PATIENCE).unwrap();
             3000
         });
@@ -55,6 +55,8 @@ fn stores_on_a_small_disk() {
     drop(events);
     assert!(processor.stop().failing.is_none());
     assert!(rig.numbers("a").into_iter().eq(0..emitted), "everything is there, once");
+    rig.settings.stop = std::time::Duration::from_secs(1);
+    ends_on_a_full_disk(&rig, &ballast);
     mount(&["-o", "remount,ro"]);
     let processor = rig.spawn(Stdio::null());
     let text = processor.until("it says why", |report| match report {
@@ -71,6 +73,34 @@ fn stores_on_a_small_disk() {
     processor.stop();
     assert!(rig.numbers("a").into_iter().eq(0..=emitted));
     let _ = writeln!(std::io::stderr(), "all is there");
+}
+
+/// An end that cannot store what was received says so.
+fn ends_on_a_full_disk(rig: &Rig, ballast: &Path) {
+    let mut processor = rig.start();
+    let events = rig.connect("late");
+    let free = rustix::fs::statvfs(&rig.settings.store).map(|disk| disk.f_bavail * disk.f_bsize).unwrap();
+    fs::write(ballast, vec![0; free as usize]).unwrap();
+    for number in 0..200 {
+        let _ = events.try_emit(&large("late", number));
+    }
+    processor.status("nothing can be stored", |status| status.failing.is_some());
+    processor.ask();
+    let text = processor.until("its end", |report| match report {
+        EventsReport::Failed { text, .. } => Some(text.clone()),
+        EventsReport::Finished(status) => panic!("not everything is stored: {status:?}"),
+        _ => None,
+    });
+    assert!(text.contains("full"), "{text}");
+    assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+    assert_eq!(events.counts().acknowledged, 0);
+    fs::remove_file(ballast).unwrap();
+    // The next one gets it.
+    let processor = rig.start();
+    events.flush(PATIENCE).unwrap();
+    drop(events);
+    processor.stop();
+    assert!(rig.numbers("late").into_iter().eq(0..200));
 }
 
 #[test]

@@ -3,5 +3,6 @@
 
 mod basics;
 mod disk;
+mod ending;
 mod kills;
 mod rig;

@@ -112,6 +112,14 @@ impl Rig {
     }
 }
 
+/// A raw connection.
+pub fn raw(path: &Path) -> OwnedFd {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    socket
+}
+
 pub fn stored(path: &Path) -> Vec<Stored> {
     Reader::open(path).unwrap().all(&Query::default()).unwrap()
 }
@@ -166,6 +174,16 @@ impl Processor {
         let _ = self.here.flush();
         assert!(self.child.wait_in_time("the event processor").success());
         status
+    }
+
+    /// Asks it to end.
+    pub fn ask(&self) {
+        signal(&self.child, Signal::TERM);
+    }
+
+    /// Closes the supervisor's end.
+    pub fn leave(&mut self) {
+        self.here.shutdown(std::net::Shutdown::Both).unwrap();
     }
 
     pub fn kill(mut self) {

@@ -3,6 +3,7 @@
 use std::{ops::Range, path::PathBuf, time::Duration};
 
 use tidewire_delivery::{CollectorSettings, DestinationSettings, FolderSettings, KafkaSettings, KafkaTls, To, kafka};
+use tidewire_event_socket::OWN_NAME;
 use toml::de::{DeTable, DeValue};
 
 use super::{
@@ -102,6 +103,11 @@ impl Sections<'_, '_> {
         let name = key.get_ref().as_ref().to_owned();
         let title = format!("destination.{name}");
         let DeValue::Table(table) = value.get_ref() else { return None };
+        if name == OWN_NAME {
+            let what = format!("[{title}]: this is the name of the sensor's own events");
+            self.document.wrong(&key.span(), what, "choose another name");
+            return None;
+        }
         let kind = self.destination_type(&title, &key.span(), table)?;
         let own = TYPES.iter().find(|(known, _)| *known == kind).map(|(_, keys)| *keys).unwrap_or_default();
         self.keys_of_other_types(&title, kind, own, table);

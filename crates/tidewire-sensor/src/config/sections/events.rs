@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// The keys of each table.
-pub const EVENTS: &[&str] = &["enabled", "store", "size", "age", "recipients", "rate", "nice", "kind"];
+pub const EVENTS: &[&str] = &["enabled", "store", "size", "age", "recipients", "rate", "rates", "nice", "kind"];
 pub const KIND: &[&str] = &["window", "identity", "vary", "times", "count"];
-pub const SPOOL: &[&str] = &["nice"];
+pub const SPOOL: &[&str] = &["nice", "sandbox"];
 
 /// Nice value of the spooler by default: what is delivered later is not lost.
 const SPOOL_NICE: i32 = 10;
@@ -40,6 +40,10 @@ const STORE_NAME: &str = "events.db";
 const SIZE_BYTES_MIN: u64 = 1 << 20;
 /// Longest age: a hundred years, so that times stay numbers of 64 bits.
 const AGE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Highest rate, events a second.
+const RATE_MAX: i64 = 1_000_000_000;
+/// Analyzers with rates of their own, at most: so many names an event processor tells apart.
+const RATES_MAX: usize = 256;
 /// Kinds with settings, at most.
 const KINDS_MAX: usize = 1024;
 
@@ -54,6 +58,7 @@ pub struct Events {
     pub recipients: Vec<String>,
     /// `Some(None)`: no limit.
     pub rate: Option<Option<u64>>,
+    pub rates: BTreeMap<String, u64>,
     pub nice: i32,
     pub kinds: BTreeMap<String, KindSettings>,
 }
@@ -71,10 +76,25 @@ impl Events {
             age: self.age.unwrap_or(common.age),
             recipients: self.recipients,
             rate: self.rate.unwrap_or(common.rate),
+            rates: self.rates,
             nice: self.nice,
             kinds: self.kinds,
             ..common.clone()
         }
+    }
+}
+
+/// `[spool]`
+#[derive(Default)]
+pub struct Spool {
+    nice: Option<i32>,
+    sandbox: Option<bool>,
+}
+
+impl Spool {
+    fn completed(self, destinations: Vec<DestinationSettings>) -> SpoolConfig {
+        let (nice, sandbox) = (self.nice.unwrap_or(SPOOL_NICE), self.sandbox.unwrap_or(true));
+        SpoolConfig { nice, sandbox, destinations }
     }
 }
 
@@ -83,7 +103,7 @@ impl Events {
 pub struct AllEvents {
     pub events: Events,
     pub inline: Settings,
-    pub nice: Option<i32>,
+    pub spool: Spool,
     pub destinations: Vec<DestinationSettings>,
 }
 
@@ -104,8 +124,7 @@ impl Sections<'_, '_> {
             }
             return (None, None, None);
         }
-        let spool = (!all.destinations.is_empty())
-            .then(|| SpoolConfig { nice: all.nice.unwrap_or(SPOOL_NICE), destinations: all.destinations });
+        let spool = (!all.destinations.is_empty()).then(|| all.spool.completed(all.destinations));
         (Some(all.events.completed(common)), Some(all.inline), spool)
     }
 
@@ -120,6 +139,7 @@ impl Sections<'_, '_> {
             "age" => events.age = this.age(key, value),
             "recipients" => events.recipients = this.recipients(key, value),
             "rate" => events.rate = this.rate(key, value),
+            "rates" => events.rates = this.rates(value),
             "nice" => events.nice = this.document.whole(key, value, -20, 19).unwrap_or_default() as i32,
             _ => events.kinds = this.kinds(value),
         });
@@ -136,8 +156,27 @@ impl Sections<'_, '_> {
     fn rate(&mut self, key: &str, value: &Value<'_>) -> Option<Option<u64>> {
         match value.get_ref() {
             DeValue::String(word) if word == "unlimited" => Some(None),
-            _ => self.document.whole(key, value, 1, 1_000_000_000).map(|rate| Some(rate.cast_unsigned())),
+            _ => self.document.whole(key, value, 1, RATE_MAX).map(|rate| Some(rate.cast_unsigned())),
         }
+    }
+
+    /// `[events.rates]`: events a second by the analyzer's name.
+    fn rates(&mut self, value: &Value<'_>) -> BTreeMap<String, u64> {
+        let example = "write [events.rates] with ids = 1000";
+        let Some(table) = self.document.table(value, "rates", example) else { return BTreeMap::new() };
+        if table.iter().count() > RATES_MAX {
+            self.document.wrong(&value.span(), format!("at most {RATES_MAX} analyzers have rates of their own"), "");
+            return BTreeMap::new();
+        }
+        let mut rates = BTreeMap::new();
+        for (key, value) in table.iter() {
+            let name = key.get_ref().as_ref().to_owned();
+            let rate = self.document.whole(&name, value, 1, RATE_MAX);
+            if let (Some(name), Some(rate)) = (self.event_name("an analyzer", name, &key.span()), rate) {
+                rates.insert(name, rate.cast_unsigned());
+            }
+        }
+        rates
     }
 
     fn recipients(&mut self, key: &str, value: &Value<'_>) -> Vec<String> {
@@ -227,14 +266,15 @@ impl Sections<'_, '_> {
         None
     }
 
-    /// Reads `[spool]`: the nice value.
-    pub fn spool(&mut self, value: &Value<'_>) -> Option<i32> {
-        let mut nice = None;
-        let table = self.document.table(value, "spool", "write [spool]")?;
-        self.keys("spool", table, SPOOL, |this, key, value| {
-            nice = this.document.whole(key, value, -20, 19).map(|nice| nice as i32);
+    /// Reads `[spool]`.
+    pub fn spool(&mut self, value: &Value<'_>) -> Spool {
+        let mut spool = Spool::default();
+        let Some(table) = self.document.table(value, "spool", "write [spool]") else { return spool };
+        self.keys("spool", table, SPOOL, |this, key, value| match key {
+            "nice" => spool.nice = this.document.whole(key, value, -20, 19).map(|nice| nice as i32),
+            _ => spool.sandbox = this.document.boolean(key, value),
         });
-        nice
+        spool
     }
 }
 

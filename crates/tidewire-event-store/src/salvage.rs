@@ -1,0 +1,149 @@
+//! What can be read of a damaged store.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params, types::ValueRef};
+use tidewire_events::Record;
+
+use crate::{
+    error::is_damage,
+    reading::row,
+    rows::{KindCounts, checksum, insert, insert_row, key_number, kind_of, note_numbers},
+    schema::signed,
+};
+
+/// What a row holds.
+pub(crate) enum Found {
+    Plain(Record),
+    Sealed,
+    /// Bytes that are not those that were stored.
+    Damaged,
+}
+
+/// Calls for each row with its length and what it holds, until it returns `false`.
+pub(crate) fn scan(
+    connection: &Connection,
+    text: &str,
+    bounds: &[i64],
+    mut each: impl FnMut(u64, usize, Found) -> bool,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(text)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(bounds))?;
+    while let Some(row) = rows.next()? {
+        let id = row.get::<_, i64>(0)?.cast_unsigned();
+        let bytes = row.get_ref(2)?.as_blob().ok();
+        let is_whole = bytes.is_some_and(|bytes| row.get::<_, i64>(1).ok() == Some(checksum(id, bytes)));
+        let is_sealed = row.get_ref(3)? != ValueRef::Null;
+        let found = match bytes.filter(|_| is_whole) {
+            Some(_) if is_sealed => Found::Sealed,
+            Some(bytes) => Record::decode(bytes).map_or(Found::Damaged, Found::Plain),
+            None => Found::Damaged,
+        };
+        if !each(id, bytes.map_or(0, <[u8]>::len), found) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Records that are copied in one transaction: the log of the new store is written back between them, and stays small.
+const STEP: i64 = 10_000;
+const STEP_BYTES: usize = 8 << 20;
+
+/// Copies every record that can be read. Where reading fails, it goes on behind, in growing steps.
+pub(crate) fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut dyn FnMut(u64)) -> rusqlite::Result<()> {
+    let last = damaged.query_row("SELECT id FROM record ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0));
+    let last = last.unwrap_or(i64::MAX - 1);
+    let (mut next, mut skip) = (0_i64, 1_i64);
+    while next <= last {
+        let transaction = fresh.transaction()?;
+        let (mut failed, mut read_to, mut rows, mut bytes) = (None, next, 0, 0);
+        let mut kinds = KindCounts::default();
+        let text = "SELECT id, crc, bytes, key FROM record WHERE id >= ?1 ORDER BY id LIMIT ?2";
+        let read = scan(damaged, text, &[next, STEP], |id, length, found| {
+            (read_to, rows, bytes) = (signed(id).saturating_add(1), rows + 1, bytes + length);
+            let copied = match found {
+                Found::Plain(record) => copy(&transaction, &mut kinds, id, &record).map(|()| true),
+                Found::Sealed => copy_sealed(damaged, &transaction, &mut kinds, id),
+                Found::Damaged => Ok(false),
+            };
+            match copied {
+                Ok(true) => each(id),
+                Ok(false) => {}
+                Err(error) => failed = Some(error),
+            }
+            failed.is_none() && bytes < STEP_BYTES
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        kinds.write(&transaction)?;
+        transaction.commit()?;
+        match read {
+            Ok(()) if rows < STEP && bytes < STEP_BYTES => return Ok(()),
+            Ok(()) => next = read_to,
+            Err(error) if is_damage(&error) => {
+                skip = if read_to > next { 1 } else { skip.saturating_mul(2) };
+                next = read_to.saturating_add(skip);
+            }
+            // The damaged file says nothing more.
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn copy(transaction: &Connection, kinds: &mut KindCounts, id: u64, record: &Record) -> rusqlite::Result<()> {
+    let Ok(message) = record.message() else { return Ok(()) };
+    let kind = kind_of(transaction, message.names())?;
+    insert(transaction, id, kind, record)?;
+    kinds.add(kind, 1);
+    note_numbers(transaction, std::slice::from_ref(record))
+}
+
+/// Copies a sealed record with its key, if what is known of it can be read.
+fn copy_sealed(
+    damaged: &Connection,
+    transaction: &Connection,
+    kinds: &mut KindCounts,
+    id: u64,
+) -> rusqlite::Result<bool> {
+    let text =
+        "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes,
+          key.wrapped
+        FROM record JOIN kind ON kind.id = record.kind JOIN key ON key.id = record.key WHERE record.id = ?1";
+    let read = damaged.prepare_cached(text).and_then(|mut statement| {
+        statement.query_row([signed(id)], |found| Ok((row(found)?.0, found.get::<_, Vec<u8>>(11)?)))
+    });
+    let Ok((row, wrapped)) = read else { return Ok(false) };
+    let Some(name) = &row.key else { return Ok(false) };
+    let text = "INSERT INTO key (name, wrapped) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    transaction.prepare_cached(text)?.execute(params![name, wrapped])?;
+    let key = key_number(transaction, name)?;
+    let kind = kind_of(transaction, (&row.analyzer, &row.kind))?;
+    insert_row(transaction, id, kind, key, &row)?;
+    kinds.add(kind, 1);
+    Ok(true)
+}
+
+/// Copies what is not records. The id of the store comes with its numbers, or not at all: without them, numbers may be given again,
+/// which collectors would take for what they have.
+pub(crate) fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Result<()> {
+    let path = damaged.to_string_lossy();
+    fresh.execute("ATTACH ?1 AS damaged", params![path])?;
+    let copied = fresh.execute_batch(
+        "BEGIN;
+        INSERT INTO producer SELECT * FROM damaged.producer;
+        INSERT INTO destination SELECT * FROM damaged.destination;
+        INSERT INTO removed SELECT * FROM damaged.removed;
+        INSERT INTO clock SELECT * FROM damaged.clock;
+        INSERT INTO fact SELECT * FROM damaged.fact WHERE true
+          ON CONFLICT (name) DO UPDATE SET value = iif(name IN ('store_id', 'clock_boot'), excluded.value, max(value, excluded.value));
+        COMMIT;",
+    );
+    if copied.is_err() {
+        let _ = fresh.execute_batch("ROLLBACK");
+    }
+    fresh.execute_batch("DETACH damaged")?;
+    copied
+}

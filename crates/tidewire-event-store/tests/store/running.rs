@@ -1,0 +1,120 @@
+//! Damage that appears while a store is open, and what is checked when it is opened.
+
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::FileExt as _,
+    path::Path,
+    sync::mpsc::channel,
+};
+
+use tidewire_event_store::{Batch, Error, Opening, Store, Writer, WriterSettings};
+use tidewire_testing::{PATIENCE, wait_until};
+
+use crate::common::{batch, damage, numbers, open};
+
+/// What became of a batch.
+fn submit(writer: &Writer, batch: Batch) -> Result<u64, Error> {
+    let (done, result) = channel();
+    writer.submit(batch, move |result| done.send(result).unwrap());
+    result.recv_timeout(PATIENCE).unwrap()
+}
+
+/// Overwrites a page of the running store: the root of an index, which each new record changes.
+fn spoil(path: &Path) {
+    let other = rusqlite::Connection::open(path).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let text = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_by_severity'";
+    let page = other.query_row(text, [], |row| row.get::<_, i64>(0)).unwrap() as u64;
+    // Whoever sees that another one has written reads its pages again.
+    other.execute("INSERT INTO fact VALUES ('other', 1)", []).unwrap();
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[0xa5; 4096], (page - 1) * 4096).unwrap();
+}
+
+#[test]
+fn damage_under_a_running_writer_ends_it_and_opening_recovers_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let writer = Writer::start(open(&path), WriterSettings::default()).unwrap();
+    assert_eq!(submit(&writer, batch(0..2000)).unwrap(), 2000);
+    spoil(&path);
+    // It is tried again some times, and then given back.
+    let error = submit(&writer, batch(2000..2001)).unwrap_err();
+    assert!(error.is_damage() && error.to_string().contains("events.db"), "{error}");
+    assert!(writer.broken().is_some());
+    assert!(submit(&writer, batch(2000..2001)).is_err(), "nothing is tried any more");
+    drop(writer.finish());
+    let (mut store, recovery) = Store::open(&path).unwrap();
+    assert_eq!(recovery.unwrap().records, 2000);
+    assert!(numbers(&path).into_iter().eq(0..2000));
+    assert!(store.append(&batch(2000..2001)).unwrap() >= 2001);
+    drop(store);
+    drop(open(&path));
+}
+
+#[test]
+fn a_store_that_is_replaced_under_a_running_writer_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let settings = WriterSettings { retain_every: std::time::Duration::from_millis(5), ..WriterSettings::default() };
+    let writer = Writer::start(open(&path), settings).unwrap();
+    submit(&writer, batch(0..10)).unwrap();
+    fs::rename(&path, folder.path().join("elsewhere.db")).unwrap();
+    wait_until("it is noticed", || writer.broken().is_some());
+    let error = submit(&writer, batch(10..20)).unwrap_err().to_string();
+    assert!(error.contains("events.db") && error.contains("replaced"), "{error}");
+}
+
+/// A store that is larger than what is checked at once, with damage in this record.
+fn large(path: &Path, damaged: u64) -> Opening {
+    let mut store = open(path);
+    for at in 0..8 {
+        store.append(&batch(at * 1000..at * 1000 + 1000)).unwrap();
+    }
+    drop(store);
+    damage(path, damaged);
+    Opening { check_bytes: 1 << 20 }
+}
+
+#[test]
+fn of_a_large_store_the_newest_records_are_checked_when_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let opening = large(&path, 7900);
+    let (store, recovery) = Store::open_with(&path, &opening).unwrap();
+    assert_eq!(recovery.unwrap().records, 7999);
+    assert!(!store.is_unchecked());
+}
+
+#[test]
+fn the_rest_of_a_large_store_is_checked_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let opening = large(&path, 4000);
+    let (mut store, recovery) = Store::open_with(&path, &opening).unwrap();
+    assert_eq!(recovery, None, "opening does not read all of it");
+    assert!(store.is_unchecked());
+    let (mut steps, mut found) = (0, None);
+    while found.is_none() {
+        steps += 1;
+        match store.check_step() {
+            Ok(true) => {}
+            Ok(false) => panic!("the damage was not found"),
+            Err(error) => found = Some(error),
+        }
+    }
+    assert!(matches!(found, Some(Error::Damaged { id: 4001, .. })) && steps > 3, "{found:?} after {steps}");
+    drop(store);
+    // A writer does that by itself, and then everything is checked, and recovered.
+    let (store, recovery) = Store::open_with(&path, &opening).unwrap();
+    assert_eq!(recovery, None);
+    let writer = Writer::start(store, WriterSettings::default()).unwrap();
+    wait_until("the damage is found", || writer.broken().is_some());
+    drop(writer.finish());
+    let (store, recovery) = Store::open_with(&path, &opening).unwrap();
+    assert_eq!(recovery.unwrap().records, 7999);
+    drop(store);
+    let (mut store, recovery) = Store::open_with(&path, &opening).unwrap();
+    assert_eq!(recovery, None);
+    while store.check_step().unwrap() {}
+}
