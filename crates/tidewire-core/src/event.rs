@@ -120,6 +120,10 @@ pub struct StreamPacket<'a> {
     pub wire_bytes: u32,
     /// What `bytes` begins with; a rebuilt datagram is [`LinkType::RAW`].
     pub link: LinkType,
+    /// Index of its interface, in the order of their first appearance in the whole input.
+    pub interface: u16,
+    /// For a rebuilt datagram the numbers of the frames that its fragments came in, in order of arrival; otherwise empty.
+    pub fragments: &'a [u64],
     /// Offset in `bytes` of the IP header that the stream belongs to: in a tunnel the innermost.
     pub network_at: u32,
     /// Offset in `bytes` of the transport header.
@@ -156,6 +160,8 @@ pub struct Datagram<'a> {
     pub overlaps: u32,
     /// Why it was rejected; `None`: it was rebuilt.
     pub rejected: Option<crate::defrag::Rejection>,
+    /// Numbers of the frames that its fragments came in, in order of arrival.
+    pub numbers: &'a [u64],
 }
 
 /// A conversation that was begun and not completed.

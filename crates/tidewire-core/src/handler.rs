@@ -19,6 +19,9 @@ pub trait Handler {
     /// Whether [`outside`](Self::outside) is called.
     const OUTSIDE: bool = false;
 
+    /// Whether [`fragment`](Self::fragment) is called.
+    const FRAGMENTS: bool = false;
+
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
         let _ = stream;
@@ -54,6 +57,13 @@ pub trait Handler {
         let _ = datagram;
     }
 
+    /// A frame with a fragment arrived: before its effects, in every worker that sees it. [`StreamPacket::fragments`] and
+    /// [`Datagram::numbers`] have its number once its datagram is rebuilt or rejected. Not called for a handler within
+    /// several applications.
+    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
+        let _ = (frame, bytes);
+    }
+
     /// A conversation that one side began [`Config::unfinished_ns`](crate::Config::unfinished_ns) ago and that the other side
     /// has not answered, or whose handshake it has not completed: long before its timeout. At most once for each stream
     /// ([`Stream::was_unfinished`]); a stream that ends earlier is only closed. A connection of which only a SYN was seen is not
@@ -86,6 +96,8 @@ pub trait Deliver: sealed::Sealed {
     const UNFINISHED: bool;
     /// See [`Handler::OUTSIDE`].
     const OUTSIDE: bool;
+    /// See [`Handler::FRAGMENTS`].
+    const FRAGMENTS: bool = false;
     /// Whether the handler stands for several applications, each with a [`Subscription`]: see
     /// [`subscribers`](Self::subscribers).
     #[doc(hidden)]
@@ -108,6 +120,11 @@ pub trait Deliver: sealed::Sealed {
 
     /// See [`Handler::datagram`].
     fn datagram(&mut self, datagram: &Datagram<'_>);
+
+    /// See [`Handler::fragment`].
+    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
+        let _ = (frame, bytes);
+    }
 
     /// See [`Handler::unfinished`].
     fn unfinished(&mut self, unfinished: &Unfinished);
@@ -159,6 +176,7 @@ impl<H: Handler> Deliver for H {
     const DATAGRAMS: bool = H::DATAGRAMS;
     const UNFINISHED: bool = H::UNFINISHED;
     const OUTSIDE: bool = H::OUTSIDE;
+    const FRAGMENTS: bool = H::FRAGMENTS;
 
     #[inline(always)]
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -188,6 +206,11 @@ impl<H: Handler> Deliver for H {
     #[inline(always)]
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         Handler::datagram(self, datagram);
+    }
+
+    #[inline(always)]
+    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
+        Handler::fragment(self, frame, bytes);
     }
 
     #[inline(always)]

@@ -29,6 +29,8 @@ pub(crate) struct Packet<'a> {
     pub ip_bytes: u64,
     /// Whether it was rebuilt from fragments or is part of an aggregate: its frames have their own fates.
     pub is_rebuilt: bool,
+    /// Numbers of the frames that its fragments came in.
+    pub fragments: &'a [u64],
     pub path: Path,
 }
 
@@ -36,7 +38,7 @@ impl<'a> Packet<'a> {
     #[inline(always)]
     pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded, path: Path) -> Self {
         let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false, path }
+        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false, fragments: &[], path }
     }
 
     /// Captured payload of the transport.
@@ -60,6 +62,8 @@ impl<'a> Packet<'a> {
             bytes: self.bytes,
             wire_bytes: self.frame.wire_bytes,
             link: self.frame.link,
+            interface: self.frame.interface,
+            fragments: self.fragments,
             network_at: self.decoded.ip_at.min(self.bytes.len() as u32),
             transport_at: self.decoded.transport_at.min(self.bytes.len() as u32),
             payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),

@@ -17,20 +17,25 @@
 #![forbid(unsafe_code)]
 
 mod block;
+pub mod encode;
+mod erf;
 mod error;
 mod input;
 mod limits;
 mod merge;
+mod netmon;
 mod pcap;
 mod pcapng;
 mod reader;
 mod record_cursor;
+mod records;
 mod snoop;
 
 pub use block::{Block, BlockFull, Source};
 pub use error::{Damage, Error};
 pub use merge::Merge;
 pub use reader::Reader;
+pub use records::{Record, Records};
 
 use std::path::PathBuf;
 

@@ -24,6 +24,10 @@ pub(crate) const COMPRESSED_PIECE_BYTES: usize = 128 << 10;
 /// Bytes by which an input that is no capture is judged: a block of a tar archive.
 pub(crate) const LOOKS_LIKE_BYTES: usize = 512;
 
+/// Memory of an xz decoder, in KiB: dictionaries of 128 MiB as with zstd, twice what `xz -9` needs, and the decoder itself.
+#[cfg(feature = "xz")]
+pub(crate) const XZ_MEMORY_KIB_MAX: u32 = (128 << 10) + 1024;
+
 /// Least bytes asked of a file at once, where many are read side by side.
 pub(crate) const PIECE_BYTES_MIN: usize = 16 << 10;
 

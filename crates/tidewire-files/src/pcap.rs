@@ -9,8 +9,8 @@ use crate::{
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
-/// Length of the file header.
-pub(crate) const FILE_HEADER_BYTES: usize = 24;
+/// Length of the file header in all forms but Ixia's.
+const FILE_HEADER_BYTES: usize = 24;
 
 const RECORD_HEADER_BYTES: usize = 16;
 /// Kuznetzov's form adds the interface, the protocol and the packet type.
@@ -19,6 +19,10 @@ const RECORD_HEADER_BYTES_MODIFIED: usize = 24;
 const MAGIC_MICRO: u32 = 0xa1b2_c3d4;
 const MAGIC_NANO: u32 = 0xa1b2_3c4d;
 const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
+/// Ixia's captures by hardware and software: microseconds (as tshark reads them), with a word more in the file header.
+const MAGICS_IXIA: [u32; 2] = [0x1c00_01ac, 0x1c00_01ab];
+/// That word, after the file header: bytes of all records.
+const IXIA_HEADER_BYTES: usize = 4;
 
 /// Which of a record's two lengths comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ enum Lengths {
 /// What a pcap file's header says of its records.
 #[derive(Clone, Debug)]
 pub(crate) struct Pcap {
+    /// Bytes of the file before its first record.
+    pub header_bytes: usize,
     big_endian: bool,
     record_header_bytes: usize,
     unit_ns: u64,
@@ -44,13 +50,23 @@ pub(crate) struct Pcap {
 
 /// Whether `head` begins with one of the magic numbers, in either order.
 pub(crate) fn recognised(head: &[u8]) -> bool {
-    [false, true].iter().any(|&order| matches!(u32_at(head, 0, order), Some(MAGIC_MICRO | MAGIC_NANO | MAGIC_MODIFIED)))
+    [false, true].iter().any(|&order| u32_at(head, 0, order).is_some_and(is_magic))
+}
+
+fn is_magic(word: u32) -> bool {
+    matches!(word, MAGIC_MICRO | MAGIC_NANO | MAGIC_MODIFIED) || MAGICS_IXIA.contains(&word)
+}
+
+/// Bytes of a file's header.
+pub(crate) fn file_header_bytes(head: &[u8]) -> usize {
+    let is_ixia = |&order: &bool| u32_at(head, 0, order).is_some_and(|word| MAGICS_IXIA.contains(&word));
+    FILE_HEADER_BYTES + if [false, true].iter().any(is_ixia) { IXIA_HEADER_BYTES } else { 0 }
 }
 
 impl Pcap {
     /// Reads the file header; the error says what is not supported about it.
     pub(crate) fn parse(header: &[u8]) -> Result<Self, String> {
-        let big_endian = matches!(u32_at(header, 0, true), Some(MAGIC_MICRO | MAGIC_NANO | MAGIC_MODIFIED));
+        let big_endian = u32_at(header, 0, true).is_some_and(is_magic);
         let word = |at| u32_at(header, at, big_endian).unwrap_or_default();
         let half = |at| u16_at(header, at, big_endian).unwrap_or_default();
         let (major, minor) = (half(4), half(6));
@@ -75,7 +91,8 @@ impl Pcap {
         // A number beyond the registry's 16 bits is no type that is known; none of the reserved ones is either.
         let link = LinkType(u16::try_from(link).unwrap_or(u16::MAX));
         let captured_bytes_max = captured_bytes_max(link);
-        Ok(Self { big_endian, record_header_bytes, unit_ns, lengths, link, captured_bytes_max })
+        let header_bytes = file_header_bytes(header);
+        Ok(Self { header_bytes, big_endian, record_header_bytes, unit_ns, lengths, link, captured_bytes_max })
     }
 
     /// Notes the whole records in `bytes`. `origin` is the offset of `bytes` in the file plus one, 0 where the file

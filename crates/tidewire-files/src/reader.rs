@@ -1,7 +1,9 @@
 use crate::{
     Block, Damage, Error, Source,
+    erf::{self, Erf},
     input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
+    netmon::{self, Netmon},
     pcap::{self, Pcap},
     pcapng::Pcapng,
     record_cursor::{Count, Walk},
@@ -59,6 +61,8 @@ enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
     Snoop(Snoop),
+    Netmon(Netmon),
+    Erf(Erf),
 }
 
 impl Format {
@@ -67,6 +71,8 @@ impl Format {
             Self::Pcap(pcap) => pcap.walk(bytes, origin, count, frames),
             Self::Pcapng(pcapng) => pcapng.walk(bytes, origin, count, frames),
             Self::Snoop(snoop) => snoop.walk(bytes, origin, count, frames),
+            Self::Netmon(netmon) => netmon.walk(bytes, origin, count, frames),
+            Self::Erf(erf) => erf.walk(bytes, origin, count, frames),
         }
     }
 
@@ -75,6 +81,8 @@ impl Format {
             Self::Pcap(pcap) => pcap.cut(tail),
             Self::Pcapng(pcapng) => pcapng.cut(tail),
             Self::Snoop(snoop) => snoop.cut(tail),
+            Self::Netmon(netmon) => netmon.cut(tail),
+            Self::Erf(erf) => erf.cut(tail),
         }
     }
 }
@@ -251,28 +259,43 @@ impl Opening {
             match Kind::of(&head) {
                 Kind::Pcap => {
                     let parse = |head: &[u8]| Pcap::parse(head).map(Format::Pcap);
-                    return self.with_header(head, stop, stream, compressed, pcap::FILE_HEADER_BYTES, parse);
+                    let header_bytes = pcap::file_header_bytes(&head);
+                    return self.with_header(head, stop, stream, compressed, header_bytes, parse);
                 }
                 Kind::Snoop => {
                     let parse = |head: &[u8]| Snoop::parse(head).map(Format::Snoop);
                     return self.with_header(head, stop, stream, compressed, snoop::FILE_HEADER_BYTES, parse);
+                }
+                Kind::Netmon => {
+                    let parse = |head: &[u8]| Netmon::parse(head).map(Format::Netmon);
+                    return self.with_header(head, stop, stream, compressed, netmon::FILE_HEADER_BYTES, parse);
                 }
                 Kind::Pcapng => {
                     return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
                 }
                 Kind::Other => {
                     // What it is instead may show later on.
-                    if stop.is_none() {
-                        read_head(&mut *stream, &mut head, LOOKS_LIKE_BYTES);
+                    let stop = stop.or_else(|| read_head(&mut *stream, &mut head, LOOKS_LIKE_BYTES));
+                    let stop = match stop {
+                        // Too little is left to say what it was.
+                        Some(stop) if head.len() < HEAD_BYTES_MIN => {
+                            return Err(stop_error(stop, &self.path, head.len() as u64, compressed));
+                        }
+                        stop => stop,
+                    };
+                    let (stop, is_erf) = self.is_erf(&mut *stream, &mut head, stop);
+                    if is_erf {
+                        return Ok(self.reader(Format::Erf(Erf), &head, stop, stream, compressed));
                     }
                     let within = if compressed { "inside its compression, " } else { "" };
                     let looks_like = format!("{within}{}", looks_like(&head));
                     return Err(Error::NotACapture { path: self.path, looks_like });
                 }
-                #[cfg(not(feature = "zstd"))]
-                Kind::Zstd => {
-                    let what = "is compressed with zstd, which this program was built without; decompress it first";
-                    return Err(Error::Unsupported { path: self.path, what: what.into() });
+                kind if input::missing(kind).is_some() => {
+                    let name = input::missing(kind).unwrap_or_default();
+                    let what =
+                        format!("is compressed with {name}, which this program was built without; decompress it first");
+                    return Err(Error::Unsupported { path: self.path, what });
                 }
                 _ if layers == LAYERS_MAX => {
                     let what = format!("is compressed more than {LAYERS_MAX} times over; unpack it first");
@@ -287,16 +310,32 @@ impl Opening {
         }
     }
 
+    /// Whether it is a file of ERF, which has no magic number: as much is read as its first records need.
+    fn is_erf(&self, stream: &mut dyn Bytes, head: &mut Vec<u8>, mut stop: Option<Stop>) -> (Option<Stop>, bool) {
+        let mut is_all = head.len() < LOOKS_LIKE_BYTES;
+        loop {
+            if let Some(is_erf) = erf::recognised(head, is_all || stop.is_some()) {
+                return (stop, is_erf);
+            }
+            let before = head.len();
+            stop = read_head(stream, head, before + 1);
+            is_all = head.len() == before;
+        }
+    }
+
     /// A format whose file header, of this length, has to be there and to be understood.
     fn with_header(
         self,
-        head: Vec<u8>,
-        stop: Option<Stop>,
-        stream: Box<dyn Bytes>,
+        mut head: Vec<u8>,
+        mut stop: Option<Stop>,
+        mut stream: Box<dyn Bytes>,
         compressed: bool,
         header_bytes: usize,
         parse: impl FnOnce(&[u8]) -> Result<Format, String>,
     ) -> Result<Reader, Error> {
+        if head.len() < header_bytes && stop.is_none() {
+            stop = read_head(&mut *stream, &mut head, header_bytes);
+        }
         if head.len() < header_bytes {
             let what = format!("the file ends after {} bytes of its {header_bytes}-byte header", head.len());
             let stop = stop.unwrap_or(Stop::Damaged(what));
@@ -317,9 +356,10 @@ impl Opening {
         compressed: bool,
     ) -> Reader {
         let taken = match format {
-            Format::Pcap(_) => pcap::FILE_HEADER_BYTES,
-            Format::Pcapng(_) => 0,
+            Format::Pcap(ref pcap) => pcap.header_bytes,
+            Format::Pcapng(_) | Format::Erf(_) => 0,
             Format::Snoop(_) => snoop::FILE_HEADER_BYTES,
+            Format::Netmon(_) => netmon::FILE_HEADER_BYTES,
         };
         let stream = match stop {
             Some(stop) => Box::new(WithHead::new(Vec::new(), Some(stop), stream)),

@@ -12,6 +12,7 @@
 //! | react to bytes with closures | [`Capture::on_data`] and [`Closures`] |
 //! | keep state for each stream, see packets and datagrams | [`Handler`] with [`Capture::run_with`] or [`Capture::run`] |
 //! | run several handlers over one input | [`Applications`] |
+//! | keep the frames themselves | [`FrameHandler`] with [`Capture::run_frames`] |
 //! | process batches of frames without input or threads | [`Engine`] |
 //!
 //! # Quick start: files
@@ -249,6 +250,7 @@ mod error;
 mod files;
 mod filter;
 mod finished;
+mod frames;
 #[cfg(feature = "live")]
 pub mod live;
 mod outcome;
@@ -266,6 +268,7 @@ pub use error::{Error, SettingError, WORKERS_MAX};
 #[cfg(feature = "files")]
 pub use files::{Files, Streams};
 pub use finished::{FinishedStream, STREAM_BYTES_KEPT};
+pub use frames::FrameHandler;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;

@@ -8,6 +8,7 @@ use crate::{
     Error, Outcome, Stop,
     classes::{Classes, StreamClass},
     error::{SettingError, WORKERS_MAX},
+    frames::FrameHandler,
     worker::Worker,
 };
 
@@ -21,6 +22,9 @@ pub trait Run: Sized {
 
     /// Runs several workers, each on its own thread.
     fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
+
+    /// Runs workers without an engine.
+    fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error>;
 }
 
 impl<I: Run> Input for I {}

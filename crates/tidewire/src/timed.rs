@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tidewire_core::{Chunk, Datagram, EndReason, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
+use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
 
 /// A handler that measures the time that another one spends in its calls, for each stream.
 ///
@@ -74,6 +74,7 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
     const DATAGRAMS: bool = H::DATAGRAMS;
     const UNFINISHED: bool = H::UNFINISHED;
     const OUTSIDE: bool = H::OUTSIDE;
+    const FRAGMENTS: bool = H::FRAGMENTS;
 
     fn open(&mut self, stream: &mut Stream<'_, H::Data>) {
         self.measure(stream, |inner, stream| inner.open(stream));
@@ -100,6 +101,10 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         self.inner.datagram(datagram);
+    }
+
+    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
+        self.inner.fragment(frame, bytes);
     }
 
     fn unfinished(&mut self, unfinished: &Unfinished) {

@@ -367,3 +367,29 @@ fn a_panic_is_an_error_for_one_worker_too() {
     let Error::Worker { index: 0, message } = error else { panic!("{error}") };
     assert!(message.contains("worker one gives up"));
 }
+
+/// Frames as they are, in order: what a recorder needs.
+#[test]
+fn frames_without_an_engine_are_those_of_the_file() {
+    #[derive(Default)]
+    struct Frames(Vec<(u64, usize)>, bool);
+
+    impl tidewire::FrameHandler for Frames {
+        fn frames(&mut self, batch: &tidewire::Batch<'_>) {
+            self.0.extend(batch.frames.iter().map(|frame| (frame.number, batch.bytes(frame).len())));
+        }
+
+        fn finish(&mut self) {
+            self.1 = true;
+        }
+    }
+
+    let capture: &[u8] = include_bytes!("corpus/hello/hello.pcap");
+    let outcome = Capture::reader(capture).run_frames(|_| Frames::default()).expect("it runs");
+    let Frames(frames, is_finished) = outcome.handler();
+    assert_eq!(frames.iter().map(|frame| frame.0).collect::<Vec<_>>(), (1..=8).collect::<Vec<_>>());
+    assert!(*is_finished && frames.iter().all(|frame| frame.1 >= 54));
+    assert_eq!(outcome.ledger.received, 8);
+    let several = Capture::reader(capture).workers(2).run_frames(|_| Frames::default());
+    assert!(several.is_err(), "files have one worker");
+}

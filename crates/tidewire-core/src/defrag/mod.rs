@@ -26,7 +26,7 @@ use pending::{Datagram, Verdict};
 pub use rejection::Rejection;
 use table::Table;
 
-use crate::{Config, DefragPolicy, Frame, path::Path, wire::Decoded};
+use crate::{Config, DefragPolicy, Frame, packet::frame_number, path::Path, wire::Decoded};
 
 /// Reassembles datagrams from fragments.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Defragmenter {
     path_key: [u64; 2],
     /// The last rebuilt packet.
     packet: Vec<u8>,
+    /// Numbers of its frames.
+    numbers: Vec<u64>,
 }
 
 impl Defragmenter {
@@ -44,7 +46,13 @@ impl Defragmenter {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let path_key = Path::key(config);
-        Self { bounds: Bounds::of(config), table: Table::new(config.hash_key), path_key, packet: Vec::new() }
+        Self {
+            bounds: Bounds::of(config),
+            table: Table::new(config.hash_key),
+            path_key,
+            packet: Vec::new(),
+            numbers: Vec::new(),
+        }
     }
 
     /// Memory that fragments and their bookkeeping take. (Without the last rebuilt packet, at most 64 KiB and a header,
@@ -56,7 +64,7 @@ impl Defragmenter {
 
     /// All memory allocated, including the buffer for the next packet.
     pub(crate) fn bytes(&self) -> u64 {
-        self.table.charge() + self.packet.capacity() as u64
+        self.table.charge() + (self.packet.capacity() + size_of_val(self.numbers.as_slice())) as u64
     }
 
     /// Pending datagrams, and rejected ones whose fragments may still arrive.
@@ -73,7 +81,21 @@ impl Defragmenter {
         frame: &Frame,
         bytes: &[u8],
         decoded: &Decoded,
-        on_end: &mut dyn FnMut(&Ended),
+        on_end: &mut dyn FnMut(&Ended<'_>),
+    ) -> Outcome<'_> {
+        self.insert_part(policy, frame, bytes, decoded, &[frame_number(frame.number)], on_end)
+    }
+
+    /// As [`insert`](Self::insert), of a fragment that came in frames of these numbers: several where it was in a datagram that
+    /// was rebuilt itself.
+    pub(crate) fn insert_part(
+        &mut self,
+        policy: DefragPolicy,
+        frame: &Frame,
+        bytes: &[u8],
+        decoded: &Decoded,
+        numbers: &[u64],
+        on_end: &mut dyn FnMut(&Ended<'_>),
     ) -> Outcome<'_> {
         self.expire(frame.clock_ns, on_end);
         let Some(key) = Key::of(bytes, decoded, Path::of(frame, bytes, decoded, self.path_key)) else {
@@ -91,7 +113,7 @@ impl Defragmenter {
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
         let verdict = datagram.judge(&self.bounds, bytes, decoded);
         if !matches!(verdict, Verdict::Final(Effect::Dropped(_))) {
-            datagram.note(frame, decoded);
+            datagram.note(frame, decoded, numbers);
         }
         let effect = match verdict {
             Verdict::Sound => datagram.take(bytes, decoded),
@@ -108,12 +130,12 @@ impl Defragmenter {
     }
 
     /// Applies a fragment's effect to its datagram.
-    fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended)) -> Outcome<'_> {
+    fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended<'_>)) -> Outcome<'_> {
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
         let rejected_before = datagram.rejected;
         match effect {
             Effect::Complete => {
-                let Some(datagram) = self.table.remove(at) else { return Outcome::Held };
+                let Some(mut datagram) = self.table.remove(at) else { return Outcome::Held };
                 if let Some(rejection) = rejected_before {
                     return Outcome::Rejected(rejection);
                 }
@@ -122,7 +144,8 @@ impl Defragmenter {
                     return Outcome::Rejected(Rejection::MixedEcn);
                 }
                 if rebuild::rebuild(&datagram, &mut self.packet) {
-                    return Outcome::Rebuilt(datagram.rebuilt(&self.packet));
+                    self.numbers = std::mem::take(&mut datagram.numbers);
+                    return Outcome::Rebuilt(datagram.rebuilt(&self.packet, &self.numbers));
                 }
                 on_end(&datagram.ended(Rejection::Oversized));
                 Outcome::Rejected(Rejection::Oversized)
@@ -163,7 +186,7 @@ impl Defragmenter {
     }
 
     /// Discards the datagrams whose time is over.
-    pub fn expire(&mut self, clock_ns: u64, on_end: &mut dyn FnMut(&Ended)) {
+    pub fn expire(&mut self, clock_ns: u64, on_end: &mut dyn FnMut(&Ended<'_>)) {
         loop {
             let oldest = self.table.oldest();
             if self.table.get(oldest).is_none_or(|datagram| datagram.deadline_ns >= clock_ns) {
@@ -174,13 +197,13 @@ impl Defragmenter {
     }
 
     /// Discards everything at the end of the input.
-    pub fn finish(&mut self, on_end: &mut dyn FnMut(&Ended)) {
+    pub fn finish(&mut self, on_end: &mut dyn FnMut(&Ended<'_>)) {
         while self.table.count() > 0 {
             self.give_up(self.table.oldest(), Rejection::EndOfInput, on_end);
         }
     }
 
-    fn evict(&mut self, on_end: &mut dyn FnMut(&Ended)) {
+    fn evict(&mut self, on_end: &mut dyn FnMut(&Ended<'_>)) {
         while self.table.count() > self.bounds.datagrams_max
             || self.table.count() > 0 && self.table.charge() > self.bounds.fragment_memory_bytes
         {
@@ -188,7 +211,7 @@ impl Defragmenter {
         }
     }
 
-    fn give_up(&mut self, at: u32, rejection: Rejection, on_end: &mut dyn FnMut(&Ended)) {
+    fn give_up(&mut self, at: u32, rejection: Rejection, on_end: &mut dyn FnMut(&Ended<'_>)) {
         let Some(datagram) = self.table.remove(at) else { return };
         if datagram.rejected.is_none() {
             on_end(&datagram.ended(rejection));

@@ -8,7 +8,7 @@ use crate::{ChecksumStatus, DefragPolicy, path::Path, wire::Tunnel};
 /// A datagram that will not be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ended {
+pub struct Ended<'a> {
     /// Number of the fragment that ended it, or of its last one if it ended for time or memory.
     pub packet: u64,
     /// Sender.
@@ -30,6 +30,8 @@ pub struct Ended {
     pub policy: DefragPolicy,
     /// The reason.
     pub rejection: Rejection,
+    /// Numbers of the frames that its fragments came in, in order of arrival.
+    pub numbers: &'a [u64],
 }
 
 /// A rebuilt datagram.
@@ -69,6 +71,8 @@ pub struct Rebuilt<'a> {
     pub policy: DefragPolicy,
     /// [`ChecksumStatus::NotReady`] if all fragments have it, else [`ChecksumStatus::Unknown`].
     pub checksum: ChecksumStatus,
+    /// Numbers of the frames that its fragments came in, in order of arrival.
+    pub numbers: &'a [u64],
     /// The path of its fragments.
     pub(crate) path: Path,
 }

@@ -50,6 +50,8 @@ pub(super) struct Datagram {
     pub frame_bytes: u64,
     pub ip_bytes: u64,
     pub last_number: u64,
+    /// Numbers of the frames that its fragments came in, until it is rejected.
+    pub numbers: Vec<u64>,
     /// A bit for each value of the two ECN bits (RFC 3168 section 5) that a fragment had.
     pub ecn: u8,
     /// `NotReady` if all fragments have it: the kernel verifies a datagram whose fragments differ
@@ -62,7 +64,8 @@ impl Datagram {
     pub fn charge(&self) -> u64 {
         // Allocators keep about two words for each block.
         let header = if self.header.is_empty() { 0 } else { self.header.len() as u64 + 16 };
-        size_of::<Self>() as u64 + 16 + header + self.assembly.store.charge()
+        let numbers = size_of_val(self.numbers.as_slice()) as u64;
+        size_of::<Self>() as u64 + 16 + header + numbers + self.assembly.store.charge()
     }
 }
 
@@ -90,13 +93,14 @@ impl Datagram {
             frame_bytes: 0,
             ip_bytes: 0,
             last_number: 0,
+            numbers: Vec::new(),
             ecn: 0,
             checksum: ChecksumStatus::Unknown,
         }
     }
 
-    /// Counts a fragment.
-    pub fn note(&mut self, frame: &Frame, decoded: &Decoded) {
+    /// Counts a fragment, which came in frames of these numbers.
+    pub fn note(&mut self, frame: &Frame, decoded: &Decoded, numbers: &[u64]) {
         let is_ready = frame.checksum != ChecksumStatus::NotReady;
         if self.fragments == 0 && !is_ready {
             self.checksum = ChecksumStatus::NotReady;
@@ -107,6 +111,9 @@ impl Datagram {
         self.frame_bytes += u64::from(frame.wire_bytes);
         self.ip_bytes += u64::from(decoded.ip_bytes);
         self.last_number = frame.number;
+        if self.rejected.is_none() {
+            self.numbers.extend_from_slice(numbers);
+        }
     }
 
     /// The verdict on a fragment that does not depend on the place of others.
@@ -185,6 +192,7 @@ impl Datagram {
     pub fn reject(&mut self, rejection: Rejection) {
         self.rejected = Some(rejection);
         self.unsettled = 0;
+        self.numbers = Vec::new();
         self.assembly.store.forget_bytes();
     }
 
@@ -192,10 +200,10 @@ impl Datagram {
     pub fn make_tombstone(&mut self, rejection: Rejection) {
         (self.rejected, self.is_tombstone) = (Some(rejection), true);
         self.unsettled = 0;
-        (self.assembly, self.header) = (Assembly::default(), Box::default());
+        (self.assembly, self.header, self.numbers) = (Assembly::default(), Box::default(), Vec::new());
     }
 
-    pub fn ended(&self, rejection: Rejection) -> Ended {
+    pub fn ended(&self, rejection: Rejection) -> Ended<'_> {
         Ended {
             packet: self.last_number,
             source: self.key.address(0),
@@ -207,10 +215,11 @@ impl Datagram {
             overlaps: self.assembly.overlaps,
             policy: self.policy,
             rejection,
+            numbers: &self.numbers,
         }
     }
 
-    pub fn rebuilt<'a>(&self, packet: &'a [u8]) -> Rebuilt<'a> {
+    pub fn rebuilt<'a>(&self, packet: &'a [u8], numbers: &'a [u64]) -> Rebuilt<'a> {
         let ttl_at = if self.key.is_ipv6() { 7 } else { 8 };
         Rebuilt {
             packet,
@@ -229,6 +238,7 @@ impl Datagram {
             conflict_bytes: self.assembly.conflict_bytes,
             policy: self.policy,
             checksum: self.checksum,
+            numbers,
             path: self.key.path(),
         }
     }

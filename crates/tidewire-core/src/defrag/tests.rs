@@ -80,7 +80,7 @@ pub(super) struct Bench {
     pub config: Config,
     pub clock_ns: u64,
     pub number: u64,
-    pub ended: Vec<Ended>,
+    pub ended: Vec<Ended<'static>>,
     pub settled: u64,
 }
 
@@ -94,11 +94,13 @@ impl Bench {
         self.number += 1;
         let (frame, ended) = (frame(bytes, self.number, self.clock_ns), &mut self.ended);
         let before = ended.len();
-        let result = match self.defragmenter.insert(policy, &frame, bytes, decoded, &mut |end| ended.push(*end)) {
+        let result = match self.defragmenter.insert(policy, &frame, bytes, decoded, &mut |end| ended.push(owned(end))) {
             Outcome::Held => Result::Held,
             Outcome::Rejected(rejection) => Result::Rejected(rejection),
             Outcome::Rebuilt(rebuilt) => {
                 check_packet(&rebuilt);
+                assert_eq!(rebuilt.numbers.len() as u32, rebuilt.fragments);
+                assert_eq!(rebuilt.numbers.last(), Some(&self.number));
                 Result::Rebuilt { payload: rebuilt.payload().to_vec(), fragments: rebuilt.fragments }
             }
         };
@@ -119,16 +121,22 @@ impl Bench {
     }
 
     /// Ends the input; every fragment must have a fate then.
-    pub fn finish(mut self) -> Vec<Ended> {
+    pub fn finish(mut self) -> Vec<Ended<'static>> {
         let (ended, settled) = (&mut self.ended, &mut self.settled);
         self.defragmenter.finish(&mut |end| {
             *settled += u64::from(end.unsettled);
-            ended.push(*end);
+            ended.push(owned(end));
         });
         assert_eq!(self.settled, self.number);
         assert_eq!((self.defragmenter.datagrams(), self.defragmenter.charged_bytes()), (0, 0));
         self.ended
     }
+}
+
+/// Without its numbers, of which each fragment that counts has one.
+fn owned(end: &Ended<'_>) -> Ended<'static> {
+    assert_eq!((end.numbers.len() as u32, end.numbers.last()), (end.fragments, Some(&end.packet)));
+    Ended { numbers: &[], ..*end }
 }
 
 /// Checks that the rebuilt packet is one whole IP packet.

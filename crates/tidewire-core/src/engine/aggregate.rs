@@ -97,6 +97,7 @@ impl<H: Deliver> Engine<H> {
                 frame_bytes,
                 ip_bytes,
                 is_rebuilt: true,
+                fragments: &[],
                 path: self.context.path_of(frame, bytes, outer).with(decoded.doubts),
             };
             self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, NO_SLOT);

@@ -21,17 +21,24 @@ impl<H: Deliver> Engine<H> {
     /// Processes a fragment.
     #[cold]
     pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
-        self.fragment_at(frame, bytes, decoded, 0);
+        if H::FRAGMENTS {
+            self.context.handler.fragment(frame, bytes);
+        }
+        self.fragment_at(frame, bytes, decoded, 0, &[frame_number(frame.number)]);
     }
 
     /// A fragment in a frame of several packets, which has its fate already. It is only put together with others of
     /// that kind: their fates are not counted.
     pub(crate) fn fragment_of_aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
-        self.fragment_at(frame, bytes, decoded, 1);
+        if H::FRAGMENTS {
+            self.context.handler.fragment(frame, bytes);
+        }
+        self.fragment_at(frame, bytes, decoded, 1, &[frame_number(frame.number)]);
     }
 
-    /// `nesting`: number of datagrams around the fragment; from 1 on its frames have their fates already.
-    fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
+    /// `nesting`: number of datagrams around the fragment; from 1 on its frames have their fates already. `numbers`: those of
+    /// its frames.
+    fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32, numbers: &[u64]) {
         let tells = self.share.index == 0;
         let counts = tells && nesting == 0;
         let config = &self.context.config;
@@ -49,7 +56,7 @@ impl<H: Deliver> Engine<H> {
         let mut defragmenter =
             self.defragmenters[level].take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.context.config)));
         let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
-        let outcome = defragmenter.insert(policy, frame, bytes, decoded, &mut |ended| {
+        let outcome = defragmenter.insert_part(policy, frame, bytes, decoded, numbers, &mut |ended| {
             if tells {
                 report_datagram(ended, ledger, handler, (nesting == 0, frame.timestamp_ns));
             }
@@ -102,7 +109,7 @@ impl<H: Deliver> Engine<H> {
             // The outer fragments have their fate; the inner datagram is reported when it is complete.
             if nesting < NESTING_MAX {
                 let packet = bytes.to_vec();
-                self.fragment_at(&inner, &packet, &decoded, nesting + 1);
+                self.fragment_at(&inner, &packet, &decoded, nesting + 1, rebuilt.numbers);
             }
             return;
         }
@@ -127,6 +134,7 @@ impl<H: Deliver> Engine<H> {
             frame_bytes: rebuilt.frame_bytes,
             ip_bytes: rebuilt.ip_bytes,
             is_rebuilt: true,
+            fragments: rebuilt.numbers,
             path: path.with(decoded.doubts),
         };
         self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, crate::flow::NO_SLOT);
@@ -160,7 +168,7 @@ impl<H: Deliver> Engine<H> {
 }
 
 fn report_datagram<H: Deliver>(
-    ended: &Ended,
+    ended: &Ended<'_>,
     ledger: &mut Ledger,
     handler: &mut H,
     (settles, timestamp_ns): (bool, u64),
@@ -183,6 +191,7 @@ fn report_datagram<H: Deliver>(
             policy: ended.policy,
             overlaps: ended.overlaps,
             rejected: Some(ended.rejection),
+            numbers: ended.numbers,
         });
     }
 }
@@ -200,5 +209,6 @@ fn datagram_of<'a>(rebuilt: &Rebuilt<'a>, frame: &Frame) -> Datagram<'a> {
         policy: rebuilt.policy,
         overlaps: rebuilt.overlaps,
         rejected: None,
+        numbers: rebuilt.numbers,
     }
 }

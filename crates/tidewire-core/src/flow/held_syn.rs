@@ -78,6 +78,8 @@ pub(crate) struct KeptPacket {
     timestamp_ns: u64,
     wire_bytes: u32,
     link: LinkType,
+    interface: u16,
+    fragments: Box<[u64]>,
     network_at: u32,
     transport_at: u32,
     payload_at: u32,
@@ -87,7 +89,7 @@ pub(crate) struct KeptPacket {
 impl KeptPacket {
     /// Bytes charged for it, including allocator overhead.
     pub(crate) fn charge(&self) -> u64 {
-        (self.bytes.len() + size_of::<Self>() + 16) as u64
+        (self.bytes.len() + size_of_val(&*self.fragments) + size_of::<Self>() + 16) as u64
     }
 
     pub(crate) fn of(shown: StreamPacket<'_>) -> Self {
@@ -97,6 +99,8 @@ impl KeptPacket {
             timestamp_ns: shown.timestamp_ns,
             wire_bytes: shown.wire_bytes,
             link: shown.link,
+            interface: shown.interface,
+            fragments: shown.fragments.into(),
             network_at: shown.network_at,
             transport_at: shown.transport_at,
             payload_at: shown.payload_at,
@@ -112,6 +116,8 @@ impl KeptPacket {
             bytes: &self.bytes,
             wire_bytes: self.wire_bytes,
             link: self.link,
+            interface: self.interface,
+            fragments: &self.fragments,
             network_at: self.network_at,
             transport_at: self.transport_at,
             payload_at: self.payload_at,

@@ -1,4 +1,4 @@
-use crate::{limits::LOOKS_LIKE_BYTES, pcap, pcapng, snoop};
+use crate::{limits::LOOKS_LIKE_BYTES, netmon, pcap, pcapng, snoop};
 
 /// What an input is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,9 +6,12 @@ pub(crate) enum Kind {
     Pcap,
     Pcapng,
     Snoop,
+    Netmon,
     Gzip,
     Zstd,
     Lz4,
+    Xz,
+    Bzip2,
     /// A frame that zstd and lz4 let precede the data; both skip it.
     Skippable,
     Other,
@@ -20,10 +23,15 @@ impl Kind {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [0x04 | 0x02, 0x22 | 0x21, 0x4d | 0x4c, 0x18, ..] if lz4(head) => Self::Lz4,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => Self::Bzip2,
+            // Nothing in it: the end of the stream follows the header.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, ..] => Self::Bzip2,
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Skippable,
             _ if pcap::recognised(head) => Self::Pcap,
             _ if pcapng::recognised(head) => Self::Pcapng,
             _ if head.starts_with(snoop::MAGIC) => Self::Snoop,
+            _ if netmon::MAGICS.iter().any(|magic| head.starts_with(*magic)) => Self::Netmon,
             _ => Self::Other,
         }
     }
@@ -36,19 +44,20 @@ fn lz4(head: &[u8]) -> bool {
 
 /// Beginnings of files that people have at hand beside captures, and what to do with them.
 const OTHERS: &[(&[u8], &str)] = &[
-    (b"\xfd7zXZ\0", "an xz file; unpack it first, as in: xz -dc FILE | tidewire ... -"),
-    (b"BZh", "a bzip2 file; unpack it first, as in: bzip2 -dc FILE | tidewire ... -"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"),
-    (b"PK\x03\x04", "a ZIP archive; unpack it first"),
+    (b"PK\x03\x04", "a ZIP archive; read a capture in it with: unzip -p FILE CAPTURE | tidewire ... -"),
     (b"Rar!", "a RAR archive; unpack it first"),
-    (b"GMBU", "a capture of Microsoft Network Monitor; convert it with: editcap -F pcapng FILE OUT"),
-    (b"RTSS", "a capture of Microsoft Network Monitor 1; convert it with: editcap -F pcapng FILE OUT"),
     (b"TRSNIFF data", "a capture of NetXRay Sniffer; convert it with: editcap -F pcapng FILE OUT"),
     (b"XCP\0", "a capture of NetXRay; convert it with: editcap -F pcapng FILE OUT"),
-    (b"\x1c\0\x01\xab", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
-    (b"\xab\x01\0\x1c", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
-    (b"\x1c\0\x01\xac", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
-    (b"\xac\x01\0\x1c", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
+    (b"TRSNIFF data    \x1a", "a capture of Sniffer; convert it with: editcap -F pcapng FILE OUT"),
+    (b"ObserverPktBuffer", "a capture of Viavi Observer; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\x05VNF", "a capture of Visual Networks; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\xaa\xaa\xaa\xaa\x20\0\0\0", "a capture of InfoVista 5View; convert it with: editcap -F pcapng FILE OUT"),
+    (b"iptrace 1.0", "a capture of AIX (iptrace 1.0); convert it with: editcap -F pcapng FILE OUT"),
+    (b"iptrace 2.0", "a capture of AIX (iptrace 2.0); convert it with: editcap -F pcapng FILE OUT"),
+    (b"\x54\x52\0\x64\0", "a trace of HP-UX (nettl); convert it with: editcap -F pcapng FILE OUT"),
+    (b"\x7fver", "a capture of Savvius Peek; convert it with: editcap -F pcapng FILE OUT"),
+    (b"NetS", "a capture of Microsoft Windows (etl); convert it with: etl2pcapng FILE OUT"),
     (b"btsnoop\0", "a Bluetooth HCI log (btsnoop)"),
     (b"\x7fELF", "a program (ELF)"),
     (b"%PDF", "a PDF document"),

@@ -1,12 +1,16 @@
 //! The stream of bytes that a capture format is read from: a file or a pipe, with its compression undone.
 
 mod bytes;
+#[cfg(feature = "bzip2")]
+mod bzip2;
 mod feed;
 mod file;
 mod gzip;
 mod kind;
 mod lz4;
 mod system;
+#[cfg(feature = "xz")]
+mod xz;
 #[cfg(feature = "zstd")]
 mod zstandard;
 
@@ -61,12 +65,26 @@ impl WithHead {
     }
 }
 
+/// The name of a compression that this program was built without.
+pub(crate) fn missing(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Zstd if !cfg!(feature = "zstd") => Some("zstd"),
+        Kind::Xz if !cfg!(feature = "xz") => Some("xz"),
+        Kind::Bzip2 if !cfg!(feature = "bzip2") => Some("bzip2"),
+        _ => None,
+    }
+}
+
 /// Adds one decompressor; returns `stream` unchanged for no compression.
 pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
     Ok(match kind {
         Kind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),
         #[cfg(feature = "zstd")]
         Kind::Zstd => Box::new(zstandard::Zstandard::new(Box::new(stream))?),
+        #[cfg(feature = "xz")]
+        Kind::Xz => Box::new(xz::Xz::new(Box::new(stream))),
+        #[cfg(feature = "bzip2")]
+        Kind::Bzip2 => Box::new(bzip2::Bzip2::new(Box::new(stream))),
         Kind::Lz4 => {
             let legacy = stream.head.first() == Some(&0x02);
             Box::new(lz4::Lz4::new(Box::new(stream), legacy))
@@ -77,16 +95,15 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
             Box::new(feed)
         }
-        #[cfg(not(feature = "zstd"))]
-        Kind::Zstd => Box::new(stream),
-        Kind::Pcap | Kind::Pcapng | Kind::Snoop | Kind::Other => Box::new(stream),
+        // Formats; and what this program was built without, which is refused before.
+        _ => Box::new(stream),
     })
 }
 
-/// Reads on until `head` has `enough` bytes, at most `HEAD_BYTES`, or the stream ends; what stopped it, if not that.
+/// Reads on until `head` has `enough` bytes, or the stream ends; what stopped it, if not that.
 pub(crate) fn read_head(stream: &mut dyn Bytes, head: &mut Vec<u8>, enough: usize) -> Option<Stop> {
     let mut filled = head.len();
-    head.resize(HEAD_BYTES, 0);
+    head.resize(HEAD_BYTES.max(enough), 0);
     let mut stopped = None;
     while filled < enough
         && let Some(room) = head.get_mut(filled..).filter(|room| !room.is_empty())

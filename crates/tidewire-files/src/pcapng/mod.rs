@@ -124,6 +124,19 @@ impl Pcapng {
         Ok((kind, length as usize))
     }
 
+    /// The length of the block that `rest` begins, which may be more than is there; none if too little of it is there.
+    pub(crate) fn block_bytes(&mut self, rest: &[u8]) -> Result<Option<usize>, String> {
+        if rest.len() < BLOCK_BYTES_MIN as usize {
+            return Ok(None);
+        }
+        self.header(rest).map(|(_, length)| Some(length))
+    }
+
+    /// Whether a block begins a section or describes an interface.
+    pub(crate) fn describes(&self, block: &[u8]) -> bool {
+        matches!(u32_at(block, 0, self.big_endian), Some(SECTION_HEADER | INTERFACE_DESCRIPTION))
+    }
+
     fn block(&mut self, kind: u32, block: Block<'_>) -> Result<Option<Place>, String> {
         match kind {
             ENHANCED_PACKET => self.enhanced(block).map(Some),

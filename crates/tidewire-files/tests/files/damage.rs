@@ -1,6 +1,6 @@
 //! Cut and damaged captures: all that comes before is there, the damage is named, nothing panics or takes memory.
 
-use crate::common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
+use crate::common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, bzip2, gzip, lz4, pcap, read, xz, zstd};
 use tidewire_files::{Error, Reader};
 
 fn packets(count: u64) -> Vec<Packet> {
@@ -70,7 +70,7 @@ fn a_pcapng_file_cut_anywhere_gives_what_was_whole() {
 fn a_compressed_file_cut_anywhere_is_noticed() {
     let packets = packets(40);
     let (file, _) = pcap(FORMS[0], Order { big_endian: false }, 1, &packets);
-    for compressed in [gzip(&file), zstd(&file), lz4(&file), lz4(&gzip(&file))] {
+    for compressed in [gzip(&file), zstd(&file), lz4(&file), lz4(&gzip(&file)), xz(&file), bzip2(&file)] {
         for cut in 16..compressed.len() {
             let got = read(&compressed[..cut]);
             assert_eq!(got.packets, packets[..got.packets.len()]);
@@ -91,7 +91,7 @@ fn what_a_damaged_compressed_file_held_before_is_delivered() {
     let middle = file.len() / 2;
     let before = starts.iter().filter(|&&start| start <= middle as u64).count() - 1;
     let record_start = starts[before];
-    let compress: [Compress; 3] = [gzip, zstd, lz4];
+    let compress: [Compress; 5] = [gzip, zstd, lz4, xz, bzip2];
     for compress in compress {
         let whole = compress(&file[..middle]);
         let got = read(&[&whole[..], b"no such thing"].concat());
@@ -189,7 +189,9 @@ fn inputs_that_are_no_captures_are_told_apart() {
     assert!(open(&gzip(b"")).contains("is empty"));
     assert!(open(b"hello\nworld").contains("text that begins \"hello\""));
     assert!(open(&gzip(b"hello\nworld")).contains("inside its compression, text"));
-    assert!(open(b"\xfd7zXZ\0\0\x04").contains("xz -dc"));
+    assert!(open(b"\xfd7zXZ\0\0\x04").contains("the xz data is cut"));
+    assert!(open(b"BZh").contains("text that begins"));
+    assert!(open(b"PK\x03\x04").contains("unzip -p"));
     assert!(open(b"\x7fELF\x02\x01").contains("a program"));
     assert!(open(&[0; 600]).contains("zero bytes"));
     assert!(

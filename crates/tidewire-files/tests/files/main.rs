@@ -5,4 +5,5 @@ mod corpus;
 mod damage;
 mod forms;
 mod merge;
+mod others;
 mod seeds;

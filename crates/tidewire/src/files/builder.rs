@@ -8,12 +8,13 @@ use tidewire_files::{Reader, Source};
 use super::{
     history::rereadable,
     input_loop::{InputLoop, OnProgress},
-    run::{SingleRun, run_threads},
+    run::{SingleRun, run_frames, run_threads},
     streams::Streams,
 };
 use crate::{
     Capture, Error, Outcome, Progress,
     filter::Filter,
+    frames::FrameHandler,
     setup::{Run, Setup},
     worker::Worker,
 };
@@ -38,7 +39,7 @@ impl<'a> Capture<Files<'a>> {
     }
 
     /// Reads files, merged by the time of their packets; `-` is standard input. pcap and pcapng, plain or in gzip,
-    /// zstd or lz4, recognised by content.
+    /// zstd, lz4, xz or bzip2, recognised by content; also snoop, ERF and Microsoft Network Monitor.
     pub fn files<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::of(FileInput::Paths(paths.into_iter().map(Into::into).collect()))
     }
@@ -129,5 +130,11 @@ impl Run for Files<'_> {
     fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let (input, config) = self.open(setup)?;
         run_threads(input, &config, workers)
+    }
+
+    fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {
+        setup.one_worker()?;
+        let (input, _) = self.open(setup)?;
+        Ok(run_frames(input, handlers))
     }
 }

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Error, Outcome,
+    frames::{Counted, FrameHandler},
     worker::{Worker, message},
 };
 
@@ -102,6 +103,30 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
         let (handler, ledger) = self.engine.into_parts();
         self.input.outcome(vec![handler], ledger)
     }
+}
+
+/// Hands every frame to the handlers (of which there is one), on the calling thread.
+pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Vec<F>) -> Outcome<F> {
+    let mut handlers: Vec<_> = handlers.into_iter().map(Counted::new).collect();
+    let mut block = Block::new();
+    loop {
+        let next = input.next(&mut block);
+        for handler in &mut handlers {
+            match next {
+                Next::Frames => handler.frames(&block.batch()),
+                Next::Silence(..) => handler.handler.quiet(0),
+                Next::End => handler.handler.finish(),
+            }
+        }
+        if matches!(next, Next::End) {
+            break;
+        }
+    }
+    let ledger = handlers.iter().fold(Ledger::default(), |mut sum, handler| {
+        sum.add(&handler.ledger);
+        sum
+    });
+    input.outcome(handlers.into_iter().map(|handler| handler.handler).collect(), ledger)
 }
 
 /// Runs several workers, each on its own thread. Every worker gets every block; the calling thread reads.

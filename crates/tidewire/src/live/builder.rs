@@ -10,6 +10,7 @@ use tidewire_live::{
 use super::{Hooks, LiveReport};
 use crate::{
     Capture, Error, Outcome, StreamClass,
+    frames::FrameHandler,
     setup::{Run, Setup, nanoseconds},
     worker::Worker,
 };
@@ -134,6 +135,13 @@ impl Run for Interfaces<'_> {
         let opened = live::open(&settings)?;
         let hooks = Hooks { stop: setup.stop, pin: settings.pin(), ..self.hooks };
         super::run_threads(opened, &setup.config, workers, hooks)
+    }
+
+    fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {
+        let settings = self.settings(&setup);
+        let opened = live::open(&settings)?;
+        let hooks = Hooks { stop: setup.stop, pin: settings.pin(), ..self.hooks };
+        super::run_frames(opened, handlers, hooks)
     }
 }
 

@@ -8,11 +8,11 @@ mod work;
 
 pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use report::{LiveReport, WorkerReport};
-pub(crate) use run::{Hooks, count, run_single, run_threads};
+pub(crate) use run::{Hooks, count, run_frames, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;
 /// Giving up privileges once everything is open.
-pub use tidewire_live::privilege::{Confined, Confinement};
+pub use tidewire_live::privilege::{Confined, Confinement, Connections};
 /// A compiled steering program, for [`LiveSettings`].
 pub use tidewire_live::steer::Compiled;
 pub use tidewire_live::{

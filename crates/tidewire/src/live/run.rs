@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     Error, Outcome, Stop,
+    frames::{Counted, FrameHandler},
     worker::{Worker, message},
 };
 
@@ -178,6 +179,32 @@ pub(crate) fn run_threads<H: Deliver + Send>(
         (build, memory_bytes)
     });
     let (watch, results) = threads(live, builders.collect(), Engine::into_parts, hooks)?;
+    let mut handlers = Vec::with_capacity(results.len());
+    let mut ledger = Ledger::default();
+    for (handler, share) in results {
+        handlers.push(handler);
+        ledger.add(&share);
+    }
+    Ok(watch.outcome(handlers, ledger))
+}
+
+/// Hands frames to handlers, without an engine.
+pub(crate) fn run_frames<F: FrameHandler + Send>(
+    live: Live,
+    handlers: Vec<F>,
+    hooks: Hooks<'_>,
+) -> Result<Outcome<F>, Error> {
+    let builders = handlers.into_iter().map(|mut handler| {
+        let build = move |rings: &mut Rings| {
+            if let Some(shunt) = rings.take_shunt() {
+                handler.shunt(shunt);
+            }
+            Counted::new(handler)
+        };
+        (build, 0)
+    });
+    let take_apart = |counted: Counted<F>| (counted.handler, counted.ledger);
+    let (watch, results) = threads(live, builders.collect(), take_apart, hooks)?;
     let mut handlers = Vec::with_capacity(results.len());
     let mut ledger = Ledger::default();
     for (handler, share) in results {

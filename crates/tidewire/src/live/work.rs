@@ -12,6 +12,7 @@ use tidewire_core::{Batch, Deliver, Engine, Ledger};
 use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
+use crate::frames::{Counted, FrameHandler};
 
 /// How often a worker reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -30,6 +31,10 @@ pub(crate) trait Consume {
     /// How full the rings are, in thousandths.
     fn publish_level(&mut self, permille: u32) {
         let _ = permille;
+    }
+    /// Frames that the kernel dropped before the rings so far.
+    fn dropped(&mut self, frames: u64) {
+        let _ = frames;
     }
     /// There is nothing more.
     fn finish(&mut self) {}
@@ -64,6 +69,32 @@ impl<H: Deliver> Consume for Engine<H> {
 
     fn buffered_bytes(&self) -> u64 {
         Engine::buffered_bytes(self)
+    }
+}
+
+impl<F: FrameHandler> Consume for Counted<F> {
+    fn process(&mut self, batch: &Batch<'_>) {
+        self.frames(batch);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        self.handler.quiet(now_ns);
+    }
+
+    fn publish_level(&mut self, permille: u32) {
+        self.handler.level(permille);
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.handler.dropped(frames);
+    }
+
+    fn finish(&mut self) {
+        self.handler.finish();
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 }
 
@@ -144,6 +175,9 @@ impl<C: Consume> Work<'_, C> {
                 break;
             }
         }
+        if let Ok(rings) = self.rings.counts() {
+            self.engine.dropped(rings.dropped + rings.failed);
+        }
         self.engine.finish();
         self.report(true);
     }
@@ -155,6 +189,7 @@ impl<C: Consume> Work<'_, C> {
             troubles.push(error);
             Default::default()
         });
+        self.engine.dropped(rings.dropped + rings.failed);
         let report = WorkerReport {
             cpu: self.cpu,
             rings,

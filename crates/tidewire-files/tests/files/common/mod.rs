@@ -273,6 +273,83 @@ pub fn lz4(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+pub fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut options = lzma_rust2::XzOptions::with_preset(1);
+    options.set_block_size(std::num::NonZeroU64::new(64 << 10));
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A file of ERF with records of this type and one extension header, and where they begin.
+pub fn erf(kind: u8, packets: &[Packet]) -> (Vec<u8>, Vec<u64>) {
+    let (mut file, mut starts) = (Vec::new(), Vec::new());
+    let subheader: &[u8] = if matches!(kind, 2 | 11 | 16 | 20) { &[0, 0] } else { &[] };
+    for packet in packets {
+        starts.push(file.len() as u64);
+        let (seconds, nanos) = (packet.timestamp_ns / 1_000_000_000, packet.timestamp_ns % 1_000_000_000);
+        let stamp = seconds << 32 | (nanos << 32).div_ceil(1_000_000_000);
+        file.extend(stamp.to_le_bytes());
+        // Records whose packet is not whole have no padding, which would count as captured.
+        let there = 16 + 8 + subheader.len() + packet.bytes.len();
+        let whole = packet.bytes.len() == packet.wire_bytes as usize;
+        let record = if whole { there.next_multiple_of(8) } else { there };
+        file.extend([0x80 | kind, 4 | packet.interface as u8]);
+        file.extend([record as u16, 0, packet.wire_bytes as u16].map(u16::to_be_bytes).concat());
+        file.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+        file.extend(subheader);
+        file.extend(&packet.bytes);
+        file.extend(vec![0; record - there]);
+    }
+    (file, starts)
+}
+
+/// A file of Network Monitor in this version, with the media type of its packets, and where its records begin.
+pub fn netmon((major, minor): (u8, u8), media: u16, packets: &[Packet]) -> (Vec<u8>, Vec<u64>) {
+    // 14 November 2023, 22:13:20.
+    const START_NS: u64 = 1_700_000_000_000_000_000;
+    let mut file = if major == 1 { b"RTSS".to_vec() } else { b"GMBU".to_vec() };
+    let of_file = if minor == 0 || major == 1 { media } else { 1 };
+    file.extend([minor, major]);
+    file.extend([of_file, 2023, 11, 2, 14, 22, 13, 20, 0].map(u16::to_le_bytes).concat());
+    file.resize(128, 0);
+    let mut starts = Vec::new();
+    for packet in packets {
+        starts.push(file.len() as u64);
+        let since_ns = packet.timestamp_ns - START_NS;
+        let (captured, wire) = (packet.bytes.len() as u32, packet.wire_bytes);
+        if major == 1 {
+            file.extend(((since_ns / 1_000_000) as u32).to_le_bytes());
+            file.extend([wire as u16, captured as u16].map(u16::to_le_bytes).concat());
+        } else {
+            file.extend((since_ns / 1_000).to_le_bytes());
+            file.extend([wire, captured].map(u32::to_le_bytes).concat());
+        }
+        file.extend(&packet.bytes);
+        if major == 2 && minor >= 1 {
+            file.extend(media.to_le_bytes());
+        }
+        if major == 2 && minor >= 2 {
+            file.extend([0; 4]);
+        }
+        if major == 2 && minor >= 3 {
+            file.extend((packet.timestamp_ns / 100 + 11_644_473_600 * 10_000_000).to_le_bytes());
+            file.push(0);
+        }
+    }
+    let table_at = file.len() as u32;
+    file.extend(starts.iter().flat_map(|&start| (start as u32).to_le_bytes()));
+    file[24..28].copy_from_slice(&table_at.to_le_bytes());
+    file[28..32].copy_from_slice(&(4 * starts.len() as u32).to_le_bytes());
+    (file, starts)
+}
+
 /// A generator of numbers for bulk data, so that a failing case can be run again.
 pub struct Numbers(pub u64);
 

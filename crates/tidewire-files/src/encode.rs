@@ -1,0 +1,371 @@
+//! Blocks of pcapng (draft-ietf-opsawg-pcapng), encoded into memory: little-endian, times in nanoseconds. Who captures
+//! encodes; who writes only writes.
+//!
+//! Only standard blocks: a custom one between packets is a frame to tshark, and shifts the numbers of all that follow.
+
+use tidewire_wire::LinkType;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
+/// Type of an enhanced packet block.
+pub const ENHANCED_PACKET: u32 = 6;
+
+/// Bytes of an enhanced packet block beside the packet, its padding and its options: header, five words, trailer.
+pub const PACKET_OVERHEAD_BYTES: usize = 32;
+/// Where a packet's bytes begin in its block.
+pub const PACKET_AT: usize = 28;
+
+/// Bytes of an option's text at most; the rest is cut off at a character.
+const TEXT_BYTES_MAX: usize = 4096;
+
+mod option {
+    pub const END: u16 = 0;
+    pub const COMMENT: u16 = 1;
+    // Section header.
+    pub const HARDWARE: u16 = 2;
+    pub const SYSTEM: u16 = 3;
+    pub const APPLICATION: u16 = 4;
+    // Interface description.
+    pub const NAME: u16 = 2;
+    pub const DESCRIPTION: u16 = 3;
+    pub const SPEED: u16 = 8;
+    pub const TIME_RESOLUTION: u16 = 9;
+    pub const FILTER: u16 = 11;
+    // Enhanced packet.
+    pub const FLAGS: u16 = 2;
+    pub const DROP_COUNT: u16 = 4;
+    // Interface statistics.
+    pub const START_TIME: u16 = 2;
+    pub const END_TIME: u16 = 3;
+    pub const RECEIVED: u16 = 4;
+    pub const DROPPED: u16 = 5;
+    pub const FILTER_ACCEPTED: u16 = 6;
+    pub const SYSTEM_DROPPED: u16 = 7;
+    pub const DELIVERED: u16 = 8;
+}
+
+/// Who writes a file. Empty texts are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Writer {
+    /// The machine's hardware.
+    pub hardware: String,
+    /// The operating system.
+    pub system: String,
+    /// The program.
+    pub application: String,
+}
+
+/// An interface as its description block has it. Empty texts, and a speed of 0, are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The link type of its packets.
+    pub link: LinkType,
+    /// Bytes kept of each packet at most; 0: all.
+    pub snap_bytes: u32,
+    /// Its name, as `eth0`.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Bits in a second; 0: unknown.
+    pub speed_bits: u64,
+    /// The filter expression that the packets passed.
+    pub filter: String,
+}
+
+impl Interface {
+    /// An interface without texts that keeps whole packets.
+    #[must_use]
+    pub fn new(name: impl Into<String>, link: LinkType) -> Self {
+        let (description, filter) = (String::new(), String::new());
+        Self { link, snap_bytes: 0, name: name.into(), description, speed_bits: 0, filter }
+    }
+}
+
+/// Which way a packet went, as its interface reports it (`epb_flags`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Not reported: no option is written.
+    #[default]
+    Unknown,
+    /// Received.
+    In,
+    /// Sent.
+    Out,
+}
+
+/// A packet to encode.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Number of its interface in the segment, from 0.
+    pub interface: u32,
+    /// Capture time, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// The captured bytes.
+    pub bytes: &'a [u8],
+    /// Bytes on the wire.
+    pub wire_bytes: u32,
+    /// Which way it went.
+    pub way: Way,
+    /// Packets that the interface lost since its packet before (`epb_dropcount`); 0 is left out.
+    pub dropped: u64,
+    /// A comment; empty: none.
+    pub comment: &'a str,
+}
+
+impl<'a> Packet<'a> {
+    /// A packet without options.
+    #[must_use]
+    pub fn new(interface: u32, timestamp_ns: u64, bytes: &'a [u8], wire_bytes: u32) -> Self {
+        Self { interface, timestamp_ns, bytes, wire_bytes, way: Way::Unknown, dropped: 0, comment: "" }
+    }
+
+    fn has_options(&self) -> bool {
+        self.way != Way::Unknown || self.dropped != 0 || !self.comment.is_empty()
+    }
+
+    /// Bytes of its block.
+    #[must_use]
+    #[inline]
+    pub fn block_bytes(&self) -> usize {
+        let plain = PACKET_OVERHEAD_BYTES + self.bytes.len().next_multiple_of(4);
+        if self.has_options() { plain + self.option_bytes() } else { plain }
+    }
+
+    #[cold]
+    fn option_bytes(&self) -> usize {
+        let comment = cut(self.comment).len();
+        let of = |there: bool, bytes: usize| if there { bytes } else { 0 };
+        of(self.way != Way::Unknown, 8)
+            + of(self.dropped != 0, 12)
+            + of(comment != 0, 4 + comment.next_multiple_of(4))
+            + 4
+    }
+}
+
+/// Appends a packet, and returns its block's length.
+#[inline]
+pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
+    let length = packet.block_bytes() as u32;
+    out.reserve(length as usize);
+    let timestamp = packet.timestamp_ns;
+    let mut head = [0; PACKET_AT];
+    let words = [
+        ENHANCED_PACKET,
+        length,
+        packet.interface,
+        (timestamp >> 32) as u32,
+        timestamp as u32,
+        packet.bytes.len() as u32,
+        packet.wire_bytes.max(packet.bytes.len() as u32),
+    ];
+    for (place, word) in head.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    out.extend_from_slice(&head);
+    out.extend_from_slice(packet.bytes);
+    pad(out, packet.bytes.len());
+    if packet.has_options() {
+        packet_options(out, packet);
+    }
+    out.extend_from_slice(&length.to_le_bytes());
+    length
+}
+
+#[cold]
+fn packet_options(out: &mut Vec<u8>, packet: &Packet<'_>) {
+    match packet.way {
+        Way::Unknown => {}
+        Way::In => put(out, option::FLAGS, &1_u32.to_le_bytes()),
+        Way::Out => put(out, option::FLAGS, &2_u32.to_le_bytes()),
+    }
+    if packet.dropped != 0 {
+        put(out, option::DROP_COUNT, &packet.dropped.to_le_bytes());
+    }
+    put_text(out, option::COMMENT, packet.comment);
+    put(out, option::END, &[]);
+}
+
+/// Appends a section's header: the first block of a file.
+pub fn section_header(out: &mut Vec<u8>, writer: &Writer) {
+    block(out, SECTION_HEADER, |out| {
+        out.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
+        out.extend_from_slice(&1_u16.to_le_bytes());
+        out.extend_from_slice(&0_u16.to_le_bytes());
+        // The section's length is not known while it is written.
+        out.extend_from_slice(&u64::MAX.to_le_bytes());
+        put_text(out, option::HARDWARE, &writer.hardware);
+        put_text(out, option::SYSTEM, &writer.system);
+        put_text(out, option::APPLICATION, &writer.application);
+        put(out, option::END, &[]);
+    });
+}
+
+/// Appends the description of an interface; they are numbered from 0 in their order.
+pub fn interface_description(out: &mut Vec<u8>, interface: &Interface) {
+    block(out, INTERFACE_DESCRIPTION, |out| {
+        out.extend_from_slice(&interface.link.0.to_le_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&interface.snap_bytes.to_le_bytes());
+        put_text(out, option::NAME, &interface.name);
+        put_text(out, option::DESCRIPTION, &interface.description);
+        if interface.speed_bits != 0 {
+            put(out, option::SPEED, &interface.speed_bits.to_le_bytes());
+        }
+        put(out, option::TIME_RESOLUTION, &[9]);
+        if !interface.filter.is_empty() {
+            // 0: a filter of libpcap as text.
+            let mut value = vec![0];
+            value.extend_from_slice(cut(&interface.filter).as_bytes());
+            put(out, option::FILTER, &value);
+        }
+        put(out, option::END, &[]);
+    });
+}
+
+/// Figures of an interface from the beginning of a recording on. `None`: unknown, and left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Number of the interface in the segment.
+    pub interface: u32,
+    /// When these figures were read, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// When counting began and ended, nanoseconds since the epoch.
+    pub start_ns: Option<u64>,
+    /// See `start_ns`.
+    pub end_ns: Option<u64>,
+    /// Packets that the interface received.
+    pub received: Option<u64>,
+    /// Packets that the interface dropped.
+    pub dropped: Option<u64>,
+    /// Packets that the filter accepted.
+    pub filter_accepted: Option<u64>,
+    /// Packets that the operating system dropped.
+    pub system_dropped: Option<u64>,
+    /// Packets that reached the file.
+    pub delivered: Option<u64>,
+}
+
+/// Appends an interface's statistics.
+pub fn interface_statistics(out: &mut Vec<u8>, statistics: &Statistics) {
+    // Times are two words, the upper one first.
+    let time = |ns: u64| ns.rotate_left(32);
+    block(out, INTERFACE_STATISTICS, |out| {
+        out.extend_from_slice(&statistics.interface.to_le_bytes());
+        out.extend_from_slice(&time(statistics.timestamp_ns).to_le_bytes());
+        let options = [
+            (option::START_TIME, statistics.start_ns.map(time)),
+            (option::END_TIME, statistics.end_ns.map(time)),
+            (option::RECEIVED, statistics.received),
+            (option::DROPPED, statistics.dropped),
+            (option::FILTER_ACCEPTED, statistics.filter_accepted),
+            (option::SYSTEM_DROPPED, statistics.system_dropped),
+            (option::DELIVERED, statistics.delivered),
+        ];
+        for (code, value) in options {
+            if let Some(value) = value {
+                put(out, code, &value.to_le_bytes());
+            }
+        }
+        put(out, option::END, &[]);
+    });
+}
+
+/// A block around what `body` appends.
+fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&kind.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    let length = (out.len() - start + 4) as u32;
+    out.extend_from_slice(&length.to_le_bytes());
+    if let Some(place) = out.get_mut(start + 4..start + 8) {
+        place.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+fn put(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    out.extend_from_slice(&code.to_le_bytes());
+    out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    out.extend_from_slice(value);
+    pad(out, value.len());
+}
+
+fn put_text(out: &mut Vec<u8>, code: u16, text: &str) {
+    if !text.is_empty() {
+        put(out, code, cut(text).as_bytes());
+    }
+}
+
+/// The text, cut at a character where it is too long.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[inline]
+fn pad(out: &mut Vec<u8>, bytes: usize) {
+    const ZEROS: [u8; 4] = [0; 4];
+    out.extend_from_slice(ZEROS.get(..bytes.next_multiple_of(4) - bytes).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Reader, Source as _};
+
+    #[test]
+    fn what_is_encoded_is_read_back() {
+        let mut file = Vec::new();
+        let writer = Writer { application: "tidewire".into(), ..Writer::default() };
+        section_header(&mut file, &writer);
+        interface_description(&mut file, &Interface::new("eth0", LinkType::ETHERNET));
+        let filtered = Interface {
+            snap_bytes: 96,
+            filter: "tcp".into(),
+            speed_bits: 10_000_000_000,
+            ..Interface::new("tun0", LinkType::RAW)
+        };
+        interface_description(&mut file, &filtered);
+        let times = [1_700_000_000_123_456_789, u64::from(u32::MAX) << 32 | 7];
+        for length in 0..9_usize {
+            let bytes = vec![length as u8; length];
+            for (interface, time) in times.into_iter().enumerate() {
+                let plain = Packet::new(interface as u32, time, &bytes, length as u32 + 3);
+                for packet in [plain, Packet { way: Way::Out, dropped: 7, comment: "cut off", ..plain }] {
+                    let before = file.len();
+                    let length = enhanced_packet(&mut file, &packet);
+                    assert_eq!(file.len() - before, packet.block_bytes());
+                    assert_eq!(length as usize, packet.block_bytes());
+                }
+            }
+        }
+        interface_statistics(&mut file, &Statistics { received: Some(3), dropped: Some(0), ..Statistics::default() });
+        let mut reader = Reader::from_stream("memory", std::io::Cursor::new(file)).unwrap();
+        let mut block = Block::new();
+        let mut seen = 0;
+        while reader.fill(&mut block).unwrap() {
+            let batch = block.batch();
+            for frame in batch.frames {
+                let length = seen / 4;
+                assert_eq!(batch.bytes(frame), vec![length as u8; length]);
+                assert_eq!(frame.wire_bytes as usize, length + 3);
+                assert_eq!(usize::from(frame.interface), seen / 2 % 2);
+                assert_eq!(frame.timestamp_ns, times[seen / 2 % 2]);
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 36);
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        let text = "ä".repeat(TEXT_BYTES_MAX);
+        assert_eq!(cut(&text).len(), TEXT_BYTES_MAX);
+        assert_eq!(cut(&format!("a{text}")).len(), TEXT_BYTES_MAX - 1);
+    }
+}

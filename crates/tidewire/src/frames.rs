@@ -1,0 +1,88 @@
+//! Runs without an engine: frames as they were captured.
+
+use tidewire_core::{Batch, Ledger, Shunt};
+
+use crate::{Capture, Error, Input, Outcome};
+
+/// Receives frames as they were captured, without decoding, reassembly or state of streams: for programs that keep frames, such
+/// as a recorder. All calls for a handler come from one thread.
+///
+/// ```
+/// # use tidewire::{Batch, Capture, FrameHandler};
+/// #[derive(Default)]
+/// struct Longest(u32);
+///
+/// impl FrameHandler for Longest {
+///     fn frames(&mut self, batch: &Batch<'_>) {
+///         self.0 = batch.frames.iter().map(|frame| frame.wire_bytes).fold(self.0, u32::max);
+///     }
+/// }
+///
+/// # fn main() -> Result<(), tidewire::Error> {
+/// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+/// let outcome = Capture::reader(capture).run_frames(|_worker| Longest::default())?;
+/// assert_eq!(outcome.handler().0, 62);
+/// # Ok(())
+/// # }
+/// ```
+pub trait FrameHandler {
+    /// Frames in the order of capture. What the batch borrows is valid until the call returns.
+    fn frames(&mut self, batch: &Batch<'_>);
+
+    /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About
+    /// every 50 ms of an interface and 200 ms of a pipe.
+    fn quiet(&mut self, until_ns: u64) {
+        let _ = until_ns;
+    }
+
+    /// How full the fullest ring is, in thousandths: after each round over an interface's rings.
+    fn level(&mut self, permille: u32) {
+        let _ = permille;
+    }
+
+    /// Frames that the kernel dropped before this worker's rings since the capture began: about ten times a second.
+    fn dropped(&mut self, frames: u64) {
+        let _ = frames;
+    }
+
+    /// The way to count and drop directions before the rings, before the first frame: where `LiveSettings::kernel` asks for
+    /// programs in the kernel and they could be loaded.
+    fn shunt(&mut self, shunt: Box<dyn Shunt>) {
+        let _ = shunt;
+    }
+
+    /// The input has ended, or the run was stopped: nothing follows.
+    fn finish(&mut self) {}
+}
+
+impl<I: Input> Capture<I> {
+    /// Runs without an engine: `make` makes the handler of each worker. Settings of streams (cutoffs, classes, timeouts) have no
+    /// effect. Programs in the kernel are as `LiveSettings::kernel` says. Files have one worker. The ledger of the outcome and
+    /// of reports has the frames received and their bytes, and of files those that the filter rejected.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_frames<F: FrameHandler + Send>(self, make: impl FnMut(usize) -> F) -> Result<Outcome<F>, Error> {
+        self.setup.check()?;
+        let handlers = (0..self.setup.workers).map(make).collect();
+        self.input.run_frames(self.setup, handlers)
+    }
+}
+
+/// Counts the frames on their way to a handler.
+pub(crate) struct Counted<F> {
+    pub handler: F,
+    pub ledger: Ledger,
+}
+
+impl<F: FrameHandler> Counted<F> {
+    pub(crate) fn new(handler: F) -> Self {
+        Self { handler, ledger: Ledger::default() }
+    }
+
+    pub(crate) fn frames(&mut self, batch: &Batch<'_>) {
+        self.ledger.received += batch.frames.len() as u64;
+        self.ledger.received_bytes += batch.frames.iter().map(|frame| u64::from(frame.captured_bytes)).sum::<u64>();
+        self.handler.frames(batch);
+    }
+}
