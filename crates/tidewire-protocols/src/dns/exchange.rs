@@ -1,0 +1,173 @@
+//! A conversation in DNS: which answer belongs to which query.
+
+use super::{
+    fields::Dns,
+    message::{Message, Question},
+    names,
+};
+use crate::{
+    input::{Input, Progress},
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Most queries that wait for their answer; of more, the oldest is reported without one.
+const PENDING_MAX: usize = 32;
+
+/// Messages over TCP (RFC 1035 section 4.2.2) of one direction.
+#[derive(Debug, Default)]
+struct Side {
+    /// Length and message as far as they came.
+    message: Vec<u8>,
+    is_lost: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    service: Service,
+    sides: [Side; 2],
+    pending: Vec<Pending>,
+    memory_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
+    start_ns: u64,
+    question: Option<Question>,
+    dns: Box<Dns>,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+impl Exchange {
+    pub(crate) fn new(service: Service) -> Self {
+        Self { service, sides: Default::default(), pending: Vec::new(), memory_bytes: 0 }
+    }
+
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        if input.is_datagram {
+            self.message(input.bytes, input.ns, out);
+            return Progress::More;
+        }
+        let mut side = std::mem::take(&mut self.sides[input.side]);
+        let mut bytes = input.bytes;
+        while !bytes.is_empty() && !side.is_lost {
+            let wanted = match side.message.first_chunk::<2>() {
+                None => 2,
+                Some(&length) => 2 + usize::from(u16::from_be_bytes(length)),
+            };
+            let part = bytes.len().min(wanted - side.message.len());
+            side.message.extend_from_slice(&bytes[..part]);
+            bytes = &bytes[part..];
+            if side.message.len() == wanted && wanted != 2 {
+                self.message(&side.message[2..], input.ns, out);
+                side.message.clear();
+            } else if side.message == [0, 0] {
+                // No message is empty: this is something else.
+                side.is_lost = true;
+            }
+        }
+        self.sides[input.side] = side;
+        if self.sides.iter().all(|side| side.is_lost) { Progress::Done } else { Progress::More }
+    }
+
+    /// Where the next message begins is not known behind a gap.
+    pub(crate) fn gap(&mut self, side: usize) -> Progress {
+        self.sides[side] = Side { message: Vec::new(), is_lost: true };
+        if self.sides.iter().all(|side| side.is_lost) { Progress::Done } else { Progress::More }
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        for pending in std::mem::take(&mut self.pending) {
+            out(self.transaction(pending.start_ns, pending.start_ns, pending.dns));
+        }
+        self.memory_bytes = 0;
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let sides: usize = self.sides.iter().map(|side| side.message.capacity()).sum();
+        sides + self.memory_bytes
+    }
+
+    fn transaction(&self, start_ns: u64, end_ns: u64, dns: Box<Dns>) -> Transaction {
+        Transaction { start_ns, end_ns, service: self.service, fields: Fields::Dns(dns) }
+    }
+
+    fn message(&mut self, bytes: &[u8], ns: u64, out: Out<'_>) {
+        let Some(message) = Message::read(bytes) else { return };
+        if message.is_response() { self.response(message, ns, out) } else { self.query(message, ns, out) }
+    }
+
+    fn query(&mut self, message: Message, ns: u64, out: Out<'_>) {
+        let is_repeated = |pending: &Pending| pending.dns.id == message.id && pending.question == message.question;
+        // Multicast queries have no identification, and nobody need answer them.
+        if self.service != Service::Mdns && self.pending.iter().any(is_repeated) {
+            return;
+        }
+        let mut dns = Box::new(Dns { is_asked: true, ..Dns::default() });
+        describe(&mut dns, &message);
+        if self.service == Service::Mdns {
+            return out(self.transaction(ns, ns, dns));
+        }
+        self.memory_bytes += size_of::<Pending>() + dns.memory_bytes();
+        self.pending.push(Pending { start_ns: ns, question: message.question, dns });
+        if self.pending.len() > PENDING_MAX {
+            let oldest = self.pending.remove(0);
+            self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + oldest.dns.memory_bytes());
+            out(self.transaction(oldest.start_ns, oldest.start_ns, oldest.dns));
+        }
+    }
+
+    fn response(&mut self, message: Message, ns: u64, out: Out<'_>) {
+        // Without its question an answer belongs to whoever has its number.
+        let belongs = |pending: &Pending| {
+            pending.dns.id == message.id
+                && match (&pending.question, &message.question) {
+                    (Some(asked), Some(answered)) => {
+                        asked.kind == answered.kind && asked.name.eq_ignore_ascii_case(&answered.name)
+                    }
+                    _ => true,
+                }
+        };
+        let place = self.pending.iter().position(belongs);
+        let (start_ns, mut dns) = match place.map(|place| self.pending.remove(place)) {
+            Some(pending) => {
+                self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + pending.dns.memory_bytes());
+                (pending.start_ns, pending.dns)
+            }
+            None => {
+                let mut dns = Box::<Dns>::default();
+                describe(&mut dns, &message);
+                (ns, dns)
+            }
+        };
+        dns.is_answered = true;
+        dns.rcode = Some(names::rcode(message.rcode));
+        dns.authoritative = message.is_authoritative();
+        dns.truncated = message.is_truncated();
+        dns.recursion[1] = message.recursion()[1];
+        dns.counts = [message.counts[1], message.counts[2], message.counts[3]];
+        dns.answers = message.answers;
+        dns.latency_ns = dns.is_asked.then(|| ns.saturating_sub(start_ns));
+        if dns.query.is_none() {
+            // Multicast answers repeat no question.
+            dns.query = dns.answers.first().map(|answer| answer.name.clone());
+        }
+        out(self.transaction(start_ns, ns, dns));
+    }
+}
+
+/// What query and answer have in common.
+fn describe(dns: &mut Dns, message: &Message) {
+    dns.id = message.id;
+    dns.opcode = message.opcode();
+    dns.questions = message.counts[0];
+    dns.recursion = message.recursion();
+    if let Some(question) = &message.question {
+        dns.query = Some(question.name.clone());
+        dns.kind = Some(names::kind(question.kind));
+        // The upper bit asks for an answer to this host only (RFC 6762 section 5.4).
+        let class = question.class & 0x7fff;
+        dns.class = (class != 1).then_some(class);
+    }
+}

@@ -1,0 +1,121 @@
+//! The fields of a query and its answer.
+
+use crate::value::{Value, push_number, push_text, text_bytes};
+
+/// The fields of a query and its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dns {
+    /// Identification.
+    pub id: u16,
+    /// Operation, 0 for a query.
+    pub opcode: u8,
+    /// The name that was asked for: labels joined by dots, other bytes than printable ASCII as `\ddd` (RFC 1035 section 5.1).
+    pub query: Option<Box<str>>,
+    /// The type that was asked for: its mnemonic, or `TYPE65280`.
+    pub kind: Option<Box<str>>,
+    /// The class if it is not IN.
+    pub class: Option<u16>,
+    /// How many questions there were, where not one.
+    pub questions: u16,
+    /// Whether the query was seen.
+    pub is_asked: bool,
+    /// Whether an answer was seen. What follows is the answer's.
+    pub is_answered: bool,
+    /// The response code: its mnemonic, or `RCODE12`.
+    pub rcode: Option<Box<str>>,
+    /// Authoritative answer.
+    pub authoritative: bool,
+    /// The answer was cut short.
+    pub truncated: bool,
+    /// Recursion desired (of the query where it was seen), and available.
+    pub recursion: [bool; 2],
+    /// The records of the answer section, at most 32.
+    pub answers: Vec<Answer>,
+    /// How many records its header states, by section: answers, authorities, additional ones.
+    pub counts: [u16; 3],
+    /// From the query to the answer, where both were seen.
+    pub latency_ns: Option<u64>,
+}
+
+/// A record of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whose it is.
+    pub name: Box<str>,
+    /// Its type.
+    pub kind: Box<str>,
+    /// How long it may be kept, seconds.
+    pub ttl: u32,
+    /// What it says, in the presentation format of its type; `\# LENGTH HEX` (RFC 3597) for types without one here.
+    pub data: Box<str>,
+}
+
+impl Dns {
+    pub(crate) fn request(&self) -> String {
+        self.kind.as_deref().unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn response(&self) -> String {
+        let Some(rcode) = &self.rcode else { return String::new() };
+        if &**rcode != "NOERROR" {
+            return (**rcode).to_owned();
+        }
+        // The answers that were asked for, behind aliases.
+        let asked = self.answers.iter().filter(|answer| Some(&answer.kind) == self.kind.as_ref());
+        let data: Vec<&str> = asked.map(|answer| &*answer.data).collect();
+        match (data.is_empty(), self.answers.first()) {
+            (false, _) => data.join(" "),
+            (true, Some(answer)) => format!("{} {}", answer.kind, answer.data),
+            (true, None) => "no records".into(),
+        }
+    }
+
+    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        let mut list = Vec::with_capacity(20);
+        push_number(&mut list, "id", Some(self.id.into()));
+        if self.opcode != 0 {
+            push_number(&mut list, "opcode", Some(self.opcode.into()));
+        }
+        push_text(&mut list, "query", &self.query);
+        push_text(&mut list, "type", &self.kind);
+        push_number(&mut list, "class", self.class.map(u64::from));
+        if self.questions != 1 {
+            push_number(&mut list, "questions", Some(self.questions.into()));
+        }
+        list.push(("asked", Value::Truth(self.is_asked)));
+        list.push(("answered", Value::Truth(self.is_answered)));
+        list.push(("rd", Value::Truth(self.recursion[0])));
+        if self.is_answered {
+            push_text(&mut list, "rcode", &self.rcode);
+            list.push(("aa", Value::Truth(self.authoritative)));
+            list.push(("tc", Value::Truth(self.truncated)));
+            list.push(("ra", Value::Truth(self.recursion[1])));
+            list.push(("answers", Value::Objects(self.answers.iter().map(Answer::values).collect())));
+            for (name, count) in ["answer_count", "authority_count", "additional_count"].into_iter().zip(self.counts) {
+                push_number(&mut list, name, Some(count.into()));
+            }
+            push_number(&mut list, "latency_ns", self.latency_ns);
+        }
+        list
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let answers: usize = self.answers.iter().map(Answer::memory_bytes).sum();
+        size_of::<Self>() + text_bytes([&self.query, &self.kind, &self.rcode]) + answers
+    }
+}
+
+impl Answer {
+    fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        vec![
+            ("name", Value::Text(&self.name)),
+            ("type", Value::Text(&self.kind)),
+            ("ttl", Value::Number(self.ttl.into())),
+            ("data", Value::Text(&self.data)),
+        ]
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.kind.len() + self.data.len()
+    }
+}

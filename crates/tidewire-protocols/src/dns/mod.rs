@@ -1,0 +1,15 @@
+//! DNS over UDP and TCP, multicast DNS and LLMNR (RFC 1035, RFC 6762, RFC 4795): queries with their answers.
+
+mod exchange;
+mod fields;
+mod message;
+mod name;
+mod names;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use fields::{Answer, Dns};
+
+pub(crate) use exchange::Exchange;
+pub(crate) use message::{HEADER_BYTES, is_message, is_whole_message, may_be_header};

@@ -1,0 +1,94 @@
+//! Domain names (RFC 1035 sections 3.1 and 4.1.4).
+
+use std::fmt::Write as _;
+
+/// Longest name on the wire, bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// A name at `at` of a message, and where it ends there. Pointers must point before the name's part that they are in, so that
+/// every name ends.
+pub(super) fn read(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
+    let mut shown = String::new();
+    let end = walk(message, at, |label| push_label(&mut shown, label))?;
+    if shown.is_empty() {
+        shown.push('.');
+    }
+    Some((shown.into(), end))
+}
+
+/// Where the name at `at` ends.
+pub(super) fn skip(message: &[u8], at: usize) -> Option<usize> {
+    walk(message, at, |_| {})
+}
+
+fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> Option<usize> {
+    let (mut at, mut part, mut end, mut bytes) = (begin, begin, None, 0);
+    loop {
+        let length = *message.get(at)?;
+        match length >> 6 {
+            0 if length == 0 => return Some(end.unwrap_or(at + 1)),
+            0 => {
+                let label = message.get(at + 1..at + 1 + usize::from(length))?;
+                bytes += 1 + label.len();
+                if bytes >= NAME_BYTES_MAX {
+                    return None;
+                }
+                each(label);
+                at += 1 + label.len();
+            }
+            3 => {
+                let target = usize::from(length & 0x3f) << 8 | usize::from(*message.get(at + 1)?);
+                end.get_or_insert(at + 2);
+                if target >= part {
+                    return None;
+                }
+                (at, part) = (target, target);
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Appends a label behind a dot, with RFC 1035's escapes (section 5.1).
+fn push_label(shown: &mut String, label: &[u8]) {
+    if !shown.is_empty() {
+        shown.push('.');
+    }
+    for &byte in label {
+        match byte {
+            b'.' | b'\\' => {
+                shown.push('\\');
+                shown.push(byte.into());
+            }
+            0x21..=0x7e => shown.push(byte.into()),
+            _ => {
+                let _ = write!(shown, "\\{byte:03}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_in_presentation_format() {
+        assert_eq!(read(b"\x03www\x07example\x00", 0), Some(("www.example".into(), 13)));
+        assert_eq!(read(b"\x00", 0), Some((".".into(), 1)));
+        assert_eq!(read(b"\x04a.\\ \x00", 0), Some(("a\\.\\\\\\032".into(), 6)));
+        assert_eq!(read(b"\x02\x1b[\x00", 0), Some(("\\027[".into(), 4)));
+        assert_eq!(read(b"\x01a\x00\x01b\xc0\x00!", 3), Some(("b.a".into(), 7)));
+    }
+
+    #[test]
+    fn names_that_do_not_end_are_refused() {
+        for bytes in
+            [b"\xc0\x00".as_slice(), b"\x01a\xc0\x00", b"\x05ab", b"\x80a", b"\x01a", b"\xc0", b"\xc0\x02\xc0\x00"]
+        {
+            assert_eq!(read(bytes, 0), None, "{bytes:?}");
+        }
+        let long = [b"\x3f".as_slice(), &[b'x'; 63]].concat().repeat(4);
+        assert_eq!(read(&[&*long, b"\x00"].concat(), 0), None);
+    }
+}

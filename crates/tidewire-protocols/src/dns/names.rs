@@ -1,0 +1,70 @@
+//! Mnemonics of types and response codes: IANA's registry "Domain Name System (DNS) Parameters".
+
+/// The mnemonic of a type, else `TYPE123` (RFC 3597 section 5).
+pub(super) fn kind(kind: u16) -> Box<str> {
+    match TYPES.binary_search_by_key(&kind, |entry| entry.0) {
+        Ok(place) => TYPES[place].1.into(),
+        Err(_) => format!("TYPE{kind}").into(),
+    }
+}
+
+/// The mnemonic of a response code.
+pub(super) fn rcode(code: u16) -> Box<str> {
+    const NAMES: [&str; 12] = [
+        "NOERROR",
+        "FORMERR",
+        "SERVFAIL",
+        "NXDOMAIN",
+        "NOTIMP",
+        "REFUSED",
+        "YXDOMAIN",
+        "YXRRSET",
+        "NXRRSET",
+        "NOTAUTH",
+        "NOTZONE",
+        "DSOTYPENI",
+    ];
+    match code {
+        16 => "BADVERS".into(),
+        17 => "BADKEY".into(),
+        18 => "BADTIME".into(),
+        19 => "BADMODE".into(),
+        20 => "BADNAME".into(),
+        21 => "BADALG".into(),
+        22 => "BADTRUNC".into(),
+        23 => "BADCOOKIE".into(),
+        code => match NAMES.get(usize::from(code)) {
+            Some(&name) => name.into(),
+            None => format!("RCODE{code}").into(),
+        },
+    }
+}
+
+/// Sorted by number.
+#[rustfmt::skip]
+const TYPES: &[(u16, &str)] = &[
+    (1, "A"), (2, "NS"), (3, "MD"), (4, "MF"), (5, "CNAME"), (6, "SOA"), (7, "MB"), (8, "MG"), (9, "MR"), (10, "NULL"),
+    (11, "WKS"), (12, "PTR"), (13, "HINFO"), (14, "MINFO"), (15, "MX"), (16, "TXT"), (17, "RP"), (18, "AFSDB"),
+    (19, "X25"), (20, "ISDN"), (21, "RT"), (22, "NSAP"), (23, "NSAP-PTR"), (24, "SIG"), (25, "KEY"), (26, "PX"),
+    (27, "GPOS"), (28, "AAAA"), (29, "LOC"), (30, "NXT"), (31, "EID"), (32, "NIMLOC"), (33, "SRV"), (34, "ATMA"),
+    (35, "NAPTR"), (36, "KX"), (37, "CERT"), (38, "A6"), (39, "DNAME"), (40, "SINK"), (41, "OPT"), (42, "APL"),
+    (43, "DS"), (44, "SSHFP"), (45, "IPSECKEY"), (46, "RRSIG"), (47, "NSEC"), (48, "DNSKEY"), (49, "DHCID"),
+    (50, "NSEC3"), (51, "NSEC3PARAM"), (52, "TLSA"), (53, "SMIMEA"), (55, "HIP"), (56, "NINFO"), (57, "RKEY"),
+    (58, "TALINK"), (59, "CDS"), (60, "CDNSKEY"), (61, "OPENPGPKEY"), (62, "CSYNC"), (63, "ZONEMD"), (64, "SVCB"),
+    (65, "HTTPS"), (99, "SPF"), (100, "UINFO"), (101, "UID"), (102, "GID"), (103, "UNSPEC"), (104, "NID"), (105, "L32"),
+    (106, "L64"), (107, "LP"), (108, "EUI48"), (109, "EUI64"), (249, "TKEY"), (250, "TSIG"), (251, "IXFR"),
+    (252, "AXFR"), (253, "MAILB"), (254, "MAILA"), (255, "ANY"), (256, "URI"), (257, "CAA"), (258, "AVC"), (259, "DOA"),
+    (260, "AMTRELAY"), (32768, "TA"), (32769, "DLV"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_sorted() {
+        assert!(TYPES.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!((&*kind(28), &*kind(54)), ("AAAA", "TYPE54"));
+        assert_eq!((&*rcode(3), &*rcode(15), &*rcode(16)), ("NXDOMAIN", "RCODE15", "BADVERS"));
+    }
+}

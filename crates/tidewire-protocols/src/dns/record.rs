@@ -1,0 +1,109 @@
+//! Resource records (RFC 1035 section 4.1.3) and what they say.
+
+use std::{
+    fmt::Write as _,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+use super::{fields::Answer, name, names};
+use crate::{reader::Reader, text::hex};
+
+/// Longest data of a record in hexadecimal that is kept, bytes of the record.
+const HEX_BYTES_MAX: usize = 64;
+
+/// Longest text of a record that is kept, bytes.
+const DATA_BYTES_MAX: usize = 1024;
+
+/// A record of a message, with its place.
+pub(super) struct Record<'a> {
+    message: &'a [u8],
+    name_at: usize,
+    pub(super) kind: u16,
+    pub(super) ttl: u32,
+    data_at: usize,
+    pub(super) data: &'a [u8],
+    pub(super) end: usize,
+}
+
+impl<'a> Record<'a> {
+    /// The record at `at`.
+    pub(super) fn read(message: &'a [u8], at: usize) -> Option<Self> {
+        let fixed = name::skip(message, at)?;
+        let mut reader = Reader::new(message.get(fixed..)?);
+        let (kind, _class, ttl) = (reader.u16()?, reader.u16()?, reader.u32()?);
+        let data = reader.block16()?.rest();
+        let data_at = fixed + 10;
+        Some(Self { message, name_at: at, kind, ttl, data_at, data, end: data_at + data.len() })
+    }
+
+    pub(super) fn answer(&self) -> Option<Answer> {
+        let (name, _) = name::read(self.message, self.name_at)?;
+        let data = self.say().unwrap_or_else(|| self.say_unknown());
+        Some(Answer { name, kind: names::kind(self.kind), ttl: self.ttl, data: data.into() })
+    }
+
+    /// The data in its presentation format; `None`: not known here, or malformed.
+    fn say(&self) -> Option<String> {
+        let name_behind = |skipped: usize| {
+            self.data.get(skipped..)?;
+            name::read(self.message, self.data_at + skipped).map(|(name, _)| name)
+        };
+        let mut reader = Reader::new(self.data);
+        Some(match self.kind {
+            1 => Ipv4Addr::from(<[u8; 4]>::try_from(self.data).ok()?).to_string(),
+            28 => Ipv6Addr::from(<[u8; 16]>::try_from(self.data).ok()?).to_string(),
+            // NS, CNAME, PTR, DNAME
+            2 | 5 | 12 | 39 => name_behind(0)?.into(),
+            // MX, AFSDB
+            15 | 18 => format!("{} {}", reader.u16()?, name_behind(2)?),
+            33 => format!("{} {} {} {}", reader.u16()?, reader.u16()?, reader.u16()?, name_behind(6)?),
+            // SVCB, HTTPS: priority and target; parameters are left out.
+            64 | 65 => format!("{} {}", reader.u16()?, name_behind(2)?),
+            // TXT, SPF
+            16 | 99 => self.say_texts()?,
+            6 => self.say_authority()?,
+            _ => return None,
+        })
+    }
+
+    fn say_texts(&self) -> Option<String> {
+        let (mut reader, mut shown) = (Reader::new(self.data), String::new());
+        while !reader.is_empty() && shown.len() < DATA_BYTES_MAX {
+            let text = reader.block8()?.rest();
+            shown += if shown.is_empty() { "\"" } else { " \"" };
+            for &byte in text {
+                match byte {
+                    b'"' | b'\\' => {
+                        shown.push('\\');
+                        shown.push(byte.into());
+                    }
+                    b' '..=b'~' => shown.push(byte.into()),
+                    _ => {
+                        let _ = write!(shown, "\\{byte:03}");
+                    }
+                }
+            }
+            shown.push('"');
+        }
+        Some(shown)
+    }
+
+    /// The start of a zone of authority: both names and five numbers.
+    fn say_authority(&self) -> Option<String> {
+        let (server, end) = name::read(self.message, self.data_at)?;
+        let (mail, end) = name::read(self.message, end)?;
+        let mut reader = Reader::new(self.message.get(end..self.end)?);
+        let mut shown = format!("{server} {mail}");
+        for _ in 0..5 {
+            let _ = write!(shown, " {}", reader.u32()?);
+        }
+        Some(shown)
+    }
+
+    /// RFC 3597 section 5.
+    fn say_unknown(&self) -> String {
+        let kept = &self.data[..self.data.len().min(HEX_BYTES_MAX)];
+        let more = if kept.len() < self.data.len() { "..." } else { "" };
+        format!("\\# {} {}{more}", self.data.len(), hex(kept)).trim_end().to_owned()
+    }
+}

@@ -1,0 +1,115 @@
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Dns, Fields, Service, Transaction,
+    testing::{Sent, transactions},
+};
+
+fn dns(transaction: &Transaction) -> &Dns {
+    match &transaction.fields {
+        Fields::Dns(dns) => dns,
+        other => panic!("not DNS: {other:?}"),
+    }
+}
+
+/// A query for www.example with this type.
+fn query(id: u16, kind: u8) -> Vec<u8> {
+    [&id.to_be_bytes()[..], b"\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07example\x00\x00", &[kind, 0, 1]]
+        .concat()
+}
+
+/// Its answer: an alias and an address, and an OPT record with the upper bits of the code.
+fn response(id: u16) -> Vec<u8> {
+    let answers = [
+        &b"\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x3c\x00\x04\x01a\xc0\x10"[..],
+        b"\x01a\xc0\x10\x00\x01\x00\x01\x00\x00\x00\x78\x00\x04\xc0\x00\x02\x05",
+        b"\x00\x00\x29\x10\x00\x00\x00\x00\x00\x00\x00",
+    ];
+    let header = b"\x85\x80\x00\x01\x00\x02\x00\x00\x00\x01\x03WWW\x07example\x00\x00\x01\x00\x01";
+    [&id.to_be_bytes()[..], header, &answers.concat()].concat()
+}
+
+fn over_tcp(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes()[..], message].concat()
+}
+
+#[test]
+fn a_query_has_its_answer() {
+    let sent = [(ClientToServer, query(7, 1)), (ServerToClient, response(7))];
+    // On any port.
+    for port in [53, 4000] {
+        let found = transactions(&Sent::datagrams(&sent), port);
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((one.service, one.name(), one.response()), (Service::Dns, Some("www.example"), "192.0.2.5".into()));
+        let dns = dns(one);
+        assert_eq!((dns.id, dns.kind.as_deref(), dns.rcode.as_deref()), (7, Some("A"), Some("NOERROR")));
+        assert_eq!((dns.authoritative, dns.truncated, dns.recursion), (true, false, [true, true]));
+        assert_eq!((dns.latency_ns, dns.counts, dns.class), (Some(0), [2, 0, 1], None));
+        let answers: Vec<_> = dns.answers.iter().map(|one| (&*one.name, &*one.kind, one.ttl, &*one.data)).collect();
+        assert_eq!(answers, [("WWW.example", "CNAME", 60, "a.example"), ("a.example", "A", 120, "192.0.2.5")]);
+    }
+}
+
+#[test]
+fn answers_find_their_queries() {
+    let sent = [
+        (ClientToServer, query(1, 28)),
+        (ClientToServer, query(2, 1)),
+        (ClientToServer, query(2, 1)),
+        (ServerToClient, response(2)),
+        (ServerToClient, response(3)),
+    ];
+    let found = transactions(&Sent::datagrams(&sent), 53);
+    let facts: Vec<_> = found
+        .iter()
+        .map(dns)
+        .map(|dns| (dns.id, dns.kind.as_deref().unwrap(), dns.is_asked, dns.is_answered))
+        .collect();
+    // A repeated query is the same; one without an answer is reported at the end.
+    assert_eq!(facts, [(2, "A", true, true), (3, "A", false, true), (1, "AAAA", true, false)]);
+}
+
+#[test]
+fn messages_over_tcp_may_be_cut_anywhere() {
+    let sent = vec![
+        (ClientToServer, [over_tcp(&query(1, 1)), over_tcp(&query(2, 1))].concat()),
+        (ServerToClient, [over_tcp(&response(2)), over_tcp(&response(1))].concat()),
+    ];
+    let expected = transactions(&Sent::of(&sent), 53);
+    assert_eq!(expected.iter().map(|one| dns(one).id).collect::<Vec<_>>(), [2, 1]);
+    for (index, (_, bytes)) in sent.iter().enumerate() {
+        for at in 1..bytes.len() {
+            assert_eq!(transactions(&Sent::of(&sent).cut(index, at), 53), expected, "piece {index} cut at {at}");
+        }
+    }
+    assert_eq!(transactions(&Sent::of(&sent).bytewise(), 53), expected);
+}
+
+#[test]
+fn other_datagrams_are_not_messages() {
+    for bytes in
+        [b"GET / HTTP/1.1".as_slice(), &[0; 12], &[0xff; 40], b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"]
+    {
+        assert_eq!(transactions(&Sent::datagrams(&[(ClientToServer, bytes.to_vec())]), 4000), []);
+    }
+}
+
+#[test]
+fn records_have_their_presentation() {
+    let of = |kind: u8, data: &[u8]| {
+        let header = b"\x00\x07\x84\x00\x00\x01\x00\x01\x00\x00\x00\x00\x01x\x00\x00\xff\x00\x01\xc0\x0c\x00";
+        let length = (data.len() as u16).to_be_bytes();
+        let message = [&header[..], &[kind, 0, 1, 0, 0, 0, 9], &length, data].concat();
+        let found = transactions(&Sent::datagrams(&[(ServerToClient, message)]), 53);
+        dns(&found[0]).answers[0].data.to_string()
+    };
+    assert_eq!(of(15, b"\x00\x0a\x01m\xc0\x0c"), "10 m.x");
+    assert_eq!(of(16, b"\x03a\"b\x02\x1b["), "\"a\\\"b\" \"\\027[\"");
+    assert_eq!(of(28, &[0; 16]), "::");
+    assert_eq!(of(33, b"\x00\x01\x00\x02\x01\xbb\x00"), "1 2 443 .");
+    assert_eq!(of(6, b"\xc0\x0c\x00\x00\x00\x00\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x05"), "x . 1 2 3 4 5");
+    assert_eq!(of(43, b"\xab\xcd"), "\\# 2 abcd");
+    // An address of the wrong length, a name that points at itself.
+    assert_eq!(of(1, b"\x01"), "\\# 1 01");
+    assert_eq!(of(5, b"\xc0\x1f"), "\\# 2 c01f");
+}

@@ -1,0 +1,270 @@
+//! A conversation in HTTP: which response belongs to which request, and what follows a head.
+
+use std::collections::VecDeque;
+
+use super::{
+    fields::Http,
+    head::{self, Framing},
+    side::{At, Side, Step},
+};
+use crate::{
+    input::{Input, Progress},
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Most pipelined requests that wait for their response.
+const PENDING_MAX: usize = 64;
+
+#[derive(Debug)]
+struct Pending {
+    http: Box<Http>,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    sides: [Side; 2],
+    /// Requests in order; the first has a response that is being read, if any.
+    requests: VecDeque<Pending>,
+    /// Whether the last of them is not complete.
+    is_asking: bool,
+    /// Whether the first of them has a response that is not complete.
+    is_answering: bool,
+    was_valid: bool,
+    /// Texts of the pending ones, bytes.
+    pending_bytes: usize,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+impl Exchange {
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        let mut bytes = input.bytes;
+        loop {
+            let step = self.sides[input.side].step(&mut bytes);
+            let went_on = match step {
+                Step::More => break,
+                Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns),
+                Step::Line(line) => self.response_line(&line, input.ns, out),
+                Step::End if input.side == 0 => self.end_request(),
+                Step::End => self.end_response(input.ns, out),
+                Step::Bad => Progress::Done,
+            };
+            match went_on {
+                Progress::More => {}
+                Progress::Switch(_) => return Progress::Switch(input.bytes.len() - bytes.len()),
+                Progress::Done => {
+                    self.sides[input.side].lose();
+                    break;
+                }
+                Progress::Mistaken => return Progress::Mistaken,
+            }
+        }
+        self.pending_bytes =
+            self.requests.iter().map(|pending| size_of::<Pending>() + pending.http.memory_bytes()).sum();
+        self.end_if_lost(out)
+    }
+
+    pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
+        if !self.sides[side].skip(bytes) {
+            self.sides[side].lose();
+        }
+        self.end_if_lost(out)
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        if self.sides[1].at == At::ToEnd
+            && self.is_answering
+            && let Some(pending) = self.requests.front_mut()
+        {
+            pending.http.response_bytes = Some(self.sides[1].body_bytes);
+        }
+        for pending in self.requests.drain(..) {
+            out(transaction(pending));
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.sides.iter().map(Side::memory_bytes).sum::<usize>() + self.pending_bytes
+    }
+
+    fn end_if_lost(&mut self, out: Out<'_>) -> Progress {
+        if self.sides.iter().all(|side| side.at == At::Lost) {
+            self.finish(out);
+            return Progress::Done;
+        }
+        Progress::More
+    }
+
+    fn request_line(&mut self, line: &[u8], ns: u64) -> Progress {
+        let side = &mut self.sides[0];
+        if side.at == At::Start {
+            if line.is_empty() {
+                // RFC 9112 section 2.2.
+                return Progress::More;
+            }
+            let mut http = Box::<Http>::default();
+            if !head::request_line(line, &mut http) {
+                return if self.was_valid { Progress::Done } else { Progress::Mistaken };
+            }
+            if self.requests.len() >= PENDING_MAX {
+                return Progress::Done;
+            }
+            self.was_valid = true;
+            (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
+            self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
+            self.is_asking = true;
+            return Progress::More;
+        }
+        if !side.count_line() {
+            return Progress::Done;
+        }
+        let Some(pending) = self.requests.back_mut().filter(|_| self.is_asking) else {
+            // Its response came before its end: only its length matters.
+            return self.orphaned_line(line);
+        };
+        pending.end_ns = ns;
+        if !line.is_empty() {
+            head::field(line, true, &mut pending.http, &mut side.framing);
+            return Progress::More;
+        }
+        pending.http.request_bytes = side.framing.content_length.filter(|_| !side.framing.is_chunked);
+        let is_connect = pending.http.method.as_deref() == Some("CONNECT");
+        self.begin_request_body(is_connect)
+    }
+
+    fn orphaned_line(&mut self, line: &[u8]) -> Progress {
+        let side = &mut self.sides[0];
+        if !line.is_empty() {
+            head::field(line, true, &mut Http::default(), &mut side.framing);
+            return Progress::More;
+        }
+        self.begin_request_body(false)
+    }
+
+    fn begin_request_body(&mut self, is_connect: bool) -> Progress {
+        let side = &mut self.sides[0];
+        side.at = match side.framing {
+            _ if is_connect => At::Tunnel,
+            Framing { is_chunked: true, .. } => At::ChunkSize,
+            Framing { content_length: Some(left @ 1..), .. } => At::Body(left),
+            _ => At::Start,
+        };
+        if side.at == At::Start { self.end_request() } else { Progress::More }
+    }
+
+    fn end_request(&mut self) -> Progress {
+        let counted = self.sides[0].body_bytes;
+        if std::mem::take(&mut self.is_asking)
+            && let Some(pending) = self.requests.back_mut()
+            && counted > 0
+        {
+            pending.http.request_bytes = Some(counted);
+        }
+        self.sides[0].body_bytes = 0;
+        Progress::More
+    }
+
+    fn response_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
+        if self.sides[1].at == At::Start {
+            return self.status_line(line, ns);
+        }
+        let side = &mut self.sides[1];
+        if !side.count_line() {
+            return Progress::Done;
+        }
+        let Some(pending) = self.requests.front_mut() else { return Progress::Done };
+        pending.end_ns = ns;
+        if !line.is_empty() {
+            head::field(line, false, &mut pending.http, &mut side.framing);
+            return Progress::More;
+        }
+        self.begin_response_body(ns, out)
+    }
+
+    fn status_line(&mut self, line: &[u8], ns: u64) -> Progress {
+        if line.is_empty() {
+            return Progress::More;
+        }
+        let mut seen = Http::default();
+        if !head::status_line(line, &mut seen) {
+            return if self.was_valid { Progress::Done } else { Progress::Mistaken };
+        }
+        self.was_valid = true;
+        if self.requests.is_empty() {
+            // Its request was not seen.
+            self.requests.push_back(Pending { http: Box::default(), start_ns: ns, end_ns: ns });
+        }
+        let pending = &mut self.requests[0];
+        pending.end_ns = ns;
+        pending.http.status = seen.status;
+        pending.http.reason = seen.reason;
+        let version = seen.version;
+        pending.http.version = pending.http.version.take().or(version);
+        let side = &mut self.sides[1];
+        (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
+        self.is_answering = true;
+        Progress::More
+    }
+
+    /// RFC 9112 section 6.3.
+    fn begin_response_body(&mut self, ns: u64, out: Out<'_>) -> Progress {
+        let side = &mut self.sides[1];
+        let Some(pending) = self.requests.front_mut() else { return Progress::Done };
+        let status = pending.http.status.unwrap_or_default();
+        let (is_connect, is_head) = match pending.http.method.as_deref() {
+            Some("CONNECT") => (true, false),
+            Some("HEAD") => (false, true),
+            _ => (false, false),
+        };
+        if status == 101 || is_connect && (200..300).contains(&status) {
+            self.end_response(ns, out);
+            return Progress::Switch(0);
+        }
+        if status / 100 == 1 {
+            // Another response follows.
+            side.at = At::Start;
+            self.is_answering = false;
+            return Progress::More;
+        }
+        if is_connect && self.sides[0].at == At::Tunnel {
+            self.sides[0].at = At::Start;
+        }
+        let side = &mut self.sides[1];
+        let has_body = !is_head && status != 204 && status != 304;
+        pending.http.response_bytes = side.framing.content_length.filter(|_| !side.framing.is_chunked);
+        side.at = match side.framing {
+            _ if !has_body => At::Start,
+            Framing { is_chunked: true, .. } => At::ChunkSize,
+            Framing { content_length: Some(0), .. } => At::Start,
+            Framing { content_length: Some(left), .. } => At::Body(left),
+            _ => At::ToEnd,
+        };
+        if side.at == At::Start { self.end_response(ns, out) } else { Progress::More }
+    }
+
+    fn end_response(&mut self, ns: u64, out: Out<'_>) -> Progress {
+        let counted = std::mem::take(&mut self.sides[1].body_bytes);
+        let is_chunked = self.sides[1].framing.is_chunked;
+        self.is_answering = false;
+        if self.is_asking && self.requests.len() == 1 {
+            // An answer before the request's end.
+            self.is_asking = false;
+        }
+        if let Some(mut pending) = self.requests.pop_front() {
+            pending.end_ns = ns;
+            if counted > 0 || is_chunked {
+                pending.http.response_bytes = Some(counted);
+            }
+            out(transaction(pending));
+        }
+        Progress::More
+    }
+}
+
+fn transaction(pending: Pending) -> Transaction {
+    let Pending { http, start_ns, end_ns } = pending;
+    Transaction { start_ns, end_ns, service: Service::Http, fields: Fields::Http(http) }
+}

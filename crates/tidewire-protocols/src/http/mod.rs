@@ -1,0 +1,12 @@
+//! HTTP/1.0 and HTTP/1.1 (RFC 9112): requests with their responses, pipelined ones in order.
+
+mod exchange;
+mod fields;
+mod head;
+mod side;
+#[cfg(test)]
+mod tests;
+
+pub use fields::Http;
+
+pub(crate) use exchange::Exchange;

@@ -1,0 +1,166 @@
+//! One direction: lines of heads, and how far a body goes.
+
+use std::borrow::Cow;
+
+use super::head::{self, Framing};
+
+/// Longest line that is kept; the rest of a longer one is left out.
+const LINE_BYTES_MAX: usize = 8 << 10;
+
+/// Most lines of a head.
+const LINES_MAX: u16 = 256;
+
+/// Where a direction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum At {
+    /// Before a start line.
+    #[default]
+    Start,
+    /// In a head, behind so many lines.
+    Head(u16),
+    /// In a body of which so much is left.
+    Body(u64),
+    /// In a body that the end of the stream ends.
+    ToEnd,
+    /// Before the size of a chunk.
+    ChunkSize,
+    /// In a chunk.
+    Chunk(u64),
+    /// Behind a chunk.
+    ChunkEnd,
+    /// Behind the last chunk.
+    Trailer,
+    /// Something else than HTTP follows, if the other side agrees.
+    Tunnel,
+    /// Bytes are missing, or this is no HTTP.
+    Lost,
+}
+
+/// What a direction came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step<'a> {
+    /// Needs more bytes.
+    More,
+    /// A line of a head without its end; an empty one ends it.
+    Line(Cow<'a, [u8]>),
+    /// A body ended.
+    End,
+    /// Not HTTP.
+    Bad,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    pub(super) at: At,
+    pub(super) framing: Framing,
+    /// Bytes of the body so far.
+    pub(super) body_bytes: u64,
+    kept: Vec<u8>,
+}
+
+impl Side {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.kept.capacity()
+    }
+
+    pub(super) fn lose(&mut self) {
+        *self = Self { at: At::Lost, ..Self::default() };
+    }
+
+    /// Bytes of a body that will not come. `false`: the direction is lost.
+    pub(super) fn skip(&mut self, bytes: u64) -> bool {
+        match &mut self.at {
+            At::Body(left) | At::Chunk(left) if *left > bytes => *left -= bytes,
+            At::ToEnd => {}
+            _ => return false,
+        }
+        self.body_bytes += bytes;
+        true
+    }
+
+    /// Goes on to the next thing that matters.
+    pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8]) -> Step<'a> {
+        while !bytes.is_empty() {
+            match self.at {
+                At::Start | At::Head(_) => return self.line(bytes).map_or(Step::More, Step::Line),
+                At::Body(left) | At::Chunk(left) => {
+                    let part = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                    *bytes = &bytes[part..];
+                    self.body_bytes += part as u64;
+                    let left = left - part as u64;
+                    let is_chunk = matches!(self.at, At::Chunk(_));
+                    self.at = match (left, is_chunk) {
+                        (0, true) => At::ChunkEnd,
+                        (0, false) => At::Start,
+                        (left, true) => At::Chunk(left),
+                        (left, false) => At::Body(left),
+                    };
+                    if self.at == At::Start {
+                        return Step::End;
+                    }
+                }
+                At::ToEnd => {
+                    self.body_bytes += bytes.len() as u64;
+                    *bytes = &[];
+                }
+                At::ChunkSize | At::ChunkEnd | At::Trailer => {
+                    let Some(line) = self.line(bytes) else { return Step::More };
+                    match self.chunk_line(&line) {
+                        Step::More => {}
+                        step => return step,
+                    }
+                }
+                At::Tunnel | At::Lost => {
+                    *bytes = &[];
+                }
+            }
+        }
+        Step::More
+    }
+
+    fn chunk_line(&mut self, line: &[u8]) -> Step<'static> {
+        self.at = match (self.at, head::chunk_bytes(line)) {
+            (At::ChunkSize, Some(0)) => At::Trailer,
+            (At::ChunkSize, Some(bytes)) => At::Chunk(bytes),
+            (At::ChunkEnd, _) if line.is_empty() => At::ChunkSize,
+            (At::Trailer, _) if line.is_empty() => At::Start,
+            (At::Trailer, _) => At::Trailer,
+            _ => return Step::Bad,
+        };
+        if self.at == At::Start { Step::End } else { Step::More }
+    }
+
+    /// Takes a line, without its end; `None`: it is not complete.
+    fn line<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let Some(end) = memchr::memchr(b'\n', bytes) else {
+            self.keep(bytes);
+            *bytes = &[];
+            return None;
+        };
+        let (part, rest) = bytes.split_at(end);
+        *bytes = &rest[1..];
+        if self.kept.is_empty() {
+            let part = &part[..part.len().min(LINE_BYTES_MAX)];
+            return Some(Cow::Borrowed(part.strip_suffix(b"\r").unwrap_or(part)));
+        }
+        self.keep(part);
+        let mut line = std::mem::take(&mut self.kept);
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Some(Cow::Owned(line))
+    }
+
+    /// Keeps a part of a line as far as there is room.
+    fn keep(&mut self, part: &[u8]) {
+        let room = LINE_BYTES_MAX.saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    /// Counts a line of a head. `false`: there are too many.
+    pub(super) fn count_line(&mut self) -> bool {
+        let At::Head(lines) = &mut self.at else { return true };
+        *lines += 1;
+        *lines < LINES_MAX
+    }
+}

@@ -1,0 +1,108 @@
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Fields, Http, Service, Transaction,
+    testing::{Sent, transactions},
+};
+
+fn http(transaction: &Transaction) -> &Http {
+    match &transaction.fields {
+        Fields::Http(http) => http,
+        other => panic!("not HTTP: {other:?}"),
+    }
+}
+
+/// Requests and responses in turn.
+fn conversation(pieces: &[&str]) -> Sent {
+    let directions = [ClientToServer, ServerToClient].into_iter().cycle();
+    let pieces: Vec<_> =
+        directions.zip(pieces).map(|(direction, text)| (direction, text.replace('\n', "\r\n").into_bytes())).collect();
+    Sent::of(&pieces)
+}
+
+/// Method, path, status, bytes of the response.
+type Summary<'a> = (Option<&'a str>, Option<&'a str>, Option<u16>, Option<u64>);
+
+fn summary(found: &[Transaction]) -> Vec<Summary<'_>> {
+    let each = |one| {
+        let http = http(one);
+        (http.method.as_deref(), http.path.as_deref(), http.status, http.response_bytes)
+    };
+    found.iter().map(each).collect()
+}
+
+/// Pipelined requests with every kind of body.
+fn pipelined() -> Sent {
+    conversation(&[
+        "POST /1 HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n3;x=y\nabc\n0\nTrailer: t\n\nHEAD /2 HTTP/1.1\nHost: h\n\n\
+         GET /3 HTTP/1.1\nHost: h\n\nGET http://other:81/4 HTTP/1.0\n\n",
+        "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked\n\nA\n0123456789\n1\nx\n0\n\n\
+         HTTP/1.1 200 OK\nContent-Length: 77\n\nHTTP/1.1 304 Not Modified\nContent-Length: 77\n\nHTTP/1.0 200 OK\n\nto the end",
+    ])
+}
+
+#[test]
+fn pipelined_responses_find_their_requests() {
+    let found = transactions(&pipelined(), 80);
+    let expected = [
+        (Some("POST"), Some("/1"), Some(200), Some(11)),
+        (Some("HEAD"), Some("/2"), Some(200), Some(77)),
+        (Some("GET"), Some("/3"), Some(304), Some(77)),
+        (Some("GET"), Some("http://other:81/4"), Some(200), Some(10)),
+    ];
+    assert_eq!(summary(&found), expected);
+    assert_eq!(http(&found[0]).request_bytes, Some(3));
+    assert_eq!(http(&found[3]).host.as_deref(), Some("other"));
+}
+
+#[test]
+fn every_cut_gives_the_same_fields() {
+    let sent = pipelined();
+    let expected = transactions(&sent, 80);
+    for index in 0..2 {
+        let crate::testing::Event::Bytes(_, bytes, _) = &sent.0[index] else { panic!("a gap") };
+        for at in 1..bytes.len() {
+            assert_eq!(transactions(&sent.clone().cut(index, at), 80), expected, "piece {index} cut at {at}");
+        }
+    }
+    assert_eq!(transactions(&sent.bytewise(), 80), expected);
+}
+
+#[test]
+fn a_tunnel_is_looked_into() {
+    let sent = conversation(&[
+        "CONNECT www.example.org:443 HTTP/1.1\nHost: www.example.org:443\n\n",
+        "HTTP/1.1 200 Connection established\n\n",
+        "GET /inside HTTP/1.1\nHost: inside\n\n",
+        "HTTP/1.1 204 No Content\n\n",
+    ]);
+    let found = transactions(&sent, 3128);
+    let hosts: Vec<_> = found.iter().map(|one| (one.name().unwrap(), http(one).status.unwrap())).collect();
+    assert_eq!(hosts, [("www.example.org", 200), ("inside", 204)]);
+    assert_eq!(transactions(&sent.bytewise(), 3128), found);
+}
+
+#[test]
+fn a_body_may_have_a_gap() {
+    use crate::testing::Event;
+    let mut sent = conversation(&["GET /1 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 10\n\nab"]);
+    sent.0.push(Event::Gap(ServerToClient, 6));
+    let more = conversation(&["GET /2 HTTP/1.1\n\n", "ijHTTP/1.1 404 No\nContent-Length: 0\n\n"]);
+    sent.0.extend(more.0);
+    let statuses: Vec<_> = transactions(&sent, 80).iter().map(|one| http(one).status.unwrap()).collect();
+    assert_eq!(statuses, [200, 404]);
+}
+
+#[test]
+fn what_only_begins_like_http_is_not() {
+    for text in ["GET lost\n\n", "OPTIONS sip:a@b SIP/2.0\n\n", "GET / HTTP/2.0\n\n", "HTTP/1.1 abc\n\n"] {
+        assert_eq!(transactions(&conversation(&[text]), 80), [], "{text}");
+    }
+}
+
+#[test]
+fn a_response_without_its_request_is_reported() {
+    let sent = Sent::of(&[(ServerToClient, b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n".to_vec())]);
+    let found = transactions(&sent, 80);
+    assert_eq!((summary(&found), found[0].service), (vec![(None, None, Some(500), Some(0))], Service::Http));
+}

@@ -1,0 +1,48 @@
+//! Protocol fields of streams: what a conversation is and whom it names.
+//!
+//! A [`Conversation`] takes the bytes of a stream in order, in pieces of any size, recognises the protocol by content and
+//! then by port, and reports [`Transaction`]s: a TLS handshake, a DNS query with its answer, an HTTP request with its response.
+//! The beginning of each direction is enough ([`CUTOFF_BYTES`]). Bytes are an attacker's: nothing here panics, and memory is
+//! bounded for each stream and by a [`Budget`] for all.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod conversation;
+mod dhcp;
+mod dns;
+mod http;
+mod input;
+mod lines;
+mod ntp;
+mod quic;
+mod reader;
+mod recognise;
+mod socks;
+mod ssh;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tls;
+mod transaction;
+mod value;
+
+pub use budget::Budget;
+pub use conversation::{App, Conversation, Piece, Report};
+pub use dhcp::Dhcp;
+pub use dns::{Answer, Dns};
+pub use http::Http;
+pub use input::Ports;
+pub use lines::{Ftp, Smtp};
+pub use ntp::Ntp;
+pub use quic::Quic;
+pub use socks::Socks;
+pub use ssh::Ssh;
+pub use tls::{Certificate, Tls};
+pub use transaction::{Fields, Transaction};
+pub use value::{Service, Value};
+
+/// How many bytes of each direction are enough: handshakes with their certificates and the first requests of a connection
+/// lie within.
+pub const CUTOFF_BYTES: u64 = 16 << 10;

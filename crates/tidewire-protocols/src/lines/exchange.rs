@@ -1,0 +1,182 @@
+//! Commands and replies, line by line, up to a change to TLS.
+
+use super::fields::{Ftp, Smtp};
+use crate::{
+    input::{Input, Progress},
+    text::{text, trimmed},
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Longest line that is kept; the rest of a longer one is left out.
+const LINE_BYTES_MAX: usize = 1024;
+
+/// Most recipients and commands that are kept.
+const LIST_MAX: usize = 16;
+
+/// Which of them it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Smtp,
+    Ftp,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    line: Vec<u8>,
+    is_lost: bool,
+}
+
+#[derive(Debug)]
+enum Session {
+    Smtp(Box<Smtp>),
+    Ftp(Box<Ftp>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    session: Session,
+    sides: [Side; 2],
+    /// Whether the client asked for TLS, and the server has not answered.
+    asks_for_tls: bool,
+    /// Whether the body of a mail is being sent.
+    is_mail: bool,
+    start_ns: Option<u64>,
+    end_ns: u64,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+impl Exchange {
+    pub(crate) fn new(kind: Kind) -> Self {
+        let session = match kind {
+            Kind::Smtp => Session::Smtp(Box::default()),
+            Kind::Ftp => Session::Ftp(Box::default()),
+        };
+        Self { session, sides: Default::default(), asks_for_tls: false, is_mail: false, start_ns: None, end_ns: 0 }
+    }
+
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        if self.sides[input.side].is_lost {
+            return Progress::More;
+        }
+        self.start_ns.get_or_insert(input.ns);
+        self.end_ns = input.ns;
+        let mut rest = input.bytes;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest);
+            let (part, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            rest = behind;
+            let line = &mut self.sides[input.side].line;
+            let room = LINE_BYTES_MAX.saturating_sub(line.len());
+            line.extend_from_slice(&part[..part.len().min(room)]);
+            if end.is_none() {
+                break;
+            }
+            let line = std::mem::take(line);
+            match input.side {
+                0 => self.command(trimmed(&line)),
+                _ if self.reply(trimmed(&line)) => {
+                    self.finish(out);
+                    return Progress::Switch(input.bytes.len() - rest.len());
+                }
+                _ => {}
+            }
+        }
+        Progress::More
+    }
+
+    pub(crate) fn gap(&mut self, side: usize) -> Progress {
+        self.sides[side] = Side { line: Vec::new(), is_lost: true };
+        if self.sides.iter().all(|side| side.is_lost) { Progress::Done } else { Progress::More }
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        let Some(start_ns) = self.start_ns.take() else { return };
+        let (service, fields) = match &mut self.session {
+            Session::Smtp(smtp) => (Service::Smtp, Fields::Smtp(std::mem::take(smtp))),
+            Session::Ftp(ftp) => (Service::Ftp, Fields::Ftp(std::mem::take(ftp))),
+        };
+        out(Transaction { start_ns, end_ns: self.end_ns, service, fields });
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let session = match &self.session {
+            Session::Smtp(smtp) => smtp.memory_bytes(),
+            Session::Ftp(ftp) => ftp.memory_bytes(),
+        };
+        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>() + session
+    }
+
+    fn command(&mut self, line: &[u8]) {
+        if self.is_mail {
+            // A dot alone ends the mail (RFC 5321 section 4.5.2).
+            self.is_mail = line != b".";
+            return;
+        }
+        let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
+        let rest = trimmed(rest);
+        let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
+        match &mut self.session {
+            Session::Smtp(smtp) => match rest {
+                _ if is(b"DATA") => self.is_mail = true,
+                _ if is(b"STARTTLS") => self.asks_for_tls = true,
+                name if is(b"EHLO") || is(b"HELO") => smtp.client = Some(text(name)),
+                rest if is(b"MAIL") => {
+                    smtp.mail_from.get_or_insert_with(|| text(path(rest)));
+                }
+                rest if is(b"RCPT") && smtp.rcpt_to.len() < LIST_MAX => smtp.rcpt_to.push(text(path(rest))),
+                _ => {}
+            },
+            Session::Ftp(ftp) => match rest {
+                _ if is(b"AUTH") => self.asks_for_tls = true,
+                name if is(b"USER") => ftp.user = Some(text(name)),
+                _ if [&b"RETR"[..], b"STOR", b"APPE", b"DELE", b"RNFR", b"RNTO", b"MKD", b"RMD"]
+                    .into_iter()
+                    .any(is)
+                    && ftp.commands.len() < LIST_MAX =>
+                {
+                    ftp.commands.push(text(line));
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// Takes a line of a reply; whether TLS begins behind it.
+    fn reply(&mut self, line: &[u8]) -> bool {
+        let Some((code, rest)) = line.split_first_chunk::<3>() else { return false };
+        let rest = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b" ")).unwrap_or(rest);
+        let is_last = line.get(3) != Some(&b'-');
+        match &mut self.session {
+            Session::Smtp(smtp) if code == b"220" && smtp.server.is_none() => {
+                let name = rest.split(|&byte| byte == b' ').next().unwrap_or_default();
+                smtp.server = Some(text(name));
+            }
+            Session::Ftp(ftp) if code == b"220" && ftp.server.is_none() => ftp.server = Some(text(rest)),
+            Session::Smtp(smtp) if self.asks_for_tls && is_last => {
+                smtp.starttls = code == b"220";
+                self.asks_for_tls = false;
+                return smtp.starttls;
+            }
+            Session::Ftp(ftp) if self.asks_for_tls && is_last => {
+                ftp.starttls = code == b"234";
+                self.asks_for_tls = false;
+                return ftp.starttls;
+            }
+            // No mail is wanted.
+            Session::Smtp(_) if self.is_mail && code[0] != b'3' && code[0] != b'2' => self.is_mail = false,
+            _ => {}
+        }
+        false
+    }
+}
+
+/// The address of `FROM:<address> PARAMETERS` (RFC 5321 section 4.1.1.2).
+fn path(rest: &[u8]) -> &[u8] {
+    let behind = rest.iter().position(|&byte| byte == b':').map_or(rest, |at| trimmed(&rest[at + 1..]));
+    match behind.strip_prefix(b"<") {
+        Some(inner) => inner.split(|&byte| byte == b'>').next().unwrap_or_default(),
+        None => behind.split(|&byte| byte == b' ').next().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,75 @@
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Fields, Ftp, Service, Smtp,
+    testing::{Sent, transactions},
+};
+
+/// The server first, then both in turn.
+fn session(lines: &[&str]) -> Sent {
+    let directions = [ServerToClient, ClientToServer].into_iter().cycle();
+    let pieces: Vec<_> = directions.zip(lines).map(|(direction, text)| (direction, text.as_bytes().to_vec())).collect();
+    Sent::of(&pieces)
+}
+
+#[test]
+fn a_mail_has_sender_and_recipients() {
+    let sent = session(&[
+        "220-mx.example.org ESMTP\r\n220 ready\r\n",
+        "EHLO client.example\r\n",
+        "250-mx.example.org\r\n250 SIZE\r\n",
+        "MAIL FROM:<a@example.org> SIZE=3\r\nRCPT TO:<b@example.org>\r\nRCPT TO: c@example.org\r\nDATA\r\n",
+        "250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n",
+        "MAIL FROM:<forged@example.org>\r\nRCPT TO:<x>\r\n.\r\nQUIT\r\n",
+    ]);
+    let found = transactions(&sent, 25);
+    let expected = Smtp {
+        server: Some("mx.example.org".into()),
+        client: Some("client.example".into()),
+        mail_from: Some("a@example.org".into()),
+        rcpt_to: vec!["b@example.org".into(), "c@example.org".into()],
+        starttls: false,
+    };
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].service, found[0].name()), (Service::Smtp, Some("mx.example.org")));
+    assert_eq!(found[0].fields, Fields::Smtp(expected.into()));
+    assert_eq!(transactions(&sent.bytewise(), 25), found);
+}
+
+#[test]
+fn what_is_inside_of_tls_is_looked_at() {
+    let hello = "\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00";
+    for (port, ask, agree) in [(587, "STARTTLS", "220"), (21, "AUTH TLS", "234")] {
+        let sent =
+            session(&["220 here\r\n", &format!("{ask}\r\n"), &format!("{agree} go on\r\n"), hello, "\x15\x03\x01"]);
+        let found = transactions(&sent, port);
+        let starttls = match &found[0].fields {
+            Fields::Smtp(smtp) => smtp.starttls,
+            Fields::Ftp(ftp) => ftp.starttls,
+            other => panic!("{other:?}"),
+        };
+        assert!(starttls, "{found:?}");
+        assert_eq!(transactions(&sent.bytewise(), port), found);
+    }
+}
+
+#[test]
+fn a_session_of_ftp_has_its_files() {
+    let sent = session(&[
+        "220 (vsFTPd 3.0.5)\r\n",
+        "USER anonymous\r\nPASS secret\r\nRETR /a b.txt\r\n",
+        "331 password\r\n230 in\r\n150 here\r\n",
+    ]);
+    let found = transactions(&sent, 21);
+    let expected = Ftp {
+        server: Some("(vsFTPd 3.0.5)".into()),
+        user: Some("anonymous".into()),
+        commands: vec!["RETR /a b.txt".into()],
+        starttls: false,
+    };
+    assert_eq!(found[0].fields, Fields::Ftp(expected.into()));
+    // On another port, by its greeting.
+    assert_eq!(transactions(&session(&["220 x FTP server\r\n"]), 2121)[0].service, Service::Ftp);
+    assert_eq!(transactions(&session(&["220 mx ESMTP\r\n"]), 2525)[0].service, Service::Smtp);
+    assert_eq!(transactions(&session(&["220 hello\r\n"]), 9999), []);
+}

@@ -1,0 +1,104 @@
+//! A connection's beginning: the client's datagrams up to its hello.
+
+use super::{
+    fields::Quic,
+    frames::Crypto,
+    packet::{self, Initial, Keys},
+};
+use crate::{
+    input::{Input, Progress},
+    tls::{ClientHello, ja3, ja4, version_name},
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Datagrams of the client that are looked at; a hello with post-quantum keys takes two or three.
+const DATAGRAMS_MAX: u8 = 16;
+
+/// Packets of one datagram that are looked at (RFC 9000 section 12.2).
+const PACKETS_MAX: usize = 4;
+
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    keys: Option<Keys>,
+    crypto: Crypto,
+    quic: Box<Quic>,
+    datagrams: u8,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+impl Exchange {
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        if input.side != 0 || !input.is_datagram {
+            return Progress::More;
+        }
+        self.datagrams += 1;
+        let mut rest = input.bytes;
+        for _ in 0..PACKETS_MAX {
+            let Some((packet, behind)) = packet::first(rest) else { break };
+            rest = behind;
+            if self.packet(&packet, input.ns) && self.hello() {
+                self.finish(out);
+                return Progress::Done;
+            }
+        }
+        match self.keys {
+            // What looked like an Initial was none.
+            None => Progress::Mistaken,
+            Some(_) if self.datagrams >= DATAGRAMS_MAX => {
+                self.finish(out);
+                Progress::Done
+            }
+            Some(_) => Progress::More,
+        }
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        let quic = std::mem::take(&mut self.quic);
+        if self.keys.take().is_some() {
+            let (start_ns, end_ns) = (self.start_ns, self.end_ns);
+            out(Transaction { start_ns, end_ns, service: Service::Quic, fields: Fields::Quic(quic) });
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Keys>() + self.crypto.memory_bytes() + self.quic.memory_bytes()
+    }
+
+    /// Takes the hello's parts out of a packet. Keys come from the first one, or from the first after a Retry.
+    fn packet(&mut self, packet: &Initial<'_>, ns: u64) -> bool {
+        let mut payload = Vec::new();
+        let known = self.keys.as_ref().is_some_and(|keys| packet.open(keys, &mut payload));
+        if !known {
+            let Some(keys) = Keys::of(packet.version, packet.destination) else { return false };
+            if !packet.open(&keys, &mut payload) {
+                return false;
+            }
+            if self.keys.is_none() {
+                self.start_ns = ns;
+                self.quic.version = Some(packet::version_name(packet.version));
+            }
+            self.crypto = Crypto::default();
+            self.keys = Some(keys);
+        }
+        self.end_ns = ns;
+        self.crypto.take(&payload);
+        true
+    }
+
+    /// Reads the hello once it is complete.
+    fn hello(&mut self) -> bool {
+        let Some(body) = self.crypto.message(1) else { return false };
+        if let Some(hello) = ClientHello::parse(body) {
+            self.quic.client_version = Some(version_name(hello.version()));
+            self.quic.sni = hello.sni();
+            self.quic.client_alpn = hello.alpn();
+            self.quic.ja3 = Some(ja3(&hello));
+            self.quic.ja4 = Some(ja4(&hello, b'q'));
+        }
+        true
+    }
+}

@@ -1,0 +1,142 @@
+//! Frames of Initial packets (RFC 9000 sections 12.4 and 19), and the bytes that CRYPTO frames carry in any order.
+
+use crate::reader::Reader;
+
+/// Most bytes of the handshake that are kept.
+const CRYPTO_BYTES_MAX: usize = 16 << 10;
+
+/// Most pieces that wait for others.
+const PIECES_MAX: usize = 256;
+
+const PADDING: u8 = 0x00;
+const PING: u8 = 0x01;
+const ACK: u8 = 0x02;
+const ACK_ECN: u8 = 0x03;
+const CRYPTO: u8 = 0x06;
+
+/// A number of one to eight bytes (RFC 9000 section 16).
+pub(super) fn number(reader: &mut Reader<'_>) -> Option<u64> {
+    let first = reader.u8()?;
+    let rest = reader.take((1 << (first >> 6)) - 1)?;
+    Some(rest.iter().fold(u64::from(first & 0x3f), |number, &byte| number << 8 | u64::from(byte)))
+}
+
+/// The bytes of the handshake so far.
+#[derive(Debug, Default)]
+pub(super) struct Crypto {
+    bytes: Vec<u8>,
+    /// What is there of them: ranges in order, none of which touches another.
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Crypto {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ranges.capacity() * size_of::<(usize, usize)>()
+    }
+
+    /// Takes the frames of a packet, up to one that does not belong there.
+    pub(super) fn take(&mut self, payload: &[u8]) {
+        let mut reader = Reader::new(payload);
+        while let Some(kind) = reader.u8() {
+            let taken = match kind {
+                PADDING | PING => Some(()),
+                ACK | ACK_ECN => acknowledgment(&mut reader, kind == ACK_ECN),
+                CRYPTO => self.piece(&mut reader),
+                _ => None,
+            };
+            if taken.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// The body of the first message, if it has this type and is complete.
+    pub(super) fn message(&self, kind: u8) -> Option<&[u8]> {
+        let &(0, end) = self.ranges.first()? else { return None };
+        let mut reader = Reader::new(&self.bytes[..end]);
+        if reader.u8()? != kind {
+            return None;
+        }
+        Some(reader.block24()?.rest())
+    }
+
+    fn piece(&mut self, reader: &mut Reader<'_>) -> Option<()> {
+        let offset = usize::try_from(number(reader)?).ok()?;
+        let length = usize::try_from(number(reader)?).ok()?;
+        let data = reader.take(length)?;
+        let end = offset.checked_add(length).filter(|&end| end <= CRYPTO_BYTES_MAX)?;
+        if data.is_empty() {
+            return Some(());
+        }
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[offset..end].copy_from_slice(data);
+        self.add(offset, end)
+    }
+
+    /// Adds a range, joined with those that it touches.
+    fn add(&mut self, mut begin: usize, mut end: usize) -> Option<()> {
+        let first = self.ranges.partition_point(|range| range.1 < begin);
+        let last = self.ranges.partition_point(|range| range.0 <= end);
+        if let Some(joined) = self.ranges.get(first..last)
+            && let (Some(low), Some(high)) = (joined.first(), joined.last())
+        {
+            begin = begin.min(low.0);
+            end = end.max(high.1);
+        }
+        self.ranges.splice(first..last.max(first), [(begin, end)]);
+        (self.ranges.len() <= PIECES_MAX).then_some(())
+    }
+}
+
+/// Skips an acknowledgment.
+fn acknowledgment(reader: &mut Reader<'_>, has_ecn: bool) -> Option<()> {
+    number(reader)?;
+    number(reader)?;
+    let ranges = number(reader)?;
+    number(reader)?;
+    // Each takes two bytes at least, so that the packet bounds them.
+    for _ in 0..ranges {
+        number(reader)?;
+        number(reader)?;
+    }
+    for _ in 0..if has_ecn { 3 } else { 0 } {
+        number(reader)?;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_in_any_order() {
+        let message = b"\x01\x00\x00\x05hello";
+        let frame = |at: usize, length: usize| [&[CRYPTO, at as u8, length as u8], &message[at..at + length]].concat();
+        let pieces = [(5, 4), (0, 2), (1, 3), (4, 2)];
+        let mut crypto = Crypto::default();
+        for (at, length) in pieces {
+            assert_eq!(crypto.message(1), None);
+            crypto.take(&[&[PADDING, PING, ACK, 0, 0, 0, 0], &frame(at, length)[..]].concat());
+        }
+        assert_eq!(crypto.message(1), Some(&b"hello"[..]));
+        assert_eq!(crypto.message(2), None);
+        assert_eq!(crypto.ranges, [(0, 9)]);
+    }
+
+    #[test]
+    fn numbers_have_one_to_eight_bytes() {
+        // RFC 9000 appendix A.1.
+        let cases: [(&[u8], u64); 4] = [
+            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(number(&mut Reader::new(bytes)), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! QUIC Initial packets of clients (RFC 9000, RFC 9001, RFC 9369): version, and the hello inside.
+
+#[cfg(feature = "quic")]
+mod exchange;
+mod fields;
+#[cfg(feature = "quic")]
+mod frames;
+#[cfg(feature = "quic")]
+mod packet;
+#[cfg(all(test, feature = "quic"))]
+mod tests;
+
+pub use fields::Quic;
+
+#[cfg(feature = "quic")]
+pub(crate) use exchange::Exchange;
+#[cfg(feature = "quic")]
+pub(crate) use packet::{is_initial, is_long};

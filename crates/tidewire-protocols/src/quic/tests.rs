@@ -1,0 +1,122 @@
+use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey, quic};
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Fields, Quic, Service, Transaction,
+    testing::{Sent, transactions},
+};
+
+/// The example of RFC 9001 appendix A: the client's identifier for the server, and its keys.
+const DESTINATION: [u8; 8] = *b"\x83\x94\xc8\xf0\x3e\x51\x57\x08";
+const KEY: [u8; 16] = *b"\x1f\x36\x96\x13\xdd\x76\xd5\x46\x77\x30\xef\xcb\xe3\xb1\xa2\x2d";
+const IV: [u8; 12] = *b"\xfa\x04\x4b\x2f\x42\xa3\xfd\x3b\x46\xfb\x25\x5c";
+const HEADER: [u8; 16] = *b"\x9f\x50\x44\x9e\x04\xa0\xe8\x10\x28\x3a\x1e\x99\x33\xad\xed\xd2";
+
+/// A datagram of 1200 bytes with an Initial packet of these frames, to this identifier.
+fn initial(destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
+    let mut header = [&b"\xc0\0\0\0\x01"[..], &[destination.len() as u8], destination, &[0, 0]].concat();
+    let rest_bytes = 1200 - header.len() - 2;
+    header.extend_from_slice(&(0x4000 | rest_bytes as u16).to_be_bytes());
+    let number_at = header.len();
+    header.push(number);
+    let mut payload = frames.to_vec();
+    payload.resize(rest_bytes - 1 - 16, 0);
+    let mut nonce = IV;
+    nonce[11] ^= number;
+    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &KEY).unwrap());
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(&header), &mut payload).unwrap();
+    let mut packet = [header, payload].concat();
+    let sample: [u8; 16] = packet[number_at + 4..number_at + 20].try_into().unwrap();
+    let mask = quic::HeaderProtectionKey::new(&quic::AES_128, &HEADER).unwrap().new_mask(&sample).unwrap();
+    packet[0] ^= mask[0] & 0x0f;
+    packet[number_at] ^= mask[1];
+    packet
+}
+
+fn hello() -> Vec<u8> {
+    let block16 = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
+    let extension = |kind: u16, body: &[u8]| [&kind.to_be_bytes()[..], &block16(body)].concat();
+    let name = [&[0][..], &block16(b"quic.example.org")].concat();
+    let extensions =
+        [extension(0, &block16(&name)), extension(16, &block16(b"\x02h3")), extension(43, b"\x02\x03\x04")].concat();
+    let body = [&[3, 3][..], &[7; 32], &[0], &block16(&[0x13, 1]), &[1, 0], &block16(&extensions)].concat();
+    [&[1, 0], &block16(&body)[..]].concat()
+}
+
+/// A CRYPTO frame with a part of the hello.
+fn piece(hello: &[u8], at: usize, end: usize) -> Vec<u8> {
+    [&[6, 0x40, at as u8, 0x40, (end - at) as u8], &hello[at..end]].concat()
+}
+
+fn quic(transaction: &Transaction) -> &Quic {
+    match &transaction.fields {
+        Fields::Quic(quic) => quic,
+        other => panic!("not QUIC: {other:?}"),
+    }
+}
+
+#[test]
+fn a_hello_is_read_out_of_several_packets() {
+    let hello = hello();
+    let end = hello.len();
+    let sent = [
+        (ClientToServer, initial(&DESTINATION, 0, &[piece(&hello, 40, 60), piece(&hello, 0, 20)].concat())),
+        (ServerToClient, vec![0xc5; 1200]),
+        // To the identifier that the server chose: the keys stay.
+        (
+            ClientToServer,
+            initial(b"server", 1, &[&[2, 0, 0, 0, 0], &piece(&hello, 20, 40)[..], &piece(&hello, 55, end)].concat()),
+        ),
+        (ClientToServer, vec![0x40; 50]),
+    ];
+    let found = transactions(&Sent::datagrams(&sent), 443);
+    let [one] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((one.service, one.name()), (Service::Quic, Some("quic.example.org")));
+    let fields = quic(one);
+    assert_eq!((fields.version.as_deref(), fields.client_version.as_deref()), (Some("1"), Some("TLS 1.3")));
+    assert_eq!(fields.client_alpn, ["h3".into()]);
+    assert!(fields.ja4.as_deref().unwrap().starts_with("q13d0103h3_"));
+}
+
+#[test]
+fn early_data_may_come_first() {
+    let early = [&b"\xd0\0\0\0\x01\x08"[..], &DESTINATION, &[0; 90]].concat();
+    let hello = hello();
+    let sent = [(ClientToServer, early), (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())))];
+    let found = transactions(&Sent::datagrams(&sent), 443);
+    assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [Some("quic.example.org")]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_frames_are_harmless(
+        frames in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60), 1..6),
+        begins_with_crypto: bool,
+    ) {
+        let datagrams: Vec<_> = frames.iter().enumerate().map(|(number, frames)| {
+            let first: &[u8] = if begins_with_crypto { &[6, 0x40, 0, 9, 1, 0, 0, 30, 3, 3] } else { &[] };
+            (ClientToServer, initial(&DESTINATION, number as u8, &[first, frames].concat()))
+        }).collect();
+        proptest::prop_assert!(transactions(&Sent::datagrams(&datagrams), 443).len() == 1);
+    }
+}
+
+#[test]
+fn what_is_not_complete_has_its_version() {
+    let sent = [(ServerToClient, initial(&DESTINATION, 3, &piece(&hello(), 0, 20)))];
+    let found = transactions(&Sent::datagrams(&sent), 443);
+    assert_eq!((quic(&found[0]).version.as_deref(), found[0].name()), (Some("1"), None));
+}
+
+#[test]
+fn what_only_looks_like_an_initial_is_not() {
+    let whole = initial(&DESTINATION, 0, &piece(&hello(), 0, 20));
+    for at in [1, 7, 20, 600, 1199] {
+        let mut datagram = whole.clone();
+        datagram[at] ^= 1;
+        assert_eq!(transactions(&Sent::datagrams(&[(ClientToServer, datagram)]), 443), [], "byte {at}");
+    }
+    for length in [0, 5, 20, 1199] {
+        assert_eq!(transactions(&Sent::datagrams(&[(ClientToServer, whole[..length].to_vec())]), 443), []);
+    }
+}

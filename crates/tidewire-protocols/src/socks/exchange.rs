@@ -1,0 +1,224 @@
+//! The negotiation with a proxy.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::fields::Socks;
+use crate::{
+    input::{Input, Progress},
+    reader::Reader,
+    text::text,
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Most bytes of a direction that wait for the rest of a message; the longest has a user's name and password.
+const KEPT_BYTES_MAX: usize = 1024;
+
+/// Whether bytes begin a client's first message: `Some(true)`, or may: `Some(false)`.
+pub(crate) fn begins(bytes: &[u8]) -> Option<bool> {
+    match bytes {
+        [] => Some(false),
+        // Version 5: a few methods of RFC 1928 and IANA's registry.
+        [5, rest @ ..] => {
+            let Some((&count, methods)) = rest.split_first() else { return Some(false) };
+            let methods = &methods[..methods.len().min(count.into())];
+            let are_known = (1..=10).contains(&count) && methods.iter().all(|method| *method <= 9);
+            are_known.then_some(methods.len() == usize::from(count))
+        }
+        // Version 4: connect or bind to a port of an address.
+        [4, rest @ ..] => {
+            let is_command = rest.first().is_none_or(|command| matches!(command, 1 | 2));
+            let has_port = rest.get(1..3).is_none_or(|port| port != [0, 0]);
+            let user = rest.get(7..).unwrap_or_default();
+            let user_bytes = user.iter().position(|&byte| byte == 0);
+            // Version 4a: the name follows.
+            let is_named = matches!(rest.get(3..7), Some([0, 0, 0, 1..=255]));
+            let is_whole = user_bytes.is_some_and(|end| !is_named || user[end + 1..].contains(&0));
+            let is_text = user[..user_bytes.unwrap_or(user.len())].iter().all(|&byte| byte >= b' ');
+            (is_command && has_port && is_text).then_some(is_whole)
+        }
+        _ => None,
+    }
+}
+
+/// What a direction says next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Next {
+    #[default]
+    Greeting,
+    Credentials,
+    Request,
+    Nothing,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    socks: Box<Socks>,
+    next: [Next; 2],
+    kept: [Vec<u8>; 2],
+    start_ns: Option<u64>,
+    end_ns: u64,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+/// A message was read: how long it was. `Err`: this is none.
+type Read = Result<Option<usize>, ()>;
+
+impl Exchange {
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        self.start_ns.get_or_insert(input.ns);
+        self.end_ns = input.ns;
+        let side = input.side;
+        for (index, &byte) in input.bytes.iter().enumerate() {
+            if self.next[side] == Next::Nothing {
+                break;
+            }
+            self.kept[side].push(byte);
+            let kept = std::mem::take(&mut self.kept[side]);
+            let read = if side == 0 { self.client(&kept) } else { self.server(&kept) };
+            match read {
+                Err(()) => return self.give_up(out),
+                Ok(None) if kept.len() >= KEPT_BYTES_MAX => return self.give_up(out),
+                Ok(None) => self.kept[side] = kept,
+                Ok(Some(_)) if side == 1 && self.next[1] == Next::Nothing => {
+                    let is_granted = matches!((self.socks.version, self.socks.reply), (5, Some(0)) | (4, Some(90)));
+                    self.finish(out);
+                    return if is_granted { Progress::Switch(index + 1) } else { Progress::Done };
+                }
+                Ok(Some(_)) => {}
+            }
+        }
+        Progress::More
+    }
+
+    pub(crate) fn gap(&mut self, out: Out<'_>) -> Progress {
+        self.finish(out);
+        Progress::Done
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        let Some(start_ns) = self.start_ns.take() else { return };
+        let socks = std::mem::take(&mut self.socks);
+        if socks.command.is_some() {
+            out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Socks, fields: Fields::Socks(socks) });
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.kept[0].capacity() + self.kept[1].capacity() + self.socks.memory_bytes()
+    }
+
+    fn give_up(&mut self, out: Out<'_>) -> Progress {
+        if self.socks.command.is_none() {
+            return Progress::Mistaken;
+        }
+        self.finish(out);
+        Progress::Done
+    }
+
+    fn client(&mut self, bytes: &[u8]) -> Read {
+        let version = bytes[0];
+        match self.next[0] {
+            Next::Greeting if version == 4 => self.request_of_4(bytes),
+            Next::Greeting if version == 5 => {
+                let mut reader = Reader::new(&bytes[1..]);
+                if reader.block8().is_none() {
+                    return Ok(None);
+                }
+                self.socks.version = 5;
+                self.next[0] = Next::Request;
+                Ok(Some(bytes.len()))
+            }
+            // RFC 1929.
+            Next::Request if version == 1 => {
+                let mut reader = Reader::new(&bytes[1..]);
+                let (Some(user), Some(_)) = (reader.block8(), reader.block8()) else { return Ok(None) };
+                self.socks.user = Some(text(user.rest()));
+                Ok(Some(bytes.len()))
+            }
+            Next::Request if version == 5 => {
+                let Some((command, host, port)) = address(bytes)? else { return Ok(None) };
+                (self.socks.command, self.socks.host, self.socks.port) = (Some(command), Some(host), Some(port));
+                self.next[0] = Next::Nothing;
+                Ok(Some(bytes.len()))
+            }
+            _ => Err(()),
+        }
+    }
+
+    fn request_of_4(&mut self, bytes: &[u8]) -> Read {
+        let Some((head, rest)) = bytes.split_first_chunk::<8>() else { return Ok(None) };
+        let Some(end) = rest.iter().position(|&byte| byte == 0) else { return Ok(None) };
+        let [_, command, port @ .., a, b, c, d] = *head;
+        let host = match [a, b, c, d] {
+            // Version 4a: the name follows.
+            [0, 0, 0, last] if last != 0 => match rest[end + 1..].split_last() {
+                Some((0, name)) => text(name),
+                _ => return Ok(None),
+            },
+            address => Ipv4Addr::from(address).to_string().into(),
+        };
+        *self.socks = Socks {
+            version: 4,
+            command: Some(command),
+            host: Some(host),
+            port: Some(u16::from_be_bytes(port)),
+            user: Some(text(&rest[..end])).filter(|user| !user.is_empty()),
+            reply: None,
+        };
+        self.next = [Next::Nothing, Next::Request];
+        Ok(Some(bytes.len()))
+    }
+
+    fn server(&mut self, bytes: &[u8]) -> Read {
+        match (self.next[1], self.socks.version) {
+            (Next::Greeting, 5) => {
+                let &[version, method] = bytes else { return Ok(None) };
+                self.next[1] = if method == 2 { Next::Credentials } else { Next::Request };
+                if version == 5 { Ok(Some(2)) } else { Err(()) }
+            }
+            (Next::Credentials, _) => {
+                let &[version, _] = bytes else { return Ok(None) };
+                self.next[1] = Next::Request;
+                if version == 1 { Ok(Some(2)) } else { Err(()) }
+            }
+            (Next::Request, 4) => {
+                let &[zero, reply, ..] = bytes else { return Ok(None) };
+                if zero != 0 {
+                    return Err(());
+                }
+                if bytes.len() < 8 {
+                    return Ok(None);
+                }
+                self.socks.reply = Some(reply);
+                self.next[1] = Next::Nothing;
+                Ok(Some(8))
+            }
+            (Next::Request, 5) => {
+                let Some((reply, ..)) = address(bytes)? else { return Ok(None) };
+                self.socks.reply = Some(reply);
+                self.next[1] = Next::Nothing;
+                Ok(Some(bytes.len()))
+            }
+            _ => Err(()),
+        }
+    }
+}
+
+/// A request or a reply of version 5: command or code, address, port. `None`: not complete.
+fn address(bytes: &[u8]) -> Result<Option<(u8, Box<str>, u16)>, ()> {
+    let &[version, code, _, kind, ref rest @ ..] = bytes else { return Ok(None) };
+    let mut reader = Reader::new(rest);
+    let host = match kind {
+        _ if version != 5 => return Err(()),
+        1 => reader.u32().map(|address| Ipv4Addr::from(address).to_string().into()),
+        3 => reader.block8().map(|name| text(name.rest())),
+        4 => reader
+            .take(16)
+            .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok())
+            .map(|bytes| Ipv6Addr::from(bytes).to_string().into()),
+        _ => return Err(()),
+    };
+    Ok(host.and_then(|host| Some((code, host, reader.u16()?))))
+}

@@ -1,0 +1,74 @@
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Fields, Socks,
+    testing::{Sent, transactions},
+};
+
+fn session(pieces: &[&[u8]]) -> Sent {
+    let directions = [ClientToServer, ServerToClient].into_iter().cycle();
+    Sent::of(&directions.zip(pieces).map(|(direction, bytes)| (direction, bytes.to_vec())).collect::<Vec<_>>())
+}
+
+const REQUEST: &[u8] = b"GET /inside HTTP/1.1\r\nHost: inside\r\n\r\n";
+const RESPONSE: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+
+#[test]
+fn version_5_with_a_password() {
+    let sent = session(&[
+        &[5, 2, 0, 2],
+        &[5, 2],
+        b"\x01\x04user\x04pass",
+        &[1, 0],
+        b"\x05\x01\x00\x03\x0bexample.org\x00\x50",
+        b"\x05\x00\x00\x01\x0a\x00\x00\x01\x1f\x90",
+        REQUEST,
+        RESPONSE,
+    ]);
+    let found = transactions(&sent, 1080);
+    let expected = Socks {
+        version: 5,
+        command: Some(1),
+        host: Some("example.org".into()),
+        port: Some(80),
+        user: Some("user".into()),
+        reply: Some(0),
+    };
+    assert_eq!(found[0].fields, Fields::Socks(expected.into()));
+    assert_eq!(found.iter().map(|one| one.name()).collect::<Vec<_>>(), [Some("example.org"), Some("inside")]);
+    assert_eq!(transactions(&sent.bytewise(), 1080), found);
+}
+
+#[test]
+fn version_4_with_address_or_name() {
+    let cases: [(&[u8], &str); 2] = [
+        (b"\x04\x01\x00\x50\xc0\x00\x02\x07me\x00", "192.0.2.7"),
+        (b"\x04\x01\x00\x50\x00\x00\x00\x01me\x00example.org\x00", "example.org"),
+    ];
+    for (request, host) in cases {
+        let sent = session(&[request, b"\x00\x5a\x00\x00\x00\x00\x00\x00", REQUEST, RESPONSE]);
+        let found = transactions(&sent, 9);
+        assert_eq!(found.iter().map(|one| one.name()).collect::<Vec<_>>(), [Some(host), Some("inside")]);
+        assert_eq!(transactions(&sent.bytewise(), 9), found);
+    }
+}
+
+#[test]
+fn a_refusal_has_its_code() {
+    let sent = session(&[
+        &[5, 1, 0],
+        &[5, 0],
+        b"\x05\x01\x00\x01\x0a\x00\x00\x01\x00\x50",
+        b"\x05\x05\x00\x01\0\0\0\0\0\0",
+        REQUEST,
+    ]);
+    let found = transactions(&sent, 1080);
+    assert_eq!((found.len(), found[0].response()), (1, "5".into()));
+}
+
+#[test]
+fn what_only_begins_alike_is_not() {
+    for bytes in [&b"\x05\x01\x00\x05"[..], b"\x05\x00", b"\x05\x01\x44", b"\x04\x01\x00\x00\x01\x02\x03\x04x\x00"] {
+        assert_eq!(transactions(&session(&[bytes, &[9; 20], bytes]), 9), [], "{bytes:?}");
+    }
+}

@@ -1,0 +1,174 @@
+//! For tests: conversations out of pieces, cut anywhere.
+
+use tidewire_core::Direction;
+
+use crate::{
+    Answer, Budget, Certificate, Conversation, Dhcp, Dns, Fields, Ftp, Http, Ntp, Piece, Ports, Quic, Report, Service,
+    Smtp, Socks, Ssh, Tls, Transaction,
+};
+
+/// What happens to a stream.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Bytes(Direction, Vec<u8>, bool),
+    Gap(Direction, u64),
+}
+
+/// A conversation's events in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent(pub(crate) Vec<Event>);
+
+impl Sent {
+    pub(crate) fn of(pieces: &[(Direction, Vec<u8>)]) -> Self {
+        Self(pieces.iter().map(|(direction, bytes)| Event::Bytes(*direction, bytes.clone(), false)).collect())
+    }
+
+    pub(crate) fn datagrams(pieces: &[(Direction, Vec<u8>)]) -> Self {
+        Self(pieces.iter().map(|(direction, bytes)| Event::Bytes(*direction, bytes.clone(), true)).collect())
+    }
+
+    /// Cuts a piece in two.
+    pub(crate) fn cut(mut self, index: usize, at: usize) -> Self {
+        let Event::Bytes(direction, bytes, _) = &mut self.0[index] else { panic!("a gap") };
+        let (direction, rest) = (*direction, bytes.split_off(at));
+        self.0.insert(index + 1, Event::Bytes(direction, rest, false));
+        self
+    }
+
+    /// Cuts all pieces into bytes.
+    pub(crate) fn bytewise(self) -> Self {
+        let each = |event| match event {
+            Event::Bytes(direction, bytes, false) => {
+                bytes.into_iter().map(|byte| Event::Bytes(direction, vec![byte], false)).collect()
+            }
+            other => vec![other],
+        };
+        Self(self.0.into_iter().flat_map(each).collect())
+    }
+
+    /// The same with a gap of one byte before a piece.
+    pub(crate) fn gap_before(mut self, index: usize) -> Self {
+        let Event::Bytes(direction, ..) = &self.0[index] else { panic!("a gap") };
+        let direction = *direction;
+        self.0.insert(index, Event::Gap(direction, 1));
+        self
+    }
+}
+
+/// All transactions of a conversation with a server's port. Nothing stays charged at the end.
+pub(crate) fn transactions(sent: &Sent, server: u16) -> Vec<Transaction> {
+    let (mut conversation, mut budget, mut found) = (Conversation::default(), Budget::default(), Vec::new());
+    let ports = Ports { client: 40_000, server };
+    let mut each = |transaction| found.push(transaction);
+    let mut report = Report::Each(&mut each);
+    for event in &sent.0 {
+        match event {
+            Event::Bytes(direction, bytes, is_datagram) => {
+                let piece = Piece { direction: *direction, bytes, is_datagram: *is_datagram, timestamp_ns: 5 };
+                conversation.data(&piece, ports, &mut budget, &mut report);
+            }
+            Event::Gap(direction, bytes) => conversation.gap(*direction, *bytes, &mut budget, &mut report),
+        }
+    }
+    conversation.close(&mut budget, &mut report);
+    assert_eq!((budget.used_bytes(), budget.refused()), (0, 0));
+    found
+}
+
+/// A transaction of each protocol with every field.
+pub(crate) fn complete() -> Vec<Transaction> {
+    let text = || Some(Box::<str>::from("x"));
+    let list = || vec![Box::<str>::from("x")];
+    let tls = Tls {
+        version: text(),
+        client_version: text(),
+        sni: text(),
+        client_alpn: list(),
+        alpn: text(),
+        cipher: text(),
+        ja3: text(),
+        ja4: text(),
+        resumed: Some(true),
+        established: true,
+        alert: Some(1),
+        certificates: 1,
+        certificate: Some(Certificate {
+            subject: text(),
+            issuer: text(),
+            serial: text(),
+            not_before: Some(1),
+            not_after: Some(2),
+            san: list(),
+            sha256: "x".into(),
+        }),
+    };
+    let answer = Answer { name: "x".into(), kind: "A".into(), ttl: 1, data: "x".into() };
+    let dns = Dns {
+        opcode: 1,
+        query: text(),
+        kind: text(),
+        class: Some(3),
+        questions: 2,
+        is_asked: true,
+        is_answered: true,
+        rcode: text(),
+        answers: vec![answer],
+        latency_ns: Some(1),
+        ..Dns::default()
+    };
+    let http = Http {
+        method: text(),
+        host: text(),
+        path: text(),
+        version: text(),
+        status: Some(200),
+        reason: text(),
+        user_agent: text(),
+        referrer: text(),
+        request_type: text(),
+        content_type: text(),
+        server: text(),
+        location: text(),
+        request_bytes: Some(1),
+        response_bytes: Some(1),
+    };
+    let ssh = Ssh {
+        client_version: text(),
+        client_software: text(),
+        server_version: text(),
+        server_software: text(),
+        hassh: text(),
+        hassh_server: text(),
+    };
+    let quic =
+        Quic { version: text(), client_version: text(), sni: text(), client_alpn: list(), ja3: text(), ja4: text() };
+    let smtp = Smtp { server: text(), client: text(), mail_from: text(), rcpt_to: list(), starttls: true };
+    let ftp = Ftp { server: text(), user: text(), commands: list(), starttls: true };
+    let dhcp = Dhcp {
+        message: text(),
+        id: 1,
+        client_mac: text(),
+        host_name: text(),
+        vendor_class: text(),
+        requested: text(),
+        assigned: text(),
+        server: text(),
+        domain: text(),
+        lease: Some(1),
+    };
+    let ntp = Ntp { reference: text(), latency_ns: Some(1), ..Ntp::default() };
+    let socks = Socks { version: 5, command: Some(1), host: text(), port: Some(1), user: text(), reply: Some(0) };
+    let of = |service, fields| Transaction { start_ns: 0, end_ns: 0, service, fields };
+    vec![
+        of(Service::Tls, Fields::Tls(tls.into())),
+        of(Service::Dns, Fields::Dns(dns.into())),
+        of(Service::Http, Fields::Http(http.into())),
+        of(Service::Quic, Fields::Quic(quic.into())),
+        of(Service::Smtp, Fields::Smtp(smtp.into())),
+        of(Service::Ftp, Fields::Ftp(ftp.into())),
+        of(Service::Dhcp, Fields::Dhcp(dhcp.into())),
+        of(Service::Ntp, Fields::Ntp(ntp.into())),
+        of(Service::Socks, Fields::Socks(socks.into())),
+        of(Service::Ssh, Fields::Ssh(ssh.into())),
+    ]
+}

@@ -1,0 +1,153 @@
+//! Any bytes, in any pieces: the same fields however they are cut, no panic, bounded memory, and nothing left behind.
+
+use proptest::prelude::*;
+use tidewire_core::Direction::{ClientToServer, ServerToClient};
+
+use crate::{
+    Budget, Conversation, Piece, Ports, Report, Service, Value,
+    testing::{Event, Sent, complete, transactions},
+};
+
+/// Beginnings that lead into each protocol.
+const BEGINNINGS: [&[u8]; 16] = [
+    b"\x16\x03\x01\x00\x40\x01\x00\x00\x3c\x03\x03",
+    b"\x16\x03\x03\x00\x40\x02\x00\x00\x3c\x03\x03",
+    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n",
+    b"CONNECT a:1 HTTP/1.1\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n",
+    b"SSH-2.0-x\r\n\x00\x00\x00\x40\x04\x14",
+    b"\x00\x1d\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07example\x00\x00\x01\x00\x01",
+    b"\x00\x40\x00\x07\x81\x00\x00\x01\x00\x03\x00\x00\x00\x00\x03www\x07example\x00\x00\x01\x00\x01",
+    b"220 mx ESMTP\r\n250 ok\r\n220 go on\r\n",
+    b"EHLO a\r\nMAIL FROM:<a>\r\nSTARTTLS\r\n",
+    b"USER a\r\nAUTH TLS\r\n234 ok\r\n",
+    b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50",
+    b"\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00",
+    b"\x04\x01\x00\x50\x00\x00\x00\x01me\x00example.org\x00",
+    b"",
+];
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let any = proptest::collection::vec(any::<u8>(), 0..200);
+    let texts = prop_oneof![
+        Just(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc".to_vec()),
+        Just(b"0\r\n\r\n".to_vec()),
+        Just(b"\x14\x03\x03\x00\x01\x01\x17\x03\x03\x00\x01\x01".to_vec()),
+        Just(b"\x16\x03\x03\x00\x04\x0b\x00\x00\x00".to_vec()),
+        Just(b"\r\n\r\n".to_vec()),
+    ];
+    (0..BEGINNINGS.len(), any, proptest::collection::vec(texts, 0..3))
+        .prop_map(|(beginning, any, texts)| [BEGINNINGS[beginning].to_vec(), texts.concat(), any].concat())
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let direction = prop_oneof![Just(ClientToServer), Just(ServerToClient)];
+    let other = direction.clone();
+    prop_oneof![
+        9 => (direction, bytes()).prop_map(|(direction, bytes)| Event::Bytes(direction, bytes, false)),
+        1 => (other, 1_u64..1000).prop_map(|(direction, bytes)| Event::Gap(direction, bytes)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn any_stream_is_the_same_however_it_is_cut(
+        events in proptest::collection::vec(event(), 1..8),
+        port in prop_oneof![Just(53_u16), Just(80), Just(21), Just(25)],
+    ) {
+        let sent = Sent(events);
+        prop_assert_eq!(transactions(&sent.clone().bytewise(), port), transactions(&sent, port));
+    }
+
+    #[test]
+    fn any_datagram_is_harmless(
+        datagrams in proptest::collection::vec(bytes(), 1..8),
+        port in prop_oneof![Just(53_u16), Just(5353), Just(123), Just(9)],
+    ) {
+        let datagrams: Vec<_> = datagrams.into_iter().map(|bytes| (ClientToServer, bytes)).collect();
+        for one in transactions(&Sent::datagrams(&datagrams), port) {
+            let _ = (one.values(), one.request(), one.response(), one.name().map(str::len));
+        }
+    }
+}
+
+#[test]
+fn memory_of_a_stream_has_a_bound() {
+    // What grows without an end: a line, a head, a message, pipelined requests, queries without answers.
+    let query = b"\x00\x1d\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07example\x00\x00\x01\x00\x01";
+    let cases: [(&[u8], &[u8]); 5] = [
+        (b"GET / HTTP/1.1\r\nHost: ", b"x"),
+        (b"GET / HTTP/1.1\r\n", b"User-Agent: a\r\n"),
+        (b"\x16\x03\x01\x40\x00\x01\x00\x7f\xff\x03\x03", b"\x16\x03\x01\x40\x00"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"),
+        (query, query),
+    ];
+    for (first, next) in cases {
+        let (mut conversation, mut budget) = (Conversation::default(), Budget::default());
+        let mut most = 0;
+        for round in 0..20_000 {
+            let mut bytes = if round == 0 { first.to_vec() } else { next.to_vec() };
+            if next == query && round > 0 {
+                bytes[3..5].copy_from_slice(&(round as u16).to_be_bytes());
+            }
+            let piece = Piece { direction: ClientToServer, bytes: &bytes, is_datagram: false, timestamp_ns: round };
+            conversation.data(&piece, Ports { client: 1, server: 53 }, &mut budget, &mut Report::First);
+            most = most.max(budget.used_bytes());
+        }
+        assert!(most > 0 && most < 128 << 10, "{most} bytes for {:?}", String::from_utf8_lossy(first));
+        conversation.close(&mut budget, &mut Report::First);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+}
+
+#[test]
+fn memory_of_all_streams_has_a_bound() {
+    let mut budget = Budget::new(10_000);
+    let hello = b"GET /something HTTP/1.1\r\nHost: www.example.org\r\n";
+    let piece = Piece { direction: ClientToServer, bytes: hello, is_datagram: false, timestamp_ns: 0 };
+    let mut conversations: Vec<Conversation> = (0..100).map(|_| Conversation::default()).collect();
+    for conversation in &mut conversations {
+        conversation.data(&piece, Ports::default(), &mut budget, &mut Report::First);
+        assert!(budget.used_bytes() <= 10_000);
+    }
+    let refused = budget.refused();
+    assert!((50..100).contains(&refused), "{refused} refused");
+    let closed = conversations.iter_mut().filter_map(|one| one.close(&mut budget, &mut Report::First)).count();
+    assert_eq!((closed as u64, budget.used_bytes()), (100 - refused, 0));
+}
+
+/// The names in the first column of the table of a section of `docs/protocols.md`.
+fn documented(section: &str) -> Vec<&'static str> {
+    let page = include_str!("../../../docs/protocols.md");
+    let text = page.split("\n## ").find(|part| part.lines().next() == Some(section)).expect("the section");
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| row[2..].split(" | ").next().unwrap().split('`').skip(1).step_by(2)).collect()
+}
+
+/// The contract: what the page says is what there is, in this order.
+#[test]
+fn this_page_names_every_field() {
+    for transaction in complete() {
+        let section = transaction.service.name();
+        let names: Vec<&str> = transaction.values().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, documented(section), "{section}");
+        for (name, value) in transaction.values() {
+            let inner = match value {
+                Value::Object(members) => members,
+                Value::Objects(mut list) => list.remove(0),
+                _ => continue,
+            };
+            let page = include_str!("../../../docs/protocols.md");
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).expect("its row");
+            for (member, _) in inner {
+                assert!(row.contains(&format!("`{member}`")), "{section}.{name}.{member}");
+            }
+        }
+    }
+    assert!(complete().iter().all(|one| Service::ALL.contains(&one.service)));
+    let services = documented("What is looked at");
+    assert!(Service::ALL.iter().all(|service| services.contains(&service.name())), "{services:?}");
+}

@@ -1,0 +1,114 @@
+//! The fields of a handshake, and of a certificate.
+
+use crate::value::{Value, list_bytes, push_number, push_text, push_texts, text_bytes};
+
+/// The fields of a handshake.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// The negotiated version (RFC 8446 section 4.2.1), as `TLS 1.3`.
+    pub version: Option<Box<str>>,
+    /// The highest version that the client offered.
+    pub client_version: Option<Box<str>>,
+    /// The name that the client asked for (RFC 6066 section 3).
+    pub sni: Option<Box<str>>,
+    /// The application protocols that the client offered (RFC 7301), at most 16.
+    pub client_alpn: Vec<Box<str>>,
+    /// The one that the server chose; TLS 1.3 encrypts it.
+    pub alpn: Option<Box<str>>,
+    /// The cipher suite that the server chose: its name in IANA's registry, or its number as `0x1a2b`.
+    pub cipher: Option<Box<str>>,
+    /// JA3 of the client's hello.
+    pub ja3: Option<Box<str>>,
+    /// JA4 of the client's hello.
+    pub ja4: Option<Box<str>>,
+    /// Whether the server continued an earlier session; known where its hello was seen.
+    pub resumed: Option<bool>,
+    /// Whether both sides went over to encryption.
+    pub established: bool,
+    /// The first alert that was sent in clear text: its number (RFC 8446 section 6).
+    pub alert: Option<u8>,
+    /// How many certificates the server sent in clear text.
+    pub certificates: u32,
+    /// The server's own certificate: only up to TLS 1.2.
+    pub certificate: Option<Certificate>,
+}
+
+/// The fields of a certificate (RFC 5280).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certificate {
+    /// The subject, as `C=US, O=Example, CN=example.org`.
+    pub subject: Option<Box<str>>,
+    /// The issuer.
+    pub issuer: Option<Box<str>>,
+    /// The serial number in hexadecimal.
+    pub serial: Option<Box<str>>,
+    /// The beginning of its validity, seconds since the epoch (may be before it).
+    pub not_before: Option<i64>,
+    /// The end of its validity.
+    pub not_after: Option<i64>,
+    /// Alternative names of the subject: DNS names, addresses, mail addresses and URIs, at most 64.
+    pub san: Vec<Box<str>>,
+    /// SHA-256 of the certificate in hexadecimal.
+    pub sha256: Box<str>,
+}
+
+impl Tls {
+    /// The name that the client asked for, or else the first one of the certificate.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let certified = || self.certificate.as_ref()?.san.first().map(|name| &**name);
+        self.sni.as_deref().or_else(certified)
+    }
+
+    pub(crate) fn request(&self) -> String {
+        self.client_alpn.join(" ")
+    }
+
+    pub(crate) fn response(&self) -> String {
+        let parts = [self.version.as_deref(), self.cipher.as_deref()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        let mut list = Vec::with_capacity(16);
+        push_text(&mut list, "version", &self.version);
+        push_text(&mut list, "client_version", &self.client_version);
+        push_text(&mut list, "sni", &self.sni);
+        push_texts(&mut list, "client_alpn", &self.client_alpn);
+        push_text(&mut list, "alpn", &self.alpn);
+        push_text(&mut list, "cipher", &self.cipher);
+        push_text(&mut list, "ja3", &self.ja3);
+        push_text(&mut list, "ja4", &self.ja4);
+        list.extend(self.resumed.map(|resumed| ("resumed", Value::Truth(resumed))));
+        list.push(("established", Value::Truth(self.established)));
+        push_number(&mut list, "alert", self.alert.map(u64::from));
+        if self.certificates > 0 {
+            push_number(&mut list, "certificates", Some(self.certificates.into()));
+        }
+        list.extend(self.certificate.as_ref().map(|certificate| ("certificate", Value::Object(certificate.values()))));
+        list
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let texts = [&self.version, &self.client_version, &self.sni, &self.alpn, &self.cipher, &self.ja3, &self.ja4];
+        let certificate = self.certificate.as_ref().map_or(0, |certificate| {
+            text_bytes([&certificate.subject, &certificate.issuer, &certificate.serial])
+                + list_bytes(&certificate.san)
+                + certificate.sha256.len()
+        });
+        size_of::<Self>() + text_bytes(texts) + list_bytes(&self.client_alpn) + certificate
+    }
+}
+
+impl Certificate {
+    fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        let mut list = Vec::with_capacity(8);
+        push_text(&mut list, "subject", &self.subject);
+        push_text(&mut list, "issuer", &self.issuer);
+        push_text(&mut list, "serial", &self.serial);
+        list.extend(self.not_before.map(|seconds| ("not_before", Value::Seconds(seconds))));
+        list.extend(self.not_after.map(|seconds| ("not_after", Value::Seconds(seconds))));
+        push_texts(&mut list, "san", &self.san);
+        list.push(("sha256", Value::Text(&self.sha256)));
+        list
+    }
+}

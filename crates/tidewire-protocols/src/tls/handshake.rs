@@ -1,0 +1,140 @@
+//! A handshake in progress.
+
+#[cfg(feature = "certificates")]
+use super::certificate;
+use super::{
+    ciphers,
+    fields::Tls,
+    fingerprint,
+    hello::{self, ClientHello, ServerHello},
+    record::{Message, Side},
+};
+use crate::{
+    input::{Input, Progress},
+    transaction::{Fields, Transaction},
+    value::Service,
+};
+
+/// Both sides of a handshake in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Handshake {
+    sides: [Side; 2],
+    tls: Box<Tls>,
+    session: Box<[u8]>,
+    /// Whether the server asked for another hello of the client.
+    is_retried: bool,
+    start_ns: Option<u64>,
+    end_ns: u64,
+    is_over: bool,
+}
+
+type Out<'a> = &'a mut dyn FnMut(Transaction);
+
+impl Handshake {
+    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        if !self.sides[input.side].is_reading() {
+            return Progress::More;
+        }
+        self.start_ns.get_or_insert(input.ns);
+        self.end_ns = input.ns;
+        let mut side = std::mem::take(&mut self.sides[input.side]);
+        side.data(input.bytes, &mut |side, message| self.take(input.side, side, message));
+        let is_mistaken = side.is_mistaken();
+        self.sides[input.side] = side;
+        if is_mistaken && self.tls.client_version.is_none() && self.tls.version.is_none() {
+            self.is_over = true;
+            return Progress::Mistaken;
+        }
+        self.end_if_read(out)
+    }
+
+    pub(crate) fn gap(&mut self, side: usize, out: Out<'_>) -> Progress {
+        self.sides[side].lose();
+        self.end_if_read(out)
+    }
+
+    pub(crate) fn finish(&mut self, out: Out<'_>) {
+        let has_hello = self.tls.client_version.is_some() || self.tls.version.is_some();
+        if std::mem::replace(&mut self.is_over, true) || !has_hello {
+            return;
+        }
+        self.tls.established = self.sides.iter().all(Side::is_encrypted);
+        let (start_ns, tls) = (self.start_ns.unwrap_or(self.end_ns), std::mem::take(&mut self.tls));
+        out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Tls, fields: Fields::Tls(tls) });
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let sides: usize = self.sides.iter().map(Side::memory_bytes).sum();
+        size_of::<Self>() + sides + self.tls.memory_bytes() + self.session.len()
+    }
+
+    fn end_if_read(&mut self, out: Out<'_>) -> Progress {
+        if self.sides.iter().any(Side::is_reading) {
+            return Progress::More;
+        }
+        self.finish(out);
+        Progress::Done
+    }
+
+    /// A message of the handshake, or an alert.
+    fn take(&mut self, from: usize, side: &mut Side, message: Message<'_>) {
+        match message {
+            Message::Handshake(1, body) if from == 0 => {
+                // The first hello is the one that shows the client.
+                if let Some(hello) = ClientHello::parse(body)
+                    && self.tls.client_version.is_none()
+                {
+                    self.session = hello.session.into();
+                    take_client(&mut self.tls, &hello);
+                }
+            }
+            Message::Handshake(2, body) if from == 1 => {
+                if let Some(hello) = ServerHello::parse(body) {
+                    take_server(&mut self.tls, &hello, &self.session);
+                    if hello.is_retry {
+                        self.is_retried = true;
+                        self.sides[0].expect_more();
+                        side.expect_more();
+                    }
+                }
+            }
+            Message::Handshake(11, body) if from == 1 => self.take_certificates(body),
+            Message::Handshake(..) => {}
+            Message::Alert(description) => {
+                self.tls.alert.get_or_insert(description);
+            }
+        }
+    }
+
+    #[cfg(feature = "certificates")]
+    fn take_certificates(&mut self, body: &[u8]) {
+        if let Some((certificate, count)) = certificate::chain(body) {
+            self.tls.certificates = count;
+            self.tls.certificate = certificate;
+        }
+    }
+
+    #[cfg(not(feature = "certificates"))]
+    fn take_certificates(&mut self, _: &[u8]) {}
+}
+
+/// What a client's hello says.
+fn take_client(tls: &mut Tls, hello: &ClientHello<'_>) {
+    tls.client_version = Some(hello::version_name(hello.version()));
+    tls.sni = hello.sni();
+    tls.client_alpn = hello.alpn();
+    tls.ja3 = Some(fingerprint::ja3(hello));
+    tls.ja4 = Some(fingerprint::ja4(hello, b't'));
+}
+
+/// What a server's hello says.
+fn take_server(tls: &mut Tls, hello: &ServerHello<'_>, client_session: &[u8]) {
+    tls.version = Some(hello::version_name(hello.version));
+    tls.cipher = Some(match ciphers::name(hello.cipher) {
+        Some(name) => name.into(),
+        None => format!("0x{:04x}", hello.cipher).into(),
+    });
+    tls.alpn = hello.alpn();
+    let is_same = !client_session.is_empty() && client_session == hello.session;
+    tls.resumed = Some(if hello.version >= 0x0304 { hello.has_psk } else { is_same });
+}

@@ -1,0 +1,20 @@
+//! TLS handshakes over TCP (RFC 8446, RFC 5246, RFC 6101): records and messages that are split anywhere.
+
+#[cfg(feature = "certificates")]
+mod certificate;
+mod ciphers;
+mod fields;
+mod fingerprint;
+mod handshake;
+mod hello;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use fields::{Certificate, Tls};
+
+#[cfg(feature = "quic")]
+pub(crate) use fingerprint::{ja3, ja4};
+pub(crate) use handshake::Handshake;
+#[cfg(feature = "quic")]
+pub(crate) use hello::{ClientHello, version_name};

@@ -1,0 +1,186 @@
+//! The record layer (RFC 8446 section 5.1), and messages of the handshake inside of it (section 4): each may be cut anywhere,
+//! several messages may share a record, and a message may take several.
+
+/// Longest message that is read; longer ones are skipped. Two certificates fit, as does a hello with post-quantum keys.
+const MESSAGE_BYTES_MAX: usize = 32 << 10;
+
+/// Longest record: 2^14 bytes, and what old versions add to encrypted ones.
+const RECORD_BYTES_MAX: u16 = (1 << 14) + 2048;
+
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+
+/// What a side said in clear text.
+pub(super) enum Message<'a> {
+    /// Type and body of a message of the handshake.
+    Handshake(u8, &'a [u8]),
+    /// An alert's description.
+    Alert(u8),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// The handshake in clear text.
+    #[default]
+    Reading,
+    /// Encrypted from here on.
+    Encrypted,
+    /// Bytes are missing.
+    Lost,
+    /// This is no record.
+    Mistaken,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    state: State,
+    header: [u8; 5],
+    header_bytes: u8,
+    /// Of the current record: what is still to come.
+    left: u16,
+    /// The cipher was changed; another hello may follow all the same (RFC 8446 appendix D.4).
+    is_changed: bool,
+    expects_hello: bool,
+    /// The message that is not complete.
+    message: Vec<u8>,
+    /// Bytes of a message that is not read.
+    skip: u32,
+    alert: [u8; 2],
+    alert_bytes: u8,
+}
+
+type Take<'a> = &'a mut dyn FnMut(&mut Side, Message<'_>);
+
+impl Side {
+    pub(super) fn is_reading(&self) -> bool {
+        self.state == State::Reading
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.state == State::Encrypted || self.is_changed
+    }
+
+    pub(super) fn is_mistaken(&self) -> bool {
+        self.state == State::Mistaken
+    }
+
+    pub(super) fn lose(&mut self) {
+        if self.is_reading() {
+            self.end(State::Lost);
+        }
+    }
+
+    /// Another hello comes in clear text, even behind a change of the cipher.
+    pub(super) fn expect_more(&mut self) {
+        self.expects_hello = true;
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.message.capacity()
+    }
+
+    fn end(&mut self, state: State) {
+        self.state = state;
+        self.message = Vec::new();
+    }
+
+    pub(super) fn data(&mut self, mut bytes: &[u8], take: Take<'_>) {
+        while !bytes.is_empty() && self.is_reading() {
+            if self.left > 0 {
+                let (part, rest) = bytes.split_at(bytes.len().min(self.left.into()));
+                self.left -= part.len() as u16;
+                bytes = rest;
+                match self.header[0] {
+                    HANDSHAKE => self.handshake(part, take),
+                    ALERT => self.alert(part, take),
+                    _ => {}
+                }
+                continue;
+            }
+            let at = usize::from(self.header_bytes);
+            let (part, rest) = bytes.split_at(bytes.len().min(self.header.len() - at));
+            self.header[at..at + part.len()].copy_from_slice(part);
+            self.header_bytes += part.len() as u8;
+            bytes = rest;
+            if usize::from(self.header_bytes) == self.header.len() {
+                self.header_bytes = 0;
+                self.record();
+            }
+        }
+    }
+
+    /// A record's header is complete.
+    fn record(&mut self) {
+        let [kind, major, _, length @ ..] = self.header;
+        let length = u16::from_be_bytes(length);
+        if major != 3 || length > RECORD_BYTES_MAX {
+            return self.end(State::Mistaken);
+        }
+        match kind {
+            CHANGE_CIPHER_SPEC => self.is_changed = true,
+            HANDSHAKE | ALERT if self.is_changed && !self.expects_hello => return self.end(State::Encrypted),
+            HANDSHAKE | ALERT => {}
+            APPLICATION_DATA => return self.end(State::Encrypted),
+            _ => return self.end(State::Mistaken),
+        }
+        self.left = length;
+    }
+
+    fn handshake(&mut self, mut bytes: &[u8], take: Take<'_>) {
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let skipped = bytes.len().min(self.skip as usize);
+                self.skip -= skipped as u32;
+                bytes = &bytes[skipped..];
+                continue;
+            }
+            let wanted = match self.message.first_chunk::<4>() {
+                None => 4,
+                Some(&[kind, a, b, c]) => {
+                    let length = u32::from_be_bytes([0, a, b, c]) as usize;
+                    if !matches!(kind, 1 | 2 | 11) || length > MESSAGE_BYTES_MAX {
+                        self.skip = length as u32;
+                        self.message.clear();
+                        continue;
+                    }
+                    4 + length
+                }
+            };
+            let part = bytes.len().min(wanted - self.message.len());
+            self.message.extend_from_slice(&bytes[..part]);
+            bytes = &bytes[part..];
+            self.end_message(take);
+        }
+        self.end_message(take);
+    }
+
+    /// Passes on the message if it is complete.
+    fn end_message(&mut self, take: Take<'_>) {
+        let Some(&[kind, a, b, c]) = self.message.first_chunk::<4>() else { return };
+        let length = u32::from_be_bytes([0, a, b, c]) as usize;
+        if self.message.len() == 4 + length && matches!(kind, 1 | 2 | 11) {
+            let mut message = std::mem::take(&mut self.message);
+            if kind == 1 {
+                self.expects_hello = false;
+            }
+            take(self, Message::Handshake(kind, &message[4..]));
+            message.clear();
+            self.message = message;
+        }
+    }
+
+    fn alert(&mut self, bytes: &[u8], take: Take<'_>) {
+        for &byte in bytes {
+            if usize::from(self.alert_bytes) < self.alert.len() {
+                self.alert[usize::from(self.alert_bytes)] = byte;
+                self.alert_bytes += 1;
+                if usize::from(self.alert_bytes) == self.alert.len() {
+                    take(self, Message::Alert(byte));
+                }
+            }
+        }
+    }
+}

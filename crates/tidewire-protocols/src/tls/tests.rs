@@ -1,0 +1,163 @@
+use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
+
+use crate::{
+    Fields, Service, Tls, Transaction,
+    testing::{Sent, transactions},
+};
+
+/// A record.
+fn record(kind: u8, content: &[u8]) -> Vec<u8> {
+    [&[kind, 3, 1], &(content.len() as u16).to_be_bytes()[..], content].concat()
+}
+
+/// A message of the handshake.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32).to_be_bytes()[1..], body].concat()
+}
+
+fn block16(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat()
+}
+
+fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
+    [&kind.to_be_bytes()[..], &block16(body)].concat()
+}
+
+fn client_hello(name: &str) -> Vec<u8> {
+    let sni = [&[0][..], &block16(name.as_bytes())].concat();
+    let extensions = [extension(0, &block16(&sni)), extension(16, &block16(b"\x02h2\x08http/1.1"))].concat();
+    let body = [
+        &[3, 3][..],
+        &[7; 32],
+        &[4, 1, 2, 3, 4],
+        &block16(&[0x0a, 0x0a, 0xc0, 0x2b, 0x13, 0x01]),
+        &[1, 0],
+        &block16(&extensions),
+    ];
+    message(1, &body.concat())
+}
+
+fn server_hello() -> Vec<u8> {
+    let body =
+        [&[3, 3][..], &[9; 32], &[0], &[0xc0, 0x2b], &[0], &block16(&extension(16, &block16(b"\x02h2")))].concat();
+    message(2, &body)
+}
+
+fn certificate_message(der: &[u8]) -> Vec<u8> {
+    let block24 = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[1..], bytes].concat();
+    message(11, &block24(&block24(der)))
+}
+
+fn tls(transaction: &Transaction) -> &Tls {
+    match &transaction.fields {
+        Fields::Tls(tls) => tls,
+        other => panic!("not TLS: {other:?}"),
+    }
+}
+
+/// A handshake of TLS 1.2 whose messages share a record, with a certificate across two.
+fn handshake() -> Vec<(Direction, Vec<u8>)> {
+    let server = [server_hello(), certificate_message(&certificate())].concat();
+    let (first, second) = server.split_at(150);
+    vec![
+        (ClientToServer, record(22, &client_hello("www.example.org"))),
+        (ServerToClient, [record(22, first), record(22, second)].concat()),
+        (ClientToServer, [record(20, &[1]), record(22, &[0xe5; 40]), record(23, &[0; 50])].concat()),
+        (ServerToClient, [record(20, &[1]), record(22, &[0xe5; 40])].concat()),
+    ]
+}
+
+fn certificate() -> Vec<u8> {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(vec!["www.example.org".into(), "192.0.2.7".into()]).unwrap();
+    parameters.distinguished_name = rcgen::DistinguishedName::new();
+    parameters.distinguished_name.push(rcgen::DnType::CommonName, "evil\u{1b}[31m\nname");
+    parameters.not_before = rcgen::date_time_ymd(1930, 1, 2);
+    parameters.not_after = rcgen::date_time_ymd(2030, 1, 2);
+    parameters.self_signed(&key).unwrap().der().to_vec()
+}
+
+#[test]
+fn a_handshake_has_its_fields() {
+    let found = transactions(&Sent::of(&handshake()), 443);
+    let [one] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((one.service, one.name()), (Service::Tls, Some("www.example.org")));
+    let tls = tls(one);
+    assert_eq!(tls.version.as_deref(), Some("TLS 1.2"));
+    assert_eq!(tls.sni.as_deref(), Some("www.example.org"));
+    assert_eq!(tls.client_alpn, ["h2".into(), "http/1.1".into()]);
+    assert_eq!(tls.alpn.as_deref(), Some("h2"));
+    assert_eq!(tls.cipher.as_deref(), Some("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"));
+    assert!(tls.ja4.as_deref().unwrap().starts_with("t12d0202h2_"));
+    assert!(tls.established && tls.resumed == Some(false) && tls.alert.is_none());
+    #[cfg(feature = "certificates")]
+    {
+        let certificate = tls.certificate.as_ref().unwrap();
+        assert_eq!(certificate.san, ["www.example.org".into(), "192.0.2.7".into()]);
+        assert_eq!(certificate.subject, certificate.issuer);
+        assert!(certificate.subject.as_deref().unwrap().contains("evil"));
+        assert_eq!((certificate.not_before, certificate.not_after), (Some(-1_262_217_600), Some(1_893_542_400)));
+        assert_eq!(tls.certificates, 1);
+    }
+}
+
+#[test]
+fn every_cut_gives_the_same_fields() {
+    let sent = handshake();
+    let expected = transactions(&Sent::of(&sent), 443);
+    for (index, (_, bytes)) in sent.iter().enumerate() {
+        for at in 1..bytes.len() {
+            assert_eq!(transactions(&Sent::of(&sent).cut(index, at), 443), expected, "piece {index} cut at {at}");
+        }
+    }
+    assert_eq!(transactions(&Sent::of(&sent).bytewise(), 443), expected);
+}
+
+#[test]
+fn a_client_behind_the_server_is_found() {
+    let sent = handshake();
+    let swapped: Vec<_> = sent.iter().map(|(direction, bytes)| (direction.opposite(), bytes.clone())).collect();
+    assert_eq!(transactions(&Sent::of(&swapped), 9), transactions(&Sent::of(&sent), 9));
+}
+
+/// RFC 8446 section 4.1.4: the server asks for another hello, which follows a change of the cipher.
+#[test]
+fn a_second_hello_is_read_past_a_change_of_the_cipher() {
+    let retry = [
+        0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2,
+        0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+    ];
+    let hello = |random: &[u8], cipher: &[u8]| {
+        let versions = block16(&extension(43, &[3, 4]));
+        record(22, &message(2, &[&[3, 3][..], random, &[0], cipher, &[0], &versions].concat()))
+    };
+    let sent = vec![
+        (ClientToServer, record(22, &client_hello("a.example"))),
+        (ServerToClient, [hello(&retry, &[0x13, 1]), record(20, &[1])].concat()),
+        (ClientToServer, [record(20, &[1]), record(22, &client_hello("a.example"))].concat()),
+        (ServerToClient, [hello(&[1; 32], &[0x13, 3]), record(23, &[0; 90])].concat()),
+        (ClientToServer, record(23, &[0; 60])),
+    ];
+    let found = transactions(&Sent::of(&sent), 443);
+    let tls = tls(&found[0]);
+    assert_eq!(
+        (tls.version.as_deref(), tls.cipher.as_deref()),
+        (Some("TLS 1.3"), Some("TLS_CHACHA20_POLY1305_SHA256"))
+    );
+    assert!(found.len() == 1 && tls.established);
+}
+
+#[test]
+fn a_refused_handshake_has_its_alert() {
+    let sent = vec![(ClientToServer, record(22, &client_hello("a.example"))), (ServerToClient, record(21, &[2, 40]))];
+    let found = transactions(&Sent::of(&sent), 443);
+    assert_eq!((tls(&found[0]).alert, tls(&found[0]).established), (Some(40), false));
+}
+
+#[test]
+fn what_a_gap_leaves_is_reported() {
+    let sent = handshake();
+    let found = transactions(&Sent::of(&sent).gap_before(1), 443);
+    assert_eq!(found[0].name(), Some("www.example.org"));
+    assert_eq!(tls(&found[0]).version, None);
+}

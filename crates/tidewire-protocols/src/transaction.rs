@@ -1,0 +1,142 @@
+//! What is reported: transactions, their fields by name, and how they are read.
+
+use crate::{
+    dhcp::Dhcp,
+    dns::Dns,
+    http::Http,
+    lines::{Ftp, Smtp},
+    ntp::Ntp,
+    quic::Quic,
+    socks::Socks,
+    ssh::Ssh,
+    tls::Tls,
+    value::{Service, Value},
+};
+
+/// A question and its answer: a handshake, a query, a request, or as much of it as was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// Time of the packet that began it, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// Time of the packet that ended it.
+    pub end_ns: u64,
+    /// The protocol, which may be another one than the stream's first (after STARTTLS or CONNECT).
+    pub service: Service,
+    /// What was said.
+    pub fields: Fields,
+}
+
+/// The fields of one protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fields {
+    /// A message.
+    Dhcp(Box<Dhcp>),
+    /// A query with its answer.
+    Dns(Box<Dns>),
+    /// A session.
+    Ftp(Box<Ftp>),
+    /// A request with its response.
+    Http(Box<Http>),
+    /// An answer, or a request without one.
+    Ntp(Box<Ntp>),
+    /// A client's hello.
+    Quic(Box<Quic>),
+    /// A session, or the part of it in clear text.
+    Smtp(Box<Smtp>),
+    /// A request to a proxy with its reply.
+    Socks(Box<Socks>),
+    /// Both sides' identification and key exchange.
+    Ssh(Box<Ssh>),
+    /// A handshake.
+    Tls(Box<Tls>),
+}
+
+impl Transaction {
+    /// Whom it names: the server's name (TLS, QUIC, HTTP), the name that was asked for (DNS), what the server
+    /// calls itself (SSH, SMTP, FTP).
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match &self.fields {
+            Fields::Dns(dns) => dns.query.as_deref(),
+            Fields::Http(http) => http.host.as_deref(),
+            Fields::Quic(quic) => quic.sni.as_deref(),
+            Fields::Dhcp(dhcp) => dhcp.host_name.as_deref(),
+            Fields::Ftp(ftp) => ftp.server.as_deref(),
+            Fields::Ntp(_) => None,
+            Fields::Socks(socks) => socks.host.as_deref(),
+            Fields::Smtp(smtp) => smtp.server.as_deref(),
+            Fields::Ssh(ssh) => ssh.server_software.as_deref(),
+            Fields::Tls(tls) => tls.name(),
+        }
+    }
+
+    /// A few words on what was asked, for people: the type of a query, method and path of a request.
+    #[must_use]
+    pub fn request(&self) -> String {
+        match &self.fields {
+            Fields::Dhcp(dhcp) => dhcp.request(),
+            Fields::Dns(dns) => dns.request(),
+            Fields::Ftp(ftp) => ftp.request(),
+            Fields::Http(http) => http.request(),
+            Fields::Ntp(ntp) => ntp.request(),
+            Fields::Quic(quic) => quic.request(),
+            Fields::Smtp(smtp) => smtp.request(),
+            Fields::Socks(socks) => socks.request(),
+            Fields::Ssh(ssh) => ssh.request(),
+            Fields::Tls(tls) => tls.request(),
+        }
+    }
+
+    /// A few words on the answer, for people; empty if there was none.
+    #[must_use]
+    pub fn response(&self) -> String {
+        match &self.fields {
+            Fields::Dhcp(dhcp) => dhcp.response(),
+            Fields::Dns(dns) => dns.response(),
+            Fields::Ftp(ftp) => ftp.response(),
+            Fields::Http(http) => http.response(),
+            Fields::Ntp(ntp) => ntp.response(),
+            Fields::Quic(quic) => quic.response(),
+            Fields::Smtp(smtp) => smtp.response(),
+            Fields::Socks(socks) => socks.response(),
+            Fields::Ssh(ssh) => ssh.response(),
+            Fields::Tls(tls) => tls.response(),
+        }
+    }
+
+    /// The fields that have a value, by their stable names.
+    #[must_use]
+    pub fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        match &self.fields {
+            Fields::Dhcp(dhcp) => dhcp.values(),
+            Fields::Dns(dns) => dns.values(),
+            Fields::Ftp(ftp) => ftp.values(),
+            Fields::Http(http) => http.values(),
+            Fields::Ntp(ntp) => ntp.values(),
+            Fields::Quic(quic) => quic.values(),
+            Fields::Smtp(smtp) => smtp.values(),
+            Fields::Socks(socks) => socks.values(),
+            Fields::Ssh(ssh) => ssh.values(),
+            Fields::Tls(tls) => tls.values(),
+        }
+    }
+
+    /// Memory that it holds, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match &self.fields {
+                Fields::Dhcp(dhcp) => dhcp.memory_bytes(),
+                Fields::Dns(dns) => dns.memory_bytes(),
+                Fields::Ftp(ftp) => ftp.memory_bytes(),
+                Fields::Http(http) => http.memory_bytes(),
+                Fields::Ntp(ntp) => ntp.memory_bytes(),
+                Fields::Quic(quic) => quic.memory_bytes(),
+                Fields::Smtp(smtp) => smtp.memory_bytes(),
+                Fields::Socks(socks) => socks.memory_bytes(),
+                Fields::Ssh(ssh) => ssh.memory_bytes(),
+                Fields::Tls(tls) => tls.memory_bytes(),
+            }
+    }
+}
