@@ -1,0 +1,105 @@
+use std::{io, path::PathBuf};
+
+/// Why an archive cannot be written, read or checked. The text says where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment's: a call on a file failed.
+    #[error("{}: {what}: {cause}{}", path.display(), hint(cause))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The caller's: two recorders in one directory.
+    #[error("{}: another recorder writes to this directory; stop it, or name another directory", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The caller's: no archive there.
+    #[error("{}: {what}", path.display())]
+    NotAnArchive {
+        /// The directory.
+        path: PathBuf,
+        /// What is there instead, and what to do.
+        what: String,
+    },
+    /// The file's: written by a newer or an older program.
+    #[error("{}: format version {found}; this program reads version {supported}: {}", path.display(), version_hint(*found, *supported))]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u16,
+        /// The version that is read.
+        supported: u16,
+    },
+    /// The file's: its bytes are not what was written.
+    #[error("{}: damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The caller's: a sealed file, and no identity that opens it.
+    #[error("{}: is encrypted for other recipients; name an identity that can read it (--identity FILE)", path.display())]
+    Sealed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The caller's: no recipient or identity of age.
+    #[error("{0}")]
+    Key(String),
+    /// The caller's: a query that has no meaning.
+    #[error("{0}")]
+    Query(String),
+    /// Reading packets failed.
+    #[error(transparent)]
+    File(#[from] tidewire_files::Error),
+    /// Tracking flows failed.
+    #[error(transparent)]
+    Capture(#[from] tidewire::Error),
+    /// The caller's: an expression that has no meaning.
+    #[error(transparent)]
+    Filter(#[from] tidewire_filter::Error),
+}
+
+impl Error {
+    /// Adds file and purpose to what the system says.
+    pub(crate) fn io(path: impl Into<PathBuf>, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::Io { path, what, cause }
+    }
+
+    pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.into(), what: what.into() }
+    }
+
+    /// Whether the bytes of a file are the reason: it can be made again from the packets.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+}
+
+fn hint(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free space there",
+        io::ErrorKind::PermissionDenied => "; check the permissions",
+        io::ErrorKind::NotFound => "; check the name",
+        _ => "",
+    }
+}
+
+fn version_hint(found: u16, supported: u16) -> &'static str {
+    if found > supported {
+        "read it with a newer tidewire"
+    } else {
+        "make the index again: tidewire record --index-only DIR"
+    }
+}

@@ -1,0 +1,157 @@
+//! Builds the index of a segment. While packets are written, little is done for each; extents are made when it is encoded.
+
+use super::{
+    encode::{self, Sections},
+    record::FlowRecord,
+};
+use crate::settings::IndexSettings;
+
+/// Packets of a segment at most: 8 bytes of memory each.
+const PACKETS_MAX: usize = 4 << 20;
+/// Numbers of flows are less than this, whatever a caller does: 4 bytes of memory each, when an index is encoded.
+const FLOWS_MAX: u32 = (1 << 24) - 1;
+/// Bytes of a segment between two marks of its times.
+pub(crate) const MARK_BYTES: u64 = 1 << 20;
+
+/// A packet: its number of flow, and the bytes of its block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub flow: u32,
+    pub block_bytes: u32,
+}
+
+/// Times of the packets from an offset on, up to the next mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub offset: u64,
+    pub first_ns: u64,
+    pub last_ns: u64,
+}
+
+/// Packets from this one on lie so many bytes further back: other blocks are before them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jump {
+    pub packet: usize,
+    pub offset: u64,
+}
+
+/// The index of a segment that is being written. Its memory is bounded by [`is_full`](Self::is_full).
+#[derive(Clone, Debug)]
+pub struct IndexBuilder {
+    settings: IndexSettings,
+    packets: Vec<Placed>,
+    jumps: Vec<Jump>,
+    marks: Vec<Mark>,
+    records: Vec<FlowRecord>,
+    /// Where the next packet lies, if nothing is before it.
+    next: u64,
+    /// Where the next mark is due.
+    mark_at: u64,
+    mark: Mark,
+}
+
+impl IndexBuilder {
+    /// An empty index.
+    #[must_use]
+    pub fn new(settings: &IndexSettings) -> Self {
+        Self {
+            settings: *settings,
+            packets: Vec::new(),
+            jumps: Vec::new(),
+            marks: Vec::new(),
+            records: Vec::new(),
+            next: u64::MAX,
+            mark_at: 0,
+            mark: Mark { offset: 0, first_ns: u64::MAX, last_ns: 0 },
+        }
+    }
+
+    /// Notes a packet. `flow`: the number of its record in this segment, from 0 and dense; `offset` and `block_bytes`: where its
+    /// block lies in the segment's plain bytes. Offsets only grow.
+    #[inline]
+    pub fn packet(&mut self, flow: u32, offset: u64, block_bytes: u32, timestamp_ns: u64) {
+        let flow = flow.min(FLOWS_MAX);
+        if offset != self.next {
+            self.jumps.push(Jump { packet: self.packets.len(), offset });
+        }
+        if offset >= self.mark_at {
+            self.begin_mark(offset);
+        }
+        self.mark.first_ns = self.mark.first_ns.min(timestamp_ns);
+        self.mark.last_ns = self.mark.last_ns.max(timestamp_ns);
+        self.next = offset + u64::from(block_bytes);
+        self.packets.push(Placed { flow, block_bytes });
+    }
+
+    #[cold]
+    fn begin_mark(&mut self, offset: u64) {
+        if !self.packets.is_empty() {
+            self.marks.push(self.mark);
+        }
+        self.mark = Mark { offset, first_ns: u64::MAX, last_ns: 0 };
+        self.mark_at = offset + MARK_BYTES;
+    }
+
+    /// Sets the record of a number, in place of an earlier one.
+    pub fn flow(&mut self, flow: u32, record: FlowRecord) {
+        let index = flow as usize;
+        if index >= self.records.len() {
+            // Numbers are dense: a caller that breaks this cannot take all of memory.
+            let most = (self.packets.len() + self.records.len() + 1).next_power_of_two();
+            if index > most.max(1024) {
+                return;
+            }
+            self.records.resize(index + 1, FlowRecord::NONE);
+        }
+        if let Some(place) = self.records.get_mut(index) {
+            *place = record;
+        }
+    }
+
+    /// Gives a packet, counted from 0, another number: what it belongs to was found out later.
+    pub(crate) fn renumber(&mut self, packet: usize, flow: u32) {
+        if let Some(placed) = self.packets.get_mut(packet) {
+            placed.flow = flow.min(FLOWS_MAX);
+        }
+    }
+
+    /// The record of a number, to be changed; made if there is none.
+    pub fn record(&mut self, flow: u32) -> Option<&mut FlowRecord> {
+        if flow as usize >= self.records.len() {
+            self.flow(flow, FlowRecord::NONE);
+        }
+        self.records.get_mut(flow as usize)
+    }
+
+    /// Packets so far.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
+    /// Whether a bound is reached: the segment is to be completed.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.packets.len() >= PACKETS_MAX || self.records.len() >= self.settings.flows_max as usize
+    }
+
+    /// Bytes of memory that it holds on to.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> usize {
+        self.packets.capacity() * size_of::<Placed>()
+            + self.records.capacity() * size_of::<FlowRecord>()
+            + self.marks.capacity() * size_of::<Mark>()
+            + self.jumps.capacity() * size_of::<Jump>()
+    }
+
+    /// Encodes what is known: all at the end of a segment, or so far. Takes some 100 ms for a full segment: call it where no packet
+    /// waits.
+    #[must_use]
+    pub fn encode(&self) -> Sections {
+        let mut marks = self.marks.clone();
+        if !self.packets.is_empty() {
+            marks.push(self.mark);
+        }
+        encode::encode(&self.packets, &self.jumps, &marks, &self.records, self.settings.extent_gap_bytes)
+    }
+}

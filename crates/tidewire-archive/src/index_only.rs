@@ -1,0 +1,160 @@
+//! Indexes for the captures of a directory: other programs' captures, and segments whose index is missing or damaged.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
+    directory::{index_file, names, write_index},
+    index_of, indexing,
+    manifest::{Event, Line, MANIFEST_NAME},
+    name::{INDEX, SEALED},
+    read_at::{Plain, ReadAt},
+    recall::{modified_ns, open_index, plain},
+    repair::digest_of,
+};
+
+/// What became of a file of the directory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum IndexResult {
+    /// It has a new index.
+    Made {
+        /// The capture.
+        path: PathBuf,
+        /// Its packets.
+        packets: u64,
+        /// Bytes of the capture.
+        bytes: u64,
+        /// Bytes of the index.
+        index_bytes: u64,
+        /// Where and why reading ended before the end of the capture.
+        damage: Option<String>,
+    },
+    /// It had one, of the same file.
+    Kept {
+        /// The capture.
+        path: PathBuf,
+    },
+    /// It cannot be indexed as it lies there.
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: Error,
+    },
+}
+
+impl Directory {
+    /// Makes the indexes that are missing, damaged or of files that were changed. `again`: all of them. Calls `each` as files are done.
+    ///
+    /// # Errors
+    /// The directory cannot be read or written to.
+    pub fn index_only(
+        &self,
+        identities: &Identities,
+        again: bool,
+        now_ns: u64,
+        mut each: impl FnMut(IndexResult),
+    ) -> Result<(), Error> {
+        for name in names(self.path())? {
+            let path = self.path().join(&name);
+            let is_index = name.trim_end_matches(SEALED).ends_with(INDEX);
+            if name.starts_with('.') || is_index || name == MANIFEST_NAME || !path.is_file() {
+                continue;
+            }
+            let segment = SegmentName::parse(&name);
+            if segment.is_none() && !looks_like_capture(&path)? {
+                continue;
+            }
+            if !again && self.has_index(&path, &name, segment.is_some(), identities)? {
+                each(IndexResult::Kept { path });
+                continue;
+            }
+            match self.index_one(&path, &name, segment.as_ref(), identities, now_ns) {
+                Ok(made) => each(made),
+                Err(why @ (Error::Io { what: "writing" | "creating", .. } | Error::Version { .. })) => return Err(why),
+                Err(why) => each(IndexResult::Refused { path, why }),
+            }
+        }
+        self.storage_sync()
+    }
+
+    fn has_index(&self, path: &Path, name: &str, is_segment: bool, identities: &Identities) -> Result<bool, Error> {
+        let metadata = fs::metadata(path).map_err(Error::io(path, "reading its size"))?;
+        Ok(match open_index(&self.path().join(index_of(name)), identities) {
+            Ok(Some(mut sidecar)) => {
+                let summary = sidecar.summary();
+                let is_same = summary.stored_bytes == metadata.len()
+                    && (is_segment || summary.modified_ns == modified_ns(&metadata));
+                is_same && sidecar.check().is_ok()
+            }
+            // What another program made of it, a newer one maybe, is not written over.
+            Err(error @ (Error::Version { .. } | Error::Sealed { .. })) => return Err(error),
+            Ok(None) | Err(_) => false,
+        })
+    }
+
+    fn index_one(
+        &self,
+        path: &Path,
+        name: &str,
+        segment: Option<&SegmentName>,
+        identities: &Identities,
+        now_ns: u64,
+    ) -> Result<IndexResult, Error> {
+        let file = File::open(path).map_err(Error::io(path, "opening"))?;
+        let metadata = file.metadata().map_err(Error::io(path, "reading its size"))?;
+        let (is_sealed, compression) =
+            segment.map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
+        let data: Box<dyn ReadAt> = Box::new(Plain::new(file, path)?);
+        let data = plain(data, path, is_sealed, compression, identities)?;
+        let indexed = indexing::index(data, path, &self.settings().index)?;
+        let settings = &self.settings().index;
+        let summary = Summary {
+            segment: name.into(),
+            worker: segment.map_or(0, |name| name.worker),
+            sequence: segment.map_or(0, |name| name.sequence),
+            stored_bytes: metadata.len(),
+            modified_ns: if segment.is_some() { 0 } else { modified_ns(&metadata) },
+            tunnel_depth: settings.tunnel_depth,
+            key_vlan: settings.key_vlan,
+            key_tunnel: settings.key_tunnel,
+            digest: digest_of(path)?,
+            ..indexed.summary()
+        };
+        if is_sealed && self.settings().recipients.is_none() {
+            let what = "an encrypted segment needs an encrypted index: name its recipients too (--encrypt-to)";
+            return Err(Error::Key(format!("{}: {what}", path.display())));
+        }
+        let recipients = self.settings().recipients.as_ref().filter(|_| is_sealed);
+        let file = index_file(&indexed.sections, &summary, recipients)?;
+        write_index(self.storage(), &index_of(name), &file)?;
+        let line = Line {
+            event: Event::Indexed,
+            time_ns: now_ns,
+            segment: name.into(),
+            bytes: metadata.len(),
+            digest: summary.digest,
+            index_digest: Digest::of(&file),
+            ..Line::default()
+        };
+        self.note(line)?;
+        let (packets, index_bytes) = (indexed.sections.packets(), file.len() as u64);
+        Ok(IndexResult::Made { path: path.into(), packets, bytes: metadata.len(), index_bytes, damage: indexed.damage })
+    }
+}
+
+/// Whether a file begins as a capture does that can be indexed, or as one that is to be converted.
+fn looks_like_capture(path: &Path) -> Result<bool, Error> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::io(path, "opening")(error)),
+    };
+    let mut head = Vec::new();
+    Plain::new(file, path)?.read_at(0, tidewire_files::Records::HEAD_BYTES, &mut head)?;
+    Ok(tidewire_files::Records::recognise(&head).is_some())
+}

@@ -1,0 +1,261 @@
+//! Which record each packet belongs to.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tidewire::{Direction, EndReason, FlowKey, Handler, LinkType, Stream, StreamPacket};
+use tidewire_wire::{Frame, Settings as WireSettings};
+
+use super::{
+    Indexed,
+    facts::{Facts, facts},
+};
+use crate::{
+    FlowRecord, IndexBuilder, IndexSettings,
+    index::{InterfaceSummary, Outer, PriorityLedger},
+};
+
+/// The record of packets that cannot be walked.
+const UNKNOWN: u32 = 0;
+const TCP: u8 = 6;
+
+/// A packet, until it is known what it belongs to.
+#[derive(Clone, Copy)]
+struct Waiting {
+    packet: usize,
+    timestamp_ns: u64,
+    bytes: u64,
+    facts: Option<Facts>,
+    is_fragment: bool,
+}
+
+/// A record: a stream in one kind of encapsulation, or packets of the same headers that belong to none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RecordKey {
+    stream: u64,
+    key: Option<FlowKey>,
+    outer: Option<Outer>,
+}
+
+/// The state that the walk over a capture and the engine share.
+pub(super) struct Attribution {
+    builder: IndexBuilder,
+    wire: WireSettings,
+    records: HashMap<RecordKey, u32>,
+    next_record: u32,
+    /// Packets of the block that the engine has.
+    block: Vec<Option<Waiting>>,
+    /// Number of the first of them.
+    block_from: u64,
+    /// Packets of earlier blocks that belong to nothing yet, by their number.
+    late: HashMap<u64, Waiting>,
+    late_order: VecDeque<u64>,
+    /// What the walker found out.
+    pub is_pcapng: bool,
+    pub descriptions: Vec<(u64, u32)>,
+    pub interfaces: Vec<InterfaceSummary>,
+    pub whole_bytes: u64,
+    pub damage: Option<String>,
+    ledger: PriorityLedger,
+}
+
+/// Packets that may still turn out to be of a stream: fragments, and SYNs whose answer decides.
+const LATE_MAX: usize = 1 << 18;
+
+impl Attribution {
+    pub fn new(settings: &IndexSettings) -> Self {
+        let mut builder = IndexBuilder::new(settings);
+        builder.flow(UNKNOWN, FlowRecord::NONE);
+        Self {
+            builder,
+            wire: WireSettings::default().with_tunnel_depth(settings.tunnel_depth),
+            records: HashMap::new(),
+            next_record: UNKNOWN + 1,
+            block: Vec::new(),
+            block_from: 1,
+            late: HashMap::new(),
+            late_order: VecDeque::new(),
+            is_pcapng: false,
+            descriptions: Vec::new(),
+            interfaces: Vec::new(),
+            whole_bytes: 0,
+            damage: None,
+            ledger: PriorityLedger::default(),
+        }
+    }
+
+    /// Notes a packet of the next block.
+    pub fn packet(&mut self, frame: &Frame, bytes: &[u8], offset: u64, block_bytes: u32) {
+        let packet = self.builder.packets() as usize;
+        self.builder.packet(UNKNOWN, offset, block_bytes, frame.timestamp_ns);
+        let (facts, is_fragment) = facts(frame, bytes, &self.wire);
+        let (timestamp_ns, captured) = (frame.timestamp_ns, bytes.len() as u64);
+        self.block.push(Some(Waiting { packet, timestamp_ns, bytes: captured, facts, is_fragment }));
+        self.ledger.received_packets += 1;
+        self.ledger.received_bytes += u64::from(frame.wire_bytes);
+        self.ledger.written_packets += 1;
+        self.ledger.written_bytes += u64::from(frame.wire_bytes);
+    }
+
+    /// The engine has seen all of the block.
+    pub fn end_block(&mut self) {
+        let from = self.block_from;
+        self.block_from += self.block.len() as u64;
+        let mut block = std::mem::take(&mut self.block);
+        for (number, waiting) in (from..).zip(block.drain(..)) {
+            let Some(waiting) = waiting else { continue };
+            if waiting.is_fragment || waiting.facts.is_some_and(|facts| facts.key.proto == TCP) {
+                self.late.insert(number, waiting);
+                self.late_order.push_back(number);
+            } else {
+                self.settle(&waiting);
+            }
+        }
+        self.block = block;
+        while self.late_order.len() > LATE_MAX {
+            let oldest = self.late_order.pop_front().and_then(|number| self.late.remove(&number));
+            oldest.iter().for_each(|waiting| self.settle(waiting));
+        }
+    }
+
+    /// Gives a packet that belongs to no stream a record of its headers.
+    fn settle(&mut self, waiting: &Waiting) {
+        let record = match waiting.facts {
+            Some(Facts { key, outer }) => self.record(RecordKey { stream: 0, key: Some(key), outer }),
+            None => UNKNOWN,
+        };
+        self.count(record, waiting, 0);
+    }
+
+    fn count(&mut self, record: u32, waiting: &Waiting, direction: usize) {
+        self.builder.renumber(waiting.packet, record);
+        if let Some(record) = self.builder.record(record) {
+            record.count(direction, waiting.bytes, waiting.timestamp_ns);
+        }
+    }
+
+    fn record(&mut self, key: RecordKey) -> u32 {
+        if let Some(&number) = self.records.get(&key) {
+            return number;
+        }
+        let number = self.next_record;
+        self.next_record += 1;
+        self.records.insert(key, number);
+        let record = FlowRecord { stream: key.stream, key: key.key, outer: key.outer, ..FlowRecord::NONE };
+        self.builder.flow(number, record);
+        number
+    }
+
+    /// A frame of a stream.
+    fn attribute(&mut self, number: u64, stream: u64, key: FlowKey, direction: usize, records: &mut Vec<u32>) {
+        let waiting = match number.checked_sub(self.block_from) {
+            Some(place) => self.block.get_mut(place as usize).and_then(Option::take),
+            None => self.late.remove(&number),
+        };
+        if let Some(waiting) = waiting {
+            self.join(&waiting, stream, key, direction, records);
+        }
+    }
+
+    fn join(&mut self, waiting: &Waiting, stream: u64, key: FlowKey, direction: usize, records: &mut Vec<u32>) {
+        let key = match waiting.facts {
+            // What it says by itself is not what the stream does: a fragment of a tunnel's packet, an aggregate.
+            Some(facts) if facts.is_of(&key) => {
+                let key = with_vlan(key, facts.key.vlan);
+                RecordKey { stream, key: Some(key), outer: facts.outer }
+            }
+            Some(Facts { key: own, outer: None }) => {
+                let outer = Outer { source: own.client, destination: own.server, proto: own.proto };
+                let key = with_vlan(key, own.vlan);
+                RecordKey { stream, key: Some(key), outer: Some(outer) }
+            }
+            _ => RecordKey { stream, key: None, outer: None },
+        };
+        let record = self.record(key);
+        if !records.contains(&record) {
+            records.push(record);
+        }
+        self.count(record, waiting, direction);
+    }
+
+    fn close(&mut self, records: &[u32], reason: EndReason, tcp_flags: [u8; 2]) {
+        for &record in records {
+            if let Some(record) = self.builder.record(record) {
+                record.end = Some(reason);
+                record.tcp_flags = tcp_flags;
+            }
+        }
+    }
+
+    /// All was read, and all streams have ended.
+    pub fn finish(&mut self) {
+        self.end_block();
+        let late: Vec<Waiting> = std::mem::take(&mut self.late).into_values().collect();
+        late.iter().for_each(|waiting| self.settle(waiting));
+    }
+
+    pub fn indexed(&mut self) -> Indexed {
+        Indexed {
+            sections: self.builder.encode(),
+            is_pcapng: self.is_pcapng,
+            descriptions: std::mem::take(&mut self.descriptions),
+            interfaces: std::mem::take(&mut self.interfaces),
+            ledger: self.ledger,
+            whole_bytes: self.whole_bytes,
+            damage: self.damage.take(),
+        }
+    }
+
+    /// Notes the link type of a frame's interface, where no description did.
+    pub fn interface(&mut self, number: u16, link: LinkType) {
+        let place = usize::from(number);
+        if self.interfaces.len() <= place {
+            self.interfaces.resize(place + 1, InterfaceSummary { name: String::new(), link: link.0 });
+        }
+    }
+}
+
+fn with_vlan(mut key: FlowKey, vlan: [u16; 2]) -> FlowKey {
+    key.vlan = vlan;
+    key
+}
+
+/// The handler that tells which packets belong to which stream.
+pub(super) struct Tracker {
+    state: Arc<Mutex<Attribution>>,
+}
+
+impl Tracker {
+    pub fn new(state: Arc<Mutex<Attribution>>) -> Self {
+        Self { state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Attribution> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Handler for Tracker {
+    /// Records of the stream.
+    type Data = Vec<u32>;
+    const PACKETS: bool = true;
+
+    fn packet(&mut self, stream: &mut Stream<'_, Vec<u32>>, packet: StreamPacket<'_>) {
+        let (id, key, way) = (stream.id(), stream.key(), packet.direction as usize);
+        let mut state = self.state();
+        // A datagram came in several frames.
+        for &number in packet.fragments {
+            state.attribute(number, id, key, way, stream.data());
+        }
+        if packet.fragments.is_empty() {
+            state.attribute(packet.number, id, key, way, stream.data());
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Vec<u32>>, reason: EndReason) {
+        let flags = [Direction::ClientToServer, Direction::ServerToClient].map(|way| stream.stats(way).tcp_flags);
+        self.state().close(stream.data(), reason, flags);
+    }
+}

@@ -1,0 +1,49 @@
+//! Indexes of captures that are there: what a crash left, and captures of other programs. The engine says which packets belong to
+//! which stream, so that streams have the ids that `tidewire streams` prints for the file.
+
+mod attribution;
+mod facts;
+mod walker;
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tidewire::{Capture, KeyIds, Mode};
+
+use crate::{
+    Error, IndexSettings, Sections,
+    index::{InterfaceSummary, PriorityLedger},
+    read_at::ReadAt,
+};
+use attribution::{Attribution, Tracker};
+use walker::Walker;
+
+/// What was found out about a capture.
+pub(crate) struct Indexed {
+    pub sections: Sections,
+    pub is_pcapng: bool,
+    pub descriptions: Vec<(u64, u32)>,
+    pub interfaces: Vec<InterfaceSummary>,
+    pub ledger: PriorityLedger,
+    /// Where its whole records end.
+    pub whole_bytes: u64,
+    /// Why they do not end with the capture.
+    pub damage: Option<String>,
+}
+
+/// Indexes a capture's plain bytes.
+pub(crate) fn index(data: Box<dyn ReadAt>, path: &Path, settings: &IndexSettings) -> Result<Indexed, Error> {
+    let state = Arc::new(Mutex::new(Attribution::new(settings)));
+    let walker = Walker::open(data, path, Arc::clone(&state))?;
+    let ids = KeyIds::default().with_vlan(settings.key_vlan).with_tunnel(settings.key_tunnel);
+    let depth = settings.tunnel_depth;
+    let capture = Capture::source(walker).mode(Mode::Track).key_ids(ids);
+    let capture = capture.configure(|config| config.set_wire(config.wire().clone().with_tunnel_depth(depth)));
+    let outcome = capture.run_with(Tracker::new(Arc::clone(&state)))?;
+    drop(outcome);
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.finish();
+    Ok(state.indexed())
+}

@@ -1,0 +1,39 @@
+//! Archives of packets: segments in pcapng, each with an index; read by query, verified, and kept within bounds.
+#![forbid(unsafe_code)]
+
+mod directory;
+mod error;
+mod index;
+mod index_only;
+mod indexing;
+mod inflate;
+mod manifest;
+mod name;
+mod query;
+mod read_at;
+mod recall;
+mod repair;
+mod retention;
+mod seal;
+mod settings;
+mod storage;
+mod transform;
+mod verify;
+mod writer;
+
+pub use directory::{Directory, Kept, Segment};
+pub use error::Error;
+pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, PriorityLedger, Sections, Summary};
+pub use index_only::IndexResult;
+pub use name::{SegmentName, index_of};
+pub use query::Query;
+pub use recall::{Archive, Note, Recall, Recalled, is_archive};
+pub use repair::Repaired;
+pub use retention::{Now, Removed, Retention};
+pub use seal::{Identities, RECIPIENTS_MAX, Recipients};
+pub use settings::{Compression, IndexSettings, Settings};
+pub use storage::{Folder, Storage, StorageFile};
+pub use tidewire_files::encode as block;
+pub use transform::{Digest, Transform};
+pub use verify::{Finding, Verification, verify};
+pub use writer::SegmentWriter;

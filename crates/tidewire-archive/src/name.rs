@@ -1,0 +1,156 @@
+//! Names of segments. They begin with the time in UTC, so that they sort by it:
+//! `20261123T093000.123456789Z-w0-000001.pcapng`.
+
+use std::fmt;
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+
+use crate::settings::Compression;
+
+/// Ending of a file that is being written; its name begins with a dot as well.
+pub(crate) const PART: &str = ".part";
+/// Ending of an index.
+pub(crate) const INDEX: &str = ".tidx";
+/// Ending of a file that is encrypted.
+pub(crate) const SEALED: &str = ".sealed";
+/// Ending of a segment.
+pub(crate) const SEGMENT: &str = ".pcapng";
+/// The record of what came and went in a directory.
+pub(crate) const MANIFEST: &str = "manifest.jsonl";
+
+/// Characters of a segment's stem at most: it becomes part of names of 255 bytes.
+const STEM_BYTES_MAX: usize = 200;
+
+/// What the name of a segment says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentName {
+    /// Time of its beginning, nanoseconds since the epoch.
+    pub begun_ns: u64,
+    /// The worker that captured it.
+    pub worker: u16,
+    /// Its number among those of its worker, from 1.
+    pub sequence: u64,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Whether it is encrypted.
+    pub is_sealed: bool,
+}
+
+impl SegmentName {
+    /// The name without endings, as in `20261123T093000.123456789Z-w0-000001`.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        let time = Timestamp::from_nanosecond(i128::from(self.begun_ns)).unwrap_or(Timestamp::MAX);
+        let time = TimeZone::UTC.to_datetime(time);
+        format!("{}-w{}-{:06}", time.strftime("%Y%m%dT%H%M%S.%9fZ"), self.worker, self.sequence)
+    }
+
+    /// The name under which it is written.
+    #[must_use]
+    pub fn hidden(&self) -> String {
+        hidden(&self.to_string())
+    }
+
+    /// The name of its index.
+    #[must_use]
+    pub fn index(&self) -> String {
+        index_of(&self.to_string())
+    }
+
+    /// Reads the name of a complete segment; `None`: it is another file's.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let (stem, is_sealed) = match name.strip_suffix(SEALED) {
+            Some(stem) => (stem, true),
+            None => (name, false),
+        };
+        let (stem, compression) = Compression::ALL.iter().find_map(|compression| {
+            let stem = stem.strip_suffix(compression.ending())?.strip_suffix(SEGMENT)?;
+            Some((stem, *compression))
+        })?;
+        if stem.len() > STEM_BYTES_MAX {
+            return None;
+        }
+        let mut parts = stem.split('-');
+        let (time, worker, sequence) = (parts.next()?, parts.next()?, parts.next()?);
+        if parts.next().is_some() {
+            return None;
+        }
+        let time = DateTime::strptime("%Y%m%dT%H%M%S.%9fZ", time).ok()?;
+        let time = TimeZone::UTC.to_timestamp(time).ok()?;
+        let name = Self {
+            begun_ns: u64::try_from(time.as_nanosecond()).ok()?,
+            worker: worker.strip_prefix('w')?.parse().ok()?,
+            sequence: sequence.parse().ok()?,
+            compression,
+            is_sealed,
+        };
+        // There is one way to write it.
+        (name.stem() == stem).then_some(name)
+    }
+}
+
+impl fmt::Display for SegmentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sealed = if self.is_sealed { SEALED } else { "" };
+        write!(f, "{}{SEGMENT}{}{sealed}", self.stem(), self.compression.ending())
+    }
+}
+
+/// The name of a capture's index: `a.pcapng` has `a.pcapng.tidx`, and `a.pcapng.sealed` has `a.pcapng.tidx.sealed`.
+#[must_use]
+pub fn index_of(name: &str) -> String {
+    match name.strip_suffix(SEALED) {
+        Some(name) => format!("{name}{INDEX}{SEALED}"),
+        None => format!("{name}{INDEX}"),
+    }
+}
+
+/// The name under which a file is written.
+pub(crate) fn hidden(name: &str) -> String {
+    format!(".{name}{PART}")
+}
+
+/// The name that a hidden file will have.
+pub(crate) fn shown(hidden: &str) -> Option<&str> {
+    hidden.strip_prefix('.')?.strip_suffix(PART)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time_and_are_read_back() {
+        let mut names = Vec::new();
+        for begun_ns in [0, 999_999_999, 1_764_000_000_123_456_789] {
+            for (compression, is_sealed) in
+                [(Compression::None, false), (Compression::Zstd, true), (Compression::Lz4, false)]
+            {
+                let name = SegmentName { begun_ns, worker: 3, sequence: 41, compression, is_sealed };
+                assert_eq!(SegmentName::parse(&name.to_string()), Some(name.clone()));
+                names.push(name.to_string());
+            }
+        }
+        assert!(names.windows(2).all(|pair| pair[0].get(..30) <= pair[1].get(..30)));
+        assert_eq!(names[0], "19700101T000000.000000000Z-w3-000041.pcapng");
+        assert_eq!(names[7], "20251124T160000.123456789Z-w3-000041.pcapng.zst.sealed");
+        assert_eq!(index_of(&names[7]), "20251124T160000.123456789Z-w3-000041.pcapng.zst.tidx.sealed");
+        assert_eq!(shown(&hidden(&names[0])), Some(&*names[0]));
+    }
+
+    #[test]
+    fn other_names_are_none() {
+        for name in [
+            "a.pcapng",
+            "20251124T160000.123456789Z-w3-41.pcapng",
+            "20251124T160000.123456789Z-w3-000041.pcapng.gz",
+            "20251124T160000.123456789Z-w3-000041-1.pcapng",
+            ".20251124T160000.123456789Z-w3-000041.pcapng.part",
+            "20259924T160000.123456789Z-w3-000041.pcapng",
+            "",
+        ] {
+            assert_eq!(SegmentName::parse(name), None, "{name}");
+        }
+    }
+}

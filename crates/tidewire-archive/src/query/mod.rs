@@ -1,0 +1,212 @@
+//! What is looked for in an archive.
+
+mod expression;
+
+use std::net::IpAddr;
+
+use tidewire::{FlowKey, community_id};
+use tidewire_filter::Filter;
+use tidewire_wire::{Frame, Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
+
+use crate::{
+    Error,
+    index::{FlowRecord, Row, Sidecar, Summary, Term},
+};
+pub(crate) use expression::{Condition, all, condition};
+
+/// What is looked for: packets that fulfil all of it. The default is all packets.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// A filter expression in libpcap's language.
+    pub filter: Option<String>,
+    /// From this time on, nanoseconds since the epoch.
+    pub from_ns: Option<u64>,
+    /// Before this time.
+    pub to_ns: Option<u64>,
+    /// The packets of the stream with this id.
+    pub stream: Option<u64>,
+    /// The packets of streams with this Community ID (seed 0).
+    pub community_id: Option<String>,
+    /// Packets from or to this address, inside of tunnels too.
+    pub host: Option<IpAddr>,
+    /// Packets from or to this port, inside of tunnels too.
+    pub port: Option<u16>,
+}
+
+impl Query {
+    /// Checks what can be wrong about it.
+    ///
+    /// # Errors
+    /// What has no meaning, and why.
+    pub fn check(&self) -> Result<(), Error> {
+        if let Some(filter) = &self.filter {
+            Filter::new(filter)?;
+        }
+        if let (Some(from), Some(to)) = (self.from_ns, self.to_ns)
+            && from >= to
+        {
+            return Err(Error::Query("the time to which to search is not after the time from which on".into()));
+        }
+        match &self.community_id {
+            Some(id) if !id.starts_with("1:") => {
+                Err(Error::Query(format!("'{}' is no Community ID of version 1, as in 1:LQU9q...", id.escape_debug())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether single streams are looked for: only their packets are found, and only where there is an index.
+    #[must_use]
+    pub fn is_of_streams(&self) -> bool {
+        self.stream.is_some() || self.community_id.is_some()
+    }
+
+    /// Whether a segment may hold anything of it.
+    pub(crate) fn may_be_in(&self, summary: &Summary) -> bool {
+        summary.packets > 0
+            && self.from_ns.is_none_or(|from| summary.last_ns >= from)
+            && self.to_ns.is_none_or(|to| summary.first_ns < to)
+    }
+
+    pub(crate) fn wants_time(&self, timestamp_ns: u64) -> bool {
+        self.from_ns.is_none_or(|from| timestamp_ns >= from) && self.to_ns.is_none_or(|to| timestamp_ns < to)
+    }
+
+    /// Whether a record is of a stream that is looked for.
+    pub(crate) fn wants_stream(&self, record: &FlowRecord) -> bool {
+        let has_id = |id: &str| record.key.is_some_and(|key: FlowKey| community_id(&key, 0) == id);
+        record.stream != 0
+            && self.stream.is_none_or(|id| record.stream == id)
+            && self.community_id.as_deref().is_none_or(has_id)
+    }
+
+    /// What an index can say about it.
+    pub(crate) fn condition(&self, summary: &Summary) -> Condition {
+        let mut found = match &self.filter {
+            Some(filter) if summary.interfaces.iter().all(|interface| is_pruned(LinkType(interface.link))) => {
+                condition(filter)
+            }
+            _ => Condition::Any,
+        };
+        if let Some(host) = self.host {
+            found = all(found, Condition::Terms(Term::Address(host), Term::Address(host)));
+        }
+        if let Some(port) = self.port {
+            found = all(found, Condition::Terms(Term::Port(port), Term::Port(port)));
+        }
+        found
+    }
+
+    /// Whether a packet has the host and the port.
+    pub(crate) fn wants_ends(&self, frame: &Frame, bytes: &[u8]) -> bool {
+        if self.host.is_none() && self.port.is_none() {
+            return true;
+        }
+        let has = |depth: u8| {
+            let settings = WireSettings::default().with_tunnel_depth(depth);
+            let decoded = decode(frame.link, bytes, frame.wire_bytes, &settings);
+            if decoded.kind as u8 > Kind::Fragment as u8 {
+                return false;
+            }
+            let (source, destination) = addresses(bytes, &decoded);
+            let (from, to) = ports(bytes, &decoded);
+            // An IP packet of another protocol has no ports, and none that is 0.
+            let has_port = |port: u16| (from, to) != (0, 0) && (from == port || to == port);
+            self.host.is_none_or(|host| source == host || destination == host) && self.port.is_none_or(has_port)
+        };
+        has(WireSettings::default().tunnel_depth) || has(0)
+    }
+}
+
+/// Link types on which libpcap's compiler finds the headers where records have them from.
+fn is_pruned(link: LinkType) -> bool {
+    // Ethernet, raw IP (also as BSD numbers it), IPv4, IPv6, BSD loopback, Linux cooked.
+    matches!(link.0, 1 | 101 | 12 | 14 | 228 | 229 | 0 | 108 | 113 | 276)
+}
+
+/// A query with its filter compiled, as it is applied to packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    pub query: Query,
+    filter: Option<Filter>,
+}
+
+impl Exact {
+    pub fn new(query: &Query) -> Result<Self, Error> {
+        query.check()?;
+        let filter = query.filter.as_deref().map(Filter::new).transpose()?;
+        Ok(Self { query: query.clone(), filter })
+    }
+
+    /// Whether a packet is found.
+    pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> Result<bool, Error> {
+        if !self.query.wants_time(frame.timestamp_ns) || !self.query.wants_ends(frame, bytes) {
+            return Ok(false);
+        }
+        match &mut self.filter {
+            Some(filter) => Ok(filter.matches(frame.link, bytes, frame.wire_bytes)?),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Ranks of the records that fulfil a condition, sorted; `None`: it says nothing.
+pub(crate) fn candidates(sidecar: &mut Sidecar, condition: &Condition) -> Result<Option<Vec<u32>>, Error> {
+    let Some(mut ranks) = fulfilling(sidecar, condition)? else { return Ok(None) };
+    sidecar.find(Term::Unknown, Term::Unknown, &mut ranks)?;
+    sort(&mut ranks);
+    Ok(Some(ranks))
+}
+
+fn fulfilling(sidecar: &mut Sidecar, condition: &Condition) -> Result<Option<Vec<u32>>, Error> {
+    match condition {
+        Condition::Any => Ok(None),
+        Condition::Terms(from, to) => {
+            let mut ranks = Vec::new();
+            sidecar.find(*from, *to, &mut ranks)?;
+            sort(&mut ranks);
+            Ok(Some(ranks))
+        }
+        Condition::All(conditions) => {
+            let mut found: Option<Vec<u32>> = None;
+            // A protocol has the most records: it is not asked where others decide.
+            let is_proto = |condition: &&Condition| matches!(condition, Condition::Terms(Term::Proto(_), _));
+            let others = conditions.iter().filter(|condition| !is_proto(condition));
+            let protos = conditions.iter().filter(is_proto);
+            for condition in others.chain(protos) {
+                if found.as_ref().is_some_and(Vec::is_empty) || found.is_some() && is_proto(&condition) {
+                    break;
+                }
+                if let Some(ranks) = fulfilling(sidecar, condition)? {
+                    found = Some(match found {
+                        Some(mut found) => {
+                            found.retain(|rank| ranks.binary_search(rank).is_ok());
+                            found
+                        }
+                        None => ranks,
+                    });
+                }
+            }
+            Ok(found)
+        }
+        Condition::Either(conditions) => {
+            let mut found = Vec::new();
+            for condition in conditions {
+                let Some(ranks) = fulfilling(sidecar, condition)? else { return Ok(None) };
+                found.extend(ranks);
+            }
+            sort(&mut found);
+            Ok(Some(found))
+        }
+    }
+}
+
+fn sort(ranks: &mut Vec<u32>) {
+    ranks.sort_unstable();
+    ranks.dedup();
+}
+
+/// Whether a row has packets in the time of a query.
+pub(crate) fn is_in_time(query: &Query, row: &Row) -> bool {
+    query.from_ns.is_none_or(|from| row.record.last_ns >= from) && query.to_ns.is_none_or(|to| row.record.first_ns < to)
+}

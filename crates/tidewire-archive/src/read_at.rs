@@ -1,0 +1,68 @@
+//! Reading at an offset: of a file, and through encryption and compression.
+
+use std::{fs::File, os::unix::fs::FileExt as _, path::PathBuf};
+
+use crate::Error;
+
+/// Bytes that can be read at any offset.
+pub(crate) trait ReadAt: Send {
+    /// How many there are.
+    fn bytes(&self) -> u64;
+
+    /// Replaces what is in `out` by the bytes from `offset` on: as many as are there, at most `bytes`.
+    fn read_at(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error>;
+}
+
+/// A file as it lies there.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Plain {
+    pub fn new(file: File, path: impl Into<PathBuf>) -> Result<Self, Error> {
+        let path = path.into();
+        let metadata = file.metadata().map_err(Error::io(&path, "reading its size"))?;
+        Ok(Self { file, path, bytes: metadata.len() })
+    }
+}
+
+impl ReadAt for Plain {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        let there = self.bytes.saturating_sub(offset).min(bytes as u64) as usize;
+        out.resize(there, 0);
+        let mut filled = 0;
+        while filled < there {
+            let rest = out.get_mut(filled..).unwrap_or_default();
+            match self.file.read_at(rest, offset + filled as u64) {
+                // It was made shorter.
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, "reading")(error)),
+            }
+        }
+        out.truncate(filled);
+        Ok(())
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn bytes(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        out.clear();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        let end = start.saturating_add(bytes).min(self.len());
+        out.extend_from_slice(self.get(start..end).unwrap_or_default());
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! The captures of an archive: what is in its directories.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{
+    Compression, Error, Identities, SegmentName,
+    directory::names,
+    index::Sidecar,
+    index_of,
+    inflate::Inflated,
+    name::{INDEX, SEALED, shown},
+    read_at::{Plain, ReadAt},
+    seal::{Content, unseal},
+};
+
+/// A capture of an archive, and its index.
+pub(crate) struct Entry {
+    pub path: PathBuf,
+    /// What its name says; `None`: a recorder did not write it.
+    pub name: Option<SegmentName>,
+    /// Whether it is still being written, or was left by a crash.
+    pub is_part: bool,
+    pub sidecar: Option<Sidecar>,
+    /// Why it has no index that can be used.
+    pub problem: Option<Error>,
+}
+
+/// The captures of a directory: segments, complete or not, and other captures that have an index.
+pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Vec<Entry>, Error> {
+    let names = names(folder)?;
+    let mut entries = Vec::new();
+    for name in &names {
+        let (plain, is_part) = shown(name).map_or((&**name, false), |name| (name, true));
+        let parsed = SegmentName::parse(plain);
+        let index = index_of(plain);
+        let is_other = parsed.is_none() && !is_part && names.binary_search(&index).is_ok();
+        if parsed.is_none() && !is_other {
+            continue;
+        }
+        // A hidden index, that the recorder writes while a segment grows, is as good as it gets.
+        let index = if is_part { format!(".{index}") } else { index };
+        let (path, index) = (folder.join(name), folder.join(index));
+        let mut entry = Entry { path, name: parsed, is_part, sidecar: None, problem: None };
+        match open_index(&index, identities) {
+            Ok(sidecar) => entry.sidecar = sidecar,
+            Err(error @ (Error::Sealed { .. } | Error::Version { .. })) => return Err(error),
+            Err(error) => entry.problem = Some(error),
+        }
+        entry.check_sidecar();
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// Opens an index; `None`: there is none.
+pub(crate) fn open_index(path: &Path, identities: &Identities) -> Result<Option<Sidecar>, Error> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(path, "opening")(error)),
+    };
+    let mut data: Box<dyn ReadAt> = Box::new(Plain::new(file, path)?);
+    if path.as_os_str().as_encoded_bytes().ends_with(SEALED.as_bytes()) {
+        let unsealed = unseal(data, path, Content::Index, identities)?;
+        if !unsealed.is_whole() {
+            return Err(Error::damaged(path, "it is cut"));
+        }
+        data = Box::new(unsealed);
+    }
+    Sidecar::open(data, path).map(Some)
+}
+
+impl Entry {
+    /// Drops an index that is of another file, or of what the file was before.
+    fn check_sidecar(&mut self) {
+        let Some(sidecar) = &self.sidecar else { return };
+        let summary = sidecar.summary();
+        let Ok(metadata) = fs::metadata(&self.path) else { return };
+        let is_same = match &self.name {
+            _ if self.is_part => summary.bytes <= metadata.len(),
+            Some(_) => summary.stored_bytes == metadata.len(),
+            None => summary.stored_bytes == metadata.len() && summary.modified_ns == modified_ns(&metadata),
+        };
+        if !is_same {
+            self.problem = Some(Error::damaged(sidecar.path(), "the capture was changed after this index was made"));
+            self.sidecar = None;
+        }
+    }
+
+    /// Opens the capture's plain bytes, and keeps them from being removed as long as the lock is held. `None`: it was removed.
+    pub fn open(&self, identities: &Identities) -> Result<Option<(Box<dyn ReadAt>, File)>, Error> {
+        let mut path = self.path.clone();
+        let mut opened = File::open(&path);
+        if self.is_part
+            && let Err(error) = &opened
+            && error.kind() == io::ErrorKind::NotFound
+            && let Some(name) = &self.name
+        {
+            // It was completed meanwhile.
+            path.set_file_name(name.to_string());
+            opened = File::open(&path);
+        }
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path, "opening")(error)),
+        };
+        // Where locks are not possible, retention removes nothing either.
+        let _ = flock(&file, FlockOperation::NonBlockingLockShared);
+        let lock = file.try_clone().map_err(Error::io(&path, "opening"))?;
+        let data: Box<dyn ReadAt> = Box::new(Plain::new(file, &path)?);
+        let (is_sealed, compression) =
+            self.name.as_ref().map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
+        Ok(Some((plain(data, &path, is_sealed, compression, identities)?, lock)))
+    }
+}
+
+/// The plain bytes of a segment.
+pub(crate) fn plain(
+    mut data: Box<dyn ReadAt>,
+    path: &Path,
+    is_sealed: bool,
+    compression: Compression,
+    identities: &Identities,
+) -> Result<Box<dyn ReadAt>, Error> {
+    if is_sealed {
+        data = Box::new(unseal(data, path, Content::Segment, identities)?);
+    }
+    if compression != Compression::None {
+        data = Box::new(Inflated::open(data, path, compression)?);
+    }
+    Ok(data)
+}
+
+/// When a file was changed, nanoseconds since the epoch.
+pub(crate) fn modified_ns(metadata: &fs::Metadata) -> u64 {
+    let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Whether a directory holds an archive.
+#[must_use]
+pub fn is_archive(path: &Path) -> bool {
+    path.is_dir()
+        && names(path).is_ok_and(|names| {
+            names.iter().any(|name| {
+                let name = shown(name).unwrap_or(name);
+                SegmentName::parse(name).is_some() || name.trim_end_matches(SEALED).ends_with(INDEX)
+            })
+        })
+}

@@ -1,0 +1,315 @@
+//! Reading what a query finds, from any number of directories, merged by time.
+
+mod entry;
+mod interfaces;
+mod lane;
+mod reader;
+mod select;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use tidewire_files::{Block, Source};
+use tidewire_wire::Frame;
+
+use crate::{
+    Error, Identities,
+    block::Interface,
+    query::{Exact, Query},
+};
+use interfaces::Interfaces;
+use lane::Lane;
+
+pub use entry::is_archive;
+pub(crate) use entry::{Entry, entries, modified_ns, open_index, plain};
+pub(crate) use interfaces::Descriptions;
+
+/// Bytes of a block that a recall fills.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// Directories of recorded packets, to be searched.
+#[derive(Clone, Debug)]
+pub struct Archive {
+    folders: Vec<PathBuf>,
+    identities: Identities,
+}
+
+/// What a recall could not use, or what it found out about the archive: for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// A capture without an index that can be used was read whole.
+    NoIndex {
+        /// The capture.
+        path: PathBuf,
+        /// What is wrong with its index; empty: there is none.
+        why: String,
+    },
+    /// Single streams cannot be found in a capture that has no index.
+    Skipped {
+        /// The capture.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoIndex { path, why } if why.is_empty() => {
+                write!(f, "{}: has no index and is read whole (tidewire record --index-only makes one)", path.display())
+            }
+            Self::NoIndex { path, why } => {
+                write!(
+                    f,
+                    "{}: is read whole: {why} (tidewire record --index-only makes its index again)",
+                    path.display()
+                )
+            }
+            Self::Skipped { path } => {
+                write!(f, "{}: has no index: streams in it are not found by their ids", path.display())
+            }
+        }
+    }
+}
+
+impl Archive {
+    /// Opens archives; nothing is read yet.
+    ///
+    /// # Errors
+    /// A path is no directory, or holds no archive.
+    pub fn open<P: AsRef<Path>>(folders: impl IntoIterator<Item = P>, identities: Identities) -> Result<Self, Error> {
+        let folders: Vec<PathBuf> = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
+        for path in &folders {
+            let what = match std::fs::metadata(path) {
+                Err(error) => return Err(Error::io(path, "opening")(error)),
+                Ok(metadata) if !metadata.is_dir() => "is no directory; name the directory of an archive",
+                Ok(_) if is_archive(path) => continue,
+                Ok(_) => {
+                    "holds no archive: neither segments of a recorder nor captures with an index; make indexes of the captures \
+                     in it with: tidewire record --index-only DIR"
+                }
+            };
+            return Err(Error::NotAnArchive { path: path.clone(), what: what.into() });
+        }
+        Ok(Self { folders, identities })
+    }
+
+    /// Begins to read what a query finds.
+    ///
+    /// # Errors
+    /// The query has no meaning, a directory cannot be read, or an index is of another version or for other recipients.
+    pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
+        let exact = Exact::new(query)?;
+        let (mut notes, mut lanes) = (Vec::new(), BTreeMap::new());
+        let mut bytes_total = 0;
+        for (folder, path) in self.folders.iter().enumerate() {
+            for (place, entry) in entries(path, &self.identities)?.into_iter().enumerate() {
+                if entry.sidecar.as_ref().is_some_and(|sidecar| !query.may_be_in(sidecar.summary())) {
+                    continue;
+                }
+                if entry.sidecar.is_none() {
+                    let (path, is_part) = (entry.path.clone(), entry.is_part);
+                    let why = entry.problem.as_ref().map(ToString::to_string).unwrap_or_default();
+                    if query.is_of_streams() {
+                        notes.push(Note::Skipped { path });
+                        continue;
+                    }
+                    if !is_part {
+                        notes.push(Note::NoIndex { path, why });
+                    }
+                }
+                bytes_total += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
+                // Segments of a worker follow each other, whatever their times are. Other captures are merged by time.
+                let lane = match &entry.name {
+                    Some(name) => (folder, Some(name.worker), 0),
+                    None => (folder, None, place),
+                };
+                lanes.entry(lane).or_insert_with(VecDeque::new).push_back(entry);
+            }
+        }
+        let mut ordered = Vec::new();
+        for (_, mut entries) in lanes {
+            let sequence = |entry: &Entry| entry.name.as_ref().map(|name| (name.sequence, entry.is_part));
+            entries.make_contiguous().sort_by_key(sequence);
+            ordered.push(Lane::new(entries));
+        }
+        Recall::begin(exact, ordered, notes, self.identities.clone(), bytes_total)
+    }
+}
+
+/// A packet that was found.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Recalled<'a> {
+    /// Its lengths, times and number; its interface is an index into [`Recall::interfaces`].
+    pub frame: Frame,
+    /// Its captured bytes.
+    pub bytes: &'a [u8],
+    /// The options of its block, encoded as pcapng has them, little-endian; empty: it has none, or its capture is not pcapng.
+    pub options: &'a [u8],
+}
+
+/// Packets that a query finds, in the order of their times. Those of one worker stay in the order in which they were recorded.
+///
+/// Frames are numbered as they are found, and have interfaces of all captures together. As a [`Source`], problems with single
+/// captures are errors that others are read after.
+pub struct Recall {
+    exact: Exact,
+    identities: Identities,
+    lanes: Vec<Lane>,
+    /// Which lane has the packet of which time next.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    interfaces: Interfaces,
+    notes: Vec<Note>,
+    problems: VecDeque<Error>,
+    number: u64,
+    clock_ns: u64,
+    bytes_total: u64,
+}
+
+impl fmt::Debug for Recall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recall").field("query", &self.exact.query).finish_non_exhaustive()
+    }
+}
+
+impl Recall {
+    fn begin(
+        exact: Exact,
+        lanes: Vec<Lane>,
+        notes: Vec<Note>,
+        identities: Identities,
+        bytes_total: u64,
+    ) -> Result<Self, Error> {
+        let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
+        let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
+        Ok(Self { exact, identities, lanes, heads, interfaces, notes, problems, number: 0, clock_ns: 0, bytes_total })
+    }
+
+    /// What is to be known about this recall.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The interfaces of the packets so far.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces.0
+    }
+
+    /// Bytes read so far of captures.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.lanes.iter().map(Lane::bytes_read).sum()
+    }
+
+    /// The lane that has the next packet, in memory; `None`: there is none.
+    fn next_lane(&mut self) -> Option<usize> {
+        while let Some(&Reverse((due_ns, index))) = self.heads.peek() {
+            let lane = self.lanes.get_mut(index)?;
+            match lane.head() {
+                Some(frame) if frame.timestamp_ns <= due_ns => return Some(index),
+                _ => {}
+            }
+            // Its next packet was not read yet, or is of another time than was supposed.
+            self.heads.pop();
+            if lane.head().is_none() {
+                lane.load(due_ns, &mut self.exact, &self.identities, &mut self.interfaces, &mut self.problems);
+            }
+            match (lane.head().map(|frame| frame.timestamp_ns), lane.is_ended()) {
+                (Some(time), _) => self.heads.push(Reverse((time, index))),
+                (None, false) => self.heads.push(Reverse((lane.due_ns().max(due_ns), index))),
+                (None, true) => {}
+            }
+            if !self.problems.is_empty() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Numbers a frame of the whole.
+    fn counted(&mut self, frame: &Frame) -> Frame {
+        self.number += 1;
+        self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
+        Frame { number: self.number, clock_ns: self.clock_ns, origin: 0, ..*frame }
+    }
+
+    /// The next packet; `None`: there is none. Not to be mixed with [`Source::fill`].
+    ///
+    /// # Errors
+    /// A problem with one capture; the next call goes on with the others.
+    pub fn next_packet(&mut self) -> Result<Option<Recalled<'_>>, Error> {
+        let Some(index) = self.next_lane() else { return self.problems.pop_front().map_or(Ok(None), Err) };
+        let Some(frame) = self.lanes.get(index).and_then(Lane::head).copied() else { return Ok(None) };
+        let frame = self.counted(&frame);
+        let Some(lane) = self.lanes.get_mut(index) else { return Ok(None) };
+        self.heads.pop();
+        // A packet that is earlier than the one before it is in its place all the same.
+        let next = lane.after_head().map_or(frame.timestamp_ns, |frame| frame.timestamp_ns);
+        self.heads.push(Reverse((next, index)));
+        Ok(lane.take().map(|(bytes, options)| Recalled { frame, bytes, options }))
+    }
+}
+
+impl Source for Recall {
+    fn fill(&mut self, block: &mut Block) -> Result<bool, tidewire_files::Error> {
+        block.clear();
+        let mut filled = 0;
+        while filled < BLOCK_BYTES {
+            let Some(index) = self.next_lane() else { break };
+            self.heads.pop();
+            // The lane goes on until another one is due.
+            let turn_ends = self.heads.peek().map(|due| due.0);
+            while let Some(frame) = self.lanes.get(index).and_then(Lane::head).copied() {
+                if turn_ends.is_some_and(|end| (frame.timestamp_ns, index) > end) || filled >= BLOCK_BYTES {
+                    break;
+                }
+                let counted = self.counted(&frame);
+                let Some((bytes, _)) = self.lanes.get_mut(index).and_then(Lane::take) else { break };
+                filled += bytes.len() + size_of::<Frame>();
+                if block.push(counted, bytes).is_err() {
+                    break;
+                }
+            }
+            if let Some(lane) = self.lanes.get(index) {
+                let due = lane.head().map_or(lane.due_ns(), |frame| frame.timestamp_ns);
+                self.heads.push(Reverse((due, index)));
+            }
+        }
+        if !block.batch().frames.is_empty() {
+            return Ok(true);
+        }
+        match self.problems.pop_front() {
+            Some(Error::File(error)) => Err(error),
+            Some(error) => Err(as_file_error(&error)),
+            None => Ok(false),
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        Self::bytes_read(self)
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        Some(self.bytes_total)
+    }
+}
+
+/// The same as an error of reading captures.
+fn as_file_error(error: &Error) -> tidewire_files::Error {
+    let text = error.to_string();
+    let path = match error {
+        Error::Io { path, .. } | Error::Damaged { path, .. } | Error::Sealed { path } | Error::Version { path, .. } => {
+            path.clone()
+        }
+        _ => PathBuf::new(),
+    };
+    let what = text.strip_prefix(&format!("{}: ", path.display())).map_or(text.clone(), ToOwned::to_owned);
+    tidewire_files::Error::Unsupported { path, what: format!("{what}; what could be read was processed") }
+}

@@ -1,0 +1,187 @@
+//! What is to be read of a capture: pieces by its index, and in them the packets of streams.
+
+use std::ops::Range;
+
+use super::reader::Plan;
+use crate::{
+    Error,
+    index::{Extent, Mark, Row, Sidecar},
+    query::{Query, candidates, is_in_time},
+};
+
+/// Pieces with less between them are read as one: what a disk reads in the time of a seek.
+const COALESCED_BYTES: u64 = 64 << 10;
+/// Extents of a plan at most; with more, all of the capture is read.
+const EXTENTS_MAX: usize = 4 << 20;
+
+/// Plans the reading of a capture by its index. `None`: there is nothing in it.
+pub(crate) fn plan(sidecar: &mut Sidecar, query: &Query) -> Result<Option<Plan>, Error> {
+    let summary = sidecar.summary().clone();
+    if !query.may_be_in(&summary) {
+        return Ok(None);
+    }
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut own = None;
+    if query.is_of_streams() {
+        let mut selected = Own::default();
+        sidecar.streams(
+            query.stream,
+            |row| is_in_time(query, row) && query.wants_stream(&row.record),
+            |row, gaps| {
+                extents.extend(&row.extents);
+                selected.add(&row, gaps);
+            },
+        )?;
+        selected.sort();
+        own = Some(selected);
+    } else {
+        let condition = query.condition(&summary);
+        let found = candidates(sidecar, &condition)?;
+        match &found {
+            // All of it, or the part that has the time.
+            None => extents.push(Extent { offset: 0, bytes: summary.bytes, packets: summary.packets }),
+            Some(ranks) => sidecar.rows(ranks, |_, row| {
+                if is_in_time(query, &row) && extents.len() < EXTENTS_MAX {
+                    extents.extend(&row.extents);
+                }
+            })?,
+        }
+        if extents.len() >= EXTENTS_MAX {
+            extents = vec![Extent { offset: 0, bytes: summary.bytes, packets: summary.packets }];
+        }
+    }
+    let mut ranges = coalesced(extents, summary.bytes);
+    // Packets of streams are counted from the beginning of an extent on.
+    if own.is_none() && (query.from_ns.is_some() || query.to_ns.is_some()) {
+        ranges = in_time(&ranges, &sidecar.marks()?, summary.bytes, query);
+    }
+    if let Some(first) = ranges.first_mut()
+        && first.start == 0
+        && summary.format == "pcap"
+    {
+        // The header is no record.
+        first.start = summary.descriptions.first().map_or(24, |header| header.0 + u64::from(header.1));
+    }
+    if ranges.is_empty() {
+        return Ok(None);
+    }
+    let descriptions = if summary.format == "pcap" { Vec::new() } else { summary.descriptions };
+    Ok(Some(Plan { ranges: Some(ranges), descriptions, own }))
+}
+
+/// Extents as pieces to read, in order.
+fn coalesced(mut extents: Vec<Extent>, bytes: u64) -> Vec<Range<u64>> {
+    extents.sort_unstable_by_key(|extent| extent.offset);
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for extent in extents {
+        let (start, end) = (extent.offset, extent.end().min(bytes));
+        match ranges.last_mut() {
+            Some(last) if start <= last.end.saturating_add(COALESCED_BYTES) => last.end = last.end.max(end),
+            _ if start < end => ranges.push(start..end),
+            _ => {}
+        }
+    }
+    ranges
+}
+
+/// The parts of pieces that have packets of the query's time. Marks are where records begin.
+fn in_time(ranges: &[Range<u64>], marks: &[Mark], bytes: u64, query: &Query) -> Vec<Range<u64>> {
+    let mut wanted: Vec<Range<u64>> = Vec::new();
+    for (place, mark) in marks.iter().enumerate() {
+        let end = marks.get(place + 1).map_or(bytes, |next| next.offset);
+        let is_wanted =
+            query.from_ns.is_none_or(|from| mark.last_ns >= from) && query.to_ns.is_none_or(|to| mark.first_ns < to);
+        if !is_wanted {
+            continue;
+        }
+        match wanted.last_mut() {
+            Some(last) if last.end == mark.offset => last.end = end,
+            _ => wanted.push(mark.offset..end),
+        }
+    }
+    let mut both = Vec::new();
+    let mut wanted = wanted.into_iter().peekable();
+    for range in ranges {
+        while let Some(part) = wanted.peek() {
+            let (start, end) = (range.start.max(part.start), range.end.min(part.end));
+            if start < end {
+                both.push(start..end);
+            }
+            if part.end > range.end {
+                break;
+            }
+            wanted.next();
+        }
+    }
+    both
+}
+
+/// The packets of streams in a capture, by their places. Asked of each packet from the beginning of a piece on.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    extents: Vec<OwnExtent>,
+    next: usize,
+    active: Vec<Active>,
+}
+
+#[derive(Debug)]
+struct OwnExtent {
+    range: Range<u64>,
+    /// Packets of others before each packet but the first.
+    gaps: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Active {
+    extent: usize,
+    next_gap: usize,
+    /// Packets of others before the next one.
+    skip: u32,
+}
+
+impl Own {
+    fn add(&mut self, row: &Row, gaps: Vec<u32>) {
+        let mut gaps = gaps.into_iter();
+        for extent in &row.extents {
+            let count = usize::try_from(extent.packets.saturating_sub(1)).unwrap_or(usize::MAX);
+            self.extents
+                .push(OwnExtent { range: extent.offset..extent.end(), gaps: gaps.by_ref().take(count).collect() });
+        }
+    }
+
+    fn sort(&mut self) {
+        self.extents.sort_by_key(|extent| extent.range.start);
+    }
+
+    /// Whether the packet at this offset is of the streams. Packets that no extent holds may be left out; of an extent, all packets
+    /// from its beginning on are asked for.
+    pub fn has(&mut self, offset: u64) -> bool {
+        while let Some(extent) = self.extents.get(self.next).filter(|extent| extent.range.start <= offset) {
+            // Otherwise its first packet was not asked for: the index is of something else.
+            if extent.range.start == offset {
+                self.active.push(Active { extent: self.next, next_gap: 0, skip: 0 });
+            }
+            self.next += 1;
+        }
+        let mut is_own = false;
+        self.active.retain_mut(|active| {
+            let Some(extent) = self.extents.get(active.extent).filter(|extent| offset < extent.range.end) else {
+                return false;
+            };
+            if active.skip > 0 {
+                active.skip -= 1;
+                return true;
+            }
+            is_own = true;
+            match extent.gaps.get(active.next_gap) {
+                Some(&gap) => {
+                    active.skip = gap;
+                    active.next_gap += 1;
+                    true
+                }
+                None => false,
+            }
+        });
+        is_own
+    }
+}

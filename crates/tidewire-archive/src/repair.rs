@@ -1,0 +1,282 @@
+//! What a recorder that ended badly left is put in order: segments that were being written are cut after their last whole block,
+//! indexed, and get their names.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
+    directory::{names, segments},
+    index_of,
+    indexing::{self, Indexed},
+    inflate::Inflated,
+    manifest::{self, Event, Line},
+    name::{INDEX, SEALED, shown},
+    read_at::{Plain, ReadAt},
+    recall::plain,
+    seal,
+    transform::Transform,
+};
+
+/// What was done about something that a recorder left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Repaired {
+    /// A segment was cut after its last whole block, indexed, and has its name.
+    Completed {
+        /// The segment.
+        path: PathBuf,
+        /// Its packets.
+        packets: u64,
+        /// Bytes behind the last whole block, which were dropped.
+        dropped_bytes: u64,
+    },
+    /// An encrypted segment has its name; its key is needed for an index.
+    Sealed {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// Nothing of it was a packet: it was removed.
+    Removed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl std::fmt::Display for Repaired {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Completed { path, packets, dropped_bytes } => {
+                let path = path.display();
+                write!(f, "{path}: repaired: {packets} packets, {dropped_bytes} bytes of an unfinished block dropped")
+            }
+            Self::Sealed { path } => {
+                let path = path.display();
+                write!(f, "{path}: completed without an index (tidewire record --index-only --identity makes it)")
+            }
+            Self::Removed { path } => write!(f, "{}: held no packet and was removed", path.display()),
+        }
+    }
+}
+
+impl Directory {
+    /// Puts in order what a recorder left that did not end in order. Call it before the first segment begins. `identities`: open
+    /// encrypted segments, if there are any.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn repair(&self, identities: &Identities, now_ns: u64) -> Result<Vec<Repaired>, Error> {
+        let folder = self.path().to_owned();
+        let mut repaired = Vec::new();
+        self.finish_removals(&folder)?;
+        for name in names(&folder)? {
+            let path = folder.join(&name);
+            let Some(visible) = shown(&name) else { continue };
+            match SegmentName::parse(visible) {
+                Some(segment) => repaired.extend(self.complete_part(&path, &segment, identities, now_ns)?),
+                // An index that was being written, or one of a segment that was.
+                None if visible.trim_end_matches(SEALED).ends_with(INDEX) => remove(&path)?,
+                None => {}
+            }
+        }
+        for name in names(&folder)? {
+            let hidden = name.strip_prefix('.').filter(|name| name.trim_end_matches(SEALED).ends_with(INDEX));
+            if hidden.is_some() {
+                remove(&folder.join(&name))?;
+            }
+        }
+        self.note_unlisted(&folder, now_ns)?;
+        Ok(repaired)
+    }
+
+    /// Removes what the manifest says is removed.
+    fn finish_removals(&self, folder: &Path) -> Result<(), Error> {
+        let mut removed = std::collections::BTreeSet::new();
+        for line in manifest::read(folder)?.lines {
+            match line.event {
+                Event::Removed => removed.insert(line.segment),
+                _ => removed.remove(&line.segment),
+            };
+        }
+        for name in removed.iter().filter(|name| SegmentName::parse(name).is_some()) {
+            remove(&folder.join(name))?;
+            remove(&folder.join(index_of(name)))?;
+        }
+        Ok(())
+    }
+
+    /// Lists segments that got their name, and no line, before a crash.
+    fn note_unlisted(&self, folder: &Path, now_ns: u64) -> Result<(), Error> {
+        let lines = manifest::read(folder)?.lines;
+        let listed: std::collections::BTreeSet<&str> = lines.iter().map(|line| &*line.segment).collect();
+        for segment in segments(folder)? {
+            let name = segment.name.to_string();
+            if listed.contains(&*name) {
+                continue;
+            }
+            let digest = digest_of(&folder.join(&name))?;
+            let index = folder.join(segment.name.index());
+            let index_digest = if index.exists() { digest_of(&index)? } else { String::new() };
+            self.list(
+                segment.name.worker,
+                Line {
+                    event: Event::Segment,
+                    time_ns: now_ns,
+                    segment: name,
+                    bytes: segment.bytes,
+                    digest,
+                    index_digest,
+                    why: "completed before a crash".into(),
+                    ..Line::default()
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn complete_part(
+        &self,
+        path: &Path,
+        name: &SegmentName,
+        identities: &Identities,
+        now_ns: u64,
+    ) -> Result<Option<Repaired>, Error> {
+        let shown = self.path().join(name.to_string());
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let file = opened.map_err(Error::io(path, "opening, to repair it"))?;
+        if name.is_sealed && !can_open(&file, path, identities)? {
+            return self.complete_sealed(path, name, &file, now_ns).map(Some);
+        }
+        let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
+        let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
+        let data: Box<dyn ReadAt> = Box::new(Plain::new(copy, path)?);
+        let indexed = plain(data, path, name.is_sealed, name.compression, identities)
+            .and_then(|data| indexing::index(data, path, &self.settings().index));
+        let indexed = match indexed {
+            Ok(indexed) if indexed.sections.packets() > 0 => indexed,
+            Ok(_) | Err(Error::Damaged { .. }) => {
+                remove(path)?;
+                return Ok(Some(Repaired::Removed { path: path.to_owned() }));
+            }
+            Err(error) => return Err(error),
+        };
+        let stored_bytes = match (name.is_sealed, name.compression) {
+            // The rest cannot be sealed again with its key: what is behind its last whole block stays, and readers stop there.
+            (true, _) => before,
+            (false, Compression::None) => indexed.whole_bytes,
+            (false, compression) => end_compressed(&file, path, compression, indexed.whole_bytes)?,
+        };
+        file.set_len(stored_bytes).map_err(Error::io(path, "cutting off an unfinished block"))?;
+        file.sync_all().map_err(Error::io(path, "syncing"))?;
+        let dropped_bytes = before.saturating_sub(stored_bytes);
+        let packets = indexed.sections.packets();
+        let repaired = format!("a crash left it unfinished; {dropped_bytes} bytes behind its last whole block dropped");
+        let summary = Summary { repaired, stored_bytes, digest: digest_of(path)?, ..indexed.summary() };
+        self.complete_as(Event::Repaired, String::new(), name, &indexed.sections, summary, now_ns)?;
+        Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes }))
+    }
+
+    /// Gives an encrypted segment its name.
+    fn complete_sealed(&self, path: &Path, name: &SegmentName, file: &File, now_ns: u64) -> Result<Repaired, Error> {
+        let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
+        let whole_bytes = seal::whole_bytes(Box::new(Plain::new(copy, path)?), path)?;
+        if whole_bytes == 0 {
+            remove(path)?;
+            return Ok(Repaired::Removed { path: path.to_owned() });
+        }
+        file.set_len(whole_bytes).map_err(Error::io(path, "cutting off an unfinished frame"))?;
+        file.sync_all().map_err(Error::io(path, "syncing"))?;
+        let shown = self.path().join(name.to_string());
+        fs::rename(path, &shown).map_err(Error::io(&shown, "giving the segment its name"))?;
+        let line = Line {
+            event: Event::Repaired,
+            time_ns: now_ns,
+            segment: name.to_string(),
+            bytes: whole_bytes,
+            digest: digest_of(&shown)?,
+            why: "a crash left it unfinished; it has no index".into(),
+            ..Line::default()
+        };
+        self.list(name.worker, line)?;
+        Ok(Repaired::Sealed { path: shown })
+    }
+}
+
+impl Indexed {
+    /// What is known of the capture: for the summary of its index.
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            format: if self.is_pcapng { "pcapng".into() } else { "pcap".into() },
+            bytes: self.whole_bytes,
+            first_ns: self.sections.first_ns,
+            last_ns: self.sections.last_ns,
+            packets: self.sections.packets,
+            records: self.sections.records,
+            interfaces: self.interfaces.clone(),
+            descriptions: self.descriptions.clone(),
+            ledger: vec![self.ledger],
+            ..Summary::default()
+        }
+    }
+}
+
+fn can_open(file: &File, path: &Path, identities: &Identities) -> Result<bool, Error> {
+    let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
+    match plain(Box::new(Plain::new(copy, path)?), path, true, Compression::None, identities) {
+        Ok(_) => Ok(true),
+        Err(Error::Sealed { .. } | Error::Damaged { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Ends a compressed file after its last whole block: the frame in which that lies is made again, and the table appended. Returns the
+/// length of the file.
+fn end_compressed(file: &File, path: &Path, compression: Compression, whole_bytes: u64) -> Result<u64, Error> {
+    let failed = |error| Error::io(path, "completing its compressed frames")(error);
+    let copy = file.try_clone().map_err(failed)?;
+    let mut data = Inflated::open(Box::new(Plain::new(copy, path)?), path, compression)?;
+    let (mut stored, mut plain_bytes, mut kept) = (0, 0, Vec::new());
+    for (of_file, of_plain) in data.frames() {
+        if plain_bytes + u64::from(of_plain) > whole_bytes {
+            break;
+        }
+        stored += u64::from(of_file);
+        plain_bytes += u64::from(of_plain);
+        kept.push((of_file, of_plain));
+    }
+    let mut rest = Vec::new();
+    data.read_at(plain_bytes, (whole_bytes - plain_bytes) as usize, &mut rest)?;
+    let mut tail = Vec::new();
+    let mut transform = Transform::with_frames(compression, kept);
+    transform.push(&rest, &mut tail)?;
+    transform.finish(&mut tail)?;
+    file.write_all_at(&tail, stored).map_err(failed)?;
+    Ok(stored + tail.len() as u64)
+}
+
+/// The digest of a file.
+pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
+    let file = File::open(path).map_err(Error::io(path, "opening"))?;
+    let mut data = Plain::new(file, path)?;
+    let (mut digest, mut piece, mut at) = (Digest::new(), Vec::new(), 0);
+    loop {
+        data.read_at(at, 1 << 20, &mut piece)?;
+        if piece.is_empty() {
+            return Ok(digest.finish());
+        }
+        digest.update(&piece);
+        at += piece.len() as u64;
+    }
+}
+
+/// Removes a file that may not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path, "removing")(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,155 @@
+//! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{FlockOperation, flock, statvfs},
+    io::Errno,
+};
+
+use crate::{
+    Directory, Error, SegmentName, Storage as _,
+    directory::{Segment, segments},
+    manifest::{Event, Line},
+};
+
+/// Bounds of a directory. `None`: there is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Bytes of all files of the archive.
+    pub size_bytes: Option<u64>,
+    /// Age of the youngest packet of a segment.
+    pub age: Option<Duration>,
+    /// Bytes that stay free on the file system.
+    pub free_bytes: Option<u64>,
+}
+
+/// Both clocks: the wall's may jump, the other does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Nanoseconds since the epoch.
+    pub wall_ns: u64,
+    /// The monotonic clock.
+    pub instant: Instant,
+}
+
+/// A segment that was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Its name.
+    pub name: SegmentName,
+    /// Bytes of its file and its index.
+    pub bytes: u64,
+    /// Why: `size`, `age` or `free`.
+    pub why: &'static str,
+}
+
+/// After its start, a recorder trusts the wall clock so much later: a machine without a clock of its own gets the time meanwhile.
+const TRUST_AFTER: Duration = Duration::from_secs(600);
+
+/// When segments were first seen, and how old they were then.
+#[derive(Debug, Default)]
+pub(crate) struct Ages {
+    begun: Option<Instant>,
+    seen: HashMap<SegmentName, (Instant, Duration)>,
+}
+
+impl Ages {
+    /// How old a segment is: what both clocks agree on.
+    fn age(&mut self, name: &SegmentName, begun_ns: u64, now: &Now) -> Duration {
+        let wall = Duration::from_nanos(now.wall_ns.saturating_sub(begun_ns));
+        let (seen, then) = *self.seen.entry(name.clone()).or_insert((now.instant, wall));
+        wall.min(then.saturating_add(now.instant.saturating_duration_since(seen)))
+    }
+
+    fn is_trusted(&mut self, age: Duration, now: &Now) -> bool {
+        let begun = *self.begun.get_or_insert(now.instant);
+        now.instant.saturating_duration_since(begun) >= TRUST_AFTER.min(age)
+    }
+}
+
+impl Directory {
+    /// Removes what is beyond the bounds: call it before each segment begins, and once a minute. `open`: segments that are being
+    /// written or about to be, this worker's included. The directory is never above its size by more than one segment.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn retain(&self, retention: &Retention, open: u32, now: &Now) -> Result<Vec<Removed>, Error> {
+        let path = self.path().to_owned();
+        let mut complete = segments(&path)?;
+        let known: HashSet<&SegmentName> = complete.iter().map(|segment| &segment.name).collect();
+        let mut known_ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
+        known_ages.seen.retain(|name, _| known.contains(name));
+        let ages: Vec<Duration> = complete
+            .iter()
+            .map(|segment| {
+                // Its packets are younger than its name by a segment's time at most.
+                let begun_ns = segment.name.begun_ns.saturating_add(self.settings().segment_time.as_nanos() as u64);
+                known_ages.age(&segment.name, begun_ns, now)
+            })
+            .collect();
+        let is_trusted = retention.age.is_some_and(|age| known_ages.is_trusted(age, now));
+        drop(known_ages);
+        // What is being written counts as full, but for one.
+        let others = self.settings().segment_bytes.saturating_mul(u64::from(open.saturating_sub(1)));
+        let mut bytes: u64 = complete.iter().map(|segment| segment.bytes + segment.index_bytes).sum();
+        let mut removed = Vec::new();
+        for (segment, age) in complete.drain(..).zip(ages) {
+            let is_above = retention.size_bytes.is_some_and(|size| bytes > size.saturating_sub(others));
+            let is_old = is_trusted && retention.age.is_some_and(|most| age >= most);
+            let why = if is_above {
+                "size"
+            } else if is_old {
+                "age"
+            } else if retention.free_bytes.is_some_and(|free| free_bytes(&path).is_some_and(|now| now < free)) {
+                "free"
+            } else {
+                // The others are younger; what is younger by its name may be older by its packets, but not by much.
+                break;
+            };
+            if self.remove(&segment, why, now)? {
+                bytes -= segment.bytes + segment.index_bytes;
+                let bytes = segment.bytes + segment.index_bytes;
+                removed.push(Removed { name: segment.name, bytes, why });
+            }
+        }
+        if !removed.is_empty() {
+            self.storage().sync_names().map_err(Error::io(&path, "syncing the directory"))?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes a segment, unless it is being read.
+    fn remove(&self, segment: &Segment, why: &str, now: &Now) -> Result<bool, Error> {
+        let name_of = &segment.name;
+        let name = name_of.to_string();
+        let path = self.path().join(&name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::io(&path, "opening, to remove it")(error)),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(error) => return Err(Error::io(&path, "locking, to remove it")(error.into())),
+        }
+        let (segment, why) = (name.clone(), why.to_owned());
+        self.note(Line { event: Event::Removed, time_ns: now.wall_ns, segment, why, ..Line::default() })?;
+        fs::remove_file(&path).map_err(Error::io(&path, "removing"))?;
+        let index = self.path().join(crate::index_of(&name));
+        self.forget(name_of);
+        crate::repair::remove(&index)?;
+        Ok(true)
+    }
+}
+
+fn free_bytes(path: &std::path::Path) -> Option<u64> {
+    let found = statvfs(path).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}

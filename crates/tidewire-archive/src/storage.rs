@@ -1,0 +1,119 @@
+//! What segments are written to: files of a directory, or in tests something that loses what was not synced.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// A place for files, as a directory is one. Names have no folders.
+pub trait Storage: Send + Sync {
+    /// Its files.
+    type File: StorageFile;
+
+    /// What messages call a file of this name.
+    fn path(&self, name: &str) -> PathBuf;
+
+    /// Creates a file; there must be none of this name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create(&self, name: &str) -> io::Result<Self::File>;
+
+    /// Gives a file another name, in place of any file that has it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes names durable: those that were made, given and removed before.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// A file of a [`Storage`]. What is written twice, after an error, is the same.
+pub trait StorageFile: Send {
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// What the system says. Some of the bytes may have been written.
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes durable what was written before.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Ends the file after `bytes`: what was allocated beyond goes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn truncate(&mut self, bytes: u64) -> io::Result<()>;
+}
+
+/// A directory of the file system, written through the page cache.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The directory at this path, which exists.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Storage for Folder {
+    type File = File;
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        // Packets are for their recorder's group at most.
+        OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(self.path(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(&self.0)?.sync_all()
+    }
+}
+
+impl StorageFile for File {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+        self.set_len(bytes)
+    }
+}

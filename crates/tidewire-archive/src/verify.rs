@@ -1,0 +1,182 @@
+//! Whether an archive is what was written: every segment and index against its digest, and all of them against the manifest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Error, SegmentName,
+    directory::names,
+    index_of,
+    manifest::{self, Event, Line, MANIFEST_NAME},
+    name::{INDEX, SEALED},
+    repair::digest_of,
+};
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// The manifest lists a segment that is not there, and was not removed by retention.
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what the manifest says.
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+    /// A segment that the manifest does not list.
+    Added {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line of the manifest does not name the line before it: lines were changed, added or taken out.
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+    },
+    /// A segment has no index.
+    NoIndex {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A segment was removed by retention, and is there all the same.
+    Returned {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { path } => {
+                write!(f, "{}: missing: it was completed, and not removed by retention", path.display())
+            }
+            Self::Changed { path, what } => write!(f, "{}: changed: {what}", path.display()),
+            Self::Added { path } => write!(f, "{}: added: no recorder wrote it here", path.display()),
+            Self::Manifest { path, line } => {
+                write!(
+                    f,
+                    "{}: line {line} does not follow the line before it: the manifest was changed",
+                    path.display()
+                )
+            }
+            Self::NoIndex { path } => {
+                write!(f, "{}: has no index (tidewire record --index-only makes it)", path.display())
+            }
+            Self::Returned { path } => write!(f, "{}: was removed by retention, and is there again", path.display()),
+        }
+    }
+}
+
+/// The result of [`verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// What is not as it was written, in the order of names.
+    pub findings: Vec<Finding>,
+    /// Segments and other captures that are as they were written.
+    pub intact: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Segments that retention removed.
+    pub removed: u64,
+}
+
+/// Verifies the archive in a directory. The last lines of a manifest may be taken out unnoticed, with their segments: compare the last
+/// line with one that is kept elsewhere.
+///
+/// # Errors
+/// A file cannot be read, or the manifest is of another version.
+pub fn verify(folder: &Path) -> Result<Verification, Error> {
+    let read = manifest::read(folder)?;
+    let mut verification = Verification::default();
+    let path_of_manifest = folder.join(MANIFEST_NAME);
+    for &line in &read.broken {
+        verification.findings.push(Finding::Manifest { path: path_of_manifest.clone(), line });
+    }
+    let (mut listed, mut removed) = (BTreeMap::<String, Line>::new(), BTreeSet::new());
+    for line in read.lines {
+        match line.event {
+            Event::Segment | Event::Repaired => {
+                removed.remove(&line.segment);
+                listed.insert(line.segment.clone(), line);
+            }
+            Event::Indexed => {
+                // The digest of a segment stays that of its first line: a new index makes no other segment right.
+                match listed.get_mut(&line.segment) {
+                    Some(known) => known.index_digest = line.index_digest,
+                    None => {
+                        listed.insert(line.segment.clone(), line);
+                    }
+                }
+            }
+            Event::Removed => {
+                listed.remove(&line.segment);
+                removed.insert(line.segment);
+            }
+            Event::Started | Event::Other => {}
+        }
+    }
+    verification.removed = removed.len() as u64;
+    for (name, line) in &listed {
+        check(folder, name, line, &mut verification)?;
+    }
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        if removed.contains(&name) {
+            verification.findings.push(Finding::Returned { path });
+        } else if SegmentName::parse(&name).is_some() && !listed.contains_key(&name) {
+            verification.findings.push(Finding::Added { path });
+        } else if name.trim_end_matches(SEALED).ends_with(INDEX) && !name.starts_with('.') {
+            let is_of_listed = listed.keys().any(|segment| index_of(segment) == name);
+            if !is_of_listed {
+                verification.findings.push(Finding::Added { path });
+            }
+        }
+    }
+    Ok(verification)
+}
+
+/// Compares a segment and its index with the manifest.
+fn check(folder: &Path, name: &str, line: &Line, verification: &mut Verification) -> Result<(), Error> {
+    let (path, index) = (folder.join(name), folder.join(index_of(name)));
+    // The manifest may be anybody's: it names files of this directory only.
+    if name.contains('/') || name == ".." {
+        verification.findings.push(Finding::Missing { path: folder.join(MANIFEST_NAME) });
+        return Ok(());
+    }
+    let found = verification.findings.len();
+    let mut find = |finding| verification.findings.push(finding);
+    match fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            find(Finding::Missing { path });
+            return Ok(());
+        }
+        Err(error) => return Err(Error::io(&path, "opening")(error)),
+        Ok(metadata) if metadata.len() != line.bytes => find(Finding::Changed { path, what: "its length" }),
+        Ok(_) if digest_of(&path)? != line.digest => find(Finding::Changed { path, what: "its content" }),
+        Ok(_) => {}
+    }
+    match fs::metadata(&index) {
+        Err(_) => find(Finding::NoIndex { path: folder.join(name) }),
+        Ok(_) if line.index_digest.is_empty() => find(Finding::Added { path: index }),
+        Ok(_) if digest_of(&index)? != line.index_digest => {
+            find(Finding::Changed { path: index, what: "the content of the index" });
+        }
+        Ok(_) => {}
+    }
+    if verification.findings.len() == found {
+        verification.intact += 1;
+        verification.bytes += line.bytes;
+    }
+    Ok(())
+}

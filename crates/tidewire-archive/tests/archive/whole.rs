@@ -1,0 +1,64 @@
+//! Everything that is read back equals what went in.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use tidewire_archive::{Compression, Identities, IndexResult, Query, Settings};
+
+use crate::rig::{Recorder, Seen, captures, index, read, recall};
+
+/// Captures by what is in them: equal ones are tried once.
+fn distinct() -> Vec<(PathBuf, Vec<Seen>)> {
+    let mut found = BTreeMap::new();
+    for path in captures() {
+        let bytes = fs::read(&path).expect("a file");
+        found.entry(tidewire_archive::Digest::of(&bytes)).or_insert(path);
+    }
+    found.into_values().map(|path| (path.clone(), read(&path))).collect()
+}
+
+#[test]
+fn archives_of_the_corpus_recalled_whole_are_the_captures() {
+    let identities = Identities::default();
+    for (number, (path, packets)) in distinct().into_iter().enumerate() {
+        if packets.is_empty() {
+            continue;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let compression = Compression::ALL[number % 3];
+        let mut recorder = Recorder::new(folder.path(), &Settings { compression, ..Settings::default() });
+        // Three segments: they follow each other even where times go back.
+        for part in packets.chunks(packets.len().div_ceil(3)) {
+            recorder.segment(part, &identities);
+        }
+        assert_eq!(recall(folder.path(), &Query::default()), packets, "{}", path.display());
+    }
+}
+
+#[test]
+fn captures_of_others_are_read_as_they_lie() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut bytes, mut index_bytes, mut indexed) = (0, 0, 0);
+    for (number, (path, packets)) in distinct().into_iter().enumerate() {
+        let folder = folder.path().join(number.to_string());
+        fs::create_dir(&folder).expect("a folder");
+        let copy = folder.join(path.file_name().expect("a name"));
+        fs::copy(&path, &copy).expect("a copy");
+        let results = index(&folder);
+        match &results[..] {
+            [IndexResult::Made { packets: count, bytes: of, index_bytes: own, damage, .. }] => {
+                (bytes, index_bytes, indexed) = (bytes + of, index_bytes + own, indexed + 1);
+                assert_eq!(*count, packets.len() as u64, "{}", path.display());
+                if packets.is_empty() {
+                    continue;
+                }
+                let found = recall(&folder, &Query::default());
+                assert!(found == packets, "{}: {} of {}, {damage:?}", path.display(), found.len(), packets.len());
+                assert!(matches!(&index(&folder)[..], [IndexResult::Kept { .. }]), "made once");
+            }
+            // Compressed captures, snoop, and what has no whole header.
+            _ => assert!(results.is_empty() || packets.is_empty(), "{}: {results:?}", path.display()),
+        }
+    }
+    println!("{indexed} captures of {bytes} bytes have indexes of {index_bytes}");
+    assert!(indexed > 50);
+}
