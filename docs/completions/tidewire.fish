@@ -26,12 +26,13 @@ end
 
 complete -c tidewire -n "__fish_tidewire_needs_command" -s h -l help -d 'Print help'
 complete -c tidewire -n "__fish_tidewire_needs_command" -s V -l version -d 'Print version'
-complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "flows" -d 'List flows: addresses, protocol and name, packets, bytes, state and end'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "transactions" -d 'List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
@@ -47,7 +48,7 @@ complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "collect" -d 'Rece
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duration -d 'Stop after TIME' -r
@@ -64,7 +65,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l busy-poll -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -122,11 +123,12 @@ missing\t''
 proto\t''
 client\t''
 server\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -140,7 +142,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l csv -d 'Prin
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l wide -d 'Show all columns that have a value, however long the lines are'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duration -d 'Stop after TIME' -r
@@ -157,7 +159,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l busy-poll 
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -215,12 +217,13 @@ missing\t''
 proto\t''
 client\t''
 server\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l digest -d 'Digest of the delivered bytes of each direction, in order, gaps omitted' -r -f -a "sha256\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -239,7 +242,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l max-open -
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l digest -d 'Digest of each file in the index: sha256 or none' -r -f -a "sha256\t''
 none\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duration -d 'Stop after TIME' -r
@@ -256,7 +259,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l busy-poll 
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -310,7 +313,7 @@ raw\t''
 json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l direction -d 'Print one direction only: c2s (client) or s2c (server)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duration -d 'Stop after TIME' -r
@@ -327,7 +330,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l busy-poll -
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -367,6 +370,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l time -d 'Fo
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -381,7 +385,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s f -l pattern
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stop-after -d 'Stop after N matches in total; uses one worker, so that their order is defined' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stop-after-stream -d 'Stop searching a stream after N matches in it' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duration -d 'Stop after TIME' -r
@@ -398,7 +402,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l busy-poll -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -434,7 +438,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l overload-cut
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s x -l hex -d 'Read all patterns as hexadecimal'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -451,7 +456,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l csv -d 'Prin
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l wide -d 'Show all columns that have a value, however long the lines are'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duration -d 'Stop after TIME' -r
@@ -468,7 +473,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l busy-pol
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -504,7 +509,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l overload
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -517,6 +523,78 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l json -d 
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l csv -d 'Print comma-separated values, with a header line'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l wide -d 'Show all columns that have a value, however long the lines are'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l service -d 'Only these protocols, as in dns,http (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
+utc\t'The same in UTC'
+iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
+epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l json -d 'Print JSON, one object on each line; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s F -l filter -d 'Count only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s w -s j -l workers -d 'Worker threads, 1 to 64' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
@@ -547,7 +625,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s q -l quiet -
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l json -d 'Print one JSON object for each interval and one with the totals at the end; key names are stable'
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duration -d 'Stop after TIME' -r
@@ -564,7 +642,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l busy-poll -d '
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -796,7 +874,7 @@ high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
@@ -876,11 +954,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l keys -d 'K
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l authority -d 'The authority whose sensors are believed, instead of that in --keys' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l certificate -d 'The certificate, instead of that in --keys' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l key -d 'Its key, instead of that in --keys' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l refused -d 'Refuse these although the authority signed them: a name of a sensor, or \'serial\' and the serial number of a certificate, on each line (tidewire keys show has both)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l sensor-size -d 'Keep so much of each sensor; beyond it the oldest of the least severe is removed' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l sensor-age -d 'Keep events for so long' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l sensor-rate -d 'A sensor that sends more bytes in a second has to wait (before compression; \'all\': it never waits)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l connections -d 'Sensors that may be connected at a time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -l no-sandbox -d 'Keep all rights of the process; without it, it reads and writes the store and reads keys only'
 complete -c tidewire -n "__fish_tidewire_using_subcommand collect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "collector" -d 'Make the key and certificate of a collector'
@@ -918,26 +998,27 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "recipient" -d 'Print the recipients of a file with identities'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "lab" -d 'Make private networks for experiments'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "events" -d 'Show what analyzers of a sensor found, folded'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "event" -d 'Emit events of your own to a running sensor'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "split" -d 'Split one link over several, keeping conversations together'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "sensor" -d 'Capture once for many programs, each in a process of its own'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "collect" -d 'Receive events from sensors, each proven by a certificate'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, protocol and name, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "transactions" -d 'List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "events" -d 'Show what analyzers of a sensor found, folded'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "event" -d 'Emit events of your own to a running sensor'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "split" -d 'Split one link over several, keeping conversations together'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "sensor" -d 'Capture once for many programs, each in a process of its own'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "collect" -d 'Receive events from sensors, each proven by a certificate'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "udp" -d 'UDP datagrams of many flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'

@@ -19,6 +19,7 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{Bytes, counted},
+    write::{Choose, Want, WriteOption},
 };
 
 /// List datagrams that arrived in fragments: rebuilt or rejected
@@ -37,6 +38,9 @@ pub struct Options {
 
     #[command(flatten)]
     columns: ColumnOptions,
+
+    #[command(flatten)]
+    write: WriteOption,
 }
 
 /// A record of a datagram.
@@ -64,6 +68,7 @@ struct Datagrams {
     /// Prints datagrams as they complete, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
+    printed: Want,
 }
 
 impl Handler for Datagrams {
@@ -92,9 +97,17 @@ impl Handler for Datagrams {
             rejected: datagram.rejected,
         };
         match &self.sink {
-            Some(sink) => sink.push(&entry, &mut self.scratch),
+            Some(sink) => self.printed = sink.push(&entry, &mut self.scratch).into(),
             None => self.entries.push(entry),
         }
+    }
+}
+
+impl Choose for Datagrams {
+    const STREAMS: bool = false;
+
+    fn printed(&self) -> Want {
+        self.printed
     }
 }
 
@@ -103,10 +116,18 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, Form::of(options.json, options.csv));
     let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
-    let session = Session::new(common)?;
+    let mut session = Session::new(common)?;
     let sink = common.is_unending().then(|| SharedOutput::stdout::<Entry>(form, &layout, common.limit, &session.stop));
-    let make = |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), ..Datagrams::default() };
-    let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
+    let all_or_none = match common.limit {
+        None => Want::Yes,
+        Some(0) => Want::No,
+        Some(_) => Want::Later,
+    };
+    let mut writing =
+        options.write.begin(common, Mode::Track, sink.is_none() && all_or_none == Want::Later, &mut session)?;
+    let make =
+        |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), printed: all_or_none, ..Datagrams::default() };
+    let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
     for handler in handlers {
         rebuilt += handler.rebuilt;
@@ -116,12 +137,14 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let order = |entry: &Entry| (entry.packet, entry.source, entry.destination, entry.ip_id, entry.proto);
     entries.sort_by_key(order);
     entries.truncate(limit);
+    let written = writing.finish(entries.iter().map(|entry: &Entry| entry.packet));
     let mut out = Out::stdout();
     print_rows::print(entries, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }
-    closing.finish(common, options.json, &mut out, error::OK)
+    let code = closing.finish(common, options.json, &mut out, error::OK)?;
+    written.map(|()| code)
 }
 
 impl Row for Entry {

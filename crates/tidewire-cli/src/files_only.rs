@@ -5,7 +5,7 @@ use std::{convert::Infallible, path::PathBuf};
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
-use crate::{error::CliError, output::Object, shared_output::SharedOutput};
+use crate::{error::CliError, output::Object, session::Outputs};
 
 /// Captures from interfaces do not exist.
 pub type Interfaces<'a> = &'a Infallible;
@@ -53,7 +53,7 @@ pub fn run<H: Handler + Send>(
     _: Capture<Interfaces<'_>>,
     _: &Live,
     _: &Stop,
-    _: &[&SharedOutput],
+    _: Outputs<'_>,
     _: &[PathBuf],
     _: impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, CliError> {

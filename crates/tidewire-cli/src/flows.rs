@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use clap::Args;
-use tidewire::{EndReason, Handler, Mode, Stream};
+use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
+use tidewire_protocols::{Conversation, Report};
 
 use crate::{
+    app::{self, Follower},
     clock::Clock,
     error::{self, CliError},
     options::Common,
@@ -18,12 +20,14 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{BitRate, Bytes, Lasting, counted},
+    write::{Choose, Want, WriteOption},
 };
 
-/// List flows: addresses, packets, bytes, state and end
+/// List flows: addresses, protocol and name, packets, bytes, state and end
 ///
 /// Each record covers both directions. BYTES counts from the IP header on, without link-layer headers and padding; --json also
-/// has frame bytes. RATE is BYTES over DURATION. For reassembled data and gaps use tidewire streams.
+/// has frame bytes. RATE is BYTES over DURATION. SERVICE and NAME come from the first 16 KiB of each direction; --mode track delivers
+/// nothing and leaves them out. For reassembled data and gaps use tidewire streams.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -31,15 +35,20 @@ pub struct Options {
 
     #[command(flatten)]
     selection: Selection,
+
+    #[command(flatten)]
+    write: WriteOption,
 }
 
 struct Flows {
     order: Order,
     totals: Totals,
     kept: Selected<Flow>,
+    follower: Follower,
     /// Prints flows as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
+    printed: Want,
 }
 
 struct Flow(Record);
@@ -51,48 +60,78 @@ impl AsRef<Record> for Flow {
 }
 
 impl Handler for Flows {
-    type Data = ();
+    type Data = Conversation;
 
-    fn close(&mut self, stream: &mut Stream<'_, ()>, reason: EndReason) {
+    #[inline]
+    fn data(&mut self, stream: &mut Stream<'_, Conversation>, chunk: Chunk<'_>) {
+        self.follower.data(stream, &chunk, &mut Report::First);
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Conversation>, gap: Gap) {
+        self.follower.gap(stream, &gap, &mut Report::First);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Conversation>, reason: EndReason) {
         self.totals.add(stream);
+        let app = self.follower.close(stream, &mut Report::First);
         if !self.order.is_empty() {
-            let mut record = Record::of(stream, reason);
             // Anomalies are not printed here.
-            record.odd = None;
+            let record = Record { app, ..Record::of_figures(stream, reason) };
             match &self.sink {
-                Some(sink) => sink.push(&Flow(record), &mut self.scratch),
+                Some(sink) => self.printed = sink.push(&Flow(record), &mut self.scratch).into(),
                 None => self.kept.push(Flow(record)),
             }
         }
     }
 }
 
+impl Choose for Flows {
+    fn want(&self, _: u64, _: &Conversation) -> Want {
+        self.order.want()
+    }
+
+    fn printed(&self) -> Want {
+        self.printed
+    }
+
+    fn candidates(&self) -> Option<Vec<u64>> {
+        self.sink.is_none().then(|| self.kept.ids())
+    }
+}
+
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let (common, form) = (&options.common, options.selection.form());
+    let (common, mode) = app::of_beginnings(&options.common);
+    let (common, form) = (&*common, options.selection.form());
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Flow>()?;
-    let session = Session::new(common)?;
+    let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
+    let mut writing = options.write.begin(common, mode, sink.is_none() && order.want() == Want::Later, &mut session)?;
     let make = |_| Flows {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
+        follower: Follower::default(),
         sink: sink.clone(),
         scratch: Vec::new(),
+        printed: Want::Later,
     };
-    let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
+    let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
+    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     let flows = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
+    let written = writing.finish(flows.iter().map(|flow| flow.0.id));
     let mut out = Out::stdout();
     print_rows::print(flows, form, &layout, false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    closing.finish(common, options.selection.json, &mut out, error::OK)
+    let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
+    written.map(|()| code)
 }
 
 impl Row for Flow {
@@ -103,7 +142,7 @@ impl Row for Flow {
     }
 
     fn csv_header(clock: &Clock) -> String {
-        format!("{},{CSV_FIGURES}", record::csv_identity(clock))
+        format!("{},{CSV_FIGURES},{}", record::csv_identity(clock), app::CSV)
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
@@ -135,6 +174,9 @@ fn push_json(out: &mut Vec<u8>, record: &Record) {
         [c2s.out_of_order_packets, s2c.out_of_order_packets],
     );
     both(["missing_bytes_c2s", "missing_bytes_s2c"], [c2s.missing_bytes, s2c.missing_bytes]);
+    if let Some(app) = &record.app {
+        app::push(&mut object, app);
+    }
     object.close();
     out.push(b'\n');
 }
@@ -161,17 +203,20 @@ fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
         out.push(b',');
         output::push_number(out, figure);
     }
+    app::push_csv(out, record.app.as_deref());
     out.push(b'\n');
 }
 
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 22] = [
+const COLUMNS: [Column; 24] = [
     Column::figures("ID", "id", 0),
     Column::time("START", "start", 1),
     Column::figures("DURATION", "duration", 3),
     Column::words("PROTO", "proto", 0),
     Column::words("CLIENT", "client", 0),
     Column::words("SERVER", "server", 0),
+    Column::words("SERVICE", "service", 2),
+    Column::words("NAME", "name", 2),
     Column::figures("PACKETS", "packets", 0),
     Column::figures("BYTES", "bytes", 0),
     Column::figures("RATE", "rate", 4),
@@ -208,6 +253,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
     let count = |count: u64| if count == 0 { String::new() } else { count.to_string() };
+    let [service, name] = app::cells(record.app.as_deref());
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),
@@ -216,6 +262,8 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
         record::proto_name(key.proto).into_owned(),
         record::endpoint(key.client, key.proto),
         record::endpoint(key.server, key.proto),
+        service,
+        name,
         record.packets().to_string(),
         Bytes(record.bytes()).to_string(),
         rate(record),

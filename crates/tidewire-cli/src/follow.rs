@@ -18,6 +18,7 @@ use crate::{
     record,
     session::Session,
     terminal,
+    write::{Choose, Want, WriteOption},
 };
 
 /// Print one conversation, both directions in order of delivery
@@ -54,6 +55,9 @@ pub struct Options {
 
     #[command(flatten)]
     time: TimeOption,
+
+    #[command(flatten)]
+    write: WriteOption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -121,6 +125,12 @@ impl Handler for Follow {
                 self.stop.stop();
             }
         }
+    }
+}
+
+impl Choose for Follow {
+    fn want(&self, id: u64, (): &()) -> Want {
+        (id == self.id).into()
     }
 }
 
@@ -284,7 +294,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, id) = options.input()?;
     common.need_bytes("follow")?;
     let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
-    let session = Session::new(&common)?;
+    let mut session = Session::new(&common)?;
+    let mut writing = options.write.begin(&common, Mode::Strict, false, &mut session)?;
     let make = |_| Follow {
         id,
         form: options.form,
@@ -300,7 +311,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         at_line_start: true,
         failure: None,
     };
-    let (handlers, closing) = session.run(Mode::Strict, &[], make)?;
+    let (handlers, closing) = writing.run(&session, &[], make)?;
+    let written = writing.finish([]);
     let mut found = false;
     for handler in handlers {
         found |= handler.found;
@@ -313,7 +325,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         error::notify(format_args!("no stream with id {id}; `tidewire streams` lists the ids"));
     }
     let code = if found { error::OK } else { error::NOT_FOUND };
-    closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)
+    let code = closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)?;
+    written.map(|()| code)
 }
 
 impl Options {

@@ -14,7 +14,7 @@ const REPORT: &str = "Report";
 /// Options that choose columns.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ColumnOptions {
-    /// Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state
+    /// Columns of the table or of --csv, as in client,server; or changes, as in +client,-server
     ///
     /// Names are separated by commas and give the order. In --csv a column's name stands for its values (client for client_addr
     /// and client_port). +NAME adds a column to the default ones, -NAME removes one. The error for an unknown name lists all
@@ -82,7 +82,8 @@ impl Layout {
         };
         let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
         if changes != 0 && changes != columns.columns.len() {
-            let message = "--columns: give either a list of columns, or only changes with + and -, as in +start,-state";
+            let message =
+                "--columns: give either a list of columns, or only changes with + and -, as in +client,-server";
             return Err(CliError::Usage(message.into()));
         }
         if changes == 0 && !columns.columns.is_empty() {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
+mod app;
 mod arg_types;
 #[cfg(feature = "live")]
 mod attach;
@@ -43,6 +44,7 @@ mod metrics;
 mod option_hints;
 mod options;
 mod output;
+mod output_dir;
 mod packets_outside;
 mod print_rows;
 mod progress;
@@ -63,6 +65,8 @@ mod terminal;
 mod text_file;
 #[cfg(feature = "live")]
 mod top;
+mod transactions;
+mod write;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -93,6 +97,7 @@ enum Command {
     Follow(follow::Options),
     Match(matching::Options),
     Datagrams(datagrams::Options),
+    Transactions(transactions::Options),
     #[cfg(feature = "live")]
     Count(count::Options),
     #[cfg(feature = "live")]
@@ -151,6 +156,7 @@ fn main() -> ExitCode {
         Command::Extract(options) => extract::run(options),
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
+        Command::Transactions(options) => transactions::run(options),
         #[cfg(feature = "live")]
         Command::Count(options) => count::run(options),
         #[cfg(feature = "live")]

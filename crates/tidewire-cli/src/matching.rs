@@ -20,6 +20,7 @@ use crate::{
     table::Table,
     text_file,
     units::counted,
+    write::{Choose, Comment, Want, WriteOption},
 };
 use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 
@@ -77,6 +78,9 @@ pub struct Options {
 
     #[command(flatten)]
     columns: ColumnOptions,
+
+    #[command(flatten)]
+    write: WriteOption,
 }
 
 /// A match in a stream.
@@ -94,6 +98,10 @@ struct Looking {
     borders: [Border; 2],
     found: u64,
     matches: Vec<Match>,
+    /// The first matches, for comments on packets.
+    noted: Vec<Match>,
+    /// Whether a match was printed.
+    printed: bool,
 }
 
 /// A stream with matches.
@@ -111,6 +119,9 @@ struct Hit<'a> {
     pattern: &'a Pattern,
 }
 
+/// Matches of a stream that the comment on its first packet may name.
+const NOTED_MAX: usize = 16;
+
 struct Matcher<'a> {
     patterns: &'a Patterns,
     list: &'a [Pattern],
@@ -118,6 +129,9 @@ struct Matcher<'a> {
     stop: Stop,
     /// Whether matches are stored, or only counted.
     keeps: bool,
+    /// Whether packets are written, and whether those of all streams with a match.
+    notes: bool,
+    writes_all: bool,
     left: u64,
     left_in_stream: u64,
     counts: Vec<u64>,
@@ -143,7 +157,7 @@ impl Handler for Matcher<'_> {
         let (patterns, first) = (self.patterns, looking.matches.len());
         let mut number = 0;
         let (matches, lengths, counts) = (&mut looking.matches, self.lengths, &mut self.counts);
-        let exact = self.keeps || self.left != u64::MAX || self.left_in_stream != u64::MAX;
+        let exact = self.keeps || self.notes || self.left != u64::MAX || self.left_in_stream != u64::MAX;
         patterns.find(border, chunk.fresh(), &mut |hit| {
             number += 1;
             if exact {
@@ -175,6 +189,34 @@ impl Handler for Matcher<'_> {
     }
 }
 
+impl Choose for Matcher<'_> {
+    fn want(&self, _: u64, looking: &Looking) -> Want {
+        let is_known = if self.sink.is_some() { looking.printed } else { self.writes_all && looking.found > 0 };
+        if is_known { Want::Yes } else { Want::Later }
+    }
+
+    fn printed(&self) -> Want {
+        // Without a limit, and where matches are printed as they are found, it is known before.
+        if self.sink.is_some() || self.writes_all { Want::No } else { Want::Later }
+    }
+
+    fn facts(&self, looking: &Looking) -> usize {
+        looking.noted.len()
+    }
+
+    fn describe(&self, looking: &Looking, from: usize, comment: &mut Comment) {
+        for one in looking.noted.iter().skip(from) {
+            let direction = record::DIRECTIONS[usize::from(one.direction)].name();
+            let name = &self.list[one.pattern as usize].name;
+            comment.fact(format_args!("match \"{}\" at {direction} {}", legible(name), one.offset));
+        }
+    }
+
+    fn candidates(&self) -> Option<Vec<u64>> {
+        Some(self.found.iter().map(|found| found.id).collect())
+    }
+}
+
 impl Matcher<'_> {
     /// Processes `number` new matches of a stream, from index `first`: limits and counts.
     fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64) {
@@ -194,10 +236,14 @@ impl Matcher<'_> {
             for found in &looking.matches[first..] {
                 self.counts[found.pattern as usize] += 1;
             }
+            if self.notes {
+                let room = NOTED_MAX.saturating_sub(looking.noted.len());
+                looking.noted.extend(looking.matches[first..].iter().take(room));
+            }
             if let Some(sink) = &self.sink {
                 for &one in &looking.matches[first..] {
                     let pattern = &self.list[one.pattern as usize];
-                    sink.push(&Hit { id, key, one, pattern }, &mut self.scratch);
+                    looking.printed |= sink.push(&Hit { id, key, one, pattern }, &mut self.scratch);
                 }
             }
             if !self.keeps || self.sink.is_some() {
@@ -231,15 +277,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let keeps = !options.count && common.limit != Some(0);
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
-    let session = Session::new(&common)?;
+    let mut session = Session::new(&common)?;
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
+    let writes_all = common.limit.is_none();
+    let mut writing = options.write.begin(&common, Mode::Strict, sink.is_none() && !writes_all, &mut session)?;
     let make = |_| Matcher {
         patterns: &patterns,
         list: &list,
         lengths: &lengths,
         stop: session.stop.clone(),
         keeps,
+        notes: options.write.is_on(),
+        writes_all,
         left: options.stop_after.unwrap_or(u64::MAX),
         left_in_stream: options.stop_after_stream.unwrap_or(u64::MAX),
         counts: vec![0; list.len()],
@@ -248,7 +298,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         sink: sink.clone(),
         scratch: Vec::new(),
     };
-    let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
+    let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut counts = vec![0; list.len()];
     let (mut found, mut streams) = (Vec::new(), 0);
     for handler in handlers {
@@ -259,6 +309,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     found.sort_unstable_by_key(|found: &Found| found.id);
     found.iter_mut().for_each(|found| found.matches.sort_unstable());
     let total: u64 = counts.iter().sum();
+    let written = writing.finish(options.printed(&found));
     let mut out = Out::stdout();
     if options.count && common.limit != Some(0) {
         options.print_counts(&list, &counts, &mut out)?;
@@ -278,7 +329,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
     }
     let code = if total > 0 { error::OK } else { error::NOT_FOUND };
-    closing.finish(&common, options.json, &mut out, code)
+    let code = closing.finish(&common, options.json, &mut out, code)?;
+    written.map(|()| code)
 }
 
 impl Options {
@@ -298,6 +350,17 @@ impl Options {
             return Err(CliError::Usage("no pattern: give one with -e, or a file of patterns with -f".into()));
         }
         Ok(list)
+    }
+
+    /// The ids of streams with a match that is printed.
+    fn printed(&self, found: &[Found]) -> Vec<u64> {
+        let mut left = self.common.limit.unwrap_or(u64::MAX);
+        let is_printed = |found: &&Found| {
+            let before = left;
+            left = left.saturating_sub(found.matches.len() as u64);
+            before > 0
+        };
+        found.iter().take_while(is_printed).map(|found| found.id).collect()
     }
 
     /// Prints the number of matches of each pattern that was found.

@@ -18,13 +18,6 @@ pub fn hint(error: &Error, words: &[String]) -> Option<String> {
             Some(format!("name the capture file without -r: tidewire {command} capture.pcap"))
         }
         (ErrorKind::UnknownArgument, "-n" | "-nn") => Some("omit it: addresses are never resolved to names".into()),
-        (ErrorKind::ValueValidation, argument) if argument.starts_with("--workers") => {
-            let is_short = words.iter().any(|word| word.starts_with("-w"));
-            let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return None };
-            let is_number = value.starts_with(|c: char| c.is_ascii_digit());
-            (is_short && !is_number)
-                .then(|| "-w is --workers, a number of threads; tidewire does not write capture files".into())
-        }
         _ => None,
     }
 }

@@ -32,7 +32,7 @@ const REPORT: &str = "Report";
 /// Options of every subcommand that reads captures.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Capture files (pcap, pcapng, snoop; gzip, zstd, lz4), merged by time; `-` is standard input
+    /// Capture files (pcap, pcapng, snoop, ERF, NetMon; gzip, zstd, lz4, xz, bzip2), merged by time; `-` is standard input
     #[arg(value_name = "CAPTURE", display_order = 0, help_heading = INPUT)]
     pub files: Vec<PathBuf>,
 
@@ -47,7 +47,7 @@ pub struct Common {
 
     /// Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the
     /// tables are divided among workers
-    #[arg(short = 'j', visible_short_alias = 'w', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
+    #[arg(short = 'j', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
     pub workers: usize,
 
     /// Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the
@@ -59,7 +59,7 @@ pub struct Common {
     pub live: Live,
 
     /// strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track:
-    /// deliver no data [default: strict; flows and datagrams: track]
+    /// deliver no data [default: strict; flows: fast; datagrams: track]
     #[arg(long, value_name = "MODE", value_enum, hide_possible_values = true, help_heading = STREAMS)]
     pub mode: Option<ModeName>,
 
@@ -270,6 +270,16 @@ impl Common {
             std::fs::metadata(path)
         };
         metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    }
+
+    /// Whether the input can be read a second time: files only, no pipe.
+    pub fn is_rereadable(&self) -> bool {
+        let Ok((files, _)) = capture_args::split(&self.files) else { return false };
+        let is_file = |path: &PathBuf| {
+            let metadata = std::fs::metadata(path);
+            path.as_os_str() != "-" && metadata.is_ok_and(|metadata| metadata.is_file() || metadata.is_dir())
+        };
+        !self.live.is_on() && files.iter().all(is_file)
     }
 
     /// Refuses mode `track` for a subcommand that needs the streams' bytes.

@@ -94,6 +94,11 @@ pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
 /// objects can be shown on a terminal.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
     for c in text.chars() {
         match c {
             '"' => out.extend_from_slice(b"\\\""),

@@ -7,6 +7,8 @@ use tidewire::{
     TunnelKind, community_id,
 };
 
+use tidewire_protocols::App;
+
 use crate::{
     clock::Clock,
     output::{Object, push_number},
@@ -30,6 +32,8 @@ pub struct Record {
     pub stats: [DirectionStats; 2],
     /// `None` if there is nothing to report.
     pub odd: Option<Box<Odd>>,
+    /// The protocol and its fields, if one was recognised.
+    pub app: Option<Box<App>>,
 }
 
 /// Unusual facts about a stream.
@@ -51,6 +55,11 @@ impl Record {
             let conflicts = conflicts.map(<[Conflict]>::to_vec);
             Box::new(Odd { gaps: stream.gaps().to_vec(), conflicts, anomalies: stream.anomalies().to_vec() })
         });
+        Self { odd, ..Self::of_figures(stream, end) }
+    }
+
+    /// Creates the record of a stream that ends, without lists of unusual facts.
+    pub fn of_figures<D>(stream: &Stream<'_, D>, end: EndReason) -> Self {
         Self {
             id: stream.id(),
             key: stream.key(),
@@ -61,7 +70,8 @@ impl Record {
             start_ns: stream.start_ns(),
             end_ns: stream.end_ns(),
             stats: DIRECTIONS.map(|direction| stream.stats(direction)),
-            odd,
+            odd: None,
+            app: None,
         }
     }
 

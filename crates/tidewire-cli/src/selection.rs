@@ -13,6 +13,7 @@ use crate::{
     row::{Form, Row},
     terminal,
     units::Lasting,
+    write::Want,
 };
 
 /// Sort keys.
@@ -130,6 +131,15 @@ impl Order {
         self.limit == Some(0)
     }
 
+    /// Whether every stream's record is printed, none, or what the end of the input decides.
+    pub fn want(&self) -> Want {
+        match self.limit {
+            None => Want::Yes,
+            Some(0) => Want::No,
+            Some(_) => Want::Later,
+        }
+    }
+
     fn compare(&self, a: &Record, b: &Record) -> Ordering {
         let ordering = match self.key {
             Key::Id => Ordering::Equal,
@@ -178,6 +188,11 @@ impl<T: AsRef<Record>> Selected<T> {
             self.records.select_nth_unstable_by(limit, |a, b| order.compare(a.as_ref(), b.as_ref()));
             self.records.truncate(limit);
         }
+    }
+
+    /// The ids of the records that may be printed.
+    pub fn ids(&self) -> Vec<u64> {
+        self.records.iter().map(|record| record.as_ref().id).collect()
     }
 
     /// The records of all workers that are printed, in order.

@@ -3,7 +3,7 @@
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -22,6 +22,7 @@ use crate::{
     progress::Bar,
     shared_output::SharedOutput,
     units::{Count, counted},
+    write::PacketFile,
 };
 
 /// Interval between outputs of records from a pipe.
@@ -37,6 +38,28 @@ pub struct Session<'a> {
     pub stop: Stop,
     /// Paths below which files are written.
     writable: Vec<PathBuf>,
+    /// Gets packets as they come.
+    packets: Option<Arc<PacketFile>>,
+}
+
+/// Outputs that get records and packets as they come.
+#[derive(Clone, Copy)]
+pub struct Outputs<'a> {
+    pub sinks: &'a [&'a SharedOutput],
+    pub packets: Option<&'a PacketFile>,
+}
+
+impl Outputs<'_> {
+    /// Writes what was collected.
+    pub fn flush(&self) {
+        self.sinks.iter().for_each(|sink| sink.flush());
+        self.packets.iter().for_each(|packets| packets.flush());
+    }
+
+    /// Completes the records; packets are completed by who opened their file.
+    pub fn finish(&self) -> Result<(), CliError> {
+        self.sinks.iter().try_for_each(|sink| sink.finish())
+    }
 }
 
 /// The result of a run without its handlers.
@@ -63,13 +86,19 @@ impl<'a> Session<'a> {
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
-        Ok(Self { common, stop, writable: Vec::new() })
+        Ok(Self { common, stop, writable: Vec::new(), packets: None })
     }
 
     /// Declares that files are written below `path`, which exists.
     pub fn writing(mut self, path: &Path) -> Self {
         self.writable.push(path.to_owned());
         self
+    }
+
+    /// Declares that packets are written to `file`: as they come, or with `is_later` when the run has ended.
+    pub fn write_packets(&mut self, file: &Arc<PacketFile>, is_later: bool) {
+        self.writable.extend(file.directory());
+        self.packets = (!is_later).then(|| Arc::clone(file));
     }
 
     /// Runs the capture of the options. `make` gets the index of each worker. Records that are printed as they come go to
@@ -83,11 +112,13 @@ impl<'a> Session<'a> {
         let (common, stop) = (self.common, &self.stop);
         let outcome = if common.live.is_on() {
             let capture = common.of_interfaces(mode)?.stop_when(stop);
-            live::run(capture, &common.live, stop, sinks, &self.writable, make)?
-        } else if sinks.is_empty() {
+            let outputs = Outputs { sinks, packets: self.packets.as_deref() };
+            live::run(capture, &common.live, stop, outputs, &self.writable, make)?
+        } else if sinks.is_empty() && (self.packets.is_none() || !common.is_unending()) {
             read(common.of_files(mode)?.stop_when(stop), &mut make)?
         } else {
-            read_unending(common.of_files(mode)?.stop_when(stop), sinks, &mut make)?
+            let outputs = Outputs { sinks, packets: self.packets.as_deref() };
+            read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
         };
         let live = live::report_of(&outcome);
         let Outcome { handlers, ledger, input_errors, elapsed, interrupted, .. } = outcome;
@@ -117,21 +148,19 @@ fn read<H: Handler + Send>(
 /// Reads a pipe; records are printed as streams end.
 fn read_unending<H: Handler + Send>(
     capture: Capture<Files<'_>>,
-    sinks: &[&SharedOutput],
+    outputs: Outputs<'_>,
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, CliError> {
     let mut flushed = Instant::now();
     let flush = |_: Progress| {
         if flushed.elapsed() >= FLUSH {
-            sinks.iter().for_each(|sink| sink.flush());
+            outputs.flush();
             flushed = Instant::now();
         }
     };
     let outcome = capture.report_closed(REPORT_CLOSED).on_progress(flush).run(make);
     DONE.store(true, Ordering::Relaxed);
-    for sink in sinks {
-        sink.finish()?;
-    }
+    outputs.finish()?;
     Ok(outcome?)
 }
 

@@ -70,11 +70,11 @@ impl SharedOutput {
         })
     }
 
-    /// Prints a record. `scratch` is a reusable buffer of the caller.
-    pub fn push<R: Row>(&self, row: &R, scratch: &mut Vec<u8>) {
+    /// Prints a record; false: the limit was reached. `scratch` is a reusable buffer of the caller.
+    pub fn push<R: Row>(&self, row: &R, scratch: &mut Vec<u8>) -> bool {
         let take = |left: u64| (left > 0).then(|| if left == u64::MAX { left } else { left - 1 });
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            return;
+            return false;
         }
         let is_much = if self.form == Form::Table {
             // Formatted before the lock is taken, as lines are.
@@ -102,6 +102,7 @@ impl SharedOutput {
         if is_much {
             self.flush();
         }
+        true
     }
 
     /// Writes collected lines.
@@ -188,7 +189,7 @@ mod tests {
                 let sink = &sink;
                 scope.spawn(move || {
                     let mut scratch = Vec::new();
-                    (0..20_000).for_each(|number| sink.push(&Number(number * 4 + worker), &mut scratch));
+                    (0..20_000).for_each(|number| assert!(sink.push(&Number(number * 4 + worker), &mut scratch)));
                 });
             }
         });
@@ -211,7 +212,8 @@ mod tests {
         let shown = Shown::default();
         let sink =
             SharedOutput::new::<Number>(Form::Csv, &Layout::default(), Some(2), &Stop::new(), Box::new(shown.clone()));
-        (0..5).for_each(|number| sink.push(&Number(number), &mut Vec::new()));
+        let printed: Vec<bool> = (0..5).map(|number| sink.push(&Number(number), &mut Vec::new())).collect();
+        assert_eq!(printed, [true, true, false, false, false]);
         assert!(lock(&shown.0).is_empty());
         sink.flush();
         assert_eq!(*lock(&shown.0), b"number\n0\n1\n");

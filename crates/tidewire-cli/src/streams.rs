@@ -5,8 +5,10 @@ use std::{fmt::Write as _, sync::Arc};
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
 use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
+use tidewire_protocols::{Conversation, Report};
 
 use crate::{
+    app::{self, Follower, HasConversation},
     arg_types::ModeName,
     clock::Clock,
     error::{self, CliError},
@@ -20,6 +22,7 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{Bytes, Count, Lasting, counted},
+    write::{Choose, Want, WriteOption},
 };
 
 /// List streams: bytes reassembled, gaps, conflicts, anomalies
@@ -36,6 +39,9 @@ pub struct Options {
     /// Digest of the delivered bytes of each direction, in order, gaps omitted
     #[arg(long, value_name = "sha256", value_enum, hide_possible_values = true, help_heading = "Report")]
     digest: Option<DigestName>,
+
+    #[command(flatten)]
+    write: WriteOption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,9 +54,11 @@ struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
     kept: Selected<Ended>,
+    follower: Follower,
     /// Prints streams as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
+    printed: Want,
 }
 
 /// A closed stream, with its digests if requested.
@@ -65,30 +73,62 @@ impl AsRef<Record> for Ended {
     }
 }
 
-/// A running digest for each direction.
-type Digests = Option<Box<[Sha256; 2]>>;
+/// State of a stream.
+#[derive(Default)]
+struct Following {
+    /// A running digest for each direction.
+    digests: Option<Box<[Sha256; 2]>>,
+    conversation: Conversation,
+}
+
+impl HasConversation for Following {
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+}
 
 impl<const DIGEST: bool> Handler for Streams<DIGEST> {
-    type Data = Digests;
+    type Data = Following;
 
     #[inline(always)]
-    fn data(&mut self, stream: &mut Stream<'_, Digests>, chunk: Chunk<'_>) {
+    fn data(&mut self, stream: &mut Stream<'_, Following>, chunk: Chunk<'_>) {
         if DIGEST {
-            let digests = stream.data().get_or_insert_default();
+            let digests = stream.data().digests.get_or_insert_default();
             digests[chunk.direction as usize].update(chunk.fresh());
         }
+        self.follower.data(stream, &chunk, &mut Report::First);
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Digests>, reason: EndReason) {
+    fn gap(&mut self, stream: &mut Stream<'_, Following>, gap: Gap) {
+        self.follower.gap(stream, &gap, &mut Report::First);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Following>, reason: EndReason) {
         self.totals.add(stream);
+        let app = self.follower.close(stream, &mut Report::First);
         if !self.order.is_empty() {
-            let digests = DIGEST.then(|| stream.data().take().unwrap_or_default().map(|hash| hash.finalize().into()));
-            let ended = Ended { record: Record::of(stream, reason), digests };
+            let digests = stream.data().digests.take();
+            let digests = DIGEST.then(|| digests.unwrap_or_default().map(|hash| hash.finalize().into()));
+            let ended = Ended { record: Record { app, ..Record::of(stream, reason) }, digests };
             match &self.sink {
-                Some(sink) => sink.push(&ended, &mut self.scratch),
+                Some(sink) => self.printed = sink.push(&ended, &mut self.scratch).into(),
                 None => self.kept.push(ended),
             }
         }
+    }
+}
+
+impl<const DIGEST: bool> Choose for Streams<DIGEST> {
+    fn want(&self, _: u64, _: &Following) -> Want {
+        self.order.want()
+    }
+
+    fn printed(&self) -> Want {
+        self.printed
+    }
+
+    fn candidates(&self) -> Option<Vec<u64>> {
+        self.sink.is_none().then(|| self.kept.ids())
     }
 }
 
@@ -103,27 +143,34 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Ended>()?;
-    let session = Session::new(common)?;
+    let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
+    let mut writing =
+        options.write.begin(common, Mode::Strict, sink.is_none() && order.want() == Want::Later, &mut session)?;
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
+        follower: Follower::default(),
         sink: sink.clone(),
         scratch: Vec::new(),
+        printed: Want::Later,
     };
-    let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
+    let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
+    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     let streams = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
+    let written = writing.finish(streams.iter().map(|stream| stream.record.id));
     let mut out = Out::stdout();
     print_rows::print(streams, form, &layout, false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, common, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    closing.finish(common, options.selection.json, &mut out, error::OK)
+    let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
+    written.map(|()| code)
 }
 
 impl Row for Ended {
@@ -138,7 +185,7 @@ impl Row for Ended {
         for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
             let _ = write!(header, ",{}_{}", name.0, name.1);
         }
-        header + ",anomalies"
+        header + ",anomalies," + app::CSV
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
@@ -170,6 +217,9 @@ fn push_json(out: &mut Vec<u8>, stream: &Ended) {
         object.number("packet", anomaly.packet);
         object.close();
     });
+    if let Some(app) = &record.app {
+        app::push(&mut object, app);
+    }
     object.close();
     out.push(b'\n');
 }
@@ -256,17 +306,20 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
     }
     out.push(b',');
     push_number(out, odd.anomalies.len() as u64);
+    app::push_csv(out, stream.record.app.as_deref());
     out.push(b'\n');
 }
 
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 16] = [
     Column::figures("ID", "id", 0),
     Column::time("START", "start", 1),
     Column::figures("DURATION", "duration", 6),
     Column::words("PROTO", "proto", 0),
     Column::words("CLIENT", "client", 0),
     Column::words("SERVER", "server", 0),
+    Column::words("SERVICE", "service", 2),
+    Column::words("NAME", "name", 2),
     Column::figures("BYTES>", "bytes_c2s", 0),
     Column::figures("<BYTES", "bytes_s2c", 0),
     Column::words("STATE", "state", 2),
@@ -303,6 +356,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
     let reordered = c2s.out_of_order_packets + s2c.out_of_order_packets;
+    let [service, name] = app::cells(record.app.as_deref());
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),
@@ -311,6 +365,8 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
         record::proto_name(key.proto).into_owned(),
         record::endpoint(key.client, key.proto),
         record::endpoint(key.server, key.proto),
+        service,
+        name,
         Bytes(c2s.reassembled_bytes).to_string(),
         Bytes(s2c.reassembled_bytes).to_string(),
         record::state_cell(record),

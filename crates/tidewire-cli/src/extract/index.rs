@@ -8,10 +8,11 @@ use std::{
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
 
-use super::{files::Written, output_dir::Folder};
+use super::files::Written;
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
+    output_dir::Folder,
     record,
     row::Column,
     row::{Cells, Row},

@@ -2,7 +2,6 @@
 
 mod files;
 mod index;
-mod output_dir;
 
 use std::{
     ffi::OsString,
@@ -21,6 +20,7 @@ use crate::{
     layout::Layout,
     options::Common,
     output::Out,
+    output_dir::{self, Folder},
     print_rows::{self},
     record::{self, DIRECTIONS},
     row::Form,
@@ -30,7 +30,6 @@ use crate::{
 };
 use files::{Files, with_hint};
 use index::{INDEX, Line, Lines};
-use output_dir::Folder;
 
 /// Longest gap that is filled: a forged segment must not fill a terabyte.
 const FILL_BYTES_MAX: u64 = 16 << 20;

@@ -12,7 +12,7 @@ use crate::{
     error::{self, CliError},
     interrupt::{DONE, on_interrupt},
     metrics::Metrics,
-    shared_output::SharedOutput,
+    session::Outputs,
     terminal,
 };
 
@@ -21,18 +21,17 @@ pub fn run<H: Handler + Send>(
     capture: Capture<Interfaces<'_>>,
     live: &Live,
     stop: &Stop,
-    sinks: &[&SharedOutput],
+    outputs: Outputs<'_>,
     writable: &[PathBuf],
     make: impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, CliError> {
     let mut is_closed = false;
-    let flush = |_: &LiveReport| sinks.iter().for_each(|sink| sink.flush());
-    let capture = watched(capture, live, stop, flush, &mut is_closed, writable)?;
+    let flush = |_: &LiveReport| outputs.flush();
+    let opened = |names| outputs.packets.iter().for_each(|packets| packets.set_names(Vec::clone(&names)));
+    let capture = watched_from(capture, live, stop, (opened, flush), &mut is_closed, writable)?;
     let outcome = capture.run(make);
     DONE.store(true, Ordering::Relaxed);
-    for sink in sinks {
-        sink.finish()?;
-    }
+    outputs.finish()?;
     if is_closed {
         return Err(CliError::ClosedPipe);
     }
@@ -50,7 +49,19 @@ pub fn watched<'a>(
     capture: Capture<Interfaces<'a>>,
     live: &'a Live,
     stop: &'a Stop,
-    mut look: impl FnMut(&LiveReport) + 'a,
+    look: impl FnMut(&LiveReport) + 'a,
+    is_closed: &'a mut bool,
+    writable: &[PathBuf],
+) -> Result<Capture<Interfaces<'a>>, CliError> {
+    watched_from(capture, live, stop, (|_| {}, look), is_closed, writable)
+}
+
+/// As [`watched`]; calls the first of both calls with the names of the interfaces when they are open.
+fn watched_from<'a>(
+    capture: Capture<Interfaces<'a>>,
+    live: &'a Live,
+    stop: &'a Stop,
+    (opened, mut look): (impl FnOnce(Vec<String>) + 'a, impl FnMut(&LiveReport) + 'a),
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
@@ -64,6 +75,7 @@ pub fn watched<'a>(
             report::say_engines(interfaces);
         }
         report::say_down(interfaces);
+        opened(interfaces.iter().map(|interface| interface.name.clone()).collect());
         // Before any thread starts, including that of signals: a thread keeps its privileges.
         if let Some(confinement) = confinement {
             confinement.confine()?.missing.iter().for_each(error::notify);

@@ -22,9 +22,13 @@ fn configuration_file() {
     assert_eq!(text_of(&settings, &["flows"]), flows);
     assert_eq!(text_of("pattern = ['x']", &["flows", &capture]), plain(&["flows", &capture]));
     // The command line overrides the file.
-    assert_eq!(text_of(&settings, &["flows", "--limit", "1"]), plain(&["flows", &capture, "--json", "--limit", "1"]));
-    assert_eq!(text_of(&settings, &["flows", "--csv"]), plain(&["flows", &capture, "--csv", "--limit", "2"]));
-    let no_json = plain(&["flows", &capture, "--limit", "2"]);
+    let plain_cut = |arguments: &[&str]| plain(&[arguments, &["--cutoff", "3"]].concat());
+    assert_eq!(
+        text_of(&settings, &["flows", "--limit", "1"]),
+        plain_cut(&["flows", &capture, "--json", "--limit", "1"])
+    );
+    assert_eq!(text_of(&settings, &["flows", "--csv"]), plain_cut(&["flows", &capture, "--csv", "--limit", "2"]));
+    let no_json = plain_cut(&["flows", &capture, "--limit", "2"]);
     assert_eq!(text_of(&settings, &["flows", "--no-json"]), no_json);
     // Lists, numbers, a stream's id after captures from the file.
     let found = text_of("pattern = ['hello', 'HTTP']\nworkers = 2", &["match", &capture]);

@@ -43,6 +43,19 @@ fn assert_identity(record: &Value) {
     assert!(record["tunnel"].is_null() || record["tunnel"]["kind"].is_string() && record["tunnel"]["id"].is_u64());
 }
 
+/// Checks `app`, which only streams of a known protocol have; returns its name if it is there.
+fn assert_app(record: &Value) -> &'static [&'static str] {
+    let app = &record["app"];
+    if app.is_null() {
+        return &[];
+    }
+    let service = app["service"].as_str().unwrap();
+    let named: &[&str] = if app["name"].is_null() { &[] } else { &["name"] };
+    assert_names(app, &[&["service", "transactions", service], named].concat());
+    assert!(app["transactions"].is_u64() && app[service].is_object());
+    &["app"]
+}
+
 #[test]
 fn flows() {
     let bench = Bench::new();
@@ -70,7 +83,7 @@ fn flows() {
         figures.iter().for_each(|name| assert!(flow[name].is_u64(), "{name}"));
         let is_icmp = flow["proto"] == "icmp";
         let icmp: &[&str] = if is_icmp { &["icmp_type", "icmp_code"] } else { &[] };
-        assert_names(flow, &[&all, icmp].concat());
+        assert_names(flow, &[&all, icmp, assert_app(flow)].concat());
     }
     let first = &flows[0];
     assert_eq!(first["proto"], "tcp");
@@ -117,7 +130,7 @@ fn streams() {
     for stream in &streams {
         assert_identity(stream);
         let icmp: &[&str] = if stream["proto"] == "icmp" { &["icmp_type", "icmp_code"] } else { &[] };
-        let own = ["priority", "c2s", "s2c", "anomalies"];
+        let own = [&["priority", "c2s", "s2c", "anomalies"], assert_app(stream)].concat();
         assert_names(stream, &[&IDENTITY[..], &own, icmp].concat());
         for name in ["c2s", "s2c"] {
             let half = &stream[name];

@@ -155,9 +155,16 @@ fn encrypted_rows_show_what_is_in_the_clear_and_an_identity_the_rest() {
     assert!(!table.contains("192.0.2.1"), "{table}");
     assert_eq!(lines(&run(&["--json"], &path))[0]["encrypted"], json!(true));
     assert!(text(&run(&["--expand"], &path)).contains("2 events are encrypted: --identity FILE"));
+    // What nobody can compare with a filter is no event that does not match.
+    let output = run(&["host", "192.0.2.1"], &path);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("encrypted and") && said.contains("not compared with the filter"), "{said}");
     let file = folder.path().join("me.identity");
     fs::write(&file, identity).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let shown = command(&["keys", "show", file.to_str().expect("UTF-8")]).run_in_time().expect("tidewire");
+    let said = String::from_utf8_lossy(&shown.stderr);
+    assert!(shown.status.code() == Some(3) && said.contains("no certificate in it"), "{shown:?}");
     let words = ["--expand", "--json", "--identity", file.to_str().expect("UTF-8")];
     let events = lines(&run(&words, &path));
     assert_eq!((events.len(), &events[1]["client"]["addr"]), (2, &json!("192.0.2.1")));

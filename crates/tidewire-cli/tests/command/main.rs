@@ -15,6 +15,8 @@ mod forms;
 mod fragments;
 mod hostile;
 mod manual;
+mod protocols;
 mod steering;
 mod terminal;
 mod usage;
+mod written;

@@ -18,6 +18,7 @@ mod matching;
 mod merged;
 mod oracle;
 mod own;
+mod protocols;
 mod record;
 mod robustness;
 mod wrap;

@@ -59,7 +59,8 @@ fn after_a_while() {
 fn by_a_signal_in_a_burst() {
     rig::run(&[], |rig| {
         for (signal, workers) in [(Signal::INT, "1"), (Signal::TERM, "2"), (Signal::HUP, "1")] {
-            let words = ["flows", "-i", HERE, "--json", "--stats=json", "-w", workers, "-F", "udp"];
+            // Nothing is cut in the kernel: every packet is in the rings.
+            let words = ["flows", "-i", HERE, "--mode", "track", "--json", "--stats=json", "-j", workers, "-F", "udp"];
             let running = rig.tidewire(&words);
             thread::scope(|scope| {
                 let burst = scope.spawn(|| {
@@ -94,7 +95,7 @@ fn matches_and_ended_streams_come_at_once() {
         rig.nginx();
         let page = format!("http://{THERE_ADDRESS}/");
         let matches = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json"]);
-        let flows = rig.tidewire(&["flows", "-i", HERE, "--csv", "-w", "2", "-F", "tcp"]);
+        let flows = rig.tidewire(&["flows", "-i", HERE, "--csv", "-j", "2", "-F", "tcp"]);
         rig.here(&["curl", "-s", &page]);
         let asked = Instant::now();
         matches.wait_for_out("\"pattern\":\"tide is\"");
@@ -147,7 +148,7 @@ fn not_with_an_interface_that_goes_down() {
     rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
         ip(&format!("link set {HERE} down"));
-        let running = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json", "-w", "2"]);
+        let running = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json", "-j", "2"]);
         running.wait_for_said("tw0 is down");
         ip(&format!("link set {HERE} up"));
         running.wait_for_said("tw0 is up");

@@ -56,7 +56,7 @@ fn files_and_their_index_grow_while_it_runs() {
         rig.nginx();
         let folder = rig.directory.path().join("out");
         let path = folder.to_str().expect("a path");
-        let words = ["extract", "-i", HERE, "-o", path, "-F", "tcp port 80", "-w", "2"];
+        let words = ["extract", "-i", HERE, "-o", path, "-F", "tcp port 80", "-j", "2"];
         let running = rig.tidewire(&words);
         rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/big")]);
         let index = folder.join("index.jsonl");

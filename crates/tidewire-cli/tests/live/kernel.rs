@@ -32,7 +32,19 @@ fn every_engine_conserves_packets() {
         // No question for an address is in the way.
         rig.there(move || ip(&format!("neigh add {HERE_ADDRESS} lladdr {address} dev tw1 nud permanent")));
         for engine in ["packet", "xdp", "xdp-generic"] {
-            let words = ["flows", "-i", HERE, "--tap", "--incoming", "--engine", engine, "--json", "--stats=json"];
+            let words = [
+                "flows",
+                "-i",
+                HERE,
+                "--tap",
+                "--incoming",
+                "--mode",
+                "track",
+                "--engine",
+                engine,
+                "--json",
+                "--stats=json",
+            ];
             let mut command = crate::common::command(&words);
             command.args(["-F", "udp"]);
             let running = rig::Running::start(command);

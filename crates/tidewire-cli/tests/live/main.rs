@@ -18,3 +18,4 @@ mod same;
 #[path = "../../../tidewire-sensor/tests/capture/rig.rs"]
 mod sensor;
 mod top;
+mod written;

@@ -90,8 +90,8 @@ fn web_pages_by_curl() {
         let filter = "tcp port 80";
         assert_eq!(compare(rig, &["flows"], &[], filter, || pages(20)), 21);
         assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &[], filter, || pages(10)), 11);
-        assert_eq!(compare(rig, &["flows"], &["-w", "2"], filter, || pages(20)), 21);
-        let steered = ["-w", "3", "--steer", "steer_flow"];
+        assert_eq!(compare(rig, &["flows"], &["-j", "2"], filter, || pages(20)), 21);
+        let steered = ["-j", "3", "--steer", "steer_flow"];
         assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &steered, filter, || pages(20)), 21);
     });
 }
@@ -152,6 +152,6 @@ fn names_by_dig_and_many_small_connections() {
             }
         };
         let filter = "udp port 53 or tcp port 7";
-        assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &["-w", "2"], filter, traffic), 10_010);
+        assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &["-j", "2"], filter, traffic), 10_010);
     });
 }

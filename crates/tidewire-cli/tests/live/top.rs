@@ -108,7 +108,7 @@ fn flows_are_shown_and_q_leaves_the_terminal_as_it_was() {
 #[test]
 fn control_c_and_signals_leave_it_as_well() {
     on_terminal(|| {
-        let mut running = Running::new("-i lo -w 2");
+        let mut running = Running::new("-i lo -j 2");
         running.until("packets/s");
         running.press(&[3]);
         running.ends_with("0");

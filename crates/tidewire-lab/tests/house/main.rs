@@ -30,6 +30,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),
     ("tidewire-core", 1),
+    ("tidewire-protocols", 2),
     ("tidewire-steer", 1),
     ("tidewire-filter", 1),
     ("tidewire-files", 1),
@@ -43,6 +44,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-c", 4),
     ("tidewire-python", 4),
     ("tidewire-analyzers", 4),
+    ("tidewire-archive", 4),
     ("tidewire-sensor", 5),
     ("tidewire-lab", 4),
     ("tidewire-bench", 6),
@@ -57,6 +59,7 @@ const PURE: &[&str] = &[
     "tidewire-patterns",
     "tidewire-units",
     "tidewire-events",
+    "tidewire-protocols",
 ];
 
 /// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.

@@ -19,8 +19,26 @@ pub struct Confinement {
     keep: Vec<Capability>,
     terminal: bool,
     passes_descriptors: bool,
+    connections: Connections,
     required: bool,
     kill: bool,
+}
+
+/// Connections that a confined process may make.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Connections {
+    /// None.
+    #[default]
+    None,
+    /// TCP connections to these ports, or to any (`None`; also where the kernel's Landlock is older than 6.7), connections to Unix sockets
+    /// of packets (`SOCK_SEQPACKET`) and, to look names up, datagrams.
+    To {
+        /// The ports.
+        ports: Option<Vec<u16>>,
+        /// Whether names are looked up.
+        names: bool,
+    },
 }
 
 /// The result of a confinement.
@@ -76,6 +94,13 @@ impl Confinement {
         self
     }
 
+    /// Connections may be made. Sockets of streams to local services, over which root could ask for anything, stay out of reach.
+    #[must_use]
+    pub fn connect(mut self, connections: Connections) -> Self {
+        self.connections = connections;
+        self
+    }
+
     /// Makes every missing protection an error. Default: it is listed in [`Confined::missing`].
     #[must_use]
     pub fn required(mut self, required: bool) -> Self {
@@ -111,7 +136,7 @@ impl Confinement {
             confined.missing.push(format!("packet sockets can still send frames: {what}"));
             Vec::new()
         });
-        match files::restrict(&self.readable, &self.writable, self.terminal) {
+        match files::restrict(&self.readable, &self.writable, self.terminal, &self.connections) {
             Ok(Restricted::Fully) => {}
             Ok(Restricted::Partly) => {
                 confined.missing.push("this kernel's Landlock is older: files are restricted, TCP may not be".into());
@@ -122,7 +147,7 @@ impl Confinement {
             Err(what) => confined.missing.push(format!("files are not restricted (Landlock): {what}")),
         }
         self.give_up_capabilities()?;
-        if let Err(what) = system_calls::restrict(self.kill, self.passes_descriptors, &capturing) {
+        if let Err(what) = system_calls::restrict(self.kill, self.passes_descriptors, &self.connections, &capturing) {
             confined.missing.push(format!("system calls are not restricted (seccomp): {what}"));
         }
         match confined.missing.first() {

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    ABI, Access, AccessFs, AccessNet, BitFlags, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
+
+use super::confine::Connections;
 
 /// The newest rights that are known here; a kernel that knows fewer restricts fewer.
 const KNOWN: ABI = ABI::V6;
@@ -23,12 +25,23 @@ pub(super) enum Restricted {
 }
 
 /// Restricts the calling thread, and all that it starts from now on, to `readable` and `writable` (with all that is below
-/// them; what does not exist is left out). No TCP connection may be made or awaited, no abstract socket connected to.
-pub(super) fn restrict<P: AsRef<Path>>(readable: &[P], writable: &[P], terminal: bool) -> Result<Restricted, String> {
+/// them; what does not exist is left out). No TCP connection may be awaited, or made but to the ports of `connections`; no abstract
+/// socket connected to.
+pub(super) fn restrict<P: AsRef<Path>>(
+    readable: &[P],
+    writable: &[P],
+    terminal: bool,
+    connections: &Connections,
+) -> Result<Restricted, String> {
     let said = |error: landlock::RulesetError| error.to_string();
+    let (network, ports) = match connections {
+        Connections::None => (AccessNet::from_all(KNOWN), &[][..]),
+        Connections::To { ports: Some(ports), .. } => (AccessNet::from_all(KNOWN), &ports[..]),
+        Connections::To { ports: None, .. } => (AccessNet::BindTcp.into(), &[][..]),
+    };
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(KNOWN)))
+        .and_then(|rules| rules.handle_access(network))
         .and_then(|rules| rules.scope(Scope::AbstractUnixSocket))
         .and_then(Ruleset::create)
         .map_err(said)?;
@@ -42,6 +55,9 @@ pub(super) fn restrict<P: AsRef<Path>>(readable: &[P], writable: &[P], terminal:
     }
     if terminal {
         rules = allow(rules, Path::new("/dev/tty"), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
+    }
+    for port in ports {
+        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(said)?;
     }
     let status = rules.restrict_self().map_err(said)?;
     Ok(match status.ruleset {

@@ -15,6 +15,6 @@ mod system_calls;
 mod tests;
 
 pub use capability::Capability;
-pub use confine::{Confined, Confinement};
+pub use confine::{Confined, Confinement, Connections};
 pub use inherit::{pass_on_inheritable, programs_may_capture};
 pub use needs::{Need, check, missing, needs};

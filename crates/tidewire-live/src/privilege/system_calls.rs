@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::sends;
+use super::{confine::Connections, sends};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -133,6 +133,9 @@ const OLDER: &[libc::c_long] = &[];
 /// Calls that pass memory to other processes.
 const PASSING: &[libc::c_long] = &[libc::SYS_memfd_create, libc::SYS_sendmsg];
 
+/// Calls that connections need besides: making them, and what the C library looks names up with.
+const CONNECTING: &[libc::c_long] = &[libc::SYS_connect, libc::SYS_sendmsg, libc::SYS_sendmmsg, libc::SYS_recvmmsg];
+
 /// Commands of bpf(2) that work on descriptors: elements of maps, one or many at a time, and what an object says of itself
 /// (include/uapi/linux/bpf.h, `enum bpf_cmd`). None makes or loads anything.
 const BPF_COMMANDS: &[u64] = &[1, 2, 3, 4, 15, 21, 24, 25, 26, 27];
@@ -175,7 +178,7 @@ fn with_argument(rules: &mut Rules, call: libc::c_long, argument: u8, values: &[
     Ok(())
 }
 
-fn rules(passes_descriptors: bool) -> Made<Rules> {
+fn rules(passes_descriptors: bool, connections: &Connections) -> Made<Rules> {
     let mut rules: Rules = ALLOWED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
     if passes_descriptors {
         rules.extend(PASSING.iter().map(|call| (*call, Vec::new())));
@@ -206,7 +209,12 @@ fn rules(passes_descriptors: bool) -> Made<Rules> {
         ];
         SeccompRule::new(rule).map(|rule| vec![rule])
     };
-    rules.insert(libc::SYS_socket, family(libc::AF_NETLINK, libc::NETLINK_ROUTE)?);
+    let mut sockets = family(libc::AF_NETLINK, libc::NETLINK_ROUTE)?;
+    if let Connections::To { names, .. } = connections {
+        sockets.extend(connecting(*names)?);
+        rules.extend(CONNECTING.iter().map(|call| (*call, Vec::new())));
+    }
+    rules.insert(libc::SYS_socket, sockets);
     rules.insert(libc::SYS_socketpair, family(libc::AF_UNIX, 0)?);
     // The address decides nothing that is not decided above.
     rules.insert(libc::SYS_bind, Vec::new());
@@ -217,6 +225,29 @@ fn rules(passes_descriptors: bool) -> Made<Rules> {
     Ok(rules)
 }
 
+/// The sockets of [`Connections::To`]: TCP, packets of Unix sockets and, where names are looked up, UDP. Other protocols over the same
+/// families, as MPTCP, are not subject to Landlock's rules.
+fn connecting(names: bool) -> Made<Vec<SeccompRule>> {
+    const KIND: u64 = 0xf;
+    let socket = |family: libc::c_int, kind: libc::c_int, protocol: libc::c_int| {
+        SeccompRule::new(vec![
+            condition(0, Width::Dword, Is::Eq, family as u64)?,
+            condition(1, Width::Dword, Is::MaskedEq(KIND), kind as u64)?,
+            condition(2, Width::Dword, Is::Eq, protocol as u64)?,
+        ])
+    };
+    let mut sockets = vec![socket(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0)?];
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        for protocol in [0, libc::IPPROTO_TCP] {
+            sockets.push(socket(family, libc::SOCK_STREAM, protocol)?);
+        }
+        for protocol in [0, libc::IPPROTO_UDP].into_iter().filter(|_| names) {
+            sockets.push(socket(family, libc::SOCK_DGRAM, protocol)?);
+        }
+    }
+    Ok(sockets)
+}
+
 fn compiled(rules: Rules, otherwise: SeccompAction, found: SeccompAction) -> Made<BpfProgram> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules, otherwise, found, arch)?.try_into()
@@ -224,10 +255,15 @@ fn compiled(rules: Rules, otherwise: SeccompAction, found: SeccompAction) -> Mad
 
 /// Restricts the calling thread, and all that it starts from now on. A call that is not allowed fails with `EPERM`, or
 /// with `kill` ends the process. Through `capturing`, descriptors of sockets that frames come from, nothing is sent.
-/// `passes_descriptors`: see `Confinement::pass_descriptors`.
-pub(super) fn restrict(kill: bool, passes_descriptors: bool, capturing: &[RawFd]) -> Result<(), String> {
+/// `passes_descriptors`: see `Confinement::pass_descriptors`; `connections`: see `Confinement::connect`.
+pub(super) fn restrict(
+    kill: bool,
+    passes_descriptors: bool,
+    connections: &Connections,
+    capturing: &[RawFd],
+) -> Result<(), String> {
     let refusal = if kill { SeccompAction::KillProcess } else { SeccompAction::Errno(libc::EPERM as u32) };
-    let mut allowed = rules(passes_descriptors).map_err(|error| error.to_string())?;
+    let mut allowed = rules(passes_descriptors, connections).map_err(|error| error.to_string())?;
     // Its arguments are out of a filter's sight; where it does not exist the C library uses clone(2).
     allowed.insert(libc::SYS_clone3, Vec::new());
     let without = SeccompAction::Errno(libc::ENOSYS as u32);

@@ -121,6 +121,47 @@ fn what_is_forbidden_fails() {
     println!("all was refused");
 }
 
+/// Connections to named ports and to sockets of packets; nothing that root could be asked over.
+#[test]
+fn what_may_connect_connects_to_that_only() {
+    let Some(folder) = part() else {
+        let folder = tempfile::tempdir().expect("a folder");
+        if let Some(said) = child("what_may_connect_connects_to_that_only", folder.path()) {
+            assert!(said.contains("it connected"), "{said}");
+        }
+        return;
+    };
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
+    let listener = || std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (right, wrong) = (listener(), listener());
+    let at = |name: &str| SocketAddrUnix::new(folder.join(name)).expect("a path");
+    let unix = |kind, name: &str| {
+        let made = socket(AddressFamily::UNIX, kind, None).expect("a socket");
+        bind(&made, &at(name)).expect("a name");
+        listen(&made, 4).expect("it listens");
+        made
+    };
+    let (_packets, _stream) = (unix(SocketType::SEQPACKET, "packets"), unix(SocketType::STREAM, "stream"));
+    let port = |listener: &std::net::TcpListener| listener.local_addr().expect("bound").port();
+    let is_named = folder.join("named").exists();
+    let ports = Some(vec![port(&right)]);
+    let confined = Confinement::new().connect(Connections::To { ports, names: is_named }).confine().expect("possible");
+    let connect_to = |listener: &std::net::TcpListener| std::net::TcpStream::connect(("127.0.0.1", port(listener)));
+    connect_to(&right).expect("allowed");
+    if alone(&confined) {
+        refused("another port", connect_to(&wrong));
+    }
+    let packets = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("allowed");
+    connect(&packets, &at("packets")).expect("allowed");
+    refused("a stream to a local service", std::os::unix::net::UnixStream::connect(folder.join("stream")));
+    refused("datagrams", UdpSocket::bind("127.0.0.1:0"));
+    refused("a raw socket", sandbox_probe::socket(libc::AF_INET, libc::SOCK_RAW));
+    refused("listening", std::net::TcpListener::bind("127.0.0.1:0"));
+    refused("running a program", Command::new("/bin/true").status());
+    refused("reading a file", fs::read("/etc/passwd"));
+    println!("it connected");
+}
+
 /// A capture that is under way goes on: rings, counters, interfaces, maps, files.
 #[test]
 fn a_capture_goes_on() {

@@ -387,6 +387,11 @@ mod tests {
         };
         let plain = shown(&Rights { plain: true, nice: 3, ..Rights::default() }).unwrap();
         assert!(plain.contains("NoNewPrivs:\t1") && plain.contains("CapPrm:\t0000000000000000"), "{plain}");
+        let mut idle = Command::new("sh");
+        idle.args(["-c", "ionice -p $$"]).stdout(Stdio::piped());
+        let rights = Rights { idle_io: true, ..Rights::default() };
+        let idle = start_with(&mut idle, 0, None, &rights).unwrap().output_in_time("the process");
+        assert_eq!(String::from_utf8_lossy(&idle.stdout), "idle\n");
         let other = Rights { user: Some((65_534, 65_533)), plain: true, ..Rights::default() };
         let is_root = || if rustix::process::geteuid().is_root() { Ok(()) } else { Err(io::Error::other("not root")) };
         if let Err(why) = tidewire_testing::privileged(is_root) {

@@ -1,4 +1,4 @@
-//! The output directory, accessed by its handle: no link that somebody else puts there is followed, and no file is opened for
+//! A directory that files are written to, accessed by its handle: no link that somebody else puts there is followed, and no file is opened for
 //! writing that this run did not create.
 
 use std::{
@@ -152,14 +152,25 @@ pub fn identity(file: &File) -> io::Result<Identity> {
 /// # Errors
 /// The system's error.
 pub fn parent(path: &Path) -> io::Result<Folder> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(|error| match error.kind() {
+    fs::create_dir_all(parent_path(path)).map_err(|error| match error.kind() {
         // A component of the path is a file.
         io::ErrorKind::AlreadyExists => io::Error::from(Errno::NOTDIR),
         _ => error,
     })?;
+    existing_parent(path)
+}
+
+/// As [`parent`], of a directory that exists.
+///
+/// # Errors
+/// The system's error.
+pub fn existing_parent(path: &Path) -> io::Result<Folder> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-    Ok(Folder { handle: open(parent, flags, Mode::empty())?, token: token()? })
+    Ok(Folder { handle: open(parent_path(path), flags, Mode::empty())?, token: token()? })
+}
+
+fn parent_path(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn token() -> io::Result<String> {

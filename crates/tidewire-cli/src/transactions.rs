@@ -1,0 +1,242 @@
+//! `tidewire transactions`: one record for each DNS query, HTTP request, TLS handshake and the like, with its answer.
+
+use std::sync::Arc;
+
+use clap::Args;
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream};
+use tidewire_protocols::{Conversation, Report, Service, Transaction};
+
+use crate::{
+    app::{self, Follower},
+    clock::Clock,
+    error::{self, CliError},
+    layout::{ColumnOptions, Layout, TimeOption},
+    options::Common,
+    output::{Object, Out, push_number},
+    print_rows, record,
+    row::{Cells, Column, Form, Row},
+    session::Session,
+    shared_output::SharedOutput,
+    units::{Lasting, counted},
+};
+
+/// Most characters of what was asked and answered in a table.
+const CELL_CHARS: usize = 64;
+
+/// List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more
+///
+/// Protocols are recognised by content, then by port. Transactions are ordered by time; from interfaces and pipes they are printed as
+/// they are complete. Of a connection that turned to encryption nothing more is delivered; --cutoff 16K looks at beginnings only.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    /// Only these protocols, as in dns,http (repeatable)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = service, help_heading = "Report")]
+    service: Vec<Service>,
+
+    /// Print JSON, one object on each line; key names are stable
+    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    json: bool,
+
+    /// Print comma-separated values, with a header line
+    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    csv: bool,
+
+    #[command(flatten)]
+    columns: ColumnOptions,
+
+    #[command(flatten)]
+    time: TimeOption,
+}
+
+/// A protocol by its name.
+fn service(name: &str) -> Result<Service, String> {
+    let names = || Service::ALL.map(Service::name).join(", ");
+    let found = Service::ALL.into_iter().find(|service| service.name() == name);
+    found.ok_or_else(|| format!("unknown protocol; expected {}", names()))
+}
+
+struct Transactions<'a> {
+    services: &'a [Service],
+    keeps: bool,
+    count: u64,
+    found: Vec<Found>,
+    follower: Follower,
+    /// Prints transactions as they are complete, for inputs that may not end.
+    sink: Option<Arc<SharedOutput>>,
+    scratch: Vec<u8>,
+}
+
+/// A transaction with its stream.
+struct Found {
+    stream: u64,
+    key: FlowKey,
+    transaction: Transaction,
+}
+
+impl Transactions<'_> {
+    /// Passes something to the conversation of a stream, and keeps or prints what it reports.
+    fn follow(
+        &mut self,
+        stream: &mut Stream<'_, Conversation>,
+        pass: impl FnOnce(&mut Follower, &mut Stream<'_, Conversation>, &mut Report<'_>),
+    ) {
+        let (id, key) = (stream.id(), stream.key());
+        let (services, sink, keeps) = (self.services, self.sink.as_deref(), self.keeps);
+        let (found, count, scratch) = (&mut self.found, &mut self.count, &mut self.scratch);
+        let mut each = |transaction: Transaction| {
+            if !services.is_empty() && !services.contains(&transaction.service) {
+                return;
+            }
+            *count += 1;
+            let one = Found { stream: id, key, transaction };
+            match sink {
+                Some(sink) => {
+                    sink.push(&one, scratch);
+                }
+                None if keeps => found.push(one),
+                None => {}
+            }
+        };
+        pass(&mut self.follower, stream, &mut Report::Each(&mut each));
+    }
+}
+
+impl Handler for Transactions<'_> {
+    type Data = Conversation;
+
+    #[inline]
+    fn data(&mut self, stream: &mut Stream<'_, Conversation>, chunk: Chunk<'_>) {
+        if stream.data().is_over() {
+            return;
+        }
+        self.follow(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        if stream.data().is_over() {
+            stream.discard();
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Conversation>, gap: Gap) {
+        self.follow(stream, |follower, stream, report| follower.gap(stream, &gap, report));
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Conversation>, _: EndReason) {
+        self.follow(stream, |follower, stream, report| drop(follower.close(stream, report)));
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let common = &options.common;
+    common.need_bytes("transactions")?;
+    let form = Form::of(options.json, options.csv);
+    let layout = Layout::of::<Found>(&options.columns, &options.time, form)?;
+    let session = Session::new(common)?;
+    let keeps = common.limit != Some(0);
+    let is_unending = keeps && common.is_unending();
+    let sink = is_unending.then(|| SharedOutput::stdout::<Found>(form, &layout, common.limit, &session.stop));
+    let make = |_| Transactions {
+        services: &options.service,
+        keeps,
+        count: 0,
+        found: Vec::new(),
+        follower: Follower::default(),
+        sink: sink.clone(),
+        scratch: Vec::new(),
+    };
+    let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
+    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    let count: u64 = handlers.iter().map(|handler| handler.count).sum();
+    let mut found: Vec<Found> = handlers.into_iter().flat_map(|handler| handler.found).collect();
+    // Those of one stream with the same time stay in order.
+    found.sort_by_key(|found| (found.transaction.start_ns, found.stream));
+    found.truncate(usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX));
+    let mut out = Out::stdout();
+    print_rows::print(found, form, &layout, false, &mut out)?;
+    if form == Form::Table {
+        out.line(&counted(count, "transaction", "transactions"))?;
+        closing.lines(common).into_iter().try_for_each(|line| out.line(&line))?;
+    }
+    closing.finish(common, options.json, &mut out, error::OK)
+}
+
+impl Row for Found {
+    const COLUMNS: &'static [Column] = &COLUMNS;
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        let transaction = &self.transaction;
+        let mut object = Object::open(out);
+        object.number("stream", self.stream);
+        object.plain("proto", &record::proto_name(self.key.proto));
+        record::push_endpoints(&mut object, &self.key);
+        object.number("start_ns", transaction.start_ns);
+        object.number("end_ns", transaction.end_ns);
+        object.plain("service", transaction.service.name());
+        if let Some(name) = transaction.name() {
+            object.text("name", name);
+        }
+        app::push_fields(&mut object, transaction);
+        object.close();
+        out.push(b'\n');
+    }
+
+    fn csv_header(clock: &Clock) -> String {
+        let times = if clock.is_asked() { "start_time,end_time" } else { "start_ns,end_ns" };
+        format!("stream,proto,client_addr,client_port,server_addr,server_port,{times},service,name,request,response")
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+        let (key, transaction) = (&self.key, &self.transaction);
+        let time = |ns: u64| if clock.is_asked() { clock.value(ns) } else { ns.to_string() };
+        push_number(out, self.stream);
+        let text = format!(
+            ",{},{},{},{},{},{},{},{},",
+            record::proto_name(key.proto),
+            key.client.address,
+            key.client.port,
+            key.server.address,
+            key.server.port,
+            time(transaction.start_ns),
+            time(transaction.end_ns),
+            transaction.service.name()
+        );
+        out.extend_from_slice(text.as_bytes());
+        app::push_quoted(out, transaction.name().unwrap_or_default());
+        for text in [transaction.request(), transaction.response()] {
+            out.push(b',');
+            app::push_quoted(out, &text);
+        }
+        out.push(b'\n');
+    }
+
+    fn cells(&self, clock: &Clock) -> Cells {
+        let (key, transaction) = (&self.key, &self.transaction);
+        let cell = |text: String| app::cut(&tidewire::legible::legible(&text), CELL_CHARS);
+        Cells::of(vec![
+            self.stream.to_string(),
+            clock.cell(transaction.start_ns),
+            Lasting(transaction.end_ns.saturating_sub(transaction.start_ns)).to_string(),
+            record::endpoint(key.client, key.proto),
+            record::endpoint(key.server, key.proto),
+            transaction.service.name().to_owned(),
+            transaction.name().map(app::cell).unwrap_or_default(),
+            cell(transaction.request()),
+            cell(transaction.response()),
+        ])
+    }
+}
+
+/// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
+const COLUMNS: [Column; 9] = [
+    Column::figures("STREAM", "stream", 4),
+    Column::time("START", "start", 1),
+    Column::figures("DURATION", "duration", 3),
+    Column::words("CLIENT", "client", 2),
+    Column::words("SERVER", "server", 2),
+    Column::words("SERVICE", "service", 0),
+    Column::words("NAME", "name", 0),
+    Column::words("REQUEST", "request", 0),
+    Column::words("RESPONSE", "response", 0),
+];

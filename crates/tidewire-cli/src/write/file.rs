@@ -1,0 +1,278 @@
+//! The file of packets: pcapng with a hidden name until it is complete, or a pipe.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, IsTerminal as _, Write as _},
+    os::fd::AsFd as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::stdio::dup2_stdout;
+use tidewire::{LinkType, Stop, legible::legible};
+use tidewire_files::encode::{self, Interface, Packet, Writer};
+
+use crate::{
+    error::CliError,
+    output_dir::{self, Folder},
+    units::counted,
+};
+
+/// Bytes that are collected before they are written.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// A packet to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    pub interface: u16,
+    pub link: LinkType,
+    pub timestamp_ns: u64,
+    pub wire_bytes: u32,
+    pub bytes: &'a [u8],
+}
+
+/// A file of packets that workers share. Blocks stay whole.
+pub struct PacketFile {
+    inner: Mutex<Inner>,
+    /// Ends the run when the reader of a pipe closes it.
+    stop: Stop,
+}
+
+struct Inner {
+    /// For messages.
+    name: String,
+    file: File,
+    hidden: Option<Hidden>,
+    gathered: Vec<u8>,
+    /// Packets in `gathered`, and in all.
+    gathered_packets: u64,
+    packets: u64,
+    written_bytes: u64,
+    /// Names of the capture's interfaces, where they are known.
+    names: Vec<String>,
+    /// Number of each interface and link type in the file.
+    interfaces: HashMap<(u16, u16), u32>,
+    failure: Option<io::Error>,
+}
+
+/// A file that gets its name when it is complete.
+struct Hidden {
+    folder: Folder,
+    hidden: String,
+    name: OsString,
+}
+
+impl PacketFile {
+    /// Opens `path`; `-` is standard output, whose other output then goes to standard error.
+    pub fn open(path: &Path, stop: &Stop) -> Result<Self, CliError> {
+        let name = legible(&path.to_string_lossy()).into_owned();
+        let cannot = |error: io::Error| CliError::Output(format!("{name}: cannot be written: {error}"));
+        let (file, hidden) = if path.as_os_str() == "-" {
+            (own_stdout()?, None)
+        } else {
+            match place(path).map_err(cannot)? {
+                Place::Direct => (fs::OpenOptions::new().write(true).open(path).map_err(cannot)?, None),
+                Place::File(path) => {
+                    let file_name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
+                    let folder = output_dir::existing_parent(&path).map_err(cannot)?;
+                    let hidden = folder.hidden(&file_name.to_string_lossy());
+                    let file = folder.create(&hidden).map_err(cannot)?;
+                    (file, Some(Hidden { folder, hidden, name: file_name.to_owned() }))
+                }
+            }
+        };
+        let mut gathered = Vec::with_capacity(GATHERED_BYTES + (64 << 10));
+        let application = concat!("tidewire ", env!("CARGO_PKG_VERSION")).to_owned();
+        encode::section_header(&mut gathered, &Writer { application, ..Writer::default() });
+        let inner = Inner {
+            name,
+            file,
+            hidden,
+            gathered,
+            gathered_packets: 0,
+            packets: 0,
+            written_bytes: 0,
+            names: Vec::new(),
+            interfaces: HashMap::new(),
+            failure: None,
+        };
+        Ok(Self { inner: Mutex::new(inner), stop: stop.clone() })
+    }
+
+    /// The directory that files are made and renamed in.
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.lock().hidden.as_ref().map(|hidden| hidden.folder.by_handle())
+    }
+
+    /// Sets the names of the capture's interfaces.
+    pub fn set_names(&self, names: Vec<String>) {
+        self.lock().names = names;
+    }
+
+    /// Adds a packet. After a write error nothing is added: [`finish`](Self::finish) returns it.
+    pub fn push(&self, packet: &Captured<'_>, comment: &str) {
+        let mut inner = self.lock();
+        if inner.failure.is_some() {
+            return;
+        }
+        let interface = inner.interface(packet.interface, packet.link);
+        let block = Packet { comment, ..Packet::new(interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes) };
+        encode::enhanced_packet(&mut inner.gathered, &block);
+        inner.gathered_packets += 1;
+        if inner.gathered.len() >= GATHERED_BYTES {
+            inner.flush(&self.stop);
+        }
+    }
+
+    /// Writes what was collected.
+    pub fn flush(&self) {
+        self.lock().flush(&self.stop);
+    }
+
+    /// Whether writing failed.
+    pub fn has_failed(&self) -> bool {
+        self.lock().failure.is_some()
+    }
+
+    /// Its name, for messages.
+    pub fn name(&self) -> String {
+        self.lock().name.clone()
+    }
+
+    /// Completes the file of a run that failed, if packets are in it.
+    pub fn keep_what_is_there(&self) {
+        let is_empty = {
+            let inner = self.lock();
+            inner.packets + inner.gathered_packets == 0
+        };
+        if !is_empty {
+            let _ = self.finish();
+        }
+    }
+
+    /// Completes the file: it gets its name.
+    ///
+    /// # Errors
+    /// What could not be written, with what is in the file. The file keeps its hidden name then.
+    pub fn finish(&self) -> Result<(), CliError> {
+        let mut inner = self.lock();
+        if inner.interfaces.is_empty() {
+            // libpcap reads no file without an interface.
+            inner.interface(0, LinkType::ETHERNET);
+        }
+        inner.flush(&self.stop);
+        if let Some(failure) = inner.failure.take() {
+            return Err(inner.failed(&failure));
+        }
+        let Some(hidden) = inner.hidden.take() else { return Ok(()) };
+        let renamed = hidden.folder.rename(&hidden.hidden, &hidden.name);
+        renamed.map_err(|error| {
+            let (name, there) = (&inner.name, legible(&hidden.hidden));
+            CliError::Output(format!("{name}: cannot be given its name: {error}; it is complete as {there} beside it"))
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A worker that panicked leaves whole blocks.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PacketFile {
+    /// Removes a file that a run which did not begin left empty.
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hidden) = inner.hidden.take().filter(|_| inner.packets == 0) {
+            let _ = hidden.folder.remove(&hidden.hidden);
+        }
+    }
+}
+
+impl Inner {
+    /// The number of an interface in the file; describes it where it is new.
+    fn interface(&mut self, interface: u16, link: LinkType) -> u32 {
+        let next = self.interfaces.len() as u32;
+        *self.interfaces.entry((interface, link.0)).or_insert_with(|| {
+            let name = self.names.get(usize::from(interface)).cloned().unwrap_or_default();
+            encode::interface_description(&mut self.gathered, &Interface::new(name, link));
+            next
+        })
+    }
+
+    fn flush(&mut self, stop: &Stop) {
+        if self.failure.is_some() || self.gathered.is_empty() {
+            return;
+        }
+        match self.file.write_all(&self.gathered) {
+            Ok(()) => {
+                self.packets += std::mem::take(&mut self.gathered_packets);
+                self.written_bytes += self.gathered.len() as u64;
+            }
+            Err(error) => {
+                // Ends with the last whole block: what is there can be read.
+                let _ = self.file.set_len(self.written_bytes);
+                if error.kind() == io::ErrorKind::BrokenPipe {
+                    stop.stop();
+                }
+                self.failure = Some(error);
+            }
+        }
+        self.gathered.clear();
+    }
+
+    fn failed(&mut self, failure: &io::Error) -> CliError {
+        if failure.kind() == io::ErrorKind::BrokenPipe {
+            return CliError::ClosedPipe;
+        }
+        let (name, packets) = (&self.name, counted(self.packets, "packet is", "packets are"));
+        let place = match self.hidden.take() {
+            Some(hidden) if self.packets == 0 => {
+                let _ = hidden.folder.remove(&hidden.hidden);
+                "no packet is in it".to_owned()
+            }
+            Some(hidden) => format!("the first {packets} in {} beside it", legible(&hidden.hidden)),
+            None => format!("the first {packets} written"),
+        };
+        CliError::Output(format!("{name}: packets cannot be written: {failure}; {place}"))
+    }
+}
+
+/// Standard output for packets alone: everything else goes to standard error.
+fn own_stdout() -> Result<File, CliError> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Err(CliError::Usage(
+            "-w - writes packets to standard output, which is a terminal; name a file, or a program behind a pipe: | tshark -r -"
+                .into(),
+        ));
+    }
+    let moved = stdout.as_fd().try_clone_to_owned().and_then(|file| {
+        dup2_stdout(io::stderr())?;
+        Ok(File::from(file))
+    });
+    moved.map_err(|error| CliError::Output(format!("standard output cannot be used for packets: {error}")))
+}
+
+/// How a path is written.
+enum Place {
+    /// As it is: a pipe or a device.
+    Direct,
+    /// Under a hidden name beside this path, which is none of a link.
+    File(PathBuf),
+}
+
+fn place(path: &Path) -> io::Result<Place> {
+    // Links there lead to what is open, which has no name to be renamed to.
+    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) {
+        return Ok(Place::Direct);
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(Place::Direct),
+        Ok(_) => Ok(Place::File(fs::canonicalize(path)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,121 @@
+//! Protocol fields in the output: contract, hostile names, and the same from every subcommand.
+
+use crate::common::*;
+use serde_json::{Value, json};
+use tidewire::legible::is_hidden;
+
+/// Escape sequences, line ends, quotes and separators in what a client and a server send.
+const HOSTILE: &[u8] = b"GET /\x1b[2J\x07,\"\xe2\x80\xae HTTP/1.1\r\nHost: a\x1b]0;b\x07\x0c\xc2\x9b31m,\"c\r\nUser-Agent: \xff\x00\r\n\r\n";
+
+fn web() -> Pcap {
+    let mut pcap = Pcap::new();
+    let said: [(bool, &[u8]); 4] = [
+        (false, b"GET /a HTTP/1.1\r\nHost: one.example\r\n\r\nGET /b HTTP/1.1\r\nHost: two.example\r\n\r\n"),
+        (true, b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nhi"),
+        (true, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+        (false, HOSTILE),
+    ];
+    conversation(&mut pcap, 8080, &said);
+    conversation(&mut pcap, 22, &[(true, b"SSH-2.0-Server_1\r\n"), (false, b"SSH-2.0-Client_2\r\n")]);
+    pcap
+}
+
+#[test]
+fn flows_and_streams_have_the_fields_of_the_first_transaction() {
+    let bench = Bench::new();
+    let capture = bench.file("web.pcap", web().bytes());
+    let expected = json!({"service": "http", "name": "one.example", "transactions": 3, "http": {
+        "method": "GET", "host": "one.example", "path": "/a", "version": "1.1", "status": 200, "reason": "OK",
+        "content_type": "text/plain", "response_bytes": 2,
+    }});
+    for words in [vec!["flows"], vec!["streams"], vec!["flows", "-j", "3"], vec!["streams", "--mode", "fast"]] {
+        let records = json(&[&words[..], &["--json", &capture]].concat());
+        assert_eq!(records[0]["app"], expected, "{words:?}");
+        assert_eq!((&records[1]["app"]["service"], &records[1]["app"]["name"]), (&json!("ssh"), &json!("Server_1")));
+        let (table, _) = text(&[&words[..], &["--columns", "id,service,name", &capture]].concat());
+        let rows: Vec<Vec<&str>> = table.lines().take(3).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[..2], [vec!["ID", "SERVICE", "NAME"], vec!["1", "http", "one.example"]], "{words:?}");
+        let (csv, _) = text(&[&words[..], &["--csv", &capture]].concat());
+        let ends: Vec<&str> = csv.lines().map(|line| line.rsplit_once(",").unwrap().1).collect();
+        assert_eq!(ends, ["name", "\"one.example\"", "\"Server_1\""]);
+    }
+    for off in [["--mode", "track"], ["--cutoff", "0"]] {
+        let flows = json(&[&["flows", "--json", &capture], &off[..]].concat());
+        assert!(flows.iter().all(|flow| flow["app"].is_null()), "{off:?}");
+    }
+}
+
+/// Beyond the beginning of a direction nothing is delivered, and figures are the same.
+#[test]
+fn flows_look_at_beginnings_only() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n";
+    let body = vec![b'x'; 1000];
+    let mut said: Vec<(bool, &[u8])> = vec![(false, b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"), (true, head)];
+    said.extend((0..60).map(|_| (true, &body[..])));
+    conversation(&mut pcap, 80, &said);
+    let capture = bench.file("long.pcap", pcap.bytes());
+    let records = json(&["flows", "--json", "--stats=json", &capture]);
+    assert_eq!(records[0]["app"]["http"]["response_bytes"], 60_000);
+    assert_eq!(records[1]["detail"]["delivered_bytes"], (16 << 10) + 35);
+    let figures = |mode: &[&str]| {
+        let mut flow = json(&[&["flows", "--json", &capture], mode].concat()).remove(0);
+        flow.as_object_mut().unwrap().remove("app");
+        flow
+    };
+    assert_eq!(figures(&[]), figures(&["--mode", "track"]));
+}
+
+#[test]
+fn transactions_are_listed_in_order_of_time() {
+    let bench = Bench::new();
+    let capture = bench.file("web.pcap", web().bytes());
+    let all = json(&["transactions", "--json", &capture]);
+    let paths: Vec<&Value> = all.iter().map(|one| &one["http"]["path"]).collect();
+    assert_eq!(paths[..2], [&json!("/a"), &json!("/b")]);
+    for one in &all {
+        let mut expected = vec!["stream", "proto", "client", "server", "start_ns", "end_ns", "service", "name"];
+        expected.push(one["service"].as_str().unwrap());
+        let mut found = names(one);
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected);
+        assert!(one["start_ns"].as_u64() <= one["end_ns"].as_u64());
+    }
+    assert_eq!(json(&["transactions", "--json", "-j", "4", &capture]), all);
+    // As they are complete, where the input may not end.
+    let piped = piped(&["transactions", "--json", "-"], web().bytes());
+    let mut lines = lines(&piped.stdout);
+    lines.sort_by_key(|one| (one["start_ns"].as_u64(), one["stream"].as_u64()));
+    assert_eq!(lines, all);
+    assert_eq!(json(&["transactions", "--json", "--service", "ssh", &capture]).len(), 1);
+    let (csv, _) = text(&["transactions", "--csv", &capture]);
+    let header =
+        "stream,proto,client_addr,client_port,server_addr,server_port,start_ns,end_ns,service,name,request,response";
+    assert_eq!(csv.lines().next(), Some(header));
+    assert!(csv.lines().nth(1).unwrap().ends_with(",http,\"one.example\",\"GET /a\",\"200 text/plain\""), "{csv}");
+    let (said, code) = complaint(&["transactions", "--service", "gopher", &capture]);
+    assert!(code == 2 && said.contains("unknown protocol; expected dhcp, dns, ftp"), "{said}");
+    let (said, code) = complaint(&["transactions", "--mode", "track", &capture]);
+    assert!(code == 2 && said.contains("transactions needs"), "{said}");
+}
+
+#[test]
+fn hostile_names_break_no_line_and_no_terminal() {
+    let bench = Bench::new();
+    let capture = bench.file("web.pcap", web().bytes());
+    for words in
+        [["transactions", "--wide"], ["transactions", "--csv"], ["transactions", "--json"], ["flows", "--wide"]]
+    {
+        let (printed, code) = text(&[&words[..], &[&capture]].concat());
+        assert_eq!(code, 0);
+        assert!(!printed.chars().any(|c| is_hidden(c) && c != '\n'), "{words:?}: {printed:?}");
+        let records = printed.lines().filter(|line| line.contains("GET /") || line.contains("\"path\"")).count();
+        assert!(records == 3 || words[0] == "flows", "{words:?}: {printed}");
+    }
+    let hostile = &json(&["transactions", "--json", &capture])[2]["http"];
+    assert_eq!(hostile["path"], "/\u{1b}[2J\u{7},\"\u{202e}");
+    assert_eq!(hostile["host"], "a\u{1b}]0;b\u{7}\u{c}\u{9b}31m,\"c");
+    assert_eq!(hostile["user_agent"], "\u{fffd}\0");
+}
