@@ -13,6 +13,7 @@ use tidewire_core::{
 use crate::StreamClass;
 use crate::{
     Error, Outcome, Stop,
+    frames::FrameHandler,
     setup::{Input, Setup, nanoseconds},
     worker::message,
 };
@@ -214,5 +215,17 @@ impl<I: Input> Capture<I> {
         let workers = (0..count).map(|index| Ok((handler(index), self.setup.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
         self.input.run_threads(self.setup, workers)
+    }
+
+    /// Runs without an engine: `make` makes the handler of each worker. Settings of streams (cutoffs, classes, timeouts) have no
+    /// effect. Programs in the kernel are as `LiveSettings::kernel` says. Files have one worker. The ledger of the outcome and
+    /// of reports has the frames received and their bytes, and of files those that the filter rejected.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_frames<F: FrameHandler + Send>(self, make: impl FnMut(usize) -> F) -> Result<Outcome<F>, Error> {
+        self.setup.check()?;
+        let handlers = (0..self.setup.workers).map(make).collect();
+        self.input.run_frames(self.setup, handlers)
     }
 }

@@ -2,8 +2,6 @@
 
 use tidewire_core::{Batch, Ledger, Shunt};
 
-use crate::{Capture, Error, Input, Outcome};
-
 /// Receives frames as they were captured, without decoding, reassembly or state of streams: for programs that keep frames, such
 /// as a recorder. All calls for a handler come from one thread.
 ///
@@ -53,20 +51,6 @@ pub trait FrameHandler {
 
     /// The input has ended, or the run was stopped: nothing follows.
     fn finish(&mut self) {}
-}
-
-impl<I: Input> Capture<I> {
-    /// Runs without an engine: `make` makes the handler of each worker. Settings of streams (cutoffs, classes, timeouts) have no
-    /// effect. Programs in the kernel are as `LiveSettings::kernel` says. Files have one worker. The ledger of the outcome and
-    /// of reports has the frames received and their bytes, and of files those that the filter rejected.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn run_frames<F: FrameHandler + Send>(self, make: impl FnMut(usize) -> F) -> Result<Outcome<F>, Error> {
-        self.setup.check()?;
-        let handlers = (0..self.setup.workers).map(make).collect();
-        self.input.run_frames(self.setup, handlers)
-    }
 }
 
 /// Counts the frames on their way to a handler.

@@ -77,6 +77,9 @@ pub(crate) fn open_index(path: &Path, identities: &Identities) -> Result<Option<
     Sidecar::open(data, path).map(Some)
 }
 
+/// A capture's plain bytes, and the lock that keeps it from being removed.
+pub(crate) type Opened = (Box<dyn ReadAt>, File);
+
 impl Entry {
     /// Drops an index that is of another file, or of what the file was before.
     fn check_sidecar(&mut self) {
@@ -95,7 +98,7 @@ impl Entry {
     }
 
     /// Opens the capture's plain bytes, and keeps them from being removed as long as the lock is held. `None`: it was removed.
-    pub fn open(&self, identities: &Identities) -> Result<Option<(Box<dyn ReadAt>, File)>, Error> {
+    pub fn open(&self, identities: &Identities) -> Result<Option<Opened>, Error> {
         let mut path = self.path.clone();
         let mut opened = File::open(&path);
         if self.is_part

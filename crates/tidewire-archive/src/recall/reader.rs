@@ -174,7 +174,6 @@ impl Reader {
     }
 
     /// Adds what is found among the records in the buffer.
-    #[expect(clippy::type_complexity, reason = "what Records::walk returns, beside errors of a filter")]
     fn walk(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<Result<usize, (usize, String)>, Error> {
         let Self { records, buffer, descriptions, own, at, next_known, known, .. } = self;
         let mut failed = None;

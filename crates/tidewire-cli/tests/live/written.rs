@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 use tidewire_files::{Block, Reader, Source as _};
-use tidewire_testing::{Ends as _, Lines, Signal, signal};
+use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal};
 
 use crate::common::{alone, lines};
 
@@ -108,7 +108,7 @@ fn a_pipe_gets_packets_of_an_interface_as_they_come() {
 }
 
 fn ip(words: &str) {
-    let status = Command::new("ip").args(words.split(' ')).status().expect("ip runs");
+    let status = Command::new("ip").args(words.split(' ')).status_in_time().expect("ip runs");
     assert!(status.success(), "ip {words}");
 }
 
