@@ -21,7 +21,7 @@ pub struct Batch {
     /// Producers that are over: nothing of them follows.
     pub forgotten: Vec<String>,
     /// Up to which record each destination has acknowledged. A position behind the last record is none, and left out
-    /// ([`Store::take_refused`]).
+    /// ([`Store::take_refused`](crate::Store::take_refused)).
     pub destinations: Vec<(String, u64)>,
     /// All destinations there are: others are forgotten, and new ones begin at the first record. `None`: those that there were.
     pub registered: Option<Vec<String>>,

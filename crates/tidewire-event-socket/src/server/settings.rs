@@ -62,7 +62,7 @@ pub enum ServerEvent {
     },
 }
 
-/// What was received up to a moment: to be stored, and then given to [`Server::acknowledge`].
+/// What was received up to a moment: to be stored, and then given to [`Server::acknowledge`](super::Server::acknowledge).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Sessions, and the number of the last event of each.
