@@ -5,7 +5,7 @@ use std::{convert::Infallible, path::PathBuf};
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
-use crate::{error::CliError, output::Object, session::Outputs};
+use crate::{error::CliError, output::Object, outputs::Outputs};
 
 /// Captures from interfaces do not exist.
 pub type Interfaces<'a> = &'a Infallible;

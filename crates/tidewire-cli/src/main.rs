@@ -45,6 +45,7 @@ mod option_hints;
 mod options;
 mod output;
 mod output_dir;
+mod outputs;
 mod packets_outside;
 mod print_rows;
 mod progress;

@@ -18,6 +18,7 @@ use crate::{
     live::{self, LiveReport},
     options::Common,
     output::Out,
+    outputs::Outputs,
     packets_outside,
     progress::Bar,
     shared_output::SharedOutput,
@@ -40,26 +41,6 @@ pub struct Session<'a> {
     writable: Vec<PathBuf>,
     /// Gets packets as they come.
     packets: Option<Arc<PacketFile>>,
-}
-
-/// Outputs that get records and packets as they come.
-#[derive(Clone, Copy)]
-pub struct Outputs<'a> {
-    pub sinks: &'a [&'a SharedOutput],
-    pub packets: Option<&'a PacketFile>,
-}
-
-impl Outputs<'_> {
-    /// Writes what was collected.
-    pub fn flush(&self) {
-        self.sinks.iter().for_each(|sink| sink.flush());
-        self.packets.iter().for_each(|packets| packets.flush());
-    }
-
-    /// Completes the records; packets are completed by who opened their file.
-    pub fn finish(&self) -> Result<(), CliError> {
-        self.sinks.iter().try_for_each(|sink| sink.finish())
-    }
 }
 
 /// The result of a run without its handlers.

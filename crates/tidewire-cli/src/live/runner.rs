@@ -12,7 +12,7 @@ use crate::{
     error::{self, CliError},
     interrupt::{DONE, on_interrupt},
     metrics::Metrics,
-    session::Outputs,
+    outputs::Outputs,
     terminal,
 };
 

@@ -7,7 +7,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::confine::Connections;
+use super::connections::Connections;
 
 /// The newest rights that are known here; a kernel that knows fewer restricts fewer.
 const KNOWN: ABI = ABI::V6;

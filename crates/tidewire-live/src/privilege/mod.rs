@@ -6,6 +6,7 @@
 
 mod capability;
 mod confine;
+mod connections;
 mod files;
 mod inherit;
 mod needs;
@@ -15,6 +16,7 @@ mod system_calls;
 mod tests;
 
 pub use capability::Capability;
-pub use confine::{Confined, Confinement, Connections};
+pub use confine::{Confined, Confinement};
+pub use connections::Connections;
 pub use inherit::{pass_on_inheritable, programs_may_capture};
 pub use needs::{Need, check, missing, needs};

@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::{confine::Connections, sends};
+use super::{connections::Connections, sends};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
