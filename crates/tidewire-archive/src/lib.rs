@@ -25,6 +25,7 @@ pub use directory::{Directory, Kept, Segment};
 pub use error::Error;
 pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, PriorityLedger, Sections, Summary};
 pub use index_only::IndexResult;
+pub use indexing::{Facts, facts};
 pub use name::{SegmentName, index_of};
 pub use query::Query;
 pub use recall::{Archive, Note, Recall, Recalled, is_archive};

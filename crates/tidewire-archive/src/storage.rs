@@ -54,6 +54,14 @@ pub trait StorageFile: Send {
     /// What the system says.
     fn sync(&mut self) -> io::Result<()>;
 
+    /// Another handle of the file: it can be synced by that while this one writes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn duplicate(&self) -> io::Result<Self>
+    where
+        Self: Sized;
+
     /// Ends the file after `bytes`: what was allocated beyond goes.
     ///
     /// # Errors
@@ -111,6 +119,10 @@ impl StorageFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn duplicate(&self) -> io::Result<Self> {
+        self.try_clone()
     }
 
     fn truncate(&mut self, bytes: u64) -> io::Result<()> {

@@ -97,6 +97,24 @@ impl<F: StorageFile> SegmentWriter<F> {
         Ok(self.durable)
     }
 
+    /// Writes all that was taken, and returns another handle of the file: [syncing](StorageFile::sync) it, on another thread, makes
+    /// durable what was taken before.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn flush(&mut self) -> Result<F, Error> {
+        self.write_pending()?;
+        self.transform.flush(&mut self.pending)?;
+        self.write_pending()?;
+        self.file.duplicate().map_err(Error::io(&self.path, "syncing"))
+    }
+
+    /// The path of the file.
+    #[must_use]
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// Ends the file, and makes it durable. It keeps its hidden name until [`Directory::complete`](crate::Directory::complete).
     /// Returns its length and digest. May be called again after an error.
     ///

@@ -9,7 +9,7 @@ use crate::index::Outer;
 
 /// Headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Facts {
+pub struct Facts {
     /// Innermost addresses, ports and protocol, the lower end first. VLANs, too.
     pub key: FlowKey,
     /// The outermost IP header, the lower end first, if it is another one.
@@ -17,7 +17,8 @@ pub(super) struct Facts {
 }
 
 /// A packet's headers; `None`: it is no IP packet, or cannot be walked. And whether it is a fragment.
-pub(super) fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Facts>, bool) {
+#[must_use]
+pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Facts>, bool) {
     let decoded = decode(frame.link, bytes, frame.wire_bytes, settings);
     if decoded.kind as u8 > Kind::Fragment as u8 {
         return (None, false);
@@ -76,7 +77,7 @@ fn outer(frame: &Frame, bytes: &[u8]) -> Option<Outer> {
 
 impl Facts {
     /// Whether a stream's key has the same addresses, ports and protocol.
-    pub fn is_of(&self, key: &FlowKey) -> bool {
+    pub(super) fn is_of(&self, key: &FlowKey) -> bool {
         let mut ends = [key.client, key.server];
         ends.sort();
         ends == [self.key.client, self.key.server] && key.proto == self.key.proto

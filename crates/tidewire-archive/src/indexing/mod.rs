@@ -18,6 +18,7 @@ use crate::{
     read_at::ReadAt,
 };
 use attribution::{Attribution, Tracker};
+pub use facts::{Facts, facts};
 use walker::Walker;
 
 /// What was found out about a capture.

@@ -1,0 +1,123 @@
+//! Buffers between capture and disk, of which there are so many.
+
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::PRIORITIES_MAX;
+
+/// Bytes of a buffer: one write. Packets that are larger have a buffer of their own.
+pub(crate) const BUFFER_BYTES: usize = 1 << 20;
+
+/// Blocks on their way to disk.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    pub bytes: Vec<u8>,
+    /// Packets in it by priority, and their bytes on the wire: what is lost if it cannot be written.
+    pub packets: [(u64, u64); PRIORITIES_MAX],
+}
+
+impl Buffer {
+    /// Counts a packet that was appended.
+    #[inline]
+    pub fn count(&mut self, priority: u8, wire_bytes: u64) {
+        let place = &mut self.packets[usize::from(priority) % PRIORITIES_MAX];
+        place.0 += 1;
+        place.1 += wire_bytes;
+    }
+}
+
+/// The buffers of a worker. The one used last is taken first: it is still in the cache.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    given: Condvar,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    free: Vec<Buffer>,
+    taken: usize,
+}
+
+impl Pool {
+    /// A pool of so many bytes; buffers are made when they are needed.
+    pub fn new(bytes: u64) -> Self {
+        let most = (bytes / BUFFER_BYTES as u64).max(4) as usize;
+        let state = Mutex::new(State { free: Vec::new(), taken: 0 });
+        Self { state, given: Condvar::new(), most }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer; `None`: all are on their way.
+    pub fn take(&self) -> Option<Buffer> {
+        let mut state = self.lock();
+        if state.taken >= self.most {
+            return None;
+        }
+        state.taken += 1;
+        let free = state.free.pop();
+        drop(state);
+        Some(free.unwrap_or_else(|| Buffer { bytes: Vec::with_capacity(BUFFER_BYTES), ..Buffer::default() }))
+    }
+
+    /// A buffer, once there is one.
+    pub fn wait(&self) -> Buffer {
+        loop {
+            if let Some(buffer) = self.take() {
+                return buffer;
+            }
+            let state = self.lock();
+            if state.taken >= self.most {
+                let waited = self.given.wait_timeout(state, Duration::from_millis(100));
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Gives a buffer back.
+    pub fn give(&self, mut buffer: Buffer) {
+        buffer.bytes.clear();
+        buffer.bytes.shrink_to(BUFFER_BYTES);
+        buffer.packets = Default::default();
+        let mut state = self.lock();
+        state.taken = state.taken.saturating_sub(1);
+        state.free.push(buffer);
+        drop(state);
+        self.given.notify_one();
+    }
+
+    /// The share of buffers that are on their way, in thousandths.
+    pub fn level_permille(&self) -> u32 {
+        (self.lock().taken * 1000 / self.most) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_has_so_many_buffers_and_the_last_is_taken_first() {
+        let pool = Pool::new(4 * BUFFER_BYTES as u64);
+        let mut taken: Vec<Buffer> = (0..4).map(|_| pool.take().expect("a buffer")).collect();
+        assert!(pool.take().is_none());
+        assert_eq!(pool.level_permille(), 1000);
+        let mut last = taken.pop().expect("a buffer");
+        last.bytes.push(1);
+        last.count(7, 60);
+        let place = last.bytes.as_ptr();
+        pool.give(taken.remove(0));
+        pool.give(last);
+        let again = pool.take().expect("a buffer");
+        assert_eq!(again.bytes.as_ptr(), place);
+        assert_eq!((again.bytes.len(), again.packets[7]), (0, (0, 0)));
+        assert_eq!(pool.wait().bytes.len(), 0);
+        assert!(pool.take().is_none());
+    }
+}

@@ -1,0 +1,77 @@
+//! The stages of a worker behind its capture.
+
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use crossbeam_channel::{Sender, bounded, unbounded};
+
+use super::{
+    Targets,
+    attempts::{Attempts, Deadline},
+    closer::Closer,
+    writer::{Job, Writer},
+};
+use crate::{RecordSettings, Status, buffer::Pool};
+
+/// Segments that wait for their completion at most: each holds an index in memory.
+const CLOSINGS_MAX: usize = 4;
+
+/// A writer and a closer for each directory.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    jobs: Vec<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+    deadline: Arc<Deadline>,
+}
+
+impl Pipeline {
+    /// Starts the threads.
+    pub fn start(
+        targets: &Arc<Targets>,
+        settings: &RecordSettings,
+        pool: &Arc<Pool>,
+        status: &Arc<Status>,
+    ) -> std::io::Result<Self> {
+        let deadline = Arc::new(Deadline::new(settings.is_live, settings.patience));
+        let mut pipeline = Self { jobs: Vec::new(), threads: Vec::new(), deadline: Arc::clone(&deadline) };
+        for (target, directory) in targets.directories.iter().enumerate() {
+            let attempts = || Attempts { targets: Arc::clone(targets), target, deadline: Arc::clone(&deadline) };
+            // Buffers are bounded by their pool.
+            let (jobs, to_write) = unbounded();
+            let (closer, to_close) = bounded(CLOSINGS_MAX);
+            let writer = Writer {
+                attempts: attempts(),
+                jobs: to_write,
+                closer,
+                pool: Arc::clone(pool),
+                status: Arc::clone(status),
+                durable: directory.settings().durable,
+            };
+            let closer = Closer { attempts: attempts(), jobs: to_close, status: Arc::clone(status) };
+            let named = |name: &str| thread::Builder::new().name(name.into());
+            pipeline.threads.push(named("record-write").spawn(move || writer.run())?);
+            pipeline.threads.push(named("record-close").spawn(move || closer.run())?);
+            pipeline.jobs.push(jobs);
+        }
+        Ok(pipeline)
+    }
+
+    /// Hands a job to the writer of a directory.
+    pub fn send(&self, target: usize, job: Job) {
+        if let Some(jobs) = self.jobs.get(target) {
+            // The writer outlives its sender.
+            let _ = jobs.send(job);
+        }
+    }
+
+    /// Nothing more comes: waits until all is on disk, or was given up.
+    pub fn finish(self) {
+        self.deadline.begin();
+        drop(self.jobs);
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}

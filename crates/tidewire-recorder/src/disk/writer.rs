@@ -1,0 +1,133 @@
+//! The thread that writes buffers to one directory.
+
+use std::{
+    fs::File,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use tidewire_archive::{SegmentName, SegmentWriter};
+
+use super::{attempts::Attempts, closer::Closing};
+use crate::{
+    PRIORITIES_MAX, Status,
+    buffer::{Buffer, Pool},
+    segment::Ending,
+};
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// A segment begins: what follows is its content.
+    Begin(Box<SegmentName>),
+    Data(Buffer),
+    /// The segment ends.
+    End(Box<Ending>),
+}
+
+/// The segment that is being written.
+#[derive(Debug)]
+struct Current {
+    /// `None`: it could not be created, or written to, and was given up.
+    writer: Option<SegmentWriter<File>>,
+    lost: [(u64, u64); PRIORITIES_MAX],
+    is_dirty: bool,
+}
+
+pub(crate) struct Writer {
+    pub attempts: Attempts,
+    pub jobs: Receiver<Job>,
+    pub closer: Sender<Closing>,
+    pub pool: Arc<Pool>,
+    pub status: Arc<Status>,
+    pub durable: Duration,
+}
+
+impl Writer {
+    /// Writes until nothing more comes.
+    pub fn run(self) {
+        let mut current: Option<Current> = None;
+        let mut synced = Instant::now();
+        loop {
+            match self.jobs.recv_timeout(self.durable.max(Duration::from_millis(1))) {
+                Ok(Job::Begin(name)) => current = Some(self.begin(&name)),
+                Ok(Job::Data(buffer)) => {
+                    if let Some(current) = &mut current {
+                        self.write(current, &buffer);
+                    }
+                    self.pool.give(buffer);
+                }
+                Ok(Job::End(ending)) => {
+                    if let Some(current) = current.take() {
+                        self.end(current, ending);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if synced.elapsed() >= self.durable {
+                synced = Instant::now();
+                if let Some(current) = &mut current {
+                    self.sync(current);
+                }
+            }
+        }
+    }
+
+    fn begin(&self, name: &SegmentName) -> Current {
+        let directory = self.attempts.targets.directories.get(self.attempts.target);
+        let writer = directory.and_then(|directory| {
+            let recipients = directory.settings().recipients.as_ref().filter(|_| name.is_sealed);
+            self.attempts.until(|| SegmentWriter::create(directory.storage(), name, recipients))
+        });
+        if writer.is_none() {
+            self.give_up();
+        }
+        Current { writer, lost: Default::default(), is_dirty: false }
+    }
+
+    fn write(&self, current: &mut Current, buffer: &Buffer) {
+        let written = match &mut current.writer {
+            Some(writer) => self.attempts.until(|| writer.write(&buffer.bytes)),
+            None => None,
+        };
+        match written {
+            Some(()) => {
+                current.is_dirty = true;
+                self.status.store(buffer.bytes.len() as u64);
+            }
+            None => {
+                // What was written before stays, under its hidden name, for the next start to repair.
+                current.writer = None;
+                for (sum, lost) in current.lost.iter_mut().zip(&buffer.packets) {
+                    sum.0 += lost.0;
+                    sum.1 += lost.1;
+                }
+                self.status.lose(&buffer.packets);
+                self.give_up();
+            }
+        }
+    }
+
+    fn sync(&self, current: &mut Current) {
+        let Some(writer) = current.writer.as_mut().filter(|_| current.is_dirty) else { return };
+        if let Some(file) = self.attempts.until(|| writer.flush()) {
+            current.is_dirty = false;
+            // One that waits is as good as two.
+            let _ = self.closer.try_send(Closing::Sync(file, writer.path().to_owned()));
+        }
+    }
+
+    fn end(&self, current: Current, mut ending: Box<Ending>) {
+        let Some(writer) = current.writer else { return };
+        ending.totals.lose(&current.lost);
+        let _ = self.closer.send(Closing::Segment(Box::new(writer), ending));
+    }
+
+    /// The recording cannot go on.
+    fn give_up(&self) {
+        self.status.fail();
+        self.attempts.targets.end();
+    }
+}

@@ -1,0 +1,28 @@
+//! Records packets into archives: a lean flow table decides what is kept of each stream, and stages joined by bounded queues bring it
+//! to disk.
+//!
+//! ```text
+//! frames ─► Recorder (capture thread): flow, cutoff, priority ─► buffers ─► writer of a directory ─► segment
+//!                    │ decided there: written, cut off, shed, filtered              │
+//!                    └─ index and ledger of the segment ─────────────────────► closer: syncs, index, name, retention
+//! ```
+//!
+//! Each worker has its own stages. A packet is copied once, from where it was captured into the buffer that is written.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod classes;
+mod disk;
+mod flows;
+mod ledger;
+mod recorder;
+mod segment;
+mod settings;
+mod status;
+
+pub use classes::RecordClass;
+pub use disk::{Notice, Targets};
+pub use ledger::Totals;
+pub use recorder::Recorder;
+pub use settings::{BUFFER_BYTES_MIN, PRIORITIES_MAX, RecordSettings};
+pub use status::{Snapshot, Status};

@@ -1,0 +1,182 @@
+//! Segments begin and end here; packets are appended to buffers.
+
+use std::time::{Duration, Instant};
+
+use tidewire_archive::block::{Interface, PACKET_OVERHEAD_BYTES, Packet, Statistics, enhanced_packet};
+use tidewire_wire::Frame;
+
+use super::Recorder;
+use crate::{
+    buffer::{BUFFER_BYTES, Buffer},
+    disk::Job,
+    segment::OpenSegment,
+};
+
+/// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
+const TAIL_BYTES: u64 = 4096;
+
+impl Recorder {
+    /// Makes room for a block of a packet. Returns false where there is no buffer.
+    pub(super) fn make_room(&mut self, block_bytes: usize, timestamp_ns: u64) -> bool {
+        if self.is_due(block_bytes, timestamp_ns) {
+            self.end_segment();
+        }
+        let has_room = self
+            .buffer
+            .as_ref()
+            .is_some_and(|buffer| buffer.bytes.is_empty() || buffer.bytes.len() + block_bytes <= BUFFER_BYTES);
+        if !has_room {
+            self.hand_over();
+            self.buffer = self.take_buffer();
+        }
+        if self.buffer.is_none() {
+            return false;
+        }
+        if self.segment.is_none() {
+            self.begin_segment(timestamp_ns);
+        }
+        true
+    }
+
+    fn take_buffer(&mut self) -> Option<Buffer> {
+        let buffer = if self.settings.is_live { self.pool.take() } else { Some(self.pool.wait()) };
+        self.level_permille = self.pool.level_permille();
+        buffer
+    }
+
+    /// Whether the open segment is to end before a block of so many bytes.
+    fn is_due(&self, block_bytes: usize, timestamp_ns: u64) -> bool {
+        let Some((segment, _)) = &self.segment else { return false };
+        let Some(directory) = self.targets.directories.get(segment.target) else { return false };
+        let settings = directory.settings();
+        let is_full = segment.plain + block_bytes as u64 + TAIL_BYTES > settings.segment_bytes;
+        let is_old = self.settings.by_packet_time
+            && u128::from(timestamp_ns.saturating_sub(segment.first_ns)) >= settings.segment_time.as_nanos();
+        is_full && segment.builder.packets() > 0 || segment.builder.is_full() || is_old
+    }
+
+    /// Ends the open segment if its time is over by the clock.
+    pub(super) fn end_old_segment(&mut self, now: Instant) {
+        let Some((segment, _)) = self.segment.as_ref().filter(|_| !self.settings.by_packet_time) else { return };
+        let directory = self.targets.directories.get(segment.target);
+        let most = directory.map_or(Duration::MAX, |directory| directory.settings().segment_time);
+        if now.saturating_duration_since(segment.begun) >= most {
+            self.end_segment();
+        }
+    }
+
+    fn begin_segment(&mut self, timestamp_ns: u64) {
+        self.target = self.targets.after(self.target);
+        let (Some(directory), Some(buffer)) = (self.targets.directories.get(self.target), &mut self.buffer) else {
+            return;
+        };
+        let name = directory.begin(timestamp_ns, self.worker);
+        self.segments += 1;
+        let mut segment = OpenSegment::begin(self.target, self.segments, timestamp_ns, directory.settings(), buffer);
+        segment.describe(&self.interfaces, buffer);
+        segment.totals = std::mem::take(&mut self.between);
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.send(self.target, Job::Begin(Box::new(name.clone())));
+        }
+        self.segment = Some((segment, name));
+    }
+
+    /// Completes the open segment.
+    pub(super) fn end_segment(&mut self) {
+        if self.segment.is_none() {
+            return;
+        }
+        self.count_shunted();
+        let Some((mut segment, name)) = self.segment.take() else { return };
+        let (received, is_one) = (self.totals.all().received_packets, self.statistics.len() == 1);
+        if let Some(statistics) = self.statistics.first_mut() {
+            statistics.system_dropped = Some(self.dropped);
+            // Of several, nothing is counted for each.
+            statistics.received = is_one.then_some(received);
+        }
+        for statistics in &mut self.statistics {
+            statistics.timestamp_ns = self.clock_ns;
+        }
+        if let Some(mut buffer) = self.buffer.take().or_else(|| self.take_buffer()) {
+            segment.statistics(&self.statistics, &mut buffer);
+            self.buffer = Some(buffer);
+        }
+        self.hand_over_to(segment.target);
+        let target = segment.target;
+        let ending = segment.end(name, &self.interfaces);
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.send(target, Job::End(Box::new(ending)));
+        }
+    }
+
+    /// Hands the buffer to the writer of the open segment.
+    pub(super) fn hand_over(&mut self) {
+        if let Some((segment, _)) = &self.segment {
+            self.hand_over_to(segment.target);
+        }
+    }
+
+    fn hand_over_to(&mut self, target: usize) {
+        self.flushed = Instant::now();
+        let Some(buffer) = self.buffer.take() else { return };
+        match &self.pipeline {
+            Some(pipeline) if !buffer.bytes.is_empty() => pipeline.send(target, Job::Data(buffer)),
+            _ => self.pool.give(buffer),
+        }
+    }
+
+    /// Appends a packet: there is room. `record`: its record in this segment. Returns the captured bytes that were written.
+    pub(super) fn append(&mut self, frame: &Frame, bytes: &[u8], record: u32, priority: u8) {
+        let interface = self.interface(frame);
+        let (Some((segment, _)), Some(buffer)) = (&mut self.segment, &mut self.buffer) else { return };
+        if segment.described < self.interfaces.len() {
+            segment.describe(&self.interfaces, buffer);
+        }
+        let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
+        packet.dropped = std::mem::take(&mut self.dropped_untold);
+        let length = enhanced_packet(&mut buffer.bytes, &packet);
+        segment.builder.packet(record, segment.plain, length, frame.timestamp_ns);
+        segment.plain += u64::from(length);
+        buffer.count(priority, frame.wire_bytes.into());
+        if let Some(statistics) = self.statistics.get_mut(interface as usize) {
+            statistics.delivered = statistics.delivered.map(|packets| packets + 1);
+        }
+    }
+
+    /// The number of a frame's interface in segments.
+    #[inline]
+    pub(super) fn interface(&mut self, frame: &Frame) -> u32 {
+        match self.last_interface {
+            Some((known, number)) if known == (frame.interface, frame.link.0) => number,
+            _ => self.other_interface(frame),
+        }
+    }
+
+    #[cold]
+    fn other_interface(&mut self, frame: &Frame) -> u32 {
+        let key = (frame.interface, frame.link.0);
+        if let Some(&number) = self.interface_numbers.get(&key) {
+            self.last_interface = Some((key, number));
+            return number;
+        }
+        let number = self.interfaces.len() as u32;
+        let name = self.settings.interfaces.get(usize::from(frame.interface)).cloned().unwrap_or_default();
+        let snap_bytes = if self.settings.snap_bytes == u32::MAX { 0 } else { self.settings.snap_bytes };
+        let filter = self.settings.filter.clone().unwrap_or_default();
+        self.interfaces.push(Interface { snap_bytes, filter, ..Interface::new(name, frame.link) });
+        self.statistics.push(Statistics {
+            interface: number,
+            start_ns: Some(frame.timestamp_ns),
+            delivered: Some(0),
+            ..Statistics::default()
+        });
+        self.interface_numbers.insert(key, number);
+        number
+    }
+
+    /// Bytes of the block of a packet, with the options that it may get.
+    pub(super) fn block_bytes(captured: usize) -> usize {
+        // The option with dropped packets and the end of options have 16 bytes.
+        PACKET_OVERHEAD_BYTES + captured.next_multiple_of(4) + 16
+    }
+}

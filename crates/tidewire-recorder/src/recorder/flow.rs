@@ -1,0 +1,208 @@
+//! Which flow a packet belongs to, and what is kept of it.
+
+use tidewire::EndReason;
+use tidewire_wire::Frame;
+
+use super::Recorder;
+use crate::{
+    classes::Keep,
+    flows::{Found, Keyed, Seen},
+    ledger::Fate,
+};
+
+/// Protocol number of TCP.
+const TCP: u8 = 6;
+
+impl Recorder {
+    /// Counts a packet, and writes it if it is to be written.
+    pub(super) fn packet(&mut self, frame: &Frame, bytes: &[u8]) {
+        let wire_bytes = u64::from(frame.wire_bytes);
+        if let Some(filter) = &mut self.filter
+            && !filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false)
+        {
+            return self.count(0, Fate::Filtered, 1, wire_bytes);
+        }
+        match self.walk.find(frame, bytes) {
+            Found::Flow(keyed, seen) => self.flow_packet(frame, bytes, &keyed, seen),
+            Found::Other => {
+                let Keep { snap_bytes, .. } = self.classes.general();
+                let captured = kept(bytes, snap_bytes);
+                let is_written =
+                    self.is_admitted(0) && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
+                if is_written {
+                    self.append(frame, captured, 0, 0);
+                    self.note(0, 0, frame, captured, 0);
+                }
+                self.count(0, if is_written { Fate::Written } else { Fate::Shed }, 1, wire_bytes);
+            }
+        }
+    }
+
+    fn flow_packet(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) {
+        let slot = self.flow(frame, bytes, keyed, seen);
+        let Some(lane) = self.flows.get_mut(slot) else { return };
+        lane.last_ns = lane.last_ns.max(frame.timestamp_ns);
+        let (direction, keep, stream_ended) = (lane.direction(keyed.from_lower), lane.keep, lane.end.is_some());
+        let is_cut = self.cuts && self.is_beyond(slot, direction, seen);
+        let wire_bytes = u64::from(frame.wire_bytes);
+        if is_cut {
+            self.cut(slot, direction, wire_bytes);
+            self.count(keep.priority, Fate::CutOff, 1, wire_bytes);
+        } else {
+            let captured = kept(bytes, keep.snap_bytes);
+            let is_written = self.is_admitted(keep.priority)
+                && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
+            if is_written {
+                let record = self.record(slot);
+                self.append(frame, captured, record, keep.priority);
+                self.note(record, direction, frame, captured, seen.flags);
+            }
+            self.count(keep.priority, if is_written { Fate::Written } else { Fate::Shed }, 1, wire_bytes);
+        }
+        if seen.is_control() && !stream_ended {
+            self.control(slot, direction, seen);
+        }
+    }
+
+    /// Whether the buffers have room for this priority.
+    fn is_admitted(&self, priority: u8) -> bool {
+        self.watermarks.get(usize::from(priority)).is_none_or(|mark| self.level_permille < *mark)
+    }
+
+    /// The flow of a packet: found, or new.
+    #[inline]
+    fn flow(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) -> u32 {
+        if let Some(slot) = self.flows.find(keyed) {
+            let opens = seen.flags & (Seen::SYN | Seen::ACK) == Seen::SYN;
+            if !opens || self.flows.get(slot).is_none_or(|lane| lane.end.is_none()) {
+                return slot;
+            }
+            // Another connection with the same addresses and ports.
+            self.forget(slot, EndReason::Reused);
+        }
+        self.new_flow(frame, bytes, keyed, seen)
+    }
+
+    #[cold]
+    fn new_flow(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) -> u32 {
+        if self.flows.is_full()
+            && let Some(slot) = self.flows.candidate()
+        {
+            self.forget(slot, EndReason::Evicted);
+        }
+        let mut keep = self.classes.keep(frame, bytes);
+        if keyed.key.is_fragment() {
+            // Which stream's they are only the whole datagram shows.
+            keep.cutoff = [u64::MAX; 2];
+        }
+        let details = self.walk.details(frame, bytes);
+        self.flows.insert(keyed, seen, frame.number, keep, details)
+    }
+
+    /// Whether a packet lies beyond the cutoff. Counts its payload.
+    fn is_beyond(&mut self, slot: u32, direction: usize, seen: Seen) -> bool {
+        let account = self.flows.account(slot);
+        let Some(lane) = self.flows.get_mut(account) else { return false };
+        let (cutoff, before) = (lane.keep.cutoff, lane.payload);
+        if let Some(payload) = lane.payload.get_mut(direction) {
+            *payload += u64::from(seen.payload_bytes);
+        }
+        let is_past = |way: usize| before.get(way) >= cutoff.get(way);
+        if seen.is_control() {
+            return false;
+        }
+        // What only acknowledges is as little use as what it acknowledges.
+        is_past(direction) || seen.payload_bytes == 0 && seen.flags != 0 && is_past(1 - direction)
+    }
+
+    /// Notes a packet that was written in its record.
+    #[inline]
+    fn note(&mut self, record: u32, direction: usize, frame: &Frame, captured: &[u8], flags: u8) {
+        let Some((segment, _)) = &mut self.segment else { return };
+        if let Some(record) = segment.builder.record(record) {
+            record.count(direction, captured.len() as u64, frame.timestamp_ns);
+            if let Some(all) = record.tcp_flags.get_mut(direction) {
+                *all |= flags;
+            }
+        }
+    }
+
+    /// The number of a flow's record in the open segment.
+    #[inline]
+    pub(super) fn record(&mut self, slot: u32) -> u32 {
+        let (Some((segment, _)), Some(lane)) = (&mut self.segment, self.flows.get_mut(slot)) else { return 0 };
+        if lane.segment != segment.number {
+            lane.segment = segment.number;
+            lane.record = segment.next_record;
+            segment.next_record += 1;
+            segment.builder.flow(lane.record, lane.new_record());
+        }
+        lane.record
+    }
+
+    /// Notes a packet that was cut off.
+    fn cut(&mut self, slot: u32, direction: usize, wire_bytes: u64) {
+        self.note_cut(slot, direction, 1, wire_bytes);
+        self.offload(slot, direction);
+    }
+
+    /// Notes packets that were cut off in the flow's record.
+    pub(super) fn note_cut(&mut self, slot: u32, direction: usize, packets: u64, bytes: u64) {
+        let record = self.record(slot);
+        let Some((segment, _)) = &mut self.segment else { return };
+        if let Some(cut) = segment.builder.record(record).and_then(|record| record.cut_off.get_mut(direction)) {
+            cut.packets += packets;
+            cut.bytes += bytes;
+        }
+    }
+
+    /// A SYN, FIN or RST came.
+    #[cold]
+    fn control(&mut self, slot: u32, direction: usize, seen: Seen) {
+        let account = self.flows.account(slot);
+        let Some(lane) = self.flows.get_mut(account).filter(|lane| lane.key.proto() == TCP) else { return };
+        if let Some(fin) = lane.fins.get_mut(direction) {
+            *fin |= seen.flags & Seen::FIN != 0;
+        }
+        let end = if seen.flags & Seen::RST != 0 {
+            EndReason::Rst
+        } else if lane.fins == [true; 2] {
+            EndReason::Fin
+        } else {
+            return;
+        };
+        for slot in [account, slot] {
+            self.end_flow(slot, end);
+        }
+    }
+
+    /// Notes why a flow ended.
+    fn end_flow(&mut self, slot: u32, end: EndReason) {
+        self.retire(slot);
+        let number = self.segment.as_ref().map(|(segment, _)| segment.number);
+        let Some(lane) = self.flows.get_mut(slot) else { return };
+        lane.end = Some(end);
+        let record = (number == Some(lane.segment)).then_some(lane.record);
+        if let (Some(record), Some((segment, _))) = (record, &mut self.segment)
+            && let Some(record) = segment.builder.record(record)
+        {
+            record.end = Some(end);
+        }
+    }
+
+    /// Removes a flow from the table.
+    pub(super) fn forget(&mut self, slot: u32, reason: EndReason) {
+        if self.flows.get(slot).is_some_and(|lane| lane.end.is_none()) {
+            self.end_flow(slot, reason);
+        } else {
+            self.retire(slot);
+        }
+        self.flows.remove(slot);
+    }
+}
+
+/// The bytes that are kept of a packet.
+#[inline]
+fn kept(bytes: &[u8], snap_bytes: u32) -> &[u8] {
+    bytes.get(..snap_bytes as usize).unwrap_or(bytes)
+}

@@ -1,0 +1,118 @@
+//! The recorder as a handler of frames.
+
+use std::time::{Duration, Instant};
+
+use tidewire::{Batch, EndReason, FrameHandler, Shunt};
+
+use super::Recorder;
+use crate::disk::Pipeline;
+
+/// A buffer is handed over after this time, full or not.
+const FLUSH: Duration = Duration::from_millis(500);
+
+impl Recorder {
+    fn start(&mut self) {
+        if self.pipeline.is_some() {
+            return;
+        }
+        match Pipeline::start(&self.targets, &self.settings, &self.pool, &self.status) {
+            Ok(pipeline) => self.pipeline = Some(pipeline),
+            Err(_) => {
+                self.status.fail();
+                self.targets.end();
+            }
+        }
+    }
+
+    /// What is due now and then: buffers, times, figures.
+    fn look(&mut self, now: Instant) {
+        let durable = self.targets.directories.first().map_or(FLUSH, |directory| directory.settings().durable);
+        if now.saturating_duration_since(self.flushed) < FLUSH.min(durable / 2) {
+            return;
+        }
+        self.flushed = now;
+        self.end_old_segment(now);
+        self.hand_over();
+        self.count_shunted();
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        self.level_permille = self.pool.level_permille();
+        self.status.publish(&self.totals, self.flows.len() as u64, self.dropped, self.level_permille);
+    }
+
+    fn sweep(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.flows.sweep(self.clock_ns, &mut ended);
+        for (slot, reason) in ended.drain(..) {
+            // Packets of its directions may be dropped by the kernel: they count as well.
+            if self.shunt.is_some() && reason == EndReason::Timeout {
+                self.count_one(slot);
+                let idle_ns = u64::try_from(self.settings.idle.as_nanos()).unwrap_or(u64::MAX);
+                let is_silent = |last_ns: u64| self.clock_ns.saturating_sub(last_ns) > idle_ns;
+                if !self.flows.get(slot).is_some_and(|lane| is_silent(lane.last_ns)) {
+                    continue;
+                }
+            }
+            self.forget(slot, reason);
+        }
+        self.ended = ended;
+    }
+}
+
+impl FrameHandler for Recorder {
+    fn frames(&mut self, batch: &Batch<'_>) {
+        self.start();
+        self.level_permille = self.pool.level_permille();
+        for frame in batch.frames {
+            self.packet(frame, batch.bytes(frame));
+        }
+        if let Some(last) = batch.frames.last() {
+            self.clock_ns = self.clock_ns.max(last.clock_ns);
+        }
+        self.sweep();
+        self.look(Instant::now());
+    }
+
+    fn quiet(&mut self, until_ns: u64) {
+        self.start();
+        self.clock_ns = self.clock_ns.max(until_ns);
+        self.sweep();
+        self.look(Instant::now());
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        self.dropped_untold += frames.saturating_sub(self.dropped);
+        self.dropped = frames;
+    }
+
+    fn shunt(&mut self, shunt: Box<dyn Shunt>) {
+        if self.cuts {
+            self.shunt = Some(shunt);
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        self.is_finished = true;
+        let slots: Vec<u32> = self.flows.slots().collect();
+        slots.iter().for_each(|&slot| self.retire(slot));
+        self.end_segment();
+        if let Some(pipeline) = self.pipeline.take() {
+            pipeline.finish();
+        }
+        self.publish();
+    }
+}
+
+impl Drop for Recorder {
+    /// A run that failed keeps what it has.
+    fn drop(&mut self) {
+        if self.pipeline.is_some() {
+            self.finish();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The segment that is being recorded, as the capture thread knows it.
+
+use std::time::Instant;
+
+use tidewire_archive::block::{Interface, Statistics, interface_description, interface_statistics, section_header};
+use tidewire_archive::{IndexBuilder, InterfaceSummary, SegmentName, Settings as ArchiveSettings, Summary};
+
+use crate::{Totals, buffer::Buffer};
+
+/// A segment that packets are appended to.
+#[derive(Debug)]
+pub(crate) struct OpenSegment {
+    /// Which directory it goes to.
+    pub target: usize,
+    /// Counts segments of this worker: flows note in which one their record is.
+    pub number: u64,
+    pub builder: IndexBuilder,
+    /// Number of the next record; 0 is for packets that belong to no flow.
+    pub next_record: u32,
+    /// Where the next block lies.
+    pub plain: u64,
+    pub totals: Totals,
+    pub first_ns: u64,
+    pub begun: Instant,
+    /// Interfaces that are described in it.
+    pub described: usize,
+    descriptions: Vec<(u64, u32)>,
+}
+
+/// What is needed to complete a segment.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub name: SegmentName,
+    pub builder: IndexBuilder,
+    pub summary: Summary,
+    pub totals: Totals,
+}
+
+impl OpenSegment {
+    /// Begins a segment: its first blocks go to the buffer, which is empty.
+    pub fn begin(target: usize, number: u64, first_ns: u64, settings: &ArchiveSettings, buffer: &mut Buffer) -> Self {
+        section_header(&mut buffer.bytes, &settings.writer);
+        let plain = buffer.bytes.len() as u64;
+        Self {
+            target,
+            number,
+            builder: IndexBuilder::new(&settings.index),
+            next_record: 1,
+            plain,
+            totals: Totals::default(),
+            first_ns,
+            begun: Instant::now(),
+            described: 0,
+            descriptions: vec![(0, plain as u32)],
+        }
+    }
+
+    /// Describes the interfaces that it does not know yet.
+    #[cold]
+    pub fn describe(&mut self, interfaces: &[Interface], buffer: &mut Buffer) {
+        for interface in interfaces.get(self.described..).unwrap_or_default() {
+            let before = buffer.bytes.len();
+            interface_description(&mut buffer.bytes, interface);
+            let length = (buffer.bytes.len() - before) as u32;
+            self.descriptions.push((self.plain, length));
+            self.plain += u64::from(length);
+        }
+        self.described = interfaces.len();
+    }
+
+    /// Appends the statistics of its interfaces.
+    pub fn statistics(&mut self, all: &[Statistics], buffer: &mut Buffer) {
+        for statistics in all.iter().take(self.described) {
+            let before = buffer.bytes.len();
+            interface_statistics(&mut buffer.bytes, statistics);
+            self.plain += (buffer.bytes.len() - before) as u64;
+        }
+    }
+
+    /// What is needed to complete it.
+    pub fn end(self, name: SegmentName, interfaces: &[Interface]) -> Ending {
+        let summary = Summary {
+            bytes: self.plain,
+            interfaces: interfaces
+                .iter()
+                .take(self.described)
+                .map(|interface| InterfaceSummary { name: interface.name.clone(), link: interface.link.0 })
+                .collect(),
+            descriptions: self.descriptions,
+            ..Summary::default()
+        };
+        Ending { name, builder: self.builder, summary, totals: self.totals }
+    }
+}

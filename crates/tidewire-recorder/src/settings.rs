@@ -1,0 +1,57 @@
+use std::time::Duration;
+
+use crate::RecordClass;
+
+/// Priorities are less than this, as those of the engine.
+pub const PRIORITIES_MAX: usize = 8;
+/// Bytes of buffers of a worker at least: some for each stage.
+pub const BUFFER_BYTES_MIN: u64 = 8 << 20;
+
+/// What is recorded of the packets that arrive. How segments are written is in [`tidewire_archive::Settings`].
+#[derive(Clone, Debug)]
+pub struct RecordSettings {
+    /// Payload bytes of each direction that are written: client to server, server to client. `u64::MAX`: all, the default.
+    pub cutoff_bytes: [u64; 2],
+    /// Classes of streams, by their first packet. The first that sets a property decides it.
+    pub classes: Vec<RecordClass>,
+    /// Bytes kept of each packet at most. Default: all.
+    pub snap_bytes: u32,
+    /// Only packets that match this expression are recorded; the others are counted as filtered.
+    pub filter: Option<String>,
+    /// Memory between capture and disk of each worker, bytes: at least [`BUFFER_BYTES_MIN`]. Default 64 MiB.
+    pub buffer_bytes: u64,
+    /// Share of that memory from which on low priorities are shed, in thousandths. Default 500.
+    pub base_threshold_permille: u32,
+    /// Flows that are remembered at most; beyond, the one silent longest of some is forgotten. About 250 bytes each. Default 262,144.
+    pub flows_max: usize,
+    /// A flow without packets for so long ends, by packet time. Default 10 minutes.
+    pub idle: Duration,
+    /// Packets arrive on their own (an interface): where memory is full they are shed, and errors of a disk are waited out. Otherwise
+    /// reading waits, and an error ends the recording. Default: no.
+    pub is_live: bool,
+    /// Segments end by packet time, not by the clock. Default: yes.
+    pub by_packet_time: bool,
+    /// Names of the interfaces, where they are known before the first packet.
+    pub interfaces: Vec<String>,
+    /// How long buffers wait at the end for a disk that refuses them. Default 5 s.
+    pub patience: Duration,
+}
+
+impl Default for RecordSettings {
+    fn default() -> Self {
+        Self {
+            cutoff_bytes: [u64::MAX; 2],
+            classes: Vec::new(),
+            snap_bytes: u32::MAX,
+            filter: None,
+            buffer_bytes: 64 << 20,
+            base_threshold_permille: 500,
+            flows_max: 1 << 18,
+            idle: Duration::from_secs(600),
+            is_live: false,
+            by_packet_time: true,
+            interfaces: Vec::new(),
+            patience: Duration::from_secs(5),
+        }
+    }
+}

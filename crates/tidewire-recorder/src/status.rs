@@ -1,0 +1,114 @@
+//! Where a recording is: written by its threads, read by who shows it.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use crate::{PRIORITIES_MAX, Totals};
+
+/// The state of a worker's recording.
+#[derive(Debug, Default)]
+pub struct Status {
+    totals: Mutex<Totals>,
+    /// What was taken and could not be written, by priority.
+    lost: Mutex<[(u64, u64); PRIORITIES_MAX]>,
+    stored_bytes: AtomicU64,
+    segments: AtomicU64,
+    removed: AtomicU64,
+    dropped: AtomicU64,
+    level_permille: AtomicU64,
+    flows: AtomicU64,
+    is_failed: AtomicBool,
+}
+
+/// Figures at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Packets by fate and priority.
+    pub totals: Totals,
+    /// Bytes that were written to files, after compression and encryption.
+    pub stored_bytes: u64,
+    /// Segments that were completed.
+    pub segments: u64,
+    /// Segments that were removed to keep within bounds.
+    pub removed: u64,
+    /// Packets that the kernel dropped before the recorder got them.
+    pub dropped: u64,
+    /// The share of buffers in use, in thousandths.
+    pub level_permille: u64,
+    /// Flows that are remembered.
+    pub flows: u64,
+}
+
+impl Snapshot {
+    /// Adds those of another worker.
+    pub fn add(&mut self, other: &Self) {
+        self.totals.add(&other.totals);
+        self.stored_bytes += other.stored_bytes;
+        self.segments += other.segments;
+        self.removed += other.removed;
+        self.dropped += other.dropped;
+        self.level_permille = self.level_permille.max(other.level_permille);
+        self.flows += other.flows;
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Status {
+    /// The figures now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut totals = held(&self.totals).clone();
+        totals.lose(&held(&self.lost));
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        Snapshot {
+            totals,
+            stored_bytes: read(&self.stored_bytes),
+            segments: read(&self.segments),
+            removed: read(&self.removed),
+            dropped: read(&self.dropped),
+            level_permille: read(&self.level_permille),
+            flows: read(&self.flows),
+        }
+    }
+
+    /// Whether the recording cannot go on.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.is_failed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn fail(&self) {
+        self.is_failed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn publish(&self, totals: &Totals, flows: u64, dropped: u64, level_permille: u32) {
+        held(&self.totals).clone_from(totals);
+        self.flows.store(flows, Ordering::Relaxed);
+        self.dropped.store(dropped, Ordering::Relaxed);
+        self.level_permille.store(level_permille.into(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn lose(&self, packets: &[(u64, u64); PRIORITIES_MAX]) {
+        for (sum, lost) in held(&self.lost).iter_mut().zip(packets) {
+            sum.0 += lost.0;
+            sum.1 += lost.1;
+        }
+    }
+
+    pub(crate) fn store(&self, bytes: u64) {
+        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn complete(&self) {
+        self.segments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, segments: u64) {
+        self.removed.fetch_add(segments, Ordering::Relaxed);
+    }
+}

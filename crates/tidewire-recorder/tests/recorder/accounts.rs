@@ -1,0 +1,118 @@
+use std::collections::HashMap;
+
+use tidewire_archive::{Directory, Query, Settings};
+use tidewire_recorder::{RecordClass, RecordSettings};
+use tidewire_wire::{Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
+
+use crate::rig::{Seen, captures, read, recall, record};
+
+const CUTOFF: u64 = 600;
+
+/// What a cutoff leaves of a capture, by a model that knows nothing of streams but addresses and ports.
+fn model(packets: &[Seen]) -> (Vec<Seen>, u64) {
+    let (mut seen, mut kept, mut cut_bytes) = (HashMap::<_, u64>::new(), Vec::new(), 0);
+    for packet in packets {
+        let decoded = decode(LinkType(packet.link), &packet.bytes, packet.wire_bytes, &WireSettings::default());
+        let is_flow = matches!(decoded.kind, Kind::Tcp | Kind::Udp);
+        let (source, destination) = addresses(&packet.bytes, &decoded);
+        let (from, to) = ports(&packet.bytes, &decoded);
+        let back = seen.get(&((destination, to), (source, from), decoded.proto)).copied().unwrap_or(0);
+        let bytes = seen.entry(((source, from), (destination, to), decoded.proto)).or_default();
+        let before = *bytes;
+        *bytes += u64::from(decoded.payload_bytes);
+        let flags = packet.bytes.get(decoded.transport_at as usize + 13).copied().unwrap_or(0);
+        let is_control = decoded.kind == Kind::Tcp && flags & 7 != 0;
+        let is_bare = decoded.kind == Kind::Tcp && decoded.payload_bytes == 0;
+        if is_flow && !is_control && (before >= CUTOFF || is_bare && back >= CUTOFF) {
+            cut_bytes += u64::from(packet.wire_bytes);
+        } else {
+            kept.push(packet.clone());
+        }
+    }
+    (kept, cut_bytes)
+}
+
+#[test]
+fn beyond_the_cutoff_packets_are_counted_and_not_written() {
+    let mut cut_in_all = 0;
+    for name in ["demo", "pn-window-beyond", "checksums"] {
+        let found = captures().into_iter().find(|path| path.to_string_lossy().contains(name));
+        let capture = found.unwrap_or_else(|| panic!("{name} is in the corpus"));
+        let packets = read(&capture);
+        let (mut expected, cut_bytes) = model(&packets);
+        let folder = tempfile::tempdir().expect("a directory");
+        let settings = RecordSettings { cutoff_bytes: [CUTOFF; 2], ..RecordSettings::default() };
+        let (figures, _) = record(&capture, &[folder.path()], &Settings::default(), settings);
+        let all = figures.totals.all();
+        assert_eq!(all.cut_off_bytes, cut_bytes, "{name}");
+        assert_eq!(all.cut_off_packets + all.written_packets, packets.len() as u64, "{name}");
+        let mut found = recall(&[folder.path()], &Query::default());
+        found.sort();
+        expected.sort();
+        assert!(found == expected, "{name}: {} of {}", found.len(), expected.len());
+        cut_in_all += all.cut_off_packets;
+    }
+    assert!(cut_in_all > 0);
+}
+
+#[test]
+fn classes_have_their_cutoff_priority_and_length() {
+    let (mut short, mut of_priority) = (0, 0);
+    for capture in captures() {
+        let packets = read(&capture);
+        let class = |expression: &str| RecordClass { expression: expression.into(), ..RecordClass::default() };
+        let settings = RecordSettings {
+            classes: vec![
+                RecordClass { snap_bytes: Some(60), ..class("tcp") },
+                RecordClass { priority: Some(3), ..class("udp") },
+                RecordClass { cutoff_bytes: Some([0; 2]), ..class("udp port 53") },
+            ],
+            ..RecordSettings::default()
+        };
+        let folder = tempfile::tempdir().expect("a directory");
+        let (figures, _) = record(&capture, &[folder.path()], &Settings::default(), settings);
+        let of_three = figures.totals.priorities().into_iter().find(|ledger| ledger.priority == 3);
+        of_priority += of_three.map_or(0, |ledger| ledger.received_packets);
+        assert_eq!(figures.totals.all().received_packets, packets.len() as u64);
+        if figures.totals.all().written_packets == 0 {
+            continue;
+        }
+        let found = recall(&[folder.path()], &Query::default());
+        assert_eq!(found.len() as u64, figures.totals.all().written_packets, "{}", capture.display());
+        short += found.iter().filter(|packet| packet.bytes.len() == 60 && packet.wire_bytes > 60).count();
+    }
+    assert!(short > 20, "{short}");
+    assert!(of_priority > 20, "{of_priority}");
+}
+
+#[test]
+fn a_filter_counts_what_it_leaves_out() {
+    let capture = captures().into_iter().find(|path| path.ends_with("demo.pcap")).expect("demo.pcap");
+    let all = read(&capture);
+    let mut filter = tidewire_filter::Filter::new("tcp[13] & 2 != 0").expect("a filter");
+    let is_syn =
+        |packet: &&Seen| filter.matches(LinkType(packet.link), &packet.bytes, packet.wire_bytes).unwrap_or(false);
+    let (packets, syns) = (all.len() as u64, all.iter().filter(is_syn).count() as u64);
+    assert!(syns > 2);
+    let folder = tempfile::tempdir().expect("a directory");
+    let settings = RecordSettings { filter: Some("tcp[13] & 2 != 0".into()), ..RecordSettings::default() };
+    let (figures, _) = record(&capture, &[folder.path()], &Settings::default(), settings);
+    let all = figures.totals.all();
+    assert_eq!((all.received_packets, all.written_packets), (packets, syns));
+    assert_eq!(all.filtered_packets, packets - syns);
+    assert_eq!(recall(&[folder.path()], &Query::default()).len() as u64, syns);
+}
+
+/// Ledgers of segments add up to that of the recording.
+#[test]
+fn segments_have_their_share_of_the_account() {
+    let capture =
+        captures().into_iter().max_by_key(|path| path.metadata().map_or(0, |file| file.len())).expect("a capture");
+    let folder = tempfile::tempdir().expect("a directory");
+    let archive = Settings { segment_bytes: 5_000, ..Settings::default() };
+    let settings = RecordSettings { cutoff_bytes: [CUTOFF; 2], ..RecordSettings::default() };
+    let (figures, _) = record(&capture, &[folder.path()], &archive, settings);
+    assert!(figures.segments > 1);
+    let reopened = Directory::open(folder.path(), &archive, 0).expect("nobody has it any longer");
+    assert_eq!(reopened.kept().segments, figures.segments);
+}
