@@ -4,20 +4,7 @@ use tidewire::FilterError;
 use tidewire_filter::Filter;
 use tidewire_wire::{Frame, LinkType};
 
-use crate::RecordSettings;
-
-/// A class of streams: those whose first packet matches an expression in libpcap's language.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordClass {
-    /// The expression.
-    pub expression: String,
-    /// Payload bytes of each direction that are written.
-    pub cutoff_bytes: Option<[u64; 2]>,
-    /// Priority, 0 (the lowest) to 7.
-    pub priority: Option<u8>,
-    /// Bytes kept of each packet at most.
-    pub snap_bytes: Option<u32>,
-}
+use crate::settings::{RecordClass, RecordSettings};
 
 /// What is kept of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,9 +20,8 @@ mod segment;
 mod settings;
 mod status;
 
-pub use classes::RecordClass;
 pub use disk::{Notice, Targets};
 pub use ledger::Totals;
 pub use recorder::Recorder;
-pub use settings::{BUFFER_BYTES_MIN, PRIORITIES_MAX, RecordSettings};
+pub use settings::{BUFFER_BYTES_MIN, PRIORITIES_MAX, RecordClass, RecordSettings};
 pub use status::{Snapshot, Status};

@@ -1,7 +1,5 @@
 use std::time::Duration;
 
-use crate::RecordClass;
-
 /// Priorities are less than this, as those of the engine.
 pub const PRIORITIES_MAX: usize = 8;
 /// Bytes of buffers of a worker at least: some for each stage.
@@ -54,4 +52,17 @@ impl Default for RecordSettings {
             patience: Duration::from_secs(5),
         }
     }
+}
+
+/// A class of streams: those whose first packet matches an expression in libpcap's language.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordClass {
+    /// The expression.
+    pub expression: String,
+    /// Payload bytes of each direction that are written.
+    pub cutoff_bytes: Option<[u64; 2]>,
+    /// Priority, 0 (the lowest) to 7.
+    pub priority: Option<u8>,
+    /// Bytes kept of each packet at most.
+    pub snap_bytes: Option<u32>,
 }

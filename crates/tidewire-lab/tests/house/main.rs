@@ -45,6 +45,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-python", 4),
     ("tidewire-analyzers", 4),
     ("tidewire-archive", 4),
+    ("tidewire-recorder", 5),
     ("tidewire-sensor", 5),
     ("tidewire-lab", 4),
     ("tidewire-bench", 6),
