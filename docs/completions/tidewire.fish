@@ -26,13 +26,13 @@ end
 
 complete -c tidewire -n "__fish_tidewire_needs_command" -s h -l help -d 'Print help'
 complete -c tidewire -n "__fish_tidewire_needs_command" -s V -l version -d 'Print version'
-complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "flows" -d 'List flows: addresses, protocol and name, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "flows" -d 'List flows: addresses, service and name, packets, bytes, state'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
-complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "transactions" -d 'List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "transactions" -d 'List DNS queries, HTTP requests, handshakes of TLS and SSH ...'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
@@ -123,12 +123,12 @@ missing\t''
 proto\t''
 client\t''
 server\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -217,13 +217,13 @@ missing\t''
 proto\t''
 client\t''
 server\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l digest -d 'Digest of the delivered bytes of each direction, in order, gaps omitted' -r -f -a "sha256\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -370,7 +370,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l time -d 'Fo
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -438,8 +438,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l overload-cut
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s x -l hex -d 'Read all patterns as hexadecimal'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -509,8 +509,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l overload
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s w -l write -d 'Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -578,7 +578,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l limit
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l service -d 'Only these protocols, as in dns,http (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
@@ -874,7 +874,7 @@ high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv, as in client,server; or changes, as in +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
@@ -998,13 +998,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "recipient" -d 'Print the recipients of a file with identities'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, protocol and name, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, service and name, packets, bytes, state'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "transactions" -d 'List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "transactions" -d 'List DNS queries, HTTP requests, handshakes of TLS and SSH ...'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'

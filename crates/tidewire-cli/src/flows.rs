@@ -23,7 +23,7 @@ use crate::{
     write::{Choose, Want, WriteOption},
 };
 
-/// List flows: addresses, protocol and name, packets, bytes, state and end
+/// List flows: addresses, service and name, packets, bytes, state
 ///
 /// Each record covers both directions. BYTES counts from the IP header on, without link-layer headers and padding; --json also
 /// has frame bytes. RATE is BYTES over DURATION. SERVICE and NAME come from the first 16 KiB of each direction; --mode track delivers

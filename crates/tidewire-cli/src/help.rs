@@ -6,7 +6,7 @@ use crate::error;
 
 /// Groups of commands in `tidewire --help`.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
+    ("Look at traffic (files or interfaces)", &["flows", "streams", "transactions", "follow", "match", "extract", "datagrams"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
     ("Events", &["events", "event", "collect", "keys"]),
@@ -34,7 +34,7 @@ Examples:
 tidewire COMMAND -h lists the common options, tidewire COMMAND --help all of them.";
 
 /// Examples of commands; those of `gen`, `split` and `run` are beside their options.
-const OF_COMMANDS: [(&str, &str); 10] = [
+const OF_COMMANDS: [(&str, &str); 11] = [
     (
         "flows",
         "\
@@ -68,6 +68,14 @@ Examples:
   tidewire match capture.pcap -e password -e '|0d 0a|Cookie:'
   tidewire match capture.pcap -f patterns.txt --ignore-case --count
   tidewire match -i eth0 -e 'hex:cafebabe' --stop-after 1",
+    ),
+    (
+        "transactions",
+        "\
+Examples:
+  tidewire transactions capture.pcap
+  tidewire transactions capture.pcap udp port 53 --json
+  tidewire transactions -i eth0 --duration 10s",
     ),
     (
         "extract",

@@ -14,7 +14,7 @@ const REPORT: &str = "Report";
 /// Options that choose columns.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ColumnOptions {
-    /// Columns of the table or of --csv, as in client,server; or changes, as in +client,-server
+    /// Columns of the table or of --csv: client,server; or changes: +client,-server
     ///
     /// Names are separated by commas and give the order. In --csv a column's name stands for its values (client for client_addr
     /// and client_port). +NAME adds a column to the default ones, -NAME removes one. The error for an unknown name lists all

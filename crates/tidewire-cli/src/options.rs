@@ -32,7 +32,9 @@ const REPORT: &str = "Report";
 /// Options of every subcommand that reads captures.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Capture files (pcap, pcapng, snoop, ERF, NetMon; gzip, zstd, lz4, xz, bzip2), merged by time; `-` is standard input
+    /// Capture files, compressed ones as well, merged by time; `-` is standard input
+    ///
+    /// pcap, pcapng, snoop, ERF and Microsoft Network Monitor; gzip, zstd, lz4, xz and bzip2.
     #[arg(value_name = "CAPTURE", display_order = 0, help_heading = INPUT)]
     pub files: Vec<PathBuf>,
 

@@ -23,9 +23,9 @@ use crate::{
 /// Most characters of what was asked and answered in a table.
 const CELL_CHARS: usize = 64;
 
-/// List transactions: DNS queries, HTTP requests, handshakes of TLS, QUIC and SSH, and more
+/// List DNS queries, HTTP requests, handshakes of TLS and SSH ...
 ///
-/// Protocols are recognised by content, then by port. Transactions are ordered by time; from interfaces and pipes they are printed as
+/// Also of QUIC, and sessions of SMTP, FTP, DHCP, NTP and SOCKS. Protocols are recognised by content, then by port. Transactions are ordered by time; from interfaces and pipes they are printed as
 /// they are complete. Of a connection that turned to encryption nothing more is delivered; --cutoff 16K looks at beginnings only.
 #[derive(Args, Debug)]
 pub struct Options {

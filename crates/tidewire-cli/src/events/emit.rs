@@ -381,10 +381,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_events_of_this_analyzer() {
+    fn lines_are_events_and_of_this_analyzer_where_they_name_none() {
         let event = parsed(br#"{"sensor":"x, \"y","kind":"a.b","analyzer":"other","fields":{"z":1,"a":2}}"#, "me");
         let event = event.expect("an event").expect("no empty line");
-        assert_eq!((event.analyzer.as_str(), event.kind.as_str()), ("me", "a.b"));
+        assert_eq!((event.analyzer.as_str(), event.kind.as_str()), ("other", "a.b"), "emitting renames and counts it");
         let names: Vec<&str> = event.fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["z", "a"], "their order is kept");
         assert!(

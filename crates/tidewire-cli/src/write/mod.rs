@@ -40,9 +40,9 @@ use ring::{RING_BYTES, Ring};
 /// The option.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WriteOption {
-    /// Write the packets of what is printed to FILE, as pcapng with comments; `-` is standard output
+    /// Write the packets of what is printed, as pcapng
     ///
-    /// The comment on a stream's first packet has its id, its addresses, its Community ID, what matched, and its anomalies. FILE
+    /// `-` is standard output. The comment on a stream's first packet has its id, its addresses, its Community ID, what matched, and its anomalies. FILE
     /// has a hidden name until it is complete; a pipe is written as packets come. With `-` records are printed on standard error.
     #[arg(short = 'w', long, value_name = "FILE", help_heading = "Report")]
     write: Option<PathBuf>,
