@@ -213,6 +213,14 @@ pub struct Anomaly {
     pub packet: u64,
 }
 
+impl Anomaly {
+    /// An anomaly at a packet.
+    #[must_use]
+    pub const fn new(kind: AnomalyKind, packet: u64) -> Self {
+        Self { kind, packet }
+    }
+}
+
 macro_rules! anomalies {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal),+ $(,)?) => {
         /// Kinds of anomalies. [`name`](Self::name) is the name in JSON and of the counter.

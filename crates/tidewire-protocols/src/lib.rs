@@ -31,7 +31,7 @@ mod value;
 pub use budget::Budget;
 pub use conversation::{App, Conversation, Piece, Report};
 pub use dhcp::Dhcp;
-pub use dns::{Answer, Dns};
+pub use dns::{Answer, Dns, dns_rcode_number, dns_type_number};
 pub use http::Http;
 pub use input::Ports;
 pub use lines::{Ftp, Smtp};

@@ -46,6 +46,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-analyzers", 4),
     ("tidewire-archive", 4),
     ("tidewire-recorder", 5),
+    ("tidewire-exports", 4),
     ("tidewire-sensor", 5),
     ("tidewire-lab", 4),
     ("tidewire-bench", 6),
@@ -61,6 +62,7 @@ const PURE: &[&str] = &[
     "tidewire-units",
     "tidewire-events",
     "tidewire-protocols",
+    "tidewire-exports",
 ];
 
 /// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.

@@ -10,6 +10,7 @@ mod record;
 mod tests;
 
 pub use fields::{Answer, Dns};
+pub use names::{dns_rcode_number, dns_type_number};
 
 pub(crate) use exchange::Exchange;
 pub(crate) use message::{HEADER_BYTES, is_message, is_whole_message, may_be_header};

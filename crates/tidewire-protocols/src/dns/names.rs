@@ -8,37 +8,34 @@ pub(super) fn kind(kind: u16) -> Box<str> {
     }
 }
 
+/// The number of a type whose mnemonic, or `TYPE123`, is in [`Dns::kind`](crate::Dns::kind).
+#[must_use]
+pub fn dns_type_number(name: &str) -> Option<u16> {
+    let known = TYPES.iter().find(|entry| entry.1 == name).map(|entry| entry.0);
+    known.or_else(|| name.strip_prefix("TYPE")?.parse().ok())
+}
+
+/// The number of a response code whose mnemonic, or `RCODE12`, is in [`Dns::rcode`](crate::Dns::rcode).
+#[must_use]
+pub fn dns_rcode_number(name: &str) -> Option<u16> {
+    let known = RCODES.iter().find(|entry| entry.1 == name).map(|entry| entry.0);
+    known.or_else(|| name.strip_prefix("RCODE")?.parse().ok())
+}
+
 /// The mnemonic of a response code.
 pub(super) fn rcode(code: u16) -> Box<str> {
-    const NAMES: [&str; 12] = [
-        "NOERROR",
-        "FORMERR",
-        "SERVFAIL",
-        "NXDOMAIN",
-        "NOTIMP",
-        "REFUSED",
-        "YXDOMAIN",
-        "YXRRSET",
-        "NXRRSET",
-        "NOTAUTH",
-        "NOTZONE",
-        "DSOTYPENI",
-    ];
-    match code {
-        16 => "BADVERS".into(),
-        17 => "BADKEY".into(),
-        18 => "BADTIME".into(),
-        19 => "BADMODE".into(),
-        20 => "BADNAME".into(),
-        21 => "BADALG".into(),
-        22 => "BADTRUNC".into(),
-        23 => "BADCOOKIE".into(),
-        code => match NAMES.get(usize::from(code)) {
-            Some(&name) => name.into(),
-            None => format!("RCODE{code}").into(),
-        },
+    match RCODES.iter().find(|entry| entry.0 == code) {
+        Some(entry) => entry.1.into(),
+        None => format!("RCODE{code}").into(),
     }
 }
+
+#[rustfmt::skip]
+const RCODES: &[(u16, &str)] = &[
+    (0, "NOERROR"), (1, "FORMERR"), (2, "SERVFAIL"), (3, "NXDOMAIN"), (4, "NOTIMP"), (5, "REFUSED"), (6, "YXDOMAIN"),
+    (7, "YXRRSET"), (8, "NXRRSET"), (9, "NOTAUTH"), (10, "NOTZONE"), (11, "DSOTYPENI"), (16, "BADVERS"), (17, "BADKEY"),
+    (18, "BADTIME"), (19, "BADMODE"), (20, "BADNAME"), (21, "BADALG"), (22, "BADTRUNC"), (23, "BADCOOKIE"),
+];
 
 /// Sorted by number.
 #[rustfmt::skip]
@@ -66,5 +63,13 @@ mod tests {
         assert!(TYPES.is_sorted_by(|a, b| a.0 < b.0));
         assert_eq!((&*kind(28), &*kind(54)), ("AAAA", "TYPE54"));
         assert_eq!((&*rcode(3), &*rcode(15), &*rcode(16)), ("NXDOMAIN", "RCODE15", "BADVERS"));
+        assert_eq!(
+            (dns_type_number("AAAA"), dns_type_number("TYPE54"), dns_type_number("x")),
+            (Some(28), Some(54), None)
+        );
+        assert_eq!(
+            (dns_rcode_number("BADVERS"), dns_rcode_number("RCODE12"), dns_rcode_number("")),
+            (Some(16), Some(12), None)
+        );
     }
 }

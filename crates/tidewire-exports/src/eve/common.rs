@@ -1,0 +1,131 @@
+//! What records of all types have.
+
+use tidewire::{FlowKey, TunnelKind, community_id};
+use tidewire_protocols::Service;
+
+use crate::{
+    json::{Object, push_number},
+    model::{Origin, proto, stream_number},
+    time::{SECOND_NS, push_civil, push_padded},
+};
+
+/// Bits of a flow's number: as many as Suricata's have, fewer than the 53 that readers of JSON keep.
+const FLOW_ID_BITS: u32 = 51;
+
+/// A stream as records name it.
+#[derive(Clone, Copy)]
+pub(super) struct Identity<'a> {
+    pub(super) stream: u64,
+    pub(super) start_ns: u64,
+    pub(super) key: &'a FlowKey,
+    pub(super) origin: Origin<'a>,
+}
+
+impl Identity<'_> {
+    /// Opens a record: time, stream, type, addresses. `swapped`: the server's address is the source. `packet`: the number of the
+    /// packet that it is about.
+    pub(super) fn open<'o>(
+        &self,
+        out: &'o mut Vec<u8>,
+        event: &str,
+        time_ns: u64,
+        swapped: bool,
+        packet: Option<u64>,
+    ) -> Object<'o> {
+        let mut object = Object::open(out);
+        push_time(&mut object, "timestamp", time_ns);
+        object.number("flow_id", stream_number(self.stream, self.start_ns, 0) >> (u64::BITS - FLOW_ID_BITS));
+        if let Some(interface) = self.origin.interface {
+            object.text("in_iface", interface);
+        }
+        if let Some(packet) = packet {
+            object.number("pcap_cnt", packet);
+        }
+        object.plain("event_type", event);
+        let vlans = self.key.vlan.into_iter().filter(|&id| id != 0xffff);
+        if self.key.vlan[0] != 0xffff {
+            object.array("vlan", vlans.map(u64::from), push_number);
+        }
+        let mut ends = [("src_ip", "src_port", self.key.client), ("dest_ip", "dest_port", self.key.server)];
+        if swapped {
+            let [from, to] = &mut ends;
+            std::mem::swap(&mut from.2, &mut to.2);
+        }
+        let has_ports = matches!(self.key.proto, proto::TCP | proto::UDP | proto::SCTP);
+        for (address, port, end) in ends {
+            object.address(address, end.address);
+            if has_ports {
+                object.number(port, end.port.into());
+            }
+        }
+        push_proto(&mut object, self.key.proto);
+        object.number("ip_v", if self.key.client.address.is_ipv4() { 4 } else { 6 });
+        if matches!(self.key.proto, proto::ICMP | proto::ICMP6) {
+            object.number("icmp_type", self.key.icmp[0].into());
+            object.number("icmp_code", self.key.icmp[1].into());
+        }
+        object
+    }
+
+    /// Appends what stands last in a record.
+    pub(super) fn close(&self, mut object: Object<'_>, more: impl FnOnce(&mut Object<'_>)) {
+        object.plain("community_id", &community_id(self.key, 0));
+        if let Some(file) = self.origin.file {
+            object.text("pcap_filename", file);
+        }
+        object.object("tidewire", |object| {
+            object.number("id", self.stream);
+            if self.key.tunnel.kind != TunnelKind::None {
+                object.object("tunnel", |object| {
+                    object.plain("kind", self.key.tunnel.kind.name());
+                    object.number("id", self.key.tunnel.id.into());
+                });
+            }
+            more(object);
+        });
+        object.close();
+    }
+}
+
+/// The name of a protocol as Suricata has it; others have three digits there.
+fn push_proto(object: &mut Object<'_>, number: u8) {
+    let name = match number {
+        proto::ICMP => "ICMP",
+        2 => "IGMP",
+        proto::TCP => "TCP",
+        proto::UDP => "UDP",
+        47 => "GRE",
+        50 => "ESP",
+        51 => "AH",
+        proto::ICMP6 => "IPv6-ICMP",
+        103 => "PIM",
+        proto::SCTP => "SCTP",
+        other => {
+            let out = object.key("proto");
+            out.push(b'"');
+            push_padded(out, other.into(), 3);
+            out.push(b'"');
+            return;
+        }
+    };
+    object.plain("proto", name);
+}
+
+/// `2026-11-22T06:30:00.123456+0000`.
+pub(super) fn push_time(object: &mut Object<'_>, name: &str, ns: u64) {
+    let out = object.key(name);
+    out.push(b'"');
+    push_civil(out, (ns / SECOND_NS) as i64, *b"-T:");
+    out.push(b'.');
+    push_padded(out, ns % SECOND_NS / 1000, 6);
+    out.extend_from_slice(b"+0000\"");
+}
+
+/// The name of an application protocol as Suricata has it. Of those that it does not know, our own.
+pub(super) fn app_proto(service: Service) -> &'static str {
+    match service {
+        // LLMNR is told as DNS by its parser, mDNS has one of its own since 8.0.
+        Service::Llmnr => "dns",
+        other => other.name(),
+    }
+}

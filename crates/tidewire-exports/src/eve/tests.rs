@@ -1,0 +1,143 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::{
+    eve::{Stats, Types, push_records, push_stats, push_transaction},
+    testing::{Sample, exchange, hostile, key, key6, transactions},
+};
+
+/// Types of members, as Suricata 8 documents them: its own list, not a copy of its schema. `s` string, `i` integer, `b` boolean, `t`
+/// time, `[s]` array of strings; members of objects have their path. What begins with `tidewire` is ours.
+const NAMES: &str = "
+timestamp t, flow_id i, in_iface s, pcap_cnt i, pcap_filename s, event_type s, vlan [i], src_ip s, src_port i, dest_ip s, dest_port i,
+proto s, ip_v i, icmp_type i, icmp_code i, app_proto s, community_id s, tx_id i,
+flow.pkts_toserver i, flow.pkts_toclient i, flow.bytes_toserver i, flow.bytes_toclient i, flow.start t, flow.end t, flow.age i,
+flow.state s, flow.reason s, flow.alerted b, flow.tx_cnt i,
+netflow.pkts i, netflow.bytes i, netflow.start t, netflow.end t, netflow.age i,
+tcp.tcp_flags s, tcp.tcp_flags_ts s, tcp.tcp_flags_tc s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b, tcp.urg b, tcp.ecn b,
+tcp.cwr b, tcp.state s, tcp.ts_gap b, tcp.tc_gap b,
+anomaly.type s, anomaly.event s,
+dns.version i, dns.type s, dns.id i, dns.qr b, dns.aa b, dns.tc b, dns.rd b, dns.ra b, dns.opcode i, dns.rcode s, dns.queries.rrname s,
+dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s, dns.grouped.A [s],
+dns.grouped.TXT [s],
+http.hostname s, http.url s, http.http_user_agent s, http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s,
+http.status i, http.redirect s, http.length i,
+tls.subject s, tls.issuerdn s, tls.serial s, tls.notbefore s, tls.notafter s, tls.subjectaltname [s], tls.session_resumed b, tls.sni s,
+tls.version s, tls.client_alpns [s], tls.server_alpns [s], tls.ja3.hash s, tls.ja4 s,
+quic.version s, quic.sni s, quic.ja3.hash s, quic.ja4 s,
+ssh.client.proto_version s, ssh.client.software_version s, ssh.client.hassh.hash s, ssh.server.proto_version s,
+ssh.server.software_version s, ssh.server.hassh.hash s,
+stats.uptime i, stats.capture.kernel_packets i, stats.capture.kernel_drops i, stats.decoder.pkts i, stats.decoder.bytes i,
+stats.flow.total i";
+
+/// Members with their types, except ours.
+fn members(value: &Value, path: &str, found: &mut BTreeMap<String, &'static str>) {
+    let kind = match value {
+        Value::Object(members_of) => {
+            for (name, value) in members_of.iter().filter(|(name, _)| !path.is_empty() || *name != "tidewire") {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                members(value, &path, found);
+            }
+            return;
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            return items.iter().for_each(|item| members(item, path, found));
+        }
+        Value::Array(items) if items.iter().all(Value::is_string) => "[s]",
+        Value::Array(_) => "[i]",
+        Value::String(text) if is_time(text) => "t",
+        Value::String(_) => "s",
+        Value::Number(number) if number.is_u64() => "i",
+        Value::Bool(_) => "b",
+        _ => "?",
+    };
+    found.insert(path.to_owned(), kind);
+}
+
+/// The regular expression of Suricata's schema: `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}[+-][0-9]{4}$`.
+fn is_time(text: &str) -> bool {
+    const FORM: &str = "0000-00-00T00:00:00.000000+0000";
+    let same = |(a, b): (char, char)| if b == '0' { a.is_ascii_digit() } else { a == b };
+    text.len() == FORM.len() && text.chars().zip(FORM.chars()).all(same)
+}
+
+fn records(text: &str) -> Vec<u8> {
+    let (sample, mut out) = (Sample::new(text), Vec::new());
+    let types = Types { netflow: true, ..Types::default() };
+    for key in [key(6), key(17), key6(6), key6(58), key(132), key(200)] {
+        push_records(&mut out, &sample.flow(key), types);
+    }
+    let mut tagged = key(1);
+    (tagged.vlan, tagged.icmp) = ([5, 0xffff], [8, 0]);
+    push_records(&mut out, &sample.flow(tagged), types);
+    for transaction in transactions(text) {
+        push_transaction(&mut out, &exchange(&transaction));
+    }
+    push_stats(&mut out, &Stats { dropped: Some(3), ..Stats::default() });
+    out
+}
+
+#[test]
+fn names_and_types_are_suricatas() {
+    let known: BTreeMap<&str, &str> =
+        NAMES.split(',').map(|entry| entry.trim().split_once(' ').expect("a name and a type")).collect();
+    let mut found = BTreeMap::new();
+    for line in String::from_utf8(records("text")).unwrap().lines() {
+        members(&serde_json::from_str(line).unwrap(), "", &mut found);
+    }
+    for (path, kind) in &found {
+        assert_eq!(known.get(path.as_str()), Some(kind), "{path}");
+    }
+    // All are written somewhere; these only where their flags are set.
+    let rare =
+        ["dns.qr", "dns.aa", "dns.tc", "dns.rd", "dns.ra", "tcp.rst", "tcp.urg", "tcp.ecn", "tcp.cwr", "tcp.ts_gap"];
+    for path in known.keys().filter(|path| !rare.contains(path)) {
+        assert!(found.contains_key(*path), "{path} is never written");
+    }
+}
+
+#[test]
+fn a_flow_is_written_as_documented() {
+    let (sample, mut out) = (Sample::new("eth0"), Vec::new());
+    push_records(&mut out, &sample.flow(key(6)), Types { anomaly: false, ..Types::default() });
+    let value: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(value["timestamp"], "2026-11-22T06:30:02.123456+0000");
+    assert_eq!(value["flow"]["start"], "2026-11-22T06:30:00.123456+0000");
+    assert_eq!((&value["proto"], &value["in_iface"]), (&"TCP".into(), &"eth0".into()));
+    assert_eq!((&value["flow"]["age"], &value["flow"]["bytes_toclient"]), (&2.into(), &2800.into()));
+    assert_eq!((&value["flow"]["state"], &value["flow"]["reason"]), (&"closed".into(), &"timeout".into()));
+    assert_eq!((&value["tcp"]["tcp_flags_ts"], &value["tcp"]["tc_gap"]), (&"1b".into(), &true.into()));
+    assert!(value["flow_id"].as_u64().unwrap() < 1 << 51);
+    assert_eq!(value["community_id"], tidewire::community_id(&key(6), 0));
+}
+
+#[test]
+fn a_query_and_its_answer_are_two_records() {
+    let all = transactions("a.example");
+    let mut out = Vec::new();
+    assert!(push_transaction(&mut out, &exchange(&all[1])));
+    let lines: Vec<Value> =
+        String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&Value> = lines.iter().map(|line| &line["dns"]["type"]).collect();
+    assert_eq!(kinds, ["request", "response"]);
+    assert_eq!(lines[0]["dns"]["queries"][0]["rrname"], "a.example");
+    assert!(lines[0]["dns"].get("answers").is_none() && lines[0]["flow_id"] == lines[1]["flow_id"]);
+    assert_eq!(lines[1]["dns"]["grouped"]["A"][0], "a.example");
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_a_line(text in hostile()) {
+        let out = String::from_utf8(records(&text)).unwrap();
+        prop_assert_eq!(out.lines().count(), out.matches('\n').count());
+        for line in out.lines() {
+            prop_assert!(!line.chars().any(tidewire::legible::is_hidden));
+            let value: Value = serde_json::from_str(line).unwrap();
+            if value["event_type"] == "quic" {
+                prop_assert_eq!(&value["quic"]["sni"], text.as_str());
+            }
+        }
+    }
+}

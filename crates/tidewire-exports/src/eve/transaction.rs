@@ -1,0 +1,244 @@
+//! `dns`, `http`, `tls`, `quic`, `ssh`.
+
+use tidewire_protocols::{Answer, Certificate, Dns, Fields, Http, Quic, Service, Ssh, Tls};
+
+use crate::{
+    eve::{
+        certificate::{push_day, push_serial},
+        common::{Identity, app_proto},
+    },
+    json::{Object, push_string},
+    model::Exchange,
+};
+
+/// Appends the records of a transaction: a query and its answer are one each. `false`: Suricata has no such record, or none that this
+/// writes, and nothing was appended.
+pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>) -> bool {
+    let transaction = exchange.transaction;
+    let (start, end) = (transaction.start_ns, transaction.end_ns);
+    match &transaction.fields {
+        Fields::Dns(dns) => {
+            if dns.is_asked {
+                push(out, exchange, "dns", start, |object| push_dns(object, dns, false));
+            }
+            if dns.is_answered {
+                push(out, exchange, "dns", end, |object| push_dns(object, dns, true));
+            }
+            dns.is_asked || dns.is_answered
+        }
+        Fields::Http(http) => push(out, exchange, "http", start, |object| push_http(object, http)),
+        Fields::Tls(tls) => push(out, exchange, "tls", end, |object| push_tls(object, tls)),
+        Fields::Quic(quic) => push(out, exchange, "quic", start, |object| push_quic(object, quic)),
+        Fields::Ssh(ssh) => push(out, exchange, "ssh", end, |object| push_ssh(object, ssh)),
+        _ => false,
+    }
+}
+
+fn push(
+    out: &mut Vec<u8>,
+    exchange: &Exchange<'_>,
+    event: &str,
+    time_ns: u64,
+    fill: impl FnOnce(&mut Object<'_>),
+) -> bool {
+    let identity = Identity {
+        stream: exchange.stream,
+        start_ns: exchange.stream_start_ns,
+        key: &exchange.key,
+        origin: exchange.origin,
+    };
+    let transaction = exchange.transaction;
+    // Multicast DNS is an event of its own in Suricata 8, of the same form.
+    let event = if transaction.service == Service::Mdns { "mdns" } else { event };
+    let mut object = identity.open(out, event, time_ns, false, None);
+    object.number("tx_id", exchange.number.into());
+    object.plain("app_proto", app_proto(transaction.service));
+    object.object(event, fill);
+    identity.close(object, |object| push_own(object, exchange));
+    out.push(b'\n');
+    true
+}
+
+/// Fields that have no place in Suricata's records.
+fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
+    object.plain("service", exchange.transaction.service.name());
+    match &exchange.transaction.fields {
+        Fields::Dns(dns) => {
+            if let Some(latency) = dns.latency_ns {
+                object.number("latency_ns", latency);
+            }
+        }
+        Fields::Http(http) => {
+            text(object, "server", http.server.as_deref());
+            text(object, "request_type", http.request_type.as_deref());
+            if let Some(bytes) = http.request_bytes {
+                object.number("request_bytes", bytes);
+            }
+        }
+        Fields::Tls(tls) => {
+            text(object, "cipher", tls.cipher.as_deref());
+            object.truth("established", tls.established);
+            if let Some(certificate) = &tls.certificate {
+                object.text("certificate_sha256", &certificate.sha256);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn text(object: &mut Object<'_>, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        object.text(name, text);
+    }
+}
+
+fn texts(object: &mut Object<'_>, name: &str, texts: &[Box<str>]) {
+    if !texts.is_empty() {
+        object.array(name, texts, |out, text| push_string(out, text));
+    }
+}
+
+/// A fingerprint of which the string is not kept.
+fn hash(object: &mut Object<'_>, name: &str, hash: Option<&str>) {
+    if let Some(hash) = hash {
+        object.object(name, |object| object.text("hash", hash));
+    }
+}
+
+/// Version 3: queries and answers have the same form, in arrays.
+fn push_dns(object: &mut Object<'_>, dns: &Dns, is_response: bool) {
+    object.number("version", 3);
+    object.plain("type", if is_response { "response" } else { "request" });
+    object.number("id", dns.id.into());
+    let flags = [
+        ("qr", is_response),
+        ("aa", is_response && dns.authoritative),
+        ("tc", is_response && dns.truncated),
+        ("rd", dns.recursion[0]),
+        ("ra", is_response && dns.recursion[1]),
+    ];
+    for (name, is_set) in flags {
+        if is_set {
+            object.truth(name, true);
+        }
+    }
+    object.number("opcode", dns.opcode.into());
+    let rcode = if is_response { dns.rcode.as_deref() } else { None };
+    object.text("rcode", rcode.unwrap_or("NOERROR"));
+    if let Some(query) = &dns.query {
+        object.array("queries", [query], |out, query| {
+            let mut object = Object::open(out);
+            object.text("rrname", query);
+            text(&mut object, "rrtype", dns.kind.as_deref());
+            object.close();
+        });
+    }
+    if is_response && !dns.answers.is_empty() {
+        object.array("answers", &dns.answers, |out, answer| {
+            let mut object = Object::open(out);
+            object.text("rrname", &answer.name);
+            object.text("rrtype", &answer.kind);
+            object.number("ttl", answer.ttl.into());
+            object.text("rdata", &answer.data);
+            object.close();
+        });
+        object.object("grouped", |object| push_grouped(object, &dns.answers));
+    }
+}
+
+/// The data of answers by their type, in the order of the first of each. Only types that Suricata groups have keys that need no
+/// escapes, so others are left out.
+fn push_grouped(object: &mut Object<'_>, answers: &[Answer]) {
+    const GROUPED: [&str; 8] = ["A", "AAAA", "CNAME", "MX", "NS", "NULL", "PTR", "TXT"];
+    for kind in GROUPED {
+        let of_kind = || answers.iter().filter(|answer| &*answer.kind == kind);
+        if of_kind().next().is_some() {
+            object.array(kind, of_kind(), |out, answer| push_string(out, &answer.data));
+        }
+    }
+}
+
+fn push_http(object: &mut Object<'_>, http: &Http) {
+    text(object, "hostname", http.host.as_deref());
+    text(object, "url", http.path.as_deref());
+    text(object, "http_user_agent", http.user_agent.as_deref());
+    // Without its parameters, as Suricata has it.
+    let kind = http.content_type.as_deref().and_then(|kind| kind.split(';').next()).map(str::trim_end);
+    text(object, "http_content_type", kind);
+    text(object, "http_refer", http.referrer.as_deref());
+    text(object, "http_method", http.method.as_deref());
+    if let Some(version) = &http.version {
+        object.text("protocol", &format!("HTTP/{version}"));
+    }
+    if let Some(status) = http.status {
+        object.number("status", status.into());
+    }
+    if matches!(http.status, Some(300..=399)) {
+        text(object, "redirect", http.location.as_deref());
+    }
+    object.number("length", http.response_bytes.unwrap_or(0));
+}
+
+/// A version as Suricata names it: `TLS 1.2`, and `TLSv1`, `SSLv3`, `SSLv2` of old ones.
+fn tls_version(version: &str) -> &str {
+    match version {
+        "TLS 1.0" => "TLSv1",
+        "SSL 3.0" => "SSLv3",
+        "SSL 2.0" => "SSLv2",
+        other => other,
+    }
+}
+
+fn push_tls(object: &mut Object<'_>, tls: &Tls) {
+    if let Some(certificate) = &tls.certificate {
+        push_certificate(object, certificate);
+    }
+    if tls.resumed == Some(true) {
+        object.truth("session_resumed", true);
+    }
+    text(object, "sni", tls.sni.as_deref());
+    text(object, "version", tls.version.as_deref().map(tls_version));
+    texts(object, "client_alpns", &tls.client_alpn);
+    if let Some(alpn) = &tls.alpn {
+        object.array("server_alpns", [alpn], |out, alpn| push_string(out, alpn));
+    }
+    hash(object, "ja3", tls.ja3.as_deref());
+    text(object, "ja4", tls.ja4.as_deref());
+}
+
+fn push_certificate(object: &mut Object<'_>, certificate: &Certificate) {
+    text(object, "subject", certificate.subject.as_deref());
+    text(object, "issuerdn", certificate.issuer.as_deref());
+    if let Some(serial) = &certificate.serial {
+        push_serial(object, serial);
+    }
+    for (name, seconds) in [("notbefore", certificate.not_before), ("notafter", certificate.not_after)] {
+        if let Some(seconds) = seconds {
+            push_day(object, name, seconds);
+        }
+    }
+    texts(object, "subjectaltname", &certificate.san);
+}
+
+fn push_quic(object: &mut Object<'_>, quic: &Quic) {
+    text(object, "version", quic.version.as_deref());
+    text(object, "sni", quic.sni.as_deref());
+    hash(object, "ja3", quic.ja3.as_deref());
+    text(object, "ja4", quic.ja4.as_deref());
+}
+
+fn push_ssh(object: &mut Object<'_>, ssh: &Ssh) {
+    let sides = [
+        ("client", &ssh.client_version, &ssh.client_software, &ssh.hassh),
+        ("server", &ssh.server_version, &ssh.server_software, &ssh.hassh_server),
+    ];
+    for (name, version, software, fingerprint) in sides {
+        if version.is_some() || software.is_some() || fingerprint.is_some() {
+            object.object(name, |object| {
+                text(object, "proto_version", version.as_deref());
+                text(object, "software_version", software.as_deref());
+                hash(object, "hassh", fingerprint.as_deref());
+            });
+        }
+    }
+}

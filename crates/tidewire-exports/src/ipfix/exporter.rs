@@ -1,0 +1,204 @@
+//! Gathers records into messages.
+
+use crate::{
+    FlowRecord,
+    ipfix::{
+        Layout, UDP_MESSAGE_BYTES,
+        field::{MILLISECOND_NS, Template, View},
+        message::{Header, Message},
+    },
+    time::SECOND_NS,
+};
+
+/// Number of the template of statistics.
+const STATISTICS: u16 = 262;
+
+/// Elements of statistics with their lengths: exportingProcessId (the scope), exportedFlowRecordTotalCount,
+/// ignoredPacketTotalCount, droppedPacketTotalCount, notSentFlowTotalCount.
+const STATISTICS_ELEMENTS: [(u16, u16); 5] = [(144, 4), (42, 8), (164, 8), (135, 8), (165, 8)];
+
+/// Least and most bytes of a message: room for the templates, and what its header can state.
+const MESSAGE_BYTES: std::ops::RangeInclusive<usize> = 512..=65_535;
+
+/// How an exporter works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How a stream becomes records.
+    pub layout: Layout,
+    /// Observation domain (NetFlow v9: source id).
+    pub domain: u32,
+    /// Most bytes of a message; 512 to 65,535.
+    pub message_bytes_max: usize,
+    /// Templates are sent again after so many messages; 0: never.
+    pub template_messages: u32,
+    /// Templates are sent again after so many seconds; 0: never.
+    pub template_seconds: u32,
+}
+
+impl Settings {
+    /// Over UDP: small messages, templates every 20 of them and every 60 seconds.
+    #[must_use]
+    pub fn of_datagrams(layout: Layout) -> Self {
+        Self { layout, domain: 1, message_bytes_max: UDP_MESSAGE_BYTES, template_messages: 20, template_seconds: 60 }
+    }
+
+    /// Over TCP and in files: templates once.
+    #[must_use]
+    pub fn of_streams(layout: Layout) -> Self {
+        let message_bytes_max = super::STREAM_MESSAGE_BYTES;
+        Self { message_bytes_max, template_messages: 0, template_seconds: 0, ..Self::of_datagrams(layout) }
+    }
+}
+
+/// What an exporter says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets that were read and belong to no flow.
+    pub ignored_packets: u64,
+    /// Packets that were lost before they could be read.
+    pub dropped_packets: u64,
+    /// Flows whose records could not be sent.
+    pub unsent_flows: u64,
+}
+
+/// Makes messages of records.
+#[derive(Debug)]
+pub struct Exporter {
+    settings: Settings,
+    templates: [Template; 2],
+    message: Message,
+    ready: Vec<Vec<u8>>,
+    /// Records in messages that are complete (IPFIX), or those messages (NetFlow v9).
+    sequence: u32,
+    /// Records of flows so far.
+    flow_records: u64,
+    /// Messages since templates were sent; `None`: the next one has them.
+    since_templates: Option<u32>,
+    templates_s: u32,
+    export_s: u32,
+    boot_ms: Option<u64>,
+}
+
+impl Exporter {
+    /// An exporter that begins with templates.
+    #[must_use]
+    pub fn new(mut settings: Settings) -> Self {
+        settings.message_bytes_max = settings.message_bytes_max.clamp(*MESSAGE_BYTES.start(), *MESSAGE_BYTES.end());
+        Self {
+            settings,
+            templates: settings.layout.templates(),
+            message: Message::new(settings.layout == Layout::Netflow9),
+            ready: Vec::new(),
+            sequence: 0,
+            flow_records: 0,
+            since_templates: None,
+            templates_s: 0,
+            export_s: 0,
+            boot_ms: None,
+        }
+    }
+
+    /// Adds the records of a stream. `export_s`: now, seconds since the epoch.
+    pub fn push(&mut self, flow: &FlowRecord<'_>, export_s: u32) {
+        self.export_s = export_s;
+        let template = self.templates[usize::from(flow.key.client.address.is_ipv6())];
+        let is_alone = self.settings.layout != Layout::Biflow;
+        let sides = if is_alone { 2 } else { 1 };
+        for side in (0..sides).filter(|&side| !is_alone || flow.stats[side].packets > 0) {
+            self.make_room(template.id, template.record_bytes());
+            let boot_ms = self.boot_ms.unwrap_or_default();
+            self.message.push(template.id, |out| View { flow, side, is_alone, boot_ms }.push(out, &template));
+            self.message.data_records += 1;
+            self.flow_records += 1;
+        }
+    }
+
+    /// Adds the exporter's statistics. NetFlow v9 has none.
+    pub fn push_statistics(&mut self, statistics: &Statistics, export_s: u32) {
+        if self.settings.layout == Layout::Netflow9 {
+            return;
+        }
+        self.export_s = export_s;
+        self.make_room(STATISTICS, STATISTICS_ELEMENTS.iter().map(|element| usize::from(element.1)).sum());
+        let values =
+            [self.flow_records, statistics.ignored_packets, statistics.dropped_packets, statistics.unsent_flows];
+        self.message.push(STATISTICS, |out| {
+            // One exporting process, which has no number.
+            out.extend_from_slice(&1_u32.to_be_bytes());
+            values.iter().for_each(|value| out.extend_from_slice(&value.to_be_bytes()));
+        });
+        self.message.data_records += 1;
+    }
+
+    /// Completes the message that is filled, if something is in it.
+    pub fn finish_message(&mut self) {
+        if self.message.is_empty() {
+            return;
+        }
+        let is_netflow = self.settings.layout == Layout::Netflow9;
+        let message = std::mem::replace(&mut self.message, Message::new(is_netflow));
+        let records = message.data_records;
+        let uptime_ms = (u64::from(self.export_s) * 1000).wrapping_sub(self.boot_ms.unwrap_or_default()) as u32;
+        let (export_s, sequence, domain) = (self.export_s, self.sequence, self.settings.domain);
+        self.ready.push(message.finish(Header { export_s, sequence, domain, uptime_ms }));
+        self.sequence = self.sequence.wrapping_add(if is_netflow { 1 } else { records });
+        self.since_templates = self.since_templates.map(|messages| messages.saturating_add(1));
+    }
+
+    /// Takes the messages that are complete.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Completes the message that is filled, and begins the next one with templates: for another file or connection.
+    pub fn restart(&mut self) {
+        self.finish_message();
+        self.since_templates = None;
+    }
+
+    /// How many records of flows were added.
+    #[must_use]
+    pub fn flow_records(&self) -> u64 {
+        self.flow_records
+    }
+
+    /// Makes room for a record, in the next message if need be, with templates where they are due.
+    fn make_room(&mut self, set: u16, bytes: usize) {
+        if !self.message.is_empty() && self.message.bytes_with(set, bytes) > self.settings.message_bytes_max {
+            self.finish_message();
+        }
+        if self.message.is_empty() {
+            self.begin_message();
+        }
+    }
+
+    fn begin_message(&mut self) {
+        if self.boot_ms.is_none() {
+            // Half of what a number of 32 bits counts, so that flows that began long before are inside.
+            let now_ms = u64::from(self.export_s) * 1000;
+            self.boot_ms = Some(now_ms.saturating_sub(1 << 31));
+        }
+        let is_due = self.since_templates.is_none_or(|messages| {
+            let Settings { template_messages, template_seconds, .. } = self.settings;
+            let by_time = self.export_s.saturating_sub(self.templates_s) >= template_seconds;
+            template_messages > 0 && messages >= template_messages || template_seconds > 0 && by_time
+        });
+        if !is_due {
+            return;
+        }
+        self.since_templates = Some(0);
+        self.templates_s = self.export_s;
+        self.templates.iter().for_each(|template| self.message.push_template(template));
+        if self.settings.layout != Layout::Netflow9 {
+            self.message.push_options_template(STATISTICS, &STATISTICS_ELEMENTS);
+        }
+    }
+}
+
+/// Seconds since the epoch of a packet's time: when a record of a capture file was exported.
+#[must_use]
+pub fn export_second(ns: u64) -> u32 {
+    u32::try_from(ns.div_ceil(SECOND_NS)).unwrap_or(u32::MAX)
+}
+
+const _: () = assert!(SECOND_NS == 1000 * MILLISECOND_NS);

@@ -1,0 +1,220 @@
+//! Templates, and the values of their fields.
+
+use std::net::IpAddr;
+
+use tidewire::EndReason;
+
+use crate::{FlowRecord, ipfix::Layout, model::proto};
+
+/// Element of the reverse direction: the enterprise number of RFC 5103 section 6.1.
+const REVERSE: u32 = 29_305;
+
+/// Nanoseconds of a millisecond.
+pub(super) const MILLISECOND_NS: u64 = 1_000_000;
+
+/// What a field says of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    Start,
+    End,
+    /// Times against the exporter's start: NetFlow v9.
+    StartUptime,
+    EndUptime,
+    Source,
+    Destination,
+    SourcePort,
+    DestinationPort,
+    Protocol,
+    EndReason,
+    BiflowDirection,
+    Flags,
+    Packets,
+    Bytes,
+    FlowId,
+    Vlan,
+    Icmp,
+}
+
+/// A field: the element's number, its length, whether it is about the reverse direction, and its value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) element: u16,
+    pub(super) bytes: u16,
+    is_reverse: bool,
+    what: What,
+}
+
+impl Field {
+    const fn of(element: u16, bytes: u16, what: What) -> Self {
+        Self { element, bytes, is_reverse: false, what }
+    }
+
+    const fn reverse(element: u16, bytes: u16, what: What) -> Self {
+        Self { element, bytes, is_reverse: true, what }
+    }
+
+    /// Appends its specification (RFC 7011 section 3.2).
+    pub(super) fn push_specification(&self, out: &mut Vec<u8>) {
+        const HAS_ENTERPRISE: u16 = 0x8000;
+        let element = if self.is_reverse { self.element | HAS_ENTERPRISE } else { self.element };
+        out.extend_from_slice(&element.to_be_bytes());
+        out.extend_from_slice(&self.bytes.to_be_bytes());
+        if self.is_reverse {
+            out.extend_from_slice(&REVERSE.to_be_bytes());
+        }
+    }
+}
+
+/// A template: its number, and its fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Template {
+    pub(super) id: u16,
+    pub(super) fields: &'static [Field],
+}
+
+impl Template {
+    /// Bytes of a record.
+    pub(super) fn record_bytes(&self) -> usize {
+        self.fields.iter().map(|field| usize::from(field.bytes)).sum()
+    }
+}
+
+impl Layout {
+    /// The templates of records: of IPv4 and of IPv6.
+    pub(super) fn templates(self) -> [Template; 2] {
+        let [four, six] = match self {
+            Self::Biflow => [(256, BIFLOW_4), (257, BIFLOW_6)],
+            Self::Uniflow => [(258, UNIFLOW_4), (259, UNIFLOW_6)],
+            Self::Netflow9 => [(260, NETFLOW_4), (261, NETFLOW_6)],
+        };
+        [four, six].map(|(id, fields)| Template { id, fields })
+    }
+}
+
+const START: Field = Field::of(152, 8, What::Start);
+const END: Field = Field::of(153, 8, What::End);
+const FIRST_SWITCHED: Field = Field::of(22, 4, What::StartUptime);
+const LAST_SWITCHED: Field = Field::of(21, 4, What::EndUptime);
+const SOURCE_4: Field = Field::of(8, 4, What::Source);
+const DESTINATION_4: Field = Field::of(12, 4, What::Destination);
+const SOURCE_6: Field = Field::of(27, 16, What::Source);
+const DESTINATION_6: Field = Field::of(28, 16, What::Destination);
+const SOURCE_PORT: Field = Field::of(7, 2, What::SourcePort);
+const DESTINATION_PORT: Field = Field::of(11, 2, What::DestinationPort);
+const PROTOCOL: Field = Field::of(4, 1, What::Protocol);
+const END_REASON: Field = Field::of(136, 1, What::EndReason);
+const BIFLOW_DIRECTION: Field = Field::of(239, 1, What::BiflowDirection);
+const FLAGS: Field = Field::of(6, 1, What::Flags);
+const PACKETS: Field = Field::of(2, 8, What::Packets);
+const BYTES: Field = Field::of(1, 8, What::Bytes);
+const REVERSE_FLAGS: Field = Field::reverse(6, 1, What::Flags);
+const REVERSE_PACKETS: Field = Field::reverse(2, 8, What::Packets);
+const REVERSE_BYTES: Field = Field::reverse(1, 8, What::Bytes);
+const FLOW_ID: Field = Field::of(148, 8, What::FlowId);
+const VLAN: Field = Field::of(58, 2, What::Vlan);
+const ICMP_4: Field = Field::of(32, 2, What::Icmp);
+const ICMP_6: Field = Field::of(139, 2, What::Icmp);
+
+#[rustfmt::skip]
+const BIFLOW_4: &[Field] = &[
+    START, END, SOURCE_4, DESTINATION_4, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, END_REASON, BIFLOW_DIRECTION, FLAGS, PACKETS, BYTES,
+    REVERSE_FLAGS, REVERSE_PACKETS, REVERSE_BYTES, FLOW_ID, VLAN, ICMP_4,
+];
+#[rustfmt::skip]
+const BIFLOW_6: &[Field] = &[
+    START, END, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, END_REASON, BIFLOW_DIRECTION, FLAGS, PACKETS, BYTES,
+    REVERSE_FLAGS, REVERSE_PACKETS, REVERSE_BYTES, FLOW_ID, VLAN, ICMP_6,
+];
+#[rustfmt::skip]
+const UNIFLOW_4: &[Field] = &[
+    START, END, SOURCE_4, DESTINATION_4, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, END_REASON, FLAGS, PACKETS, BYTES, FLOW_ID, VLAN, ICMP_4,
+];
+#[rustfmt::skip]
+const UNIFLOW_6: &[Field] = &[
+    START, END, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, END_REASON, FLAGS, PACKETS, BYTES, FLOW_ID, VLAN, ICMP_6,
+];
+#[rustfmt::skip]
+const NETFLOW_4: &[Field] = &[
+    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_4, DESTINATION_4, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_4,
+];
+#[rustfmt::skip]
+const NETFLOW_6: &[Field] = &[
+    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_6,
+];
+
+/// A record: a stream, or one direction of it.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) flow: &'a FlowRecord<'a>,
+    /// The direction that it begins with.
+    pub(super) side: usize,
+    /// Whether times are those of the direction alone.
+    pub(super) is_alone: bool,
+    /// When the exporter began, milliseconds since the epoch: NetFlow v9.
+    pub(super) boot_ms: u64,
+}
+
+impl View<'_> {
+    /// Appends the values of a template's fields.
+    pub(super) fn push(&self, out: &mut Vec<u8>, template: &Template) {
+        for field in template.fields {
+            self.push_value(out, field);
+        }
+    }
+
+    fn push_value(&self, out: &mut Vec<u8>, field: &Field) {
+        let side = self.side ^ usize::from(field.is_reverse);
+        let (flow, stats) = (self.flow, &self.flow.stats[side]);
+        let ends = [flow.key.client, flow.key.server];
+        let (from, to) = (ends[side], ends[side ^ 1]);
+        let (start, end) = if self.is_alone { (stats.start_ns, stats.end_ns) } else { (flow.start_ns, flow.end_ns) };
+        let (start, end) = (start / MILLISECOND_NS, end / MILLISECOND_NS);
+        let value = match field.what {
+            What::Source => return push_address(out, from.address),
+            What::Destination => return push_address(out, to.address),
+            What::Start => start,
+            What::End => end,
+            What::StartUptime => start.wrapping_sub(self.boot_ms),
+            What::EndUptime => end.wrapping_sub(self.boot_ms),
+            What::SourcePort => from.port.into(),
+            What::DestinationPort => to.port.into(),
+            What::Protocol => flow.key.proto.into(),
+            What::EndReason => end_reason(flow.end),
+            // The initiator is the source where it is known; otherwise its choice is arbitrary (RFC 5103 section 6.3).
+            What::BiflowDirection => u64::from(flow.client_known),
+            What::Flags => stats.tcp_flags.into(),
+            What::Packets => stats.packets,
+            What::Bytes => stats.ip_bytes,
+            What::FlowId => flow.id,
+            What::Vlan => {
+                if flow.key.vlan[0] == 0xffff {
+                    0
+                } else {
+                    flow.key.vlan[0].into()
+                }
+            }
+            What::Icmp if matches!(flow.key.proto, proto::ICMP | proto::ICMP6) => {
+                u16::from_be_bytes(flow.key.icmp).into()
+            }
+            What::Icmp => 0,
+        };
+        out.extend_from_slice(&value.to_be_bytes()[8 - usize::from(field.bytes)..]);
+    }
+}
+
+fn push_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => out.extend_from_slice(&address.octets()),
+        IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
+    }
+}
+
+/// flowEndReason.
+fn end_reason(end: EndReason) -> u64 {
+    match end {
+        EndReason::Timeout => 1,
+        EndReason::EndOfInput => 4,
+        EndReason::Evicted => 5,
+        _ => 3,
+    }
+}

@@ -1,0 +1,186 @@
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use crate::{
+    ipfix::{Exporter, Layout, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES},
+    testing::{Sample, key, key6},
+};
+
+/// Elements of a template: enterprise number, element, length.
+type Elements = Vec<(u32, u16, u16)>;
+type Record = BTreeMap<(u32, u16), Vec<u8>>;
+
+/// A collector written from RFC 7011 and RFC 3954: templates are learnt, records are read with them.
+#[derive(Default)]
+struct Collector {
+    templates: BTreeMap<u16, Elements>,
+    records: Vec<Record>,
+    options: Vec<Record>,
+    sequences: Vec<u32>,
+    unknown: usize,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes(bytes[at..at + 2].try_into().unwrap())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+impl Collector {
+    fn message(&mut self, message: &[u8]) {
+        let is_netflow = u16_at(message, 0) == 9;
+        let (header, sequence) = if is_netflow { (20, 12) } else { (16, 8) };
+        if !is_netflow {
+            assert_eq!((u16_at(message, 0), usize::from(u16_at(message, 2))), (10, message.len()));
+        }
+        self.sequences.push(u32_at(message, sequence));
+        let (mut at, before) = (header, self.records.len() + self.options.len() + self.unknown);
+        let mut definitions = 0;
+        while at < message.len() {
+            let (set, length) = (u16_at(message, at), usize::from(u16_at(message, at + 2)));
+            assert!(length > 4 && at + length <= message.len(), "set {set} of {length} bytes at {at}");
+            let body = &message[at + 4..at + length];
+            match (set, is_netflow) {
+                (2, false) | (0, true) => definitions += self.templates(body, 0),
+                (3, false) => drop(self.templates(body, 2)),
+                _ => self.data(set, body),
+            }
+            at += length;
+        }
+        if is_netflow {
+            let records = self.records.len() + self.options.len() + self.unknown - before;
+            assert_eq!(usize::from(u16_at(message, 2)), records + definitions);
+        }
+    }
+
+    fn templates(&mut self, body: &[u8], scope_bytes: usize) -> usize {
+        let (mut at, mut count) = (0, 0);
+        while at + 4 <= body.len() {
+            let (id, fields) = (u16_at(body, at), u16_at(body, at + 2));
+            at += 4 + scope_bytes;
+            let mut elements = Vec::new();
+            for _ in 0..fields {
+                let (element, bytes) = (u16_at(body, at), u16_at(body, at + 2));
+                at += 4;
+                let enterprise = if element & 0x8000 != 0 { u32_at(body, at) } else { 0 };
+                at += if element & 0x8000 != 0 { 4 } else { 0 };
+                elements.push((enterprise, element & 0x7fff, bytes));
+            }
+            self.templates.insert(id, elements);
+            count += 1;
+        }
+        count
+    }
+
+    fn data(&mut self, set: u16, mut body: &[u8]) {
+        let Some(template) = self.templates.get(&set) else {
+            self.unknown += 1;
+            return;
+        };
+        let bytes: usize = template.iter().map(|element| usize::from(element.2)).sum();
+        while body.len() >= bytes {
+            let mut record = Record::new();
+            for &(enterprise, element, bytes) in template {
+                let (value, rest) = body.split_at(bytes.into());
+                record.insert((enterprise, element), value.to_vec());
+                body = rest;
+            }
+            if set == 262 { self.options.push(record) } else { self.records.push(record) }
+        }
+        assert!(body.len() < 4 && body.iter().all(|&byte| byte == 0));
+    }
+}
+
+fn number(record: &Record, element: (u32, u16)) -> u64 {
+    record[&element].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn exported(settings: Settings, flows: usize) -> Vec<Vec<u8>> {
+    let (sample, mut exporter) = (Sample::new("x"), Exporter::new(settings));
+    for index in 0..flows {
+        let key = if index % 3 == 2 { key6(17) } else { key(6) };
+        exporter.push(&sample.flow(key), 1_795_329_002 + index as u32);
+    }
+    exporter.push_statistics(&Statistics { dropped_packets: 9, ..Statistics::default() }, 1_795_400_000);
+    exporter.finish_message();
+    exporter.take()
+}
+
+fn collected(messages: &[Vec<u8>]) -> Collector {
+    let mut collector = Collector::default();
+    messages.iter().for_each(|message| collector.message(message));
+    collector
+}
+
+#[test]
+fn biflows_have_both_directions() {
+    let messages = exported(Settings::of_datagrams(Layout::Biflow), 300);
+    assert!(messages.len() > 10 && messages.iter().all(|message| message.len() <= UDP_MESSAGE_BYTES));
+    let found = collected(&messages);
+    assert_eq!((found.records.len(), found.options.len(), found.unknown), (300, 1, 0));
+    for record in &found.records {
+        let counts = [(0, 2), (0, 1), (29_305, 2), (29_305, 1)].map(|element| number(record, element));
+        assert_eq!(counts, [10, 1000, 20, 2000]);
+        assert_eq!((number(record, (0, 152)), number(record, (0, 153))), (1_795_329_000_123, 1_795_329_002_123));
+        assert_eq!((number(record, (0, 136)), number(record, (0, 239)), number(record, (0, 148))), (3, 1, 17));
+    }
+    assert_eq!(found.records[0][&(0, 8)], Ipv4Addr::new(192, 0, 2, 1).octets());
+    assert_eq!((number(&found.options[0], (0, 135)), number(&found.options[0], (0, 42))), (9, 300));
+    // A message's number is that of the records before it.
+    let mut before = Collector::default();
+    for (message, sequence) in messages.iter().zip(&found.sequences) {
+        assert_eq!(*sequence as usize, before.records.len() + before.options.len());
+        before.message(message);
+    }
+}
+
+#[test]
+fn directions_become_records_of_their_own() {
+    for (layout, has_options) in [(Layout::Uniflow, 1), (Layout::Netflow9, 0)] {
+        let found = collected(&exported(Settings::of_datagrams(layout), 30));
+        assert_eq!((found.records.len(), found.options.len(), found.unknown), (60, has_options, 0));
+        let [there, back] = [0, 1].map(|index| &found.records[index]);
+        assert_eq!((number(there, (0, 1)), number(back, (0, 1))), (1000, 2000));
+        assert_eq!((number(there, (0, 7)), number(back, (0, 7))), (40_000, 443));
+        assert_eq!(there[&(0, 8)], back[&(0, 12)]);
+    }
+}
+
+#[test]
+fn netflow_times_are_against_the_start_of_the_exporter() {
+    let messages = exported(Settings::of_datagrams(Layout::Netflow9), 1);
+    let (uptime, now) = (u64::from(u32_at(&messages[0], 4)), u64::from(u32_at(&messages[0], 8)));
+    let found = collected(&messages);
+    let boot = now * 1000 - uptime;
+    assert_eq!(boot + number(&found.records[0], (0, 22)), 1_795_329_000_123);
+    assert_eq!(boot + number(&found.records[0], (0, 21)), 1_795_329_002_123);
+}
+
+#[test]
+fn templates_come_again_for_those_who_missed_them() {
+    let messages = exported(Settings::of_datagrams(Layout::Biflow), 2000);
+    let has_templates = |message: &&Vec<u8>| u16_at(message, 16) == 2;
+    let second = messages.iter().skip(1).position(|message| has_templates(&message)).expect("they come again");
+    let (late, early) = (collected(&messages[second + 2..]), collected(&messages));
+    assert!(late.unknown > 0 && late.records.len() > 1000);
+    assert_eq!(early.unknown, 0);
+    assert!(messages.iter().filter(has_templates).count() >= messages.len() / 20);
+}
+
+#[test]
+fn a_file_begins_with_templates_and_has_them_once() {
+    let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_streams(Layout::Biflow)));
+    let mut files = Vec::new();
+    for _ in 0..2 {
+        (0..1000).for_each(|_| exporter.push(&sample.flow(key(6)), 1));
+        exporter.restart();
+        files.push(exporter.take());
+    }
+    for file in &files {
+        assert!(file.iter().all(|message| message.len() <= STREAM_MESSAGE_BYTES) && file.len() > 3);
+        assert_eq!(collected(file).records.len(), 1000);
+        assert_eq!(file.iter().filter(|message| u16_at(message, 16) == 2).count(), 1);
+    }
+    assert_eq!(exporter.flow_records(), 2000);
+}

@@ -1,0 +1,23 @@
+//! Flow records and transactions in the formats that other programs read.
+//!
+//! Encoders append to buffers of the caller: nothing here reads a clock or writes a file. Text out of the network is escaped by
+//! the rules of each format, so that no name, header or certificate ends a record or adds a field.
+//!
+//! | module | format | read by |
+//! |---|---|---|
+//! | [`eve`] | EVE JSON, the names and types of Suricata 8 | whatever reads `eve.json` |
+//! | [`zeek`] | logs of Zeek: conn, dns, http, ssl, weird; TSV and JSON | `zeek-cut`, whatever reads Zeek's logs |
+//! | [`ipfix`] | IPFIX (RFC 7011) with biflows (RFC 5103), files (RFC 5655), NetFlow v9 (RFC 3954) | collectors |
+//! | [`json`] | what the others are written with | |
+#![forbid(unsafe_code)]
+
+pub mod eve;
+pub mod ipfix;
+pub mod json;
+mod model;
+#[cfg(test)]
+mod testing;
+mod time;
+pub mod zeek;
+
+pub use model::{Exchange, FlowRecord, Origin};

@@ -1,0 +1,122 @@
+//! What is exported, borrowed from whoever keeps it.
+
+use tidewire::{Anomaly, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Stream, TcpState};
+use tidewire_protocols::{App, Transaction};
+
+/// Where packets came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// The interface's name.
+    pub interface: Option<&'a str>,
+    /// The capture file's name.
+    pub file: Option<&'a str>,
+}
+
+/// A stream that ended.
+#[derive(Clone, Debug)]
+pub struct FlowRecord<'a> {
+    /// The stream's id.
+    pub id: u64,
+    /// Addresses, ports, protocol, VLAN and tunnel.
+    pub key: FlowKey,
+    /// Whether the client is known and not inferred.
+    pub client_known: bool,
+    /// The state that the connection reached.
+    pub state: TcpState,
+    /// Why the stream ended.
+    pub end: EndReason,
+    /// Time of the first packet, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// Time of the last packet.
+    pub end_ns: u64,
+    /// Figures of both directions, in the order of their indices.
+    pub stats: [DirectionStats; 2],
+    /// Gaps, in the order they were found.
+    pub gaps: &'a [Gap],
+    /// Bytes that arrived in two versions, by direction.
+    pub conflicts: [&'a [Conflict]; 2],
+    /// Anomalies, in the order of packets.
+    pub anomalies: &'a [Anomaly],
+    /// The protocol, if one was recognised.
+    pub app: Option<&'a App>,
+    /// Where its packets came from.
+    pub origin: Origin<'a>,
+}
+
+impl<'a> FlowRecord<'a> {
+    /// The record of a stream that ends.
+    #[must_use]
+    pub fn of<D>(stream: &'a Stream<'_, D>, end: EndReason, app: Option<&'a App>, origin: Origin<'a>) -> Self {
+        const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+        Self {
+            id: stream.id(),
+            key: stream.key(),
+            client_known: stream.client_known(),
+            state: stream.state(),
+            end,
+            start_ns: stream.start_ns(),
+            end_ns: stream.end_ns(),
+            stats: DIRECTIONS.map(|direction| stream.stats(direction)),
+            gaps: stream.gaps(),
+            conflicts: DIRECTIONS.map(|direction| stream.conflicts(direction)),
+            anomalies: stream.anomalies(),
+            app,
+            origin,
+        }
+    }
+
+    /// From the first packet to the last.
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// A transaction with its stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// The stream's id.
+    pub stream: u64,
+    /// Addresses, ports, protocol, VLAN and tunnel of the stream.
+    pub key: FlowKey,
+    /// Time of the stream's first packet, nanoseconds since the epoch.
+    pub stream_start_ns: u64,
+    /// Which transaction of its stream it is, from 0.
+    pub number: u32,
+    /// What was said.
+    pub transaction: &'a Transaction,
+    /// Where its packets came from.
+    pub origin: Origin<'a>,
+}
+
+/// A number that names a stream among those of many runs: it is derived from the stream's id and its first packet's time, so that
+/// records of one stream agree without a table. Not for secrets: it mixes, and is not keyed.
+pub(crate) fn stream_number(id: u64, start_ns: u64, which: u64) -> u64 {
+    let mut value = id ^ start_ns.rotate_left(32) ^ which.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        value = (value ^ value >> 30).wrapping_mul(factor).wrapping_add(start_ns);
+        value ^= value >> 27;
+    }
+    value ^ value >> 31
+}
+
+/// IP protocol numbers.
+pub(crate) mod proto {
+    pub(crate) const ICMP: u8 = 1;
+    pub(crate) const TCP: u8 = 6;
+    pub(crate) const UDP: u8 = 17;
+    pub(crate) const ICMP6: u8 = 58;
+    pub(crate) const SCTP: u8 = 132;
+}
+
+/// The bits of TCP's flags.
+pub(crate) mod flag {
+    pub(crate) const FIN: u8 = 1;
+    pub(crate) const SYN: u8 = 2;
+    pub(crate) const RST: u8 = 4;
+    pub(crate) const PSH: u8 = 8;
+    pub(crate) const ACK: u8 = 16;
+    pub(crate) const URG: u8 = 32;
+    pub(crate) const ECE: u8 = 64;
+    pub(crate) const CWR: u8 = 128;
+}

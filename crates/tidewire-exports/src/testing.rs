@@ -1,0 +1,165 @@
+//! For tests: records with every field, and text that tries to break lines.
+
+use proptest::prelude::*;
+use tidewire::{
+    Anomaly, AnomalyKind, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause, TcpState,
+};
+use tidewire_protocols::{Answer, App, Certificate, Dhcp, Dns, Fields, Http, Quic, Service, Ssh, Tls, Transaction};
+
+use crate::{Exchange, FlowRecord, Origin};
+
+/// Owners of what a record borrows.
+pub(crate) struct Sample {
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) anomalies: Vec<Anomaly>,
+    pub(crate) app: App,
+    pub(crate) text: String,
+}
+
+pub(crate) const START_NS: u64 = 1_795_329_000_123_456_789;
+
+fn at(address: &str, port: u16) -> Endpoint {
+    Endpoint { address: address.parse().unwrap(), port }
+}
+
+pub(crate) fn key(proto: u8) -> FlowKey {
+    FlowKey::new(at("192.0.2.1", 40_000), at("198.51.100.2", 443), proto)
+}
+
+pub(crate) fn key6(proto: u8) -> FlowKey {
+    FlowKey::new(at("2001:db8::1", 40_000), at("2001:db8::2", 53), proto)
+}
+
+impl Sample {
+    pub(crate) fn new(text: &str) -> Self {
+        let anomalies = AnomalyKind::ALL.iter().zip(3..).map(|(&kind, packet)| Anomaly::new(kind, packet)).collect();
+        let first = transactions(text).into_iter().find(|transaction| transaction.service == Service::Tls);
+        Self {
+            gaps: vec![Gap::new(Direction::ServerToClient, 5, 7, GapCause::NotCaptured)],
+            anomalies,
+            app: App { service: Service::Tls, transactions: 1, first },
+            text: text.to_owned(),
+        }
+    }
+
+    pub(crate) fn flow(&self, key: FlowKey) -> FlowRecord<'_> {
+        let stats = [1_u64, 2].map(|factor| {
+            let mut stats = DirectionStats::default();
+            stats.packets = 10 * factor;
+            stats.frame_bytes = 1400 * factor;
+            stats.ip_bytes = 1000 * factor;
+            stats.payload_wire_bytes = 600 * factor;
+            stats.tcp_flags = 0x1b;
+            (stats.start_ns, stats.end_ns) = (START_NS, START_NS + 2_000_000_000);
+            stats
+        });
+        FlowRecord {
+            id: 17,
+            key,
+            client_known: true,
+            state: if key.proto == 6 { TcpState::Closed } else { TcpState::Stateless },
+            end: EndReason::Fin,
+            start_ns: START_NS,
+            end_ns: START_NS + 2_000_000_000,
+            stats,
+            gaps: &self.gaps,
+            conflicts: [&[], &[]],
+            anomalies: &self.anomalies,
+            app: Some(&self.app),
+            origin: Origin { interface: Some(&self.text), file: Some(&self.text) },
+        }
+    }
+}
+
+pub(crate) fn exchange(transaction: &Transaction) -> Exchange<'_> {
+    let key = key(17);
+    Exchange { stream: 17, key, stream_start_ns: START_NS, number: 0, transaction, origin: Origin::default() }
+}
+
+/// Transactions of which every text is `text`.
+pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
+    let some = || Some(Box::<str>::from(text));
+    let list = || vec![Box::<str>::from(text), "b".into()];
+    let certificate = Certificate {
+        subject: some(),
+        issuer: some(),
+        serial: Some("0a1b2".into()),
+        not_before: Some(-1),
+        not_after: Some(1_795_329_000),
+        san: list(),
+        sha256: text.into(),
+    };
+    let tls = Tls {
+        version: some(),
+        sni: some(),
+        client_alpn: list(),
+        alpn: some(),
+        cipher: some(),
+        ja3: some(),
+        ja4: some(),
+        resumed: Some(true),
+        established: true,
+        alert: Some(40),
+        certificates: 1,
+        certificate: Some(certificate),
+        ..Tls::default()
+    };
+    let answers =
+        ["A", text, "TXT"].map(|kind| Answer { name: text.into(), kind: kind.into(), ttl: 60, data: text.into() });
+    let dns = Dns {
+        id: 7,
+        query: some(),
+        kind: some(),
+        is_asked: true,
+        is_answered: true,
+        rcode: some(),
+        answers: answers.into(),
+        latency_ns: Some(1_500_000),
+        ..Dns::default()
+    };
+    let http = Http {
+        method: some(),
+        host: some(),
+        path: some(),
+        version: some(),
+        status: Some(302),
+        reason: some(),
+        user_agent: some(),
+        referrer: some(),
+        request_type: some(),
+        content_type: some(),
+        server: some(),
+        location: some(),
+        request_bytes: Some(1),
+        response_bytes: Some(2),
+    };
+    let quic = Quic { version: some(), sni: some(), ja3: some(), ja4: some(), ..Quic::default() };
+    let ssh = Ssh {
+        client_version: some(),
+        client_software: some(),
+        server_version: some(),
+        server_software: some(),
+        hassh: some(),
+        hassh_server: some(),
+    };
+    let of = |service, fields| Transaction { start_ns: START_NS, end_ns: START_NS + 1_000_000, service, fields };
+    vec![
+        of(Service::Tls, Fields::Tls(tls.into())),
+        of(Service::Dns, Fields::Dns(dns.into())),
+        of(Service::Http, Fields::Http(http.into())),
+        of(Service::Quic, Fields::Quic(quic.into())),
+        of(Service::Ssh, Fields::Ssh(ssh.into())),
+        of(Service::Dhcp, Fields::Dhcp(Dhcp::default().into())),
+    ]
+}
+
+/// Text of the characters that formats give a meaning to, and any others.
+pub(crate) fn hostile() -> impl Strategy<Value = String> {
+    let special = prop::sample::select(vec![
+        '\t', '\n', '\r', '\0', '"', '\\', ',', '-', '#', '(', '}', '{', '\u{1b}', '\u{85}', '\u{2028}', '\u{202e}',
+        'x', '0', 'é', '😀',
+    ]);
+    let chars = prop_oneof![3 => special, 1 => any::<char>()];
+    let words = prop::sample::select(vec!["-", "(empty)", "#close", "\\x09", "\\", ""]).prop_map(str::to_owned);
+    prop_oneof![4 => prop::collection::vec(chars, 0..12).prop_map(String::from_iter), 1 => words]
+}

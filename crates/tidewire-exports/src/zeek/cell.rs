@@ -1,0 +1,238 @@
+//! A line of a log, value by value in the order of its columns.
+
+use std::net::IpAddr;
+
+use tidewire::{FlowKey, legible::is_hidden};
+
+use crate::{
+    json::{push_address, push_number, push_string},
+    model::proto,
+    time::{SECOND_NS, push_padded},
+    zeek::{Column, Form, uid},
+};
+
+/// A line that is written.
+pub(super) struct Line<'a> {
+    out: &'a mut Vec<u8>,
+    form: Form,
+    columns: &'static [Column],
+    at: usize,
+    /// Whether a value was written (JSON leaves unset ones out).
+    is_begun: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn open(out: &'a mut Vec<u8>, form: Form, columns: &'static [Column]) -> Self {
+        if form == Form::Json {
+            out.push(b'{');
+        }
+        Self { out, form, columns, at: 0, is_begun: false }
+    }
+
+    pub(super) fn close(self) {
+        debug_assert_eq!(self.at, self.columns.len());
+        if self.form == Form::Json {
+            self.out.push(b'}');
+        }
+        self.out.push(b'\n');
+    }
+
+    /// Begins the next value.
+    fn next(&mut self) -> &mut Vec<u8> {
+        match self.form {
+            Form::Tsv => {
+                if self.at > 0 {
+                    self.out.push(b'\t');
+                }
+            }
+            Form::Json => {
+                if std::mem::replace(&mut self.is_begun, true) {
+                    self.out.push(b',');
+                }
+                self.out.push(b'"');
+                let name = self.columns.get(self.at).map_or("", |column| column.0);
+                self.out.extend_from_slice(name.as_bytes());
+                self.out.extend_from_slice(b"\":");
+            }
+        }
+        self.at += 1;
+        self.out
+    }
+
+    /// A value that is not there.
+    pub(super) fn unset(&mut self) {
+        match self.form {
+            Form::Tsv => self.next().push(b'-'),
+            Form::Json => self.at += 1,
+        }
+    }
+
+    /// So many values that are not there.
+    pub(super) fn unset_all(&mut self, count: usize) {
+        (0..count).for_each(|_| self.unset());
+    }
+
+    pub(super) fn count(&mut self, value: u64) {
+        push_number(self.next(), value);
+    }
+
+    pub(super) fn count_if(&mut self, value: Option<u64>) {
+        match value {
+            Some(value) => self.count(value),
+            None => self.unset(),
+        }
+    }
+
+    /// Seconds with six digits behind the point: a time, or how long something took.
+    pub(super) fn seconds(&mut self, ns: u64) {
+        push_seconds(self.next(), ns);
+    }
+
+    pub(super) fn truth(&mut self, value: bool) {
+        let form = self.form;
+        let text: &[u8] = match (form, value) {
+            (Form::Tsv, true) => b"T",
+            (Form::Tsv, false) => b"F",
+            (Form::Json, true) => b"true",
+            (Form::Json, false) => b"false",
+        };
+        self.next().extend_from_slice(text);
+    }
+
+    pub(super) fn address(&mut self, address: IpAddr) {
+        let is_json = self.form == Form::Json;
+        let out = self.next();
+        quote(out, is_json);
+        push_address(out, address);
+        quote(out, is_json);
+    }
+
+    /// Text out of the network, or any other.
+    pub(super) fn text(&mut self, text: &str) {
+        match self.form {
+            Form::Tsv => push_escaped(self.next(), text, false),
+            Form::Json => push_string(self.next(), text),
+        }
+    }
+
+    pub(super) fn text_if(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.text(text),
+            None => self.unset(),
+        }
+    }
+
+    /// A set or vector of texts; unset if there is none.
+    pub(super) fn texts<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) {
+        self.list(texts, |out, text, form| match form {
+            Form::Tsv => push_escaped(out, text, true),
+            Form::Json => push_string(out, text),
+        });
+    }
+
+    /// A set that is there and has no elements.
+    pub(super) fn empty_set(&mut self) {
+        let text: &[u8] = if self.form == Form::Json { b"[]" } else { b"(empty)" };
+        self.next().extend_from_slice(text);
+    }
+
+    /// A vector of durations in seconds.
+    pub(super) fn intervals(&mut self, ns: impl IntoIterator<Item = u64>) {
+        self.list(ns, |out, ns, _| push_seconds(out, ns));
+    }
+
+    fn list<T>(&mut self, items: impl IntoIterator<Item = T>, push: impl Fn(&mut Vec<u8>, T, Form)) {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_none() {
+            self.unset();
+            return;
+        }
+        let form = self.form;
+        let out = self.next();
+        if form == Form::Json {
+            out.push(b'[');
+        }
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            push(out, item, form);
+        }
+        if form == Form::Json {
+            out.push(b']');
+        }
+    }
+
+    /// `ts`, `uid` and `id.*` of a stream.
+    pub(super) fn identity(&mut self, time_ns: u64, stream: u64, start_ns: u64, key: &FlowKey) {
+        self.seconds(time_ns);
+        self.text(&uid::of(stream, start_ns));
+        let [origin, answer] = ports(key);
+        self.address(key.client.address);
+        self.count(origin.into());
+        self.address(key.server.address);
+        self.count(answer.into());
+    }
+}
+
+/// The ports, or what stands for them: type and code of ICMP, of which messages that ask have the type of their answer.
+fn ports(key: &FlowKey) -> [u16; 2] {
+    let [kind, code] = key.icmp;
+    let answer = match (key.proto, kind) {
+        (proto::ICMP, 8) => 0,
+        (proto::ICMP, 0) => 8,
+        (proto::ICMP, 13) => 14,
+        (proto::ICMP, 15) => 16,
+        (proto::ICMP, 17) => 18,
+        (proto::ICMP, 10) => 9,
+        (proto::ICMP6, 128) => 129,
+        (proto::ICMP6, 129) => 128,
+        (proto::ICMP6, 133) => 134,
+        (proto::ICMP6, 135) => 136,
+        (proto::ICMP6, 130) => 131,
+        (proto::ICMP6, 144) => 145,
+        (proto::ICMP6, 139) => 140,
+        (proto::ICMP | proto::ICMP6, _) => code,
+        _ => return [key.client.port, key.server.port],
+    };
+    [kind.into(), answer.into()]
+}
+
+fn quote(out: &mut Vec<u8>, is_json: bool) {
+    if is_json {
+        out.push(b'"');
+    }
+}
+
+fn push_seconds(out: &mut Vec<u8>, ns: u64) {
+    push_number(out, ns / SECOND_NS);
+    out.push(b'.');
+    push_padded(out, ns % SECOND_NS / 1000, 6);
+}
+
+/// Appends text so that neither a separator nor the end of a line nor a terminal's control is in it: `\xHH` for each of their bytes.
+/// A backslash is escaped, so that readers get back what there was; so is text that would be read as unset or as empty.
+fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
+    if text.is_empty() {
+        out.extend_from_slice(b"(empty)");
+        return;
+    }
+    let is_special = matches!(text, "-" | "(empty)");
+    for (index, c) in text.chars().enumerate() {
+        let is_separator = is_in_list && c == ',';
+        // A line that begins with it would be read as a comment, were it the first value.
+        let is_first = index == 0 && (is_special || c == '#');
+        let mut bytes = [0; 4];
+        let bytes = c.encode_utf8(&mut bytes).as_bytes();
+        if !is_first && !is_separator && c != '\\' && !is_hidden(c) {
+            out.extend_from_slice(bytes);
+            continue;
+        }
+        for &byte in bytes {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            out.extend_from_slice(b"\\x");
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+        }
+    }
+}

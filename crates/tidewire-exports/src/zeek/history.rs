@@ -1,0 +1,439 @@
+//! `history` and `conn_state`: what each side sent first, and where each side's connection stood at the end.
+//!
+//! The rules are those of Zeek's TCP analyzer (`TCPSessionAdapter`) and of its script `base/protocols/conn`: letters in the order of first
+//! events, in capitals for the originator; those that repeat are written again at ten, a hundred, a thousand times.
+
+use tidewire::{Direction, Gap, GapCause, StreamPacket};
+
+use crate::{
+    model::{FlowRecord, flag, proto},
+    zeek::segment::Segment,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Most letters of a history: a peer that changes its sequence numbers could make it grow without an end.
+const LETTERS_MAX: usize = 64;
+
+/// A jump of sequence numbers by a SYN or RST that is not believed.
+const JUMP_MAX: i64 = 1 << 20;
+
+/// Where one side's connection stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It sent nothing.
+    #[default]
+    Inactive,
+    SynSent,
+    SynAckSent,
+    /// It was joined after its beginning.
+    Partial,
+    Established,
+    Closed,
+    Reset,
+}
+
+impl State {
+    fn is_idle(self) -> bool {
+        matches!(self, Self::Inactive | Self::Partial)
+    }
+}
+
+/// Letters that are written once a side, and the first of those that are written again.
+#[derive(Clone, Copy)]
+enum Once {
+    Syn,
+    Fin,
+    Rst,
+    Data,
+    Ack,
+    FinRst,
+    ManyFlags,
+}
+
+/// Letters that are written at 1, 10, 100 times.
+#[derive(Clone, Copy)]
+enum Often {
+    Gap,
+    Repeated,
+    ZeroWindow,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Side {
+    state: State,
+    before: State,
+    /// Bits of [`Once`].
+    seen: u8,
+    /// Whether it sent a FIN or a reset that counts.
+    is_closed: bool,
+    /// Whether it sent a FIN with a place.
+    has_fin: bool,
+    /// The sequence number of its SYN, or one less than that of its first byte.
+    start: u32,
+    /// How far it sent, and how far that was acknowledged, from `start`.
+    sent: i64,
+    acked: i64,
+    /// Where its last SYN, FIN and RST stood.
+    last: [i64; 3],
+    /// Counts of [`Often`].
+    often: [u32; 3],
+}
+
+impl Side {
+    fn set(&mut self, state: State) {
+        self.before = self.state;
+        self.state = state;
+    }
+
+    /// The place of a sequence number: the one nearest to what was sent last.
+    fn place(&self, seq: u32, near: i64) -> i64 {
+        let known = self.start.wrapping_add(near as u32);
+        near + i64::from(seq.wrapping_sub(known) as i32)
+    }
+
+    fn begin(&mut self, start: u32, sent: i64) {
+        (self.start, self.sent, self.acked) = (start, sent, 0);
+    }
+}
+
+/// A stream's history, fed with its packets and gaps in their order.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    letters: String,
+    sides: [Side; 2],
+    /// Time of the last packet that was not behind the end of both sides.
+    last_ns: u64,
+    is_begun: bool,
+    missed_bytes: u64,
+}
+
+impl History {
+    /// A packet of the stream, before its effects.
+    pub fn packet(&mut self, protocol: u8, packet: &StreamPacket<'_>) {
+        let side = packet.direction as usize;
+        if !std::mem::replace(&mut self.is_begun, true) && side == 1 {
+            // Who sent first is not who began.
+            self.write('^');
+        }
+        match protocol {
+            proto::TCP => {
+                if let Some(segment) = Segment::of(packet) {
+                    self.segment(side, &segment, packet.timestamp_ns);
+                }
+            }
+            proto::UDP => {
+                self.once(side, Once::Data, 'D');
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes that are missing.
+    pub fn gap(&mut self, gap: &Gap) {
+        let is_lost = !matches!(gap.cause, GapCause::Cutoff | GapCause::Urgent);
+        // At the end of a connection that was not closed cleanly a gap says little.
+        let is_reliable = self.sides.iter().all(|side| match side.state {
+            State::Established => true,
+            State::Closed => side.before == State::Established,
+            _ => false,
+        });
+        if is_lost && is_reliable {
+            self.missed_bytes = self.missed_bytes.saturating_add(gap.bytes);
+            self.often(gap.direction as usize, Often::Gap, 'G');
+        }
+    }
+
+    /// The letters.
+    #[must_use]
+    pub fn letters(&self) -> &str {
+        &self.letters
+    }
+
+    /// Bytes of gaps within an established connection.
+    #[must_use]
+    pub fn missed_bytes(&self) -> u64 {
+        self.missed_bytes
+    }
+
+    /// How long the connection lasted, without packets behind the end of both sides.
+    pub(super) fn duration_ns(&self, flow: &FlowRecord<'_>) -> u64 {
+        if flow.key.proto != proto::TCP || self.last_ns == 0 {
+            return flow.duration_ns();
+        }
+        self.last_ns.saturating_sub(flow.start_ns)
+    }
+
+    /// Payload of both sides: of TCP from its sequence numbers.
+    pub(super) fn bytes(&self, flow: &FlowRecord<'_>) -> [u64; 2] {
+        if flow.key.proto != proto::TCP || !self.is_begun {
+            return flow.stats.map(|stats| stats.payload_wire_bytes);
+        }
+        self.sizes()
+    }
+
+    fn sizes(&self) -> [u64; 2] {
+        [Direction::ClientToServer, Direction::ServerToClient].map(|direction| {
+            let (side, peer) = (&self.sides[direction as usize], &self.sides[direction.opposite() as usize]);
+            let is_probe = side.before == State::SynSent && side.state == State::Reset && peer.state == State::Inactive;
+            if is_probe && side.acked > 1 {
+                return 0;
+            }
+            let size = side.sent.max(side.acked);
+            // The SYN has a sequence number, and so has the FIN.
+            let size = if size > 0 { size - 1 } else { 0 };
+            (if side.has_fin && size > 0 { size - 1 } else { size }) as u64
+        })
+    }
+
+    /// The state by Zeek's names: `SF`, `S0`, `REJ`, …
+    #[must_use]
+    pub fn conn_state(&self, protocol: u8) -> &'static str {
+        match protocol {
+            proto::TCP => self.tcp_state(),
+            proto::UDP => match self.sides.each_ref().map(|side| side.seen != 0) {
+                [true, true] => "SF",
+                [true, false] => "S0",
+                [false, true] => "SHR",
+                [false, false] => "OTH",
+            },
+            _ => "OTH",
+        }
+    }
+
+    fn tcp_state(&self) -> &'static str {
+        use State::{Closed, Established, Inactive, Reset, SynAckSent, SynSent};
+        let [origin, answer] = self.sides.each_ref().map(|side| side.state);
+        match (origin, answer) {
+            (SynSent | SynAckSent, Reset) => "REJ",
+            (Reset, Reset) if self.sizes() == [0, 0] => "REJ",
+            (origin, Reset) if origin.is_idle() => "RSTRH",
+            (_, Reset) => "RSTR",
+            (Reset, answer) if answer.is_idle() && self.is_aborted_attempt() => "RSTOS0",
+            (Reset, answer) if answer.is_idle() => "OTH",
+            (Reset, _) => "RSTO",
+            (Closed, Closed) => "SF",
+            (Closed, answer) if answer.is_idle() => "SH",
+            (Closed, _) => "S2",
+            (origin, Closed) if origin.is_idle() => "SHR",
+            (_, Closed) => "S3",
+            (SynSent, Inactive) => "S0",
+            (Established, Established) => "S1",
+            _ => "OTH",
+        }
+    }
+
+    /// Whether the originator sent a SYN and then a reset, and nothing that belongs to a connection between.
+    fn is_aborted_attempt(&self) -> bool {
+        let letters = self.letters.trim_start_matches('^');
+        let Some(behind) = letters.strip_prefix('S') else { return false };
+        behind.find('R').is_some_and(|reset| !behind[..reset].contains(['H', 'A', 'F', 'G', 'I', 'Q']))
+    }
+
+    fn write(&mut self, letter: char) {
+        if self.letters.len() < LETTERS_MAX {
+            self.letters.push(letter);
+        }
+    }
+
+    fn write_of(&mut self, side: usize, letter: char) {
+        self.write(if side == 0 { letter } else { letter.to_ascii_lowercase() });
+    }
+
+    /// Writes a letter the first time; `true`: it was written before.
+    fn once(&mut self, side: usize, which: Once, letter: char) -> bool {
+        let bit = 1 << which as u8;
+        if self.sides[side].seen & bit != 0 {
+            return true;
+        }
+        self.sides[side].seen |= bit;
+        self.write_of(side, letter);
+        false
+    }
+
+    /// Writes a letter at the first, tenth, hundredth time.
+    fn often(&mut self, side: usize, which: Often, letter: char) {
+        let count = &mut self.sides[side].often[which as usize];
+        *count = count.saturating_add(1);
+        if 10_u32.pow(count.ilog10()) == *count {
+            self.write_of(side, letter);
+        }
+    }
+
+    /// Writes a letter of a flag: the first time, and where its place is another one than the last.
+    fn flag(&mut self, side: usize, which: Once, letter: char, place: i64) {
+        let seen = self.once(side, which, letter);
+        let last = std::mem::replace(&mut self.sides[side].last[which as usize], place);
+        if seen && last != place {
+            self.write_of(side, letter);
+        }
+    }
+
+    fn segment(&mut self, side: usize, segment: &Segment, ns: u64) {
+        let has = |flag: u8| segment.flags & flag != 0;
+        let counted = if has(flag::RST) { 0 } else { i64::from(segment.payload_bytes) };
+        let bytes = counted + i64::from(has(flag::SYN)) + i64::from(has(flag::FIN));
+        self.place_beginning(side, segment, bytes);
+        let own = &self.sides[side];
+        let place = own.place(segment.seq, own.sent);
+        self.write_segment(side, segment, place);
+        if self.sides.iter().any(|side| !side.is_closed) {
+            self.last_ns = ns;
+        }
+        let (own, peer) = (&self.sides[side], &self.sides[side ^ 1]);
+        if segment.window == 0 && !has(flag::RST) && peer.state != State::Closed && own.state != State::Reset {
+            self.often(side, Often::ZeroWindow, 'W');
+        }
+        self.sides[side].has_fin |= has(flag::FIN) && place + bytes != 0;
+        if has(flag::ACK) {
+            self.acknowledge(side ^ 1, segment, has(flag::RST));
+        }
+        self.advance(side, segment, place + bytes);
+        self.change_state(side, segment);
+    }
+
+    /// Sets the beginning of a side where a packet shows it.
+    fn place_beginning(&mut self, side: usize, segment: &Segment, bytes: i64) {
+        let is_syn = segment.flags & flag::SYN != 0;
+        let own = &mut self.sides[side];
+        let is_new = match own.state {
+            State::Inactive if !is_syn => {
+                own.begin(segment.seq.wrapping_sub(1), 1);
+                return;
+            }
+            State::Inactive => true,
+            State::SynSent | State::SynAckSent => is_syn && segment.seq != own.start,
+            State::Established | State::Partial => is_syn,
+            State::Reset => is_syn && own.before == State::Inactive,
+            State::Closed => false,
+        };
+        if is_new {
+            own.begin(segment.seq, bytes);
+        }
+    }
+
+    fn write_segment(&mut self, side: usize, segment: &Segment, place: i64) {
+        let [syn, fin, rst] = [flag::SYN, flag::FIN, flag::RST].map(|flag| segment.flags & flag != 0);
+        match (syn, fin, rst) {
+            (_, true, true) => drop(self.once(side, Once::FinRst, 'I')),
+            (true, true, _) | (true, _, true) => drop(self.once(side, Once::ManyFlags, 'Q')),
+            (true, false, false) => {
+                let letter = if segment.flags & flag::ACK != 0 { 'H' } else { 'S' };
+                self.flag(side, Once::Syn, letter, place);
+            }
+            (false, true, false) => self.flag(side, Once::Fin, 'F', place + i64::from(segment.payload_bytes)),
+            (false, false, true) => self.flag(side, Once::Rst, 'R', place),
+            (false, false, false) if segment.payload_bytes > 0 => drop(self.once(side, Once::Data, 'D')),
+            (false, false, false) if segment.flags & flag::ACK != 0 => drop(self.once(side, Once::Ack, 'A')),
+            (false, false, false) => {}
+        }
+    }
+
+    /// The peer of a segment's sender learns what arrived.
+    fn acknowledge(&mut self, peer: usize, segment: &Segment, is_reset: bool) {
+        let peer = &mut self.sides[peer];
+        if peer.state == State::Inactive {
+            peer.begin(segment.ack.wrapping_sub(1), 0);
+            return;
+        }
+        let place = peer.place(segment.ack, peer.acked);
+        // A number of 0 far away is more likely a broken one.
+        let is_broken = segment.ack == 0 && place - peer.acked > JUMP_MAX;
+        if !is_reset && !is_broken && place > peer.acked {
+            peer.acked = place;
+        }
+    }
+
+    /// How far a side sent, or that it sent something again.
+    fn advance(&mut self, side: usize, segment: &Segment, end: i64) {
+        let own = &mut self.sides[side];
+        let is_wild = segment.flags & (flag::SYN | flag::RST) != 0 && (end - own.sent).abs() > JUMP_MAX;
+        if is_wild {
+            return;
+        }
+        if segment.flags & flag::FIN != 0 && own.sent == 1 {
+            own.sent = end;
+        } else if own.state != State::Reset {
+            if end > own.sent {
+                own.sent = end;
+            } else if segment.payload_bytes > 0 {
+                self.often(side, Often::Repeated, 'T');
+            }
+        }
+    }
+
+    fn change_state(&mut self, side: usize, segment: &Segment) {
+        let [mut origin, mut answer] = std::mem::take(&mut self.sides);
+        let is_origin = side == 0;
+        let (own, peer) = if is_origin { (&mut origin, &mut answer) } else { (&mut answer, &mut origin) };
+        match own.state {
+            State::Inactive => leave_inactive(own, peer, is_origin, segment),
+            State::SynSent | State::SynAckSent => close_by_flags(own, segment),
+            State::Established | State::Partial => leave_established(own, peer, segment),
+            State::Closed => {
+                // A reset behind both FINs changes nothing.
+                if segment.flags & flag::RST != 0 && peer.state != State::Closed {
+                    own.set(State::Reset);
+                    own.is_closed = true;
+                }
+            }
+            State::Reset => {}
+        }
+        self.sides = [origin, answer];
+    }
+}
+
+fn close_by_flags(own: &mut Side, segment: &Segment) {
+    for (flag, state) in [(flag::FIN, State::Closed), (flag::RST, State::Reset)] {
+        if segment.flags & flag != 0 {
+            own.set(state);
+            own.is_closed = true;
+        }
+    }
+}
+
+fn leave_inactive(own: &mut Side, peer: &mut Side, is_origin: bool, segment: &Segment) {
+    let has = |flag: u8| segment.flags & flag != 0;
+    if has(flag::SYN) {
+        if is_origin {
+            own.set(if has(flag::ACK) { State::SynAckSent } else { State::SynSent });
+        } else {
+            if peer.state == State::SynSent {
+                peer.set(State::Established);
+            }
+            own.set(State::Established);
+        }
+    }
+    close_by_flags(own, segment);
+    if own.state != State::Inactive {
+        return;
+    }
+    if !is_origin && segment.payload_bytes == 0 && peer.state == State::SynSent {
+        // Some hosts acknowledge a SYN before they answer it.
+    } else if has(flag::ACK) && peer.state == State::Established {
+        // The SYN was missed, its answer was not.
+        own.set(State::Established);
+    } else {
+        own.set(State::Partial);
+    }
+}
+
+fn leave_established(own: &mut Side, peer: &mut Side, segment: &Segment) {
+    let has = |flag: u8| segment.flags & flag != 0;
+    if has(flag::SYN) && own.state == State::Partial && peer.state == State::Inactive && !has(flag::ACK) {
+        own.set(State::SynSent);
+    }
+    if has(flag::FIN) && !has(flag::RST) {
+        own.set(State::Closed);
+        own.is_closed = true;
+        if peer.state == State::Reset && peer.before == State::Closed {
+            // A FIN and then a reset, which this FIN makes a normal end.
+            peer.set(State::Closed);
+        }
+    }
+    if has(flag::RST) {
+        own.set(State::Reset);
+        own.is_closed = true;
+    }
+}

@@ -1,0 +1,156 @@
+//! Logs as Zeek writes them: conn, dns, http, ssl and weird, in its TSV and as JSON lines.
+//!
+//! Columns are those of Zeek 7's default configuration, in its order; what a reader needs is in the header of each file. A record's
+//! `uid` is derived from the stream's id and its first packet's time, so that logs agree without a table.
+
+mod cell;
+mod conn;
+mod dns;
+mod history;
+mod http;
+mod segment;
+mod ssl;
+#[cfg(test)]
+mod tests;
+mod uid;
+mod weird;
+
+pub use history::History;
+
+use crate::{
+    model::{Exchange, FlowRecord},
+    time::push_civil,
+    zeek::cell::Line,
+};
+use tidewire_protocols::Fields;
+
+/// How records are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Values separated by tabs, with a header that names them.
+    Tsv,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Log {
+    /// Connections.
+    Conn,
+    /// DNS queries.
+    Dns,
+    /// HTTP requests.
+    Http,
+    /// TLS handshakes.
+    Ssl,
+    /// Anomalies.
+    Weird,
+}
+
+/// A column: its name and its type.
+type Column = (&'static str, &'static str);
+
+impl Log {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Weird];
+
+    /// Its name, which is that of its file without `.log`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Conn => "conn",
+            Self::Dns => "dns",
+            Self::Http => "http",
+            Self::Ssl => "ssl",
+            Self::Weird => "weird",
+        }
+    }
+
+    fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Conn => conn::COLUMNS,
+            Self::Dns => dns::COLUMNS,
+            Self::Http => http::COLUMNS,
+            Self::Ssl => ssl::COLUMNS,
+            Self::Weird => weird::COLUMNS,
+        }
+    }
+}
+
+/// Appends the beginning of a file, opened at so many seconds since the epoch. JSON has none.
+pub fn push_header(out: &mut Vec<u8>, form: Form, log: Log, opened: i64) {
+    if form == Form::Json {
+        return;
+    }
+    out.extend_from_slice(b"#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n#path\t");
+    out.extend_from_slice(log.name().as_bytes());
+    push_moment(out, "open", opened);
+    out.extend_from_slice(b"#fields");
+    log.columns().iter().for_each(|(name, _)| push_word(out, name));
+    out.extend_from_slice(b"\n#types");
+    log.columns().iter().for_each(|(_, kind)| push_word(out, kind));
+    out.push(b'\n');
+}
+
+/// Appends the end of a file. A file without it is one whose writer was killed.
+pub fn push_footer(out: &mut Vec<u8>, form: Form, closed: i64) {
+    if form == Form::Tsv {
+        out.extend_from_slice(b"#close\t");
+        push_civil(out, closed, *b"---");
+        out.push(b'\n');
+    }
+}
+
+fn push_moment(out: &mut Vec<u8>, name: &str, seconds: i64) {
+    out.extend_from_slice(b"\n#");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\t');
+    push_civil(out, seconds, *b"---");
+    out.push(b'\n');
+}
+
+fn push_word(out: &mut Vec<u8>, word: &str) {
+    out.push(b'\t');
+    out.extend_from_slice(word.as_bytes());
+}
+
+/// Appends a stream's line of the log `conn`.
+pub fn push_conn(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>, history: &History) {
+    let mut line = Line::open(out, form, conn::COLUMNS);
+    conn::push(&mut line, flow, history);
+    line.close();
+}
+
+/// Appends a stream's lines of the log `weird`.
+pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
+    for anomaly in flow.anomalies {
+        let mut line = Line::open(out, form, weird::COLUMNS);
+        weird::push(&mut line, flow, anomaly);
+        line.close();
+    }
+}
+
+/// The log that a transaction belongs to; `None`: to none of these.
+#[must_use]
+pub fn log_of(exchange: &Exchange<'_>) -> Option<Log> {
+    match &exchange.transaction.fields {
+        Fields::Dns(_) => Some(Log::Dns),
+        Fields::Http(_) => Some(Log::Http),
+        Fields::Tls(_) => Some(Log::Ssl),
+        _ => None,
+    }
+}
+
+/// Appends a transaction's line of its log ([`log_of`]).
+pub fn push_transaction(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) {
+    let Some(log) = log_of(exchange) else { return };
+    let mut line = Line::open(out, form, log.columns());
+    match &exchange.transaction.fields {
+        Fields::Dns(dns) => dns::push(&mut line, exchange, dns),
+        Fields::Http(http) => http::push(&mut line, exchange, http),
+        Fields::Tls(tls) => ssl::push(&mut line, exchange, tls),
+        _ => {}
+    }
+    line.close();
+}

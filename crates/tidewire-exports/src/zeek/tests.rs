@@ -1,0 +1,153 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::{
+    testing::{Sample, exchange, hostile, key, key6, transactions},
+    zeek::{Form, History, Log, log_of, push_conn, push_footer, push_header, push_transaction, push_weirds},
+};
+
+/// A log as a reader sees it that knows its header only.
+struct Read {
+    path: String,
+    rows: Vec<BTreeMap<String, String>>,
+    types: BTreeMap<String, String>,
+}
+
+/// Reads a log: separators and names as its header states them. A line that does not fit fails.
+fn read(text: &str) -> Read {
+    let mut lines = text.lines();
+    let separator = lines.next().unwrap().strip_prefix("#separator ").unwrap();
+    assert_eq!(separator, "\\x09");
+    let mut head = BTreeMap::new();
+    let mut rows = Vec::new();
+    for line in lines {
+        let values: Vec<&str> = line.split('\t').collect();
+        if let Some(name) = values[0].strip_prefix('#') {
+            assert!(head.insert(name, values[1..].to_vec()).is_none(), "{name} twice");
+            continue;
+        }
+        let names = &head["fields"];
+        assert_eq!(values.len(), names.len(), "{line:?}");
+        rows.push(names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.to_owned())).collect());
+    }
+    assert_eq!((head["unset_field"][0], head["empty_field"][0], head["set_separator"][0]), ("-", "(empty)", ","));
+    assert!(head.contains_key("open") && head.contains_key("close"));
+    let types = head["fields"].iter().zip(&head["types"]).map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()));
+    Read { path: head["path"][0].to_owned(), types: types.collect(), rows }
+}
+
+/// What a value says: escapes undone.
+fn unescaped(value: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = value.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        if first == b'\\' {
+            assert_eq!(behind[0], b'x', "{value}");
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&behind[1..3]).unwrap(), 16).unwrap());
+            rest = &behind[3..];
+        } else {
+            bytes.push(first);
+            rest = behind;
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn logs(text: &str, form: Form) -> BTreeMap<Log, String> {
+    let sample = Sample::new(text);
+    let mut logs: BTreeMap<Log, Vec<u8>> = BTreeMap::new();
+    for log in Log::ALL {
+        push_header(logs.entry(log).or_default(), form, log, 1_795_329_000);
+    }
+    for key in [key(6), key(17), key6(58), key(1), key(47)] {
+        let flow = sample.flow(key);
+        push_conn(logs.entry(Log::Conn).or_default(), form, &flow, &History::default());
+        push_weirds(logs.entry(Log::Weird).or_default(), form, &flow);
+    }
+    for transaction in transactions(text) {
+        let exchange = exchange(&transaction);
+        if let Some(log) = log_of(&exchange) {
+            push_transaction(logs.entry(log).or_default(), form, &exchange);
+        }
+    }
+    logs.values_mut().for_each(|out| push_footer(out, form, 1_795_329_060));
+    logs.into_iter().map(|(log, out)| (log, String::from_utf8(out).unwrap())).collect()
+}
+
+#[test]
+fn a_log_is_read_by_its_header() {
+    let logs = logs("text", Form::Tsv);
+    let read: BTreeMap<Log, Read> = logs.iter().map(|(&log, text)| (log, read(text))).collect();
+    assert!(read.iter().all(|(log, read)| log.name() == read.path));
+    let conn = &read[&Log::Conn].rows[0];
+    assert_eq!(
+        (conn["ts"].as_str(), conn["id.resp_p"].as_str(), conn["proto"].as_str()),
+        ("1795329000.123456", "443", "tcp")
+    );
+    assert_eq!(
+        (conn["duration"].as_str(), conn["service"].as_str(), conn["history"].as_str()),
+        ("2.000000", "ssl", "-")
+    );
+    assert_eq!((conn["uid"].len(), conn["tunnel_parents"].as_str(), conn["local_orig"].as_str()), (18, "-", "F"));
+    let http = &read[&Log::Http].rows[0];
+    assert_eq!((http["tags"].as_str(), http["host"].as_str(), http["uid"] == conn["uid"]), ("(empty)", "text", true));
+    let dns = &read[&Log::Dns].rows[0];
+    let values = ["answers", "TTLs", "rtt", "trans_id"].map(|name| dns[name].as_str());
+    assert_eq!(values, ["text,text,text", "60.000000,60.000000,60.000000", "0.001500", "7"]);
+    let ssl = &read[&Log::Ssl].rows[0];
+    assert_eq!((ssl["last_alert"].as_str(), ssl["resumed"].as_str()), ("handshake_failure", "T"));
+    assert_eq!(read[&Log::Weird].rows.len(), 5 * tidewire::AnomalyKind::ALL.len());
+    assert!(logs[&Log::Conn].contains("#open\t2026-11-22-06-30-00\n"));
+    assert!(logs[&Log::Conn].ends_with("#close\t2026-11-22-06-31-00\n"));
+}
+
+#[test]
+fn both_forms_say_the_same() {
+    let (tsv, json) = (logs("a,b", Form::Tsv), logs("a,b", Form::Json));
+    for log in Log::ALL {
+        let read = read(&tsv[&log]);
+        let objects: Vec<Value> = json[&log].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read.rows.len(), objects.len());
+        for (row, object) in read.rows.iter().zip(&objects) {
+            let members: BTreeSet<&String> = object.as_object().unwrap().keys().collect();
+            let is_set = |(name, value): (&'_ String, &'_ String)| (value != "-").then(|| name.clone());
+            let set: BTreeSet<String> = row.iter().filter_map(is_set).collect();
+            assert!(members.into_iter().eq(set.iter()), "{log:?}");
+            for (name, value) in row.iter().filter(|(_, value)| *value != "-") {
+                let matches = match (&object[name], read.types[name].as_str()) {
+                    (Value::String(text), _) => *text == unescaped(value),
+                    (Value::Bool(truth), "bool") => *value == if *truth { "T" } else { "F" },
+                    (Value::Number(number), "count" | "port") => number.to_string() == *value,
+                    (Value::Number(number), "time" | "interval") => number.as_f64() == value.parse().ok(),
+                    (Value::Array(items), _) if items.is_empty() => value == "(empty)",
+                    (Value::Array(items), _) => items.len() == value.split(',').count(),
+                    _ => false,
+                };
+                assert!(matches, "{log:?} {name}: {value} and {}", object[name]);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_a_line_or_adds_a_field(text in hostile()) {
+        for (log, out) in logs(&text, Form::Tsv) {
+            let read = read(&out);
+            prop_assert!(!out.chars().any(|c| c != '\t' && c != '\n' && tidewire::legible::is_hidden(c)));
+            if log == Log::Http {
+                prop_assert_eq!(read.rows.len(), 1);
+                let agent = &read.rows[0]["user_agent"];
+                prop_assert!(agent != "-");
+                prop_assert_eq!(if agent == "(empty)" { String::new() } else { unescaped(agent) }, text.clone());
+            }
+        }
+        for (_, out) in logs(&text, Form::Json) {
+            for line in out.lines() {
+                prop_assert!(serde_json::from_str::<Value>(line).is_ok());
+            }
+        }
+    }
+}
