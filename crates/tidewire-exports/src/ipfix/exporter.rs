@@ -3,12 +3,17 @@
 use crate::{
     FlowRecord,
     ipfix::{
-        Layout, UDP_MESSAGE_BYTES,
-        field::{MILLISECOND_NS, Template, View},
+        field::{Layout, MILLISECOND_NS, Template, View},
         message::{Header, Message},
     },
     time::SECOND_NS,
 };
+
+/// Bytes of a message over UDP: with the headers of UDP, IP and a tunnel it fits into 1,500.
+pub const UDP_MESSAGE_BYTES: usize = 1400;
+
+/// Bytes of a message in files and over TCP.
+pub const STREAM_MESSAGE_BYTES: usize = 16 << 10;
 
 /// Number of the template of statistics.
 const STATISTICS: u16 = 262;
@@ -45,7 +50,7 @@ impl Settings {
     /// Over TCP and in files: templates once.
     #[must_use]
     pub fn of_streams(layout: Layout) -> Self {
-        let message_bytes_max = super::STREAM_MESSAGE_BYTES;
+        let message_bytes_max = STREAM_MESSAGE_BYTES;
         Self { message_bytes_max, template_messages: 0, template_seconds: 0, ..Self::of_datagrams(layout) }
     }
 }

@@ -4,7 +4,18 @@ use std::net::IpAddr;
 
 use tidewire::EndReason;
 
-use crate::{FlowRecord, ipfix::Layout, model::proto};
+use crate::{FlowRecord, model::proto};
+
+/// How a stream becomes records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One record with both directions (RFC 5103).
+    Biflow,
+    /// One record for each direction that sent packets.
+    Uniflow,
+    /// As [`Uniflow`](Self::Uniflow), in NetFlow v9.
+    Netflow9,
+}
 
 /// Element of the reverse direction: the enterprise number of RFC 5103 section 6.1.
 const REVERSE: u32 = 29_305;

@@ -11,21 +11,5 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-pub use exporter::{Exporter, Settings, Statistics, export_second};
-
-/// How a stream becomes records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// One record with both directions (RFC 5103).
-    Biflow,
-    /// One record for each direction that sent packets.
-    Uniflow,
-    /// As [`Uniflow`](Self::Uniflow), in NetFlow v9.
-    Netflow9,
-}
-
-/// Bytes of a message over UDP: with the headers of UDP, IP and a tunnel it fits into 1,500.
-pub const UDP_MESSAGE_BYTES: usize = 1400;
-
-/// Bytes of a message in files and over TCP.
-pub const STREAM_MESSAGE_BYTES: usize = 16 << 10;
+pub use exporter::{Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second};
+pub use field::Layout;

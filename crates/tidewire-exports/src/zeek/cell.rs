@@ -8,8 +8,20 @@ use crate::{
     json::{push_address, push_number, push_string},
     model::proto,
     time::{SECOND_NS, push_padded},
-    zeek::{Column, Form, uid},
+    zeek::uid,
 };
+
+/// How records are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Values separated by tabs, with a header that names them.
+    Tsv,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A column: its name and its type.
+pub(super) type Column = (&'static str, &'static str);
 
 /// A line that is written.
 pub(super) struct Line<'a> {

@@ -6,7 +6,10 @@ use tidewire_protocols::Service;
 
 use crate::{
     model::{FlowRecord, proto},
-    zeek::{Column, History, cell::Line},
+    zeek::{
+        cell::{Column, Line},
+        history::History,
+    },
 };
 
 #[rustfmt::skip]

@@ -5,7 +5,10 @@ use tidewire_protocols::{Dns, dns_rcode_number, dns_type_number};
 use crate::{
     model::Exchange,
     time::SECOND_NS,
-    zeek::{Column, cell::Line, conn::transport},
+    zeek::{
+        cell::{Column, Line},
+        conn::transport,
+    },
 };
 
 #[rustfmt::skip]

@@ -4,7 +4,7 @@ use tidewire_protocols::Http;
 
 use crate::{
     model::Exchange,
-    zeek::{Column, cell::Line},
+    zeek::cell::{Column, Line},
 };
 
 #[rustfmt::skip]

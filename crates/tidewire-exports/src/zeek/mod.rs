@@ -15,23 +15,15 @@ mod tests;
 mod uid;
 mod weird;
 
+pub use cell::Form;
 pub use history::History;
 
 use crate::{
     model::{Exchange, FlowRecord},
     time::push_civil,
-    zeek::cell::Line,
+    zeek::cell::{Column, Line},
 };
 use tidewire_protocols::Fields;
-
-/// How records are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Values separated by tabs, with a header that names them.
-    Tsv,
-    /// One JSON object a line.
-    Json,
-}
 
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,9 +39,6 @@ pub enum Log {
     /// Anomalies.
     Weird,
 }
-
-/// A column: its name and its type.
-type Column = (&'static str, &'static str);
 
 impl Log {
     /// All of them.

@@ -4,7 +4,7 @@ use tidewire_protocols::Tls;
 
 use crate::{
     model::Exchange,
-    zeek::{Column, cell::Line},
+    zeek::cell::{Column, Line},
 };
 
 /// Zeek's own, and behind them those of its packages for certificates and fingerprints.

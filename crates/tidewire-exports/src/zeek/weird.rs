@@ -4,7 +4,7 @@ use tidewire::{Anomaly, AnomalyKind};
 
 use crate::{
     model::FlowRecord,
-    zeek::{Column, cell::Line},
+    zeek::cell::{Column, Line},
 };
 
 #[rustfmt::skip]
