@@ -44,7 +44,7 @@ pub struct Query<'a> {
     pub since_ns: Option<u64>,
     /// Events at or before this time.
     pub until_ns: Option<u64>,
-    /// These kinds; empty: all.
+    /// These kinds, each a name, or the beginning of names and a `*`; empty: all.
     pub kinds: &'a [String],
     /// These analyzers; empty: all.
     pub analyzers: &'a [String],
@@ -373,11 +373,22 @@ impl Reader {
             text.push_str(" AND fold = ?");
             values.push(fold);
         }
-        for (column, names) in [("kind.kind", query.kinds), ("kind.analyzer", query.analyzers)] {
+        let beginnings: Vec<&str> = query.kinds.iter().filter_map(|kind| kind.strip_suffix('*')).collect();
+        for (column, names, beginnings) in
+            [("kind.kind", query.kinds, &beginnings[..]), ("kind.analyzer", query.analyzers, &[])]
+        {
             if !names.is_empty() {
                 let places = vec!["?"; names.len()].join(",");
-                let _ = write!(text, " AND {column} IN ({places})");
+                let _ = write!(text, " AND ({column} IN ({places})");
+                // No name has a star, so that a beginning with its star is no name in the list.
                 values.extend(names.iter().map(|name| name as &dyn ToSql));
+                if !beginnings.is_empty() {
+                    let places = vec!["(?)"; beginnings.len()].join(",");
+                    let begins = format!("substr({column}, 1, length(column1)) = column1");
+                    let _ = write!(text, " OR EXISTS (SELECT 1 FROM (VALUES {places}) WHERE {begins})");
+                    values.extend(beginnings.iter().map(|beginning| beginning as &dyn ToSql));
+                }
+                text.push(')');
             }
         }
         text.push_str(match query.order {

@@ -220,6 +220,13 @@ pub fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
 }
 
+/// Whether it chooses names: a name, or the beginning of names (which may be empty) and a `*`.
+#[must_use]
+pub fn is_name_pattern(text: &str) -> bool {
+    let is_beginning = |beginning: &str| beginning.is_empty() || is_name(beginning);
+    is_name(text) || text.strip_suffix('*').is_some_and(is_beginning)
+}
+
 /// The text as a name, or the error that says what it should have been.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), EventError> {
     if is_name(name) { Ok(()) } else { Err(EventError::Name { what, name: name.chars().take(80).collect() }) }

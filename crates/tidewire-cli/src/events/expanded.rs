@@ -74,12 +74,10 @@ impl<'a> Originals<'a> {
     fn new(store: &'a Store, selection: &Selection) -> Result<Self, CliError> {
         let (mut records, mut sealed) = (Vec::new(), 0);
         store.each(&selection.query(0), |row| {
-            if selection.has_kind(&row) {
-                match store.open_row(&row) {
-                    Opened::Plain(record) if selection.matches(Some(&record)) => records.push((record.first(), row.id)),
-                    Opened::Plain(_) | Opened::Damaged => {}
-                    Opened::Sealed => sealed += row.events,
-                }
+            match store.open_row(&row) {
+                Opened::Plain(record) if selection.matches(Some(&record)) => records.push((record.first(), row.id)),
+                Opened::Plain(_) | Opened::Damaged => {}
+                Opened::Sealed => sealed += row.events,
             }
             Ok(true)
         })?;

@@ -67,7 +67,7 @@ pub fn gather(selection: &Selection, stores: &Stores) -> Result<Vec<Fold>, CliEr
                 Opened::Sealed => None,
                 Opened::Damaged => return Ok(true),
             };
-            if selection.has_kind(&row) && selection.matches(record.as_ref()) {
+            if selection.matches(record.as_ref()) {
                 let is_sealed = record.is_none();
                 let identity = (row.fold, row.analyzer.clone(), row.kind.clone(), row.severity, is_sealed);
                 let fold = of_store.entry(identity).or_insert_with(|| Fold {

@@ -94,7 +94,7 @@ impl Following<'_> {
                     Opened::Sealed => None,
                     Opened::Damaged => return Ok(true),
                 };
-                if !selection.has_kind(&row) || !selection.matches(record.as_ref()) {
+                if !selection.matches(record.as_ref()) {
                     return Ok(true);
                 }
                 let Some(folded) = Folded::of(store, std::slice::from_ref(&row)) else { return Ok(true) };

@@ -7,8 +7,8 @@ use std::{
 };
 
 use tidewire::LinkType;
-use tidewire_event_store::{Query, Row};
-use tidewire_events::{Event, FlowKey, Record, Severity};
+use tidewire_event_store::Query;
+use tidewire_events::{Event, FlowKey, Record, Severity, is_name_pattern};
 use tidewire_filter::Filter;
 
 use super::{options::Options, times};
@@ -48,6 +48,10 @@ impl Selection {
                 Some(RefCell::new(filter))
             }
         };
+        if let Some(wrong) = options.kind.iter().find(|kind| !is_name_pattern(kind)) {
+            let expected = "expected a kind, or the beginning of kinds and a *, as in 'scan.*'";
+            return Err(CliError::Usage(format!("invalid --kind '{wrong}': {expected}")));
+        }
         Ok(Self {
             since_ns: time(&options.since).map_err(CliError::Usage)?,
             until_ns: time(&options.until).map_err(CliError::Usage)?,
@@ -66,6 +70,7 @@ impl Selection {
             since_ns: self.since_ns,
             until_ns: self.until_ns,
             severity: self.severity,
+            kinds: &self.kinds,
             analyzers: &self.analyzers,
             ..Query::default()
         }
@@ -74,15 +79,6 @@ impl Selection {
     /// Whether a beginning of the time was given.
     pub fn has_begin(&self) -> bool {
         self.since_ns.is_some()
-    }
-
-    /// Whether the kind of a row is wanted.
-    pub fn has_kind(&self, row: &Row) -> bool {
-        let is = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(begin) => row.kind.starts_with(begin),
-            None => row.kind == *pattern,
-        };
-        self.kinds.is_empty() || self.kinds.iter().any(is)
     }
 
     /// Records that were encrypted, so that nobody knows whether the filter matches them.
