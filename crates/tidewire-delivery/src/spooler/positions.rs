@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use tidewire_event_socket::Control;
+use tidewire_events::Severity;
 
 use super::backoff::{Backoff, random};
 
@@ -65,19 +67,31 @@ impl Positions {
     }
 }
 
-/// Tells positions until the end.
-pub(super) fn tell(positions: &Arc<Positions>, socket: &Path, names: &[String], warn: &dyn Fn(String)) {
+/// Names the destinations, each with the least severity that it gets: what is less severe is not lost to it when it is removed.
+fn connect(socket: &Path, destinations: &[(String, Severity)]) -> io::Result<Control> {
+    let mut control = Control::connect(socket)?;
+    let names: Vec<String> = destinations.iter().map(|(name, _)| name.clone()).collect();
+    control.register(&names)?;
+    for (name, least) in destinations {
+        control.severity(name, *least)?;
+    }
+    Ok(control)
+}
+
+/// Reports positions until the end.
+pub(super) fn tell(
+    positions: &Arc<Positions>,
+    socket: &Path,
+    destinations: &[(String, Severity)],
+    warn: &dyn Fn(String),
+) {
     let socket: PathBuf = socket.to_owned();
     let mut backoff = Backoff::new(RETRY_MAX);
     let (mut control, mut last_warning) = (None, None::<String>);
     loop {
         let connected = match control.take() {
             Some(connected) => Ok(connected),
-            None => Control::connect(&socket).and_then(|mut control| {
-                positions.forget();
-                control.register(names)?;
-                Ok(control)
-            }),
+            None => connect(&socket, destinations).inspect(|_| positions.forget()),
         };
         let (news, is_ending) = positions.news();
         let told = connected.and_then(|mut control| {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
+use tidewire_events::Severity;
 
 use super::{
     lane::Lane,
@@ -164,17 +165,21 @@ impl Spooler {
         let (stop, positions) = (Arc::<Stop>::default(), Arc::<Positions>::default());
         let mut spooler = Self { stop, statuses: Vec::new(), lanes: Vec::new(), positions, teller: None, notices };
         let failed = |error| (FAILED, format!("no thread can be started: {error}"));
+        let mut severities = Vec::new();
+        for of in &settings.destinations {
+            let unknown = || format!("destination {}: '{}' is no severity", of.name, of.severity.escape_debug());
+            let least = Severity::by_name(&of.severity).ok_or_else(|| (SETTINGS, unknown()))?;
+            severities.push((of.name.clone(), least));
+        }
         if let Some(socket) = settings.socket.clone() {
-            let names: Vec<String> = settings.destinations.iter().map(|one| one.name.clone()).collect();
+            let severities = severities.clone();
             let (positions, to) = (Arc::clone(&spooler.positions), to.clone());
             let warn = move |text| drop(to.send(SpoolReport::Warning { text }));
-            let tell = move || tell(&positions, &socket, &names, &warn);
+            let tell = move || tell(&positions, &socket, &severities, &warn);
             spooler.teller = Some(Builder::new().name("positions".into()).spawn(tell).map_err(failed)?);
         }
-        for of in &settings.destinations {
+        for (of, (_, least)) in settings.destinations.iter().zip(&severities) {
             let destination = destination(of).map_err(|text| (SETTINGS, text))?;
-            let unknown =
-                || (SETTINGS, format!("destination {}: '{}' is no severity", of.name, of.severity.escape_debug()));
             let status = DestinationStatus {
                 name: of.name.clone(),
                 kind: destination.kind().to_owned(),
@@ -182,7 +187,7 @@ impl Spooler {
             };
             let status = Arc::new(Mutex::new(status));
             let lane = Lane {
-                filter: Filter::of(of).ok_or_else(unknown)?,
+                filter: Filter::of(of, *least),
                 settings: of.clone(),
                 destination,
                 store: settings.store.clone(),

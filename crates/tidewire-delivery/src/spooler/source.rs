@@ -32,10 +32,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// `None`: the severity is none.
-    pub(super) fn of(settings: &DestinationSettings) -> Option<Self> {
-        let severity = Severity::by_name(&settings.severity)?;
-        Some(Self { severity, kinds: settings.kinds.clone(), analyzers: settings.analyzers.clone() })
+    pub(super) fn of(settings: &DestinationSettings, severity: Severity) -> Self {
+        Self { severity, kinds: settings.kinds.clone(), analyzers: settings.analyzers.clone() }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use tidewire_delivery::{DestinationSettings, FolderSettings, To};
+use tidewire_delivery::{DestinationSettings, FolderSettings, Settings, To};
+use tidewire_event_socket::{Received, Server, ServerSettings};
+use tidewire_events::Severity;
 use tidewire_testing::wait_until;
 
 use crate::rig::{Collecting, Spooling, batch, count, destination, key_file, numbers, open, to_collector};
@@ -65,6 +67,72 @@ fn destinations_have_filters_and_do_not_wait_for_each_other() {
     spooling.until("figures", "severe", |status| status.delivered == 1000 && status.records == expected.len() as u64);
     spooling.until("the dead one", "dead", |status| status.failing.is_some() && status.lag_records == 1000);
     assert_eq!(count(&collecting.of("edge-2")), 0);
+}
+
+#[test]
+fn kinds_are_chosen_by_their_beginning_and_destinations_may_have_one_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("events.db"), folder.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    open(&path).append(&batch(0..100)).unwrap();
+    let to = |name: &str, kinds: &[&str]| DestinationSettings {
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        ..destination(
+            name,
+            To::Folder(FolderSettings { path: out.clone(), every: Duration::from_secs(3600), bytes: 1, expand: true }),
+        )
+    };
+    // The second name is what the first one's files begin with.
+    let spooling =
+        Spooling::start(&path, vec![to("a", &["nothing", "ev*"]), to("a-0", &["od*"]), to("b", &["even.*"])]);
+    for name in ["a", "a-0", "b"] {
+        spooling.until("all records", name, |status| status.delivered == 100);
+    }
+    spooling.stop();
+    let numbers_of = |name: &str| {
+        let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+        let begins = |path: &std::path::PathBuf| {
+            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+            file.strip_prefix(name).is_some_and(|rest| rest.starts_with('-') && !rest.starts_with("-0-"))
+        };
+        let texts = files.filter(begins).map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>().concat();
+        let number =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["fields"]["number"].as_u64().unwrap();
+        texts.lines().map(number).collect::<Vec<u64>>()
+    };
+    let (mut even, mut odd) = (numbers_of("a"), numbers_of("a-0"));
+    even.sort_unstable();
+    odd.sort_unstable();
+    assert!(even.into_iter().eq((0..100).step_by(2)) && odd.into_iter().eq((1..100).step_by(2)));
+    assert!(numbers_of("b").is_empty());
+}
+
+/// What is removed before a destination has it is lost to it only if it would have got it.
+#[test]
+fn the_event_processor_hears_which_severities_destinations_get() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, socket) = (folder.path().join("events.db"), folder.path().join("events.sock"));
+    open(&path).append(&batch(0..10)).unwrap();
+    let mut server = Server::bind(&socket, ServerSettings::default()).unwrap();
+    let dead = |name: &str, severity: &str| DestinationSettings {
+        severity: severity.into(),
+        ..to_collector(name, "127.0.0.1:1", key_file("edge-1"))
+    };
+    let settings =
+        Settings { socket: Some(socket), ..Spooling::settings(&path, vec![dead("a", "high"), dead("b", "info")]) };
+    let _spooling = Spooling::with(settings);
+    let (mut names, mut severities) = (Vec::new(), Vec::new());
+    wait_until("severities", || {
+        let mut receive = |received: Received<'_>| match received {
+            Received::Destinations(all) => names = all.to_vec(),
+            Received::Severity { destination, severity } => severities.push((destination.to_owned(), severity)),
+            _ => {}
+        };
+        server.turn(Duration::from_millis(10), &mut receive).unwrap();
+        severities.len() == 2
+    });
+    assert_eq!(names, ["a", "b"], "they are named first");
+    assert_eq!(severities, [("a".to_owned(), Severity::High), ("b".to_owned(), Severity::Info)]);
 }
 
 #[test]

@@ -222,8 +222,12 @@ pub struct Spooling {
 
 impl Spooling {
     pub fn start(store: &Path, destinations: Vec<DestinationSettings>) -> Self {
+        Self::with(Self::settings(store, destinations))
+    }
+
+    pub fn settings(store: &Path, destinations: Vec<DestinationSettings>) -> Settings {
         let stop = Duration::from_secs(10);
-        Self::with(Settings { store: store.to_owned(), socket: None, stop, nice: 0, sandbox: false, destinations })
+        Settings { store: store.to_owned(), socket: None, stop, nice: 0, sandbox: false, destinations }
     }
 
     pub fn with(settings: Settings) -> Self {
