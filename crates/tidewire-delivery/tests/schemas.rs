@@ -3,54 +3,17 @@
 
 use std::{
     collections::BTreeSet,
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Value as Json, json};
 use tidewire_delivery::{Row, lines::put_row};
 use tidewire_events::{Direction, Event, FlowKey, Folder, FolderSettings, Output, Place, Severity, Value};
-use tidewire_testing::Ends as _;
-
-/// Reads lines `SCHEMA TAB JSON`; prints for each whether it is valid, or why it is not.
-const VALIDATE: &str = r#"
-import json, sys, pathlib, jsonschema
-folder = pathlib.Path(sys.argv[1])
-validators = {}
-def validator(name):
-    if name not in validators:
-        schema = json.loads((folder / name).read_text())
-        jsonschema.Draft202012Validator.check_schema(schema)
-        store = {json.loads(path.read_text())["$id"]: json.loads(path.read_text()) for path in folder.glob("*.json")}
-        resolver = jsonschema.RefResolver(schema["$id"], schema, store)
-        validators[name] = jsonschema.Draft202012Validator(schema, resolver=resolver)
-    return validators[name]
-for line in sys.stdin:
-    name, text = line.rstrip("\n").split("\t", 1)
-    error = next(validator(name).iter_errors(json.loads(text)), None)
-    print("valid" if error is None else error.message.replace("\n", " ")[:200])
-"#;
+use tidewire_testing::schemas;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas")
-}
-
-/// What the validator says of each line.
-fn validate(lines: &[(&str, String)]) -> Vec<String> {
-    let mut python = Command::new("/usr/bin/python3");
-    python.args(["-c", VALIDATE]).arg(folder()).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut python = python.spawn().expect("python3 was found");
-    let text: String = lines.iter().map(|(schema, line)| format!("{schema}\t{line}\n")).collect();
-    let mut input = python.stdin.take().expect("a pipe");
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = python.output_in_time("python3");
-    writer.join().expect("no panic").expect("python3 reads everything");
-    assert!(output.status.success());
-    let answers: Vec<String> = String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect();
-    assert_eq!(answers.len(), lines.len());
-    answers
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -132,13 +95,11 @@ fn lines() -> Vec<(&'static str, String)> {
 
 #[test]
 fn every_line_is_valid_and_wrong_ones_are_not() {
-    if let Some(why) =
-        tidewire_testing::missing(&["/usr/bin/python3", "/usr/lib/python3/dist-packages/jsonschema/__init__.py"])
-    {
+    if let Some(why) = schemas::missing_validator() {
         return tidewire_testing::skip(why);
     }
     let lines = lines();
-    for (answer, line) in validate(&lines).iter().zip(&lines) {
+    for (answer, line) in schemas::validate(&folder(), &lines).iter().zip(&lines) {
         assert_eq!(answer, "valid", "{line:?}");
     }
     let event = json!({"time_ns": 1, "analyzer": "a", "kind": "k", "severity": "low", "fields": {}});
@@ -160,8 +121,11 @@ fn every_line_is_valid_and_wrong_ones_are_not() {
         ("record.json", with(&record, "event", json!({}))),
         ("sealed.json", record.to_string()),
     ];
-    assert_eq!(validate(&[("event.json", event.to_string()), ("record.json", record.to_string())]), ["valid"; 2]);
-    for (answer, line) in validate(&wrong).iter().zip(&wrong) {
+    assert_eq!(
+        schemas::validate(&folder(), &[("event.json", event.to_string()), ("record.json", record.to_string())]),
+        ["valid"; 2]
+    );
+    for (answer, line) in schemas::validate(&folder(), &wrong).iter().zip(&wrong) {
         assert_ne!(answer, "valid", "{line:?}");
     }
 }

@@ -10,6 +10,7 @@ pub mod filters;
 mod lines;
 mod privileges;
 mod programs;
+pub mod schemas;
 
 pub use ends::{Ends, InTime, PATIENCE, join_in_time, signal, wait_until};
 pub use lines::Lines;

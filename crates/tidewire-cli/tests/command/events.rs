@@ -1,6 +1,7 @@
 //! `tidewire events`: what it shows of stores, and what it says where it cannot.
 
 use std::{
+    collections::BTreeSet,
     fs,
     net::IpAddr,
     os::unix::fs::PermissionsExt as _,
@@ -11,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tidewire_event_store::{Batch, Recipients, Sealer, Store};
 use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output as Folded, Severity, Value as Field};
-use tidewire_testing::{Ends as _, InTime as _, Lines};
+use tidewire_testing::{Ends as _, InTime as _, Lines, schemas, skip};
 
 use crate::common::command;
 
@@ -108,6 +109,40 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
     let header = csv.lines().next().expect("a header");
     assert!(header.starts_with("start_time,end_time,sensor,severity,analyzer,kind,count,proto,"), "{csv}");
     assert_eq!(csv.lines().count(), 2);
+}
+
+#[test]
+fn rows_are_valid_by_their_schema_and_have_no_member_that_it_does_not_name() {
+    if let Some(why) = schemas::missing_validator() {
+        return skip(why);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (place, name) in ["east", "west"].into_iter().enumerate() {
+        let probes: Vec<Event> = (0..9).map(|number| probe(number, "192.0.2.1")).collect();
+        let (_, recipient) = tidewire_delivery::keys::identity::make();
+        let mut sealer = Sealer::new(&Recipients::parse(&[recipient]).expect("a recipient")).expect("a key");
+        let (mut batch, records) = (Batch::default(), folded(&probes));
+        if place == 0 {
+            batch.records = records;
+        } else {
+            batch.keys = vec![sealer.key()];
+            batch.rows = records.iter().map(|record| sealer.seal(record).expect("sealed")).collect();
+        }
+        store(&folder.path().join(name).join("events.db"), &batch);
+    }
+    let output = run(&["--json"], folder.path());
+    let text = text(&output);
+    let found: Vec<(&str, String)> = text.lines().map(|line| ("fold.json", line.to_owned())).collect();
+    let of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+    assert!(found.len() > 1);
+    for (answer, (_, line)) in schemas::validate(&of, &found).iter().zip(&found) {
+        assert_eq!(answer, "valid", "{line}");
+    }
+    let schema: Value = serde_json::from_str(&fs::read_to_string(of.join("fold.json")).expect("a file")).expect("JSON");
+    let named: BTreeSet<&String> = schema["properties"].as_object().expect("members").keys().collect();
+    let rows = lines(&output);
+    let written: BTreeSet<&String> = rows.iter().flat_map(|row| row.as_object().expect("an object").keys()).collect();
+    assert_eq!(written, named);
 }
 
 #[test]
@@ -236,6 +271,7 @@ fn wrong_words_are_named() {
         (&["--since", "yesterday"][..], "how long ago (1h, 30m)"),
         (&["tcp", "prt", "80"], "the filter does not compile"),
         (&["--severity", "bad"], "info"),
+        (&["--kind", "*.scan"], "invalid --kind '*.scan': expected a kind, or the beginning of kinds and a *"),
         (&["--expand", "--csv"], "use --expand with --json"),
         (&["--columns", "x"], "unknown column 'x'"),
         (&["--identity", "/nowhere"], "--identity: "),
