@@ -15,7 +15,7 @@ use std::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::live::Confinement;
 use tidewire_event_socket::{Server, ServerSettings, Waker};
-use tidewire_event_store::{Batch, Limits, Store, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Limits, Producer, Store, Writer, WriterSettings};
 use tidewire_events::Event;
 
 use super::{
@@ -37,8 +37,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Sessions are forgotten that have stored nothing for so long: a process that was stopped for a day sends again what is not
 /// acknowledged.
 const SESSION_NS: u64 = 86_400_000_000_000;
-/// How many are kept.
+/// How many are kept at most.
 const SESSIONS_MAX: usize = 4096;
+/// How many are kept however old they seem: as many as may be connected. So a clock that jumps makes nobody's events come twice.
+const SESSIONS_MIN: usize = 256;
 
 /// An event processor that is to run.
 pub(super) struct Run<'r> {
@@ -222,16 +224,19 @@ fn open(path: &Path) -> Result<(Store, Option<tidewire_event_store::Recovery>), 
 /// Forgets sessions that nobody continues.
 fn forget_old(store: &mut Store) -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let old = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX).saturating_sub(SESSION_NS);
-    let producers = store.producers()?;
-    let many = producers.len().saturating_sub(SESSIONS_MAX);
-    let is_old = |(at, producer): &(usize, tidewire_event_store::Producer)| *at < many || producer.stored_ns < old;
-    let forgotten: Vec<String> =
-        producers.into_iter().enumerate().filter(is_old).map(|(_, producer)| producer.name).collect();
+    let forgotten = forgotten(store.producers()?, u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
     if !forgotten.is_empty() {
         store.append(&Batch { forgotten, ..Batch::default() })?;
     }
     Ok(())
+}
+
+/// The sessions that are forgotten, of all in the order in which they stored something.
+fn forgotten(producers: Vec<Producer>, now_ns: u64) -> Vec<String> {
+    let old = now_ns.saturating_sub(SESSION_NS);
+    let (many, recent) = (producers.len().saturating_sub(SESSIONS_MAX), producers.len().saturating_sub(SESSIONS_MIN));
+    let is_old = |(at, one): &(usize, Producer)| *at < many || *at < recent && one.stored_ns < old;
+    producers.into_iter().enumerate().filter(is_old).map(|(_, one)| one.name).collect()
 }
 
 fn handle_signals(stops: &Arc<AtomicU32>, waker: Waker) -> Result<(), Failure> {
@@ -241,4 +246,24 @@ fn handle_signals(stops: &Arc<AtomicU32>, waker: Waker) -> Result<(), Failure> {
         waker.wake();
     });
     handled.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_clock_makes_all_sessions_old() {
+        let all = |count: usize, stored_ns: u64| -> Vec<Producer> {
+            (0..count).map(|at| Producer { name: format!("{at}"), sequence: 1, stored_ns }).collect()
+        };
+        let day = SESSION_NS;
+        assert_eq!(forgotten(all(300, 10 * day), 10 * day + 1).len(), 0);
+        // The clock was right, or jumped by a year: nobody knows.
+        let old = forgotten(all(300, 10 * day), 375 * day);
+        assert_eq!((old.len(), old[0].as_str(), old[43].as_str()), (44, "0", "43"), "the oldest of them");
+        assert!(forgotten(all(SESSIONS_MIN, 10 * day), u64::MAX).is_empty());
+        assert!(forgotten(all(5, u64::MAX), 0).is_empty(), "a clock that jumped back");
+        assert_eq!(forgotten(all(SESSIONS_MAX + 7, 10 * day), 10 * day).len(), 7);
+    }
 }
