@@ -935,7 +935,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l together -d 'E
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l json -d 'Print the report as JSON'
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s i -l interface -d 'Capture from this interface, or several joined by colons, instead of what FILE names. May be repeated' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s r -l read -d 'Read capture files, at full speed and without loss, instead of what FILE names. All words after -r are captures: FILE is first' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s r -l read -d 'Read capture files, at full speed and without loss, instead of what FILE names; - is standard input. All words after -r are captures: FILE is first' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -l wait-for -d 'Over files: read the first packet when each queue has so many readers [default: the analyzers of FILE]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -l metrics -d 'Serve OpenMetrics of all parts at http://ADDR/metrics, as 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -l directory -d 'Where the sockets are made [default: that of FILE, else /run/tidewire]' -r -F

@@ -25,4 +25,5 @@ pub use analyzers::Analyzers;
 pub use emit::{Counts, Emit};
 pub use error::AnalyzersError;
 pub use inline::{Inline, InlineState};
+pub use matching::patterns_of;
 pub use settings::{ANALYZERS, AnomalySettings, MatchSettings, Problem, ScanSettings, Settings};

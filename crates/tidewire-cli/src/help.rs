@@ -6,7 +6,10 @@ use crate::error;
 
 /// Groups of commands in `tidewire --help`.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Look at traffic (files or interfaces)", &["flows", "streams", "transactions", "follow", "match", "extract", "datagrams"]),
+    (
+        "Look at traffic (files or interfaces)",
+        &["flows", "streams", "transactions", "follow", "match", "extract", "datagrams"],
+    ),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
     ("Events", &["events", "event", "collect", "keys"]),

@@ -9,6 +9,7 @@ use tidewire_events::{Event, Place, Value, limits::EXCERPT_BYTES_MAX};
 use tidewire_patterns::{Border, Hit};
 
 pub(crate) use self::set::Set;
+pub use self::set::patterns_of;
 use crate::{describe, emit::Outlet, error::AnalyzersError, settings::MatchSettings};
 
 /// What is kept of a stream.

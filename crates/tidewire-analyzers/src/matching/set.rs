@@ -41,12 +41,18 @@ impl std::fmt::Debug for Set {
 pub(super) fn load(settings: &MatchSettings) -> Result<Vec<Pattern>, AnalyzersError> {
     let mut list = if settings.builtin { builtin() } else { Vec::new() };
     for path in &settings.files {
-        let failed = |source| AnalyzersError::File { path: path.clone(), source };
-        let mistake = |text| AnalyzersError::Patterns { path: path.clone(), text };
-        let text = read(path).map_err(failed)?;
-        list.extend(parse_file(&text, Syntax::Text).map_err(mistake)?);
+        list.extend(patterns_of(path)?);
     }
     Ok(list)
+}
+
+/// The patterns of a file.
+///
+/// # Errors
+/// It cannot be read, or a line of it is no pattern.
+pub fn patterns_of(path: &Path) -> Result<Vec<Pattern>, AnalyzersError> {
+    let text = read(path).map_err(|source| AnalyzersError::File { path: path.to_owned(), source })?;
+    parse_file(&text, Syntax::Text).map_err(|text| AnalyzersError::Patterns { path: path.to_owned(), text })
 }
 
 /// The built-in patterns.

@@ -10,7 +10,8 @@ mod status;
 use std::{
     env,
     ffi::OsString,
-    os::unix::fs::FileTypeExt as _,
+    io,
+    os::{fd::AsFd as _, unix::fs::FileTypeExt as _},
     path::{Path, PathBuf},
 };
 
@@ -46,6 +47,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         directory: options.directory.as_deref().map(absolute).transpose()?,
         metrics: options.metrics.clone(),
         wait_for: options.wait_for.map(usize::from),
+        is_running: false,
     };
     let examined = read(options.file.as_deref(), &given)?;
     let Some(config) = examined.config else {
@@ -134,7 +136,8 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
         if file.is_none() {
             return Err(vec![check::mistake(file, "there is no configuration file to read again")]);
         }
-        let examined = read(file, given).map_err(failed)?;
+        let given = Given { is_running: true, ..given.clone() };
+        let examined = read(file, &given).map_err(failed)?;
         let warnings = examined.warnings;
         examined.config.map(|config| (config, warnings)).ok_or(examined.mistakes)
     };
@@ -147,8 +150,12 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
         }
     };
     let command = |name: &str| vec![OsString::from(&own), name.into()];
+    let reads_input =
+        matches!(&config.capture.input, CaptureInput::Files(files) if files.iter().any(|file| file.as_os_str() == "-"));
+    let input = reads_input.then(|| io::stdin().as_fd().try_clone_to_owned()).transpose();
     let recipe = Recipe {
         capture: command("sensor-capture"),
+        input: input.map_err(|error| CliError::Input(format!("standard input: {error}")))?,
         events: command("sensor-events"),
         spool: command("sensor-spool"),
         watchdog: watchdog.to_vec(),

@@ -9,6 +9,7 @@ Examples:
   tidewire sensor sensor.toml --metrics 127.0.0.1:9600
   tidewire sensor -r capture.pcap --wait-for 1 --directory /tmp/sensor
   tidewire sensor sensor.toml -r capture.pcap --directory /tmp/sensor
+  zcat capture.pcap.gz | tidewire sensor sensor.toml -r -
   tidewire sensor status
 
 Signals: SIGTERM and Ctrl-C end it in order, a second one faster; SIGHUP reads FILE again and applies what changed of the analyzers.";
@@ -37,7 +38,8 @@ pub struct Options {
     #[arg(short = 'i', long, value_name = "NAME", conflicts_with = "read")]
     pub(super) interface: Vec<String>,
 
-    /// Read capture files, at full speed and without loss, instead of what FILE names. All words after -r are captures: FILE is first
+    /// Read capture files, at full speed and without loss, instead of what FILE names; - is standard input. All words after -r are
+    /// captures: FILE is first
     #[arg(short = 'r', long, value_name = "CAPTURE", num_args = 1..)]
     pub(super) read: Vec<PathBuf>,
 

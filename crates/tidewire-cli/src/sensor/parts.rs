@@ -1,17 +1,15 @@
 //! The hidden subcommands `sensor-capture`, `sensor-events` and `sensor-spool`: parts of a sensor, which the supervisor starts.
 
 use std::{
-    io::{self, BufRead as _, Read as _},
+    io,
     os::fd::{AsFd as _, OwnedFd},
 };
 
 use clap::Args;
 use serde::de::DeserializeOwned;
+use tidewire_sensor::supervisor::receive_settings;
 
 use crate::error::CliError;
-
-/// Longest settings: a line of JSON.
-const SETTINGS_BYTES_MAX: u64 = 16 << 20;
 
 /// Capture for a sensor: reads a line of JSON from standard input, a socket, and reports on it
 #[derive(Args, Debug)]
@@ -43,14 +41,15 @@ pub fn spool(_options: &SpoolOptions) -> Result<u8, CliError> {
 /// Runs a part with its settings.
 fn part<S: DeserializeOwned>(main: fn(S, OwnedFd) -> u8) -> Result<u8, CliError> {
     let input = io::stdin();
-    let mut line = String::new();
-    // Only this line is ever sent, so that nothing that is buffered is lost.
-    let read = input.lock().take(SETTINGS_BYTES_MAX).read_line(&mut line);
-    read.map_err(|error| CliError::Usage(format!("standard input: {error}; 'tidewire sensor' starts this command")))?;
-    let settings: S = serde_json::from_str(&line).map_err(|error| {
+    let failed = |error: io::Error| CliError::Usage(format!("standard input: {error}; use 'tidewire sensor'"));
+    let received = receive_settings(input.as_fd()).map_err(failed)?;
+    let (line, packets) = received.ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))?;
+    let settings: S = serde_json::from_slice(&line).map_err(|error| {
         CliError::Usage(format!("standard input has no settings of this part: {error}; use 'tidewire sensor'"))
     })?;
-    let reports = input.as_fd().try_clone_to_owned();
-    let reports = reports.map_err(|error| CliError::Input(format!("standard input: {error}")))?;
+    let reports = input.as_fd().try_clone_to_owned().map_err(failed)?;
+    if let Some(packets) = packets {
+        rustix::stdio::dup2_stdin(packets).map_err(|error| failed(error.into()))?;
+    }
     Ok(main(settings, reports))
 }

@@ -1,6 +1,12 @@
 //! Ends in order.
 
-use tidewire_testing::{Signal, skip};
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use tidewire_testing::{Ends as _, Signal, skip};
 
 use crate::rig::{CAPTURE, Sensor, TIDEWIRE, cannot_capture, part};
 
@@ -23,6 +29,44 @@ fn files_reach_all_analyzers_whole() {
     let counts: Vec<&str> = lines.iter().filter_map(|line| line.split_once(": ")).map(|(_, count)| count).collect();
     assert!(counts[0] != "0" && counts.iter().all(|count| *count == counts[0]), "{lines:?}");
     assert!(!sensor.directory().exists(), "{log:#?}");
+}
+
+#[test]
+fn standard_input_reaches_all_analyzers() {
+    let counts = |input: &dyn Fn(&mut Command, &Path), words: &[&str]| {
+        let mut sensor = Sensor::start_with(&counting("one", ""), words, |command, folder| input(command, folder));
+        let status = sensor.ended();
+        let (lines, log) = (sensor.output.rest(), sensor.log.rest());
+        assert_eq!(status.code(), Some(0), "{log:#?}");
+        assert!(!sensor.directory().exists(), "{log:#?}");
+        lines
+    };
+    let piped = |command: &mut Command, _: &Path| {
+        let mut cat = Command::new("cat").arg(CAPTURE).stdout(Stdio::piped()).spawn().expect("cat");
+        command.stdin(cat.stdout.take().expect("a pipe"));
+        std::thread::spawn(move || cat.wait_in_time("cat"));
+    };
+    let of_file = counts(&|_, _| {}, &["-r", CAPTURE]);
+    assert!(of_file.len() == 1 && of_file[0].starts_with("one: ") && of_file[0] != "one: 0", "{of_file:?}");
+    assert_eq!(counts(&piped, &["-r", "-"]), of_file);
+}
+
+/// A pipe whose other end is never closed, as that of a capture on another machine.
+#[test]
+fn standard_input_that_never_ends_is_followed_until_a_signal() {
+    let tables = "[analyzer.follows]\ncommand = [\"sh\", \"-c\", \"'TIDEWIRE' attach streams --json --socket $TIDEWIRE_SOCKET | grep --line-buffered -m 1 -o '.kind.:.open.'\"]\n";
+    let tables = tables.replace("TIDEWIRE' attach", &format!("{TIDEWIRE}' attach"));
+    let mut sensor = Sensor::start_with(&tables, &["-r", "-"], |command, _| {
+        command.stdin(Stdio::piped());
+    });
+    let mut input = sensor.child.stdin.take().expect("a pipe");
+    input.write_all(&std::fs::read(CAPTURE).expect("a capture")).expect("the capture reads");
+    sensor.output.until("follows: ");
+    sensor.signal(Signal::TERM);
+    let (status, log) = (sensor.ended(), sensor.log.rest());
+    assert_eq!(status.code(), Some(130), "{log:#?}");
+    assert!(!sensor.directory().exists(), "{log:#?}");
+    drop(input);
 }
 
 #[test]

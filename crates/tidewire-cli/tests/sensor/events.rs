@@ -145,6 +145,51 @@ fn analyzers_emit_and_everything_is_stored_before_the_end() {
     assert!(lines.iter().all(|line| log.contains(line)), "{log}");
 }
 
+/// What analyzers were told is durable, and what was on its way when the signal came, is in the store and in the folder at the end.
+#[test]
+fn what_was_emitted_before_the_end_is_stored_and_delivered() {
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let out = tempfile::tempdir().expect("a folder");
+    let script = out.path().join("emits.sh");
+    let lines = r#"n=0; while [ $n -lt 100000 ]; do n=$((n+1)); echo '{"kind":"number.is","fields":{"n":'$n'}}'; done"#;
+    let text = format!("trap '' TERM\n({lines}) | '{TIDEWIRE}' event emit\necho done $?\n");
+    std::fs::write(&script, text).expect("a script");
+    // Files are whole after an hour: only the end completes them.
+    let folder = out.path().join("spool");
+    std::fs::create_dir(&folder).expect("a folder");
+    let tables = format!(
+        "[destination.near]\ntype = \"folder\"\npath = \"{}\"\nevery = \"1h\"\nkinds = [\"number.*\"]\n\
+         [analyzer.emits]\ncommand = [\"sh\", \"{}\"]\nrestart = \"never\"\n",
+        folder.display(),
+        script.display()
+    );
+    let mut sensor = Sensor::start(&live(&tables).replace("500ms", "20s"), &[]);
+    sensor.until("it runs", |status| status["state"] == "running");
+    wait_until("events", || events(&sensor, &["--kind", "number.*", "--limit", "1000"]).len() == 1000);
+    let store = sensor.folder.path().join("events.db");
+    sensor.signal(Signal::TERM);
+    let (status, log) = (sensor.ended(), sensor.log.rest().join("\n"));
+    assert_eq!(status.code(), Some(0), "{log}");
+    let said = sensor.output.rest().join("\n");
+    let words = ["events", "--kind", "number.*", "--expand", "--json", "--store", store.to_str().expect("UTF-8")];
+    let output = Command::new(TIDEWIRE).args(words).run_in_time().expect("tidewire");
+    let numbers = |text: &str| {
+        let number = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["fields"]["n"].as_u64();
+        text.lines().filter_map(number).collect::<Vec<u64>>()
+    };
+    let stored = numbers(&String::from_utf8(output.stdout).expect("UTF-8"));
+    assert!(stored.len() > 1000 && stored.iter().copied().eq(1..=stored.len() as u64), "{} {log}", stored.len());
+    if said.contains("emits: done 0") {
+        assert_eq!(stored.len(), 100_000, "the analyzer was told that all are durable: {said}");
+    }
+    let files = std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
+    let text: String = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();
+    let counts = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["count"].as_u64().unwrap_or(1);
+    assert_eq!(text.lines().map(counts).sum::<u64>(), stored.len() as u64, "delivered before the end: {log}");
+}
+
 #[test]
 fn a_destination_that_a_reload_brings_gets_everything() {
     if let Some(why) = cannot_capture() {

@@ -1,6 +1,6 @@
 //! The capture's inputs: interfaces and files.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use tidewire::{
     Capture, Files, Stop,
@@ -9,6 +9,9 @@ use tidewire::{
 
 use super::failure::{ENVIRONMENT, Failure};
 use crate::config::CaptureConfig;
+
+/// Silence after which a closed connection of a pipe is reported, as for interfaces.
+const REPORT_CLOSED: Duration = Duration::from_secs(1);
 
 /// A capture of interfaces.
 pub(super) fn interfaces<'a>(config: &CaptureConfig, names: &[String], stop: &Stop) -> Capture<Interfaces<'a>> {
@@ -24,18 +27,21 @@ pub(super) fn interfaces<'a>(config: &CaptureConfig, names: &[String], stop: &St
     common(Capture::live(settings), config, stop)
 }
 
-/// A capture of files, and how each is read, in words.
+/// A capture of files; `-` is the standard input.
 pub(super) fn files<'a>(config: &CaptureConfig, paths: &[PathBuf], stop: &Stop) -> Result<Capture<Files<'a>>, Failure> {
+    let mut is_unending = false;
     for path in paths {
         if path.as_os_str() == "-" {
-            let text = "capture files of a sensor must be files, and no standard input";
-            return Err(Failure::new(ENVIRONMENT, text).hint("name a named pipe"));
+            is_unending = true;
+            continue;
         }
         // What cannot be read is known before analyzers start.
-        std::fs::metadata(path)
-            .map_err(|error| Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display())))?;
+        let found = std::fs::metadata(path);
+        let found = found.map_err(|error| Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display())))?;
+        is_unending |= !found.is_file();
     }
-    Ok(common(Capture::files(paths), config, stop))
+    let capture = common(Capture::files(paths), config, stop);
+    Ok(if is_unending { capture.report_closed(REPORT_CLOSED) } else { capture })
 }
 
 fn common<I>(capture: Capture<I>, config: &CaptureConfig, stop: &Stop) -> Capture<I> {

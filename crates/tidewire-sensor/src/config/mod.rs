@@ -1,6 +1,8 @@
 //! What a sensor is configured to do. docs/sensor.md has every key.
 
+mod doubt;
 mod mistake;
+mod outside;
 mod read;
 mod sections;
 mod sums;
@@ -13,6 +15,7 @@ use toml::de::DeTable;
 
 use crate::events::EventsSettings;
 
+pub use doubt::Doubt;
 pub use mistake::Mistake;
 use read::Document;
 pub use sections::DIRECTORY;
@@ -44,6 +47,8 @@ pub struct Given {
     pub metrics: Option<String>,
     /// See [`QueueConfig::wait_for`], for every queue.
     pub wait_for: Option<usize>,
+    /// A sensor runs with an earlier form of it, so that its address is in use.
+    pub is_running: bool,
 }
 
 /// What a configuration means, with all that is wrong or doubtful.
@@ -140,18 +145,8 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     let common = EventsSettings { directory, users, stop, capture_on_stdout: true, ..EventsSettings::default() };
     let (events, inline, spool) = sections.completed_events(events, &common);
     let EventsSettings { directory, users, .. } = common;
-    SensorConfig {
-        directory,
-        metrics: given.metrics.clone().or(sensor.metrics),
-        users,
-        stop,
-        capture,
-        queues,
-        analyzers,
-        events,
-        inline,
-        spool,
-    }
+    let metrics = sections.metrics(given.metrics.clone(), sensor.metrics, given.is_running);
+    SensorConfig { directory, metrics, users, stop, capture, queues, analyzers, events, inline, spool }
 }
 
 impl SensorConfig {

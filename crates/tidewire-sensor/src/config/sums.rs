@@ -5,6 +5,7 @@ use std::{ops::Range, path::Path, time::Duration};
 use tidewire_units::Binary;
 
 use super::{
+    doubt::Doubt,
     mistake::{nearest, quoted},
     sections::{Analyzer, Capture, Hold, Queue, Sections},
     types::{AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, QueueConfig, Restart, SlowReaders, Unit},
@@ -100,14 +101,36 @@ impl Sections<'_, '_> {
         }
         for (file, span) in named.iter().take(FILES_MAX) {
             let shown = quoted(&file.to_string_lossy());
-            if file == Path::new("-") {
-                let what = "a sensor cannot read standard input";
-                self.document.wrong_at(span.as_ref(), what, "name a file or a named pipe");
+            if file == Path::new("-") && span.is_some() {
+                let what = "standard input is no file of a configuration";
+                self.document.wrong_at(span.as_ref(), what, "use -r -, or name a file or a named pipe");
+            } else if file == Path::new("-") {
+                if named.iter().filter(|(other, _)| other == file).count() > 1 {
+                    self.document.wrong_at(None, "standard input is named twice", "write -r - once");
+                }
             } else if let Err(message) = self.system.file(file) {
                 self.document.wrong_at(span.as_ref(), format!("{shown} cannot be read: {message}"), "");
             }
         }
         CaptureInput::Files(named.into_iter().map(|(file, _)| file).collect())
+    }
+
+    /// The address of the metrics. `asked`: that of the command line overrides that of the file.
+    pub fn metrics(&mut self, asked: Option<String>, own: Option<String>, is_running: bool) -> Option<String> {
+        let (name, place) = match asked {
+            Some(_) => ("--metrics", None),
+            None => ("metrics", self.place("sensor.metrics")),
+        };
+        let address = asked.or(own)?;
+        if !is_running {
+            let shown = |what: String| format!("invalid {name} '{}': {what}", quoted(&address));
+            let looked = self.system.listen(&address).map_err(|doubt| match doubt {
+                Doubt::Never(what) => Doubt::Never(shown(what)),
+                Doubt::Now(what) => Doubt::Now(shown(what)),
+            });
+            self.doubt(place.as_ref(), looked, "expected an address and an unused port, as in \"127.0.0.1:9600\"");
+        }
+        Some(address)
     }
 
     /// The settings of the capture.

@@ -3,7 +3,9 @@
 use std::{ffi::OsStr, fs, path::Path};
 
 use nix::unistd::{Group, User};
+use tidewire_delivery::keys::Places;
 
+use super::{doubt::Doubt, outside};
 use crate::processes::program;
 
 /// The questions of the checks.
@@ -38,6 +40,31 @@ pub trait System {
     /// # Errors
     /// What the compiler says.
     fn filter(&self, expression: &str) -> Result<(), String>;
+    /// Whether a file has patterns.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    fn patterns(&self, path: &Path) -> Result<(), String>;
+    /// Whether there is such a folder, which can be written.
+    ///
+    /// # Errors
+    /// Why not, in words that begin with its path.
+    fn folder(&self, path: &Path) -> Result<(), Doubt>;
+    /// Whether a store can be there.
+    ///
+    /// # Errors
+    /// Why not, in words that begin with its path.
+    fn store(&self, path: &Path) -> Result<(), Doubt>;
+    /// Whether these prove to a collector who a sensor is.
+    ///
+    /// # Errors
+    /// Why not, in words that begin with a path.
+    fn keys(&self, places: &Places) -> Result<(), Doubt>;
+    /// Whether connections can be accepted at an address.
+    ///
+    /// # Errors
+    /// Why not.
+    fn listen(&self, address: &str) -> Result<(), Doubt>;
     /// Bytes of memory that may be used, and of these the available ones.
     fn memory(&self) -> Option<(u64, u64)>;
 }
@@ -95,6 +122,26 @@ impl System for Machine {
 
     fn filter(&self, expression: &str) -> Result<(), String> {
         tidewire_filter::Filter::new(expression).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn patterns(&self, path: &Path) -> Result<(), String> {
+        tidewire_analyzers::patterns_of(path).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn folder(&self, path: &Path) -> Result<(), Doubt> {
+        outside::folder(path)
+    }
+
+    fn store(&self, path: &Path) -> Result<(), Doubt> {
+        outside::store(path)
+    }
+
+    fn keys(&self, places: &Places) -> Result<(), Doubt> {
+        outside::keys(places)
+    }
+
+    fn listen(&self, address: &str) -> Result<(), Doubt> {
+        outside::listen(address)
     }
 
     fn memory(&self) -> Option<(u64, u64)> {

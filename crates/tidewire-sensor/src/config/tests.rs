@@ -1,6 +1,7 @@
 use std::{path::Path, time::Duration};
 
 use proptest::prelude::*;
+use tidewire_delivery::keys::Places;
 
 use super::*;
 
@@ -29,6 +30,35 @@ impl System for Fixed {
     }
     fn filter(&self, expression: &str) -> Result<(), String> {
         if expression.contains("prt") { Err("syntax error near 'prt'".into()) } else { Ok(()) }
+    }
+    fn patterns(&self, path: &Path) -> Result<(), String> {
+        match path == Path::new("wrong.txt") {
+            true => Err("wrong.txt: line 2: unknown severity 'worst'".into()),
+            false => self.file(path).map_err(|error| format!("{}: {error}", path.display())),
+        }
+    }
+    fn folder(&self, path: &Path) -> Result<(), Doubt> {
+        match path.to_str() {
+            Some("/none") => Err(Doubt::Now("/none: there is no such folder".into())),
+            Some("/a-file") => Err(Doubt::Never("/a-file is no folder".into())),
+            _ => Ok(()),
+        }
+    }
+    fn store(&self, path: &Path) -> Result<(), Doubt> {
+        self.folder(path)
+    }
+    fn keys(&self, places: &Places) -> Result<(), Doubt> {
+        match &places.key {
+            Some(_) => Err(Doubt::Never("a.pcap is for a collector".into())),
+            None => Ok(()),
+        }
+    }
+    fn listen(&self, address: &str) -> Result<(), Doubt> {
+        match address {
+            "127.0.0.1:9600" => Ok(()),
+            "127.0.0.1:80" => Err(Doubt::Now("the port is in use".into())),
+            _ => Err(Doubt::Never("invalid socket address".into())),
+        }
     }
     fn memory(&self) -> Option<(u64, u64)> {
         Some((8 << 30, 4 << 30))
@@ -149,7 +179,7 @@ type = "collector"
 address = "collector.example.org:9610"
 keys = "a.pcap"
 severity = "medium"
-kinds = ["scan.horizontal"]
+kinds = ["scan.*"]
 analyzers = ["scan"]
 retry = "1m"
 server-name = "collector"
@@ -225,7 +255,7 @@ fn every_key_of_events_is_read() {
     assert!(spool.nice == 15 && !spool.sandbox);
     let [far, near] = &spool.destinations[..] else { panic!("{:?}", spool.destinations) };
     assert_eq!((far.name.as_str(), far.severity.as_str()), ("far", "medium"));
-    assert_eq!((&far.kinds[..], &far.analyzers[..]), (&["scan.horizontal".to_owned()][..], &["scan".to_owned()][..]));
+    assert_eq!((&far.kinds[..], &far.analyzers[..]), (&["scan.*".to_owned()][..], &["scan".to_owned()][..]));
     assert_eq!(far.retry_max, Duration::from_secs(60));
     let To::Collector(collector) = &far.to else { panic!("{far:?}") };
     assert_eq!(
@@ -308,6 +338,33 @@ fn every_key_of_kafka_is_read() {
 }
 
 #[test]
+fn what_may_be_there_when_the_sensor_starts_is_a_warning() {
+    let begin = "[capture]\ninterfaces = [\"eth1\"]\n";
+    let warned = |text: &str, given: &Given| {
+        let examined = examine(&format!("{begin}{text}"), "sensor.toml", given, &Fixed);
+        assert!(examined.config.is_some(), "{text}: {:?}", examined.mistakes);
+        examined.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let folder = warned("[destination.d]\ntype = \"folder\"\npath = \"/none\"", &Given::default());
+    assert!(
+        folder.contains("line 5, column 8: /none: there is no such folder; write a folder that exists"),
+        "{folder}"
+    );
+    let metrics = "[sensor]\nmetrics = \"127.0.0.1:80\"";
+    let taken = warned(metrics, &Given::default());
+    assert!(taken.contains("line 4, column 11: invalid metrics '127.0.0.1:80': the port is in use"), "{taken}");
+    // By the sensor itself.
+    assert_eq!(warned(metrics, &Given { is_running: true, ..Given::default() }), "");
+    let given = Given { metrics: Some("127.0.0.1:80".into()), ..Given::default() };
+    let taken = warned("", &given);
+    assert!(taken.starts_with("sensor.toml: invalid --metrics '127.0.0.1:80'") && taken.contains("in use"), "{taken}");
+    // Several destinations may have one folder: names of files begin with that of their destination.
+    let shared =
+        "[destination.a]\ntype = \"folder\"\npath = \"/x\"\n[destination.b]\ntype = \"folder\"\npath = \"/x\"\n";
+    assert_eq!(warned(shared, &Given::default()), "");
+}
+
+#[test]
 fn events_are_on_without_a_file_and_off_when_asked() {
     let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
     let config = examine("", "-i", &given, &Fixed).config.expect("defaults");
@@ -357,7 +414,7 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ),
         ("[capture]\ninterfaces = [\"eth1\", \"eth1\"]", "line 2, column 23", "named twice"),
         ("[capture]\ninterfaces = \"eth1:eth3\"", "line 2, column 14", "write each name alone"),
-        ("[capture]\nfiles = [\"-\"]", "line 2, column 10", "cannot read standard input"),
+        ("[capture]\nfiles = [\"-\"]", "line 2, column 10", "standard input is no file of a configuration; use -r -"),
         ("[capture]\nfiles = [\"b.pcap\"]", "line 2, column 10", "b.pcap cannot be read: No such file"),
         ("[capture]\nfiles = [\"a.pcap\"]\ninterfaces = [\"eth1\"]", "line 2, column 9", "keep one of them"),
         ("[sensor]\n", "nothing to capture", "use -i eth1 or -r FILE"),
@@ -411,7 +468,7 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ("[events.kind.x]\ntimes = \"none\"", "line 2, column 9", "\"all\" or \"first-and-last\""),
         ("[inline.scans]", "line 1, column 9", "did you mean 'scan'?"),
         ("[inline.scan]\nhosts = 1", "line 2, column 9", "from 2 to"),
-        ("[inline.match]\nfiles = [\"no\"]", "line 2, column 10", "no cannot be read"),
+        ("[inline.match]\nfiles = [\"no\"]", "line 2, column 10", "no: No such file"),
         ("[inline.anomaly]\nseverity = \"worst\"", "line 2, column 12", "\"info\" or \"low\""),
         ("[spool]\nnice = 20", "line 2, column 8", "from -20 to 19"),
         ("[destination.d]\nseverity = \"low\"", "line 1, column 14", "has no 'type'"),
@@ -431,10 +488,23 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ),
         ("[destination.d]\ntype = \"collector\"\naddress = \"h\"\nkeys = \"a.pcap\"", "line 3, column 11", "HOST:PORT"),
         (
-            "[destination.a]\ntype = \"folder\"\npath = \"/x\"\n[destination.b]\ntype = \"folder\"\npath = \"/x/\"",
-            "line 6, column 8",
-            "[destination.a] writes to this folder already",
+            "[destination.d]\ntype = \"folder\"\npath = \"/x\"\nkinds = [\"scan.*\", \"*.scan\"]",
+            "line 4, column 20",
+            "'*.scan' chooses no kinds; write a kind, or the beginning",
         ),
+        ("[destination.d]\ntype = \"folder\"\npath = \"/a-file\"", "line 3, column 8", "/a-file is no folder"),
+        (
+            "[destination.d]\ntype = \"collector\"\naddress = \"h:1\"\ncertificate = \"a.pcap\"\nkey = \"a.pcap\"\nauthority = \"a.pcap\"",
+            "line 4, column 15",
+            "is for a collector; write the file that tidewire keys sensor NAME makes",
+        ),
+        (
+            "[sensor]\nmetrics = \"9600\"",
+            "line 2, column 11",
+            "invalid metrics '9600': invalid socket address; expected an address and an unused",
+        ),
+        ("[events]\nstore = \"/a-file\"", "line 2, column 9", "is no folder"),
+        ("[inline.match]\nfiles = [\"a.pcap\", \"wrong.txt\"]", "line 2, column 20", "wrong.txt: line 2: unknown"),
         ("[destination.\"d d\"]\ntype = \"folder\"", "line 1, column 14", "cannot be the name of a destination"),
         ("x = [", "line 1, column", ""),
     ] {

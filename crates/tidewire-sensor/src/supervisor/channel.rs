@@ -1,8 +1,9 @@
 //! The socket between the supervisor and a part: settings one way, reports the other way.
 
 use std::{
-    io::{self, ErrorKind, Read as _, Write as _},
+    io::{self, ErrorKind, IoSlice, IoSliceMut, Read as _, Write as _},
     marker::PhantomData,
+    mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -10,12 +11,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        recvmsg, sendmsg,
+    },
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Longest report.
 const REPORT_BYTES_MAX: usize = 16 << 20;
 /// What is read at a time, so that a part that writes without end does not keep us from everything else.
 const READ_BYTES_MAX: usize = 1 << 20;
+/// Longest settings.
+const SETTINGS_BYTES_MAX: usize = 16 << 20;
 /// Time that a new part has to read its settings.
 const SETTINGS_TIME: Duration = Duration::from_secs(30);
 
@@ -25,6 +35,8 @@ pub struct Channel<R> {
     stream: UnixStream,
     /// What it has not read of its settings.
     unsent: Vec<u8>,
+    /// A descriptor that goes with their first byte.
+    passed: Option<OwnedFd>,
     begun: Instant,
     /// A report that has begun.
     rest: Vec<u8>,
@@ -40,6 +52,7 @@ impl<R: DeserializeOwned> Channel<R> {
         let ours = Self {
             stream,
             unsent: Vec::new(),
+            passed: None,
             begun: Instant::now(),
             rest: Vec::new(),
             closed: false,
@@ -48,10 +61,11 @@ impl<R: DeserializeOwned> Channel<R> {
         Ok((ours, theirs.into()))
     }
 
-    /// Begins to send the settings.
-    pub fn configure(&mut self, settings: &impl Serialize) -> io::Result<()> {
+    /// Begins to send the settings, with a descriptor that the part is to have as its standard input.
+    pub fn configure(&mut self, settings: &impl Serialize, input: Option<OwnedFd>) -> io::Result<()> {
         self.unsent = serde_json::to_vec(settings)?;
         self.unsent.push(b'\n');
+        self.passed = input;
         Ok(())
     }
 
@@ -68,8 +82,15 @@ impl<R: DeserializeOwned> Channel<R> {
     /// Sends what fits.
     fn send(&mut self) -> Result<(), String> {
         while self.is_sending() {
-            match self.stream.write(&self.unsent) {
-                Ok(bytes) => drop(self.unsent.drain(..bytes)),
+            let written = match &self.passed {
+                Some(input) => pass(&self.stream, &self.unsent, input.as_fd()),
+                None => self.stream.write(&self.unsent),
+            };
+            match written {
+                Ok(bytes) => {
+                    self.passed = None;
+                    drop(self.unsent.drain(..bytes));
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock && self.begun.elapsed() < SETTINGS_TIME => break,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -119,6 +140,42 @@ impl<R: DeserializeOwned> Channel<R> {
     }
 }
 
+/// Writes with a descriptor.
+fn pass(stream: &UnixStream, bytes: &[u8], input: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (mut control, inputs) = (SendAncillaryBuffer::new(&mut space), [input]);
+    if !control.push(SendAncillaryMessage::ScmRights(&inputs)) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    Ok(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
+}
+
+/// A part's side: reads the line of its settings, and the descriptor that came with it, from its standard input. `None`: the line does
+/// not end.
+///
+/// # Errors
+/// What the kernel says.
+pub fn receive_settings(input: BorrowedFd<'_>) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
+    let (mut line, mut passed, mut room) = (Vec::new(), None, vec![0; 64 << 10]);
+    while line.last() != Some(&b'\n') && line.len() < SETTINGS_BYTES_MAX {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        match recvmsg(input, &mut [IoSliceMut::new(&mut room)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(received) if received.bytes == 0 => return Ok(None),
+            // Only this line is ever sent, so that nothing behind it is lost.
+            Ok(received) => line.extend_from_slice(room.get(..received.bytes).unwrap_or_default()),
+        }
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(mut rights) = message {
+                passed = rights.next().or(passed);
+            }
+        }
+    }
+    Ok((line.last() == Some(&b'\n')).then_some((line, passed)))
+}
+
 impl<R> AsFd for Channel<R> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
@@ -146,6 +203,31 @@ mod tests {
         drop(theirs);
         assert_eq!(channel.reports(), Ok(vec![]));
         assert!(!channel.is_open());
+    }
+
+    #[test]
+    fn settings_come_with_a_descriptor() {
+        let (mut channel, theirs) = Channel::<CaptureEvent>::pair().expect("a pair");
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let long = "x".repeat(1 << 20);
+        channel.configure(&long, Some(reader.into())).expect("settings");
+        let part = std::thread::spawn(move || receive_settings(theirs.as_fd()));
+        while channel.is_sending() {
+            channel.reports().expect("reports");
+        }
+        let (line, input) = part.join().expect("no panic").expect("a socket").expect("a line");
+        assert_eq!(serde_json::from_slice::<String>(&line).expect("JSON"), long);
+        writer.write_all(b"packets").expect("room");
+        drop(writer);
+        let mut text = String::new();
+        File::from(input.expect("a descriptor")).read_to_string(&mut text).expect("the pipe");
+        assert_eq!(text, "packets");
+        // A supervisor that is gone before the end of the line.
+        let (mut channel, theirs) = Channel::<CaptureEvent>::pair().expect("a pair");
+        channel.unsent = b"{\"".to_vec();
+        channel.reports().expect("reports");
+        drop(channel);
+        assert!(receive_settings(theirs.as_fd()).expect("a socket").is_none());
     }
 
     #[test]

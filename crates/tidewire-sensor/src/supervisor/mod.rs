@@ -26,6 +26,7 @@ mod watch;
 
 use crate::config::SensorConfig;
 
+pub use channel::receive_settings;
 pub use error::Error;
 pub use recipe::Recipe;
 pub use status::STATUS_SOCKET;

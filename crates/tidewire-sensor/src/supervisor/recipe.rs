@@ -1,6 +1,6 @@
 //! What the supervisor gets from the program that it is a part of.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, os::fd::OwnedFd};
 
 use super::status::SensorStatus;
 use crate::config::{Mistake, SensorConfig};
@@ -9,6 +9,8 @@ use crate::config::{Mistake, SensorConfig};
 pub struct Recipe<'a> {
     /// The command that calls [`crate::capture::main`] with the configuration from its standard input, and that socket.
     pub capture: Vec<OsString>,
+    /// What the capture gets as its standard input once it has read that: packets, where a file of it is `-`.
+    pub input: Option<OwnedFd>,
     /// The command that calls [`crate::events::main`] in the same way.
     pub events: Vec<OsString>,
     /// The command that calls [`tidewire_delivery::main`] in the same way.

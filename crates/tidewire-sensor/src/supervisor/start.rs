@@ -76,7 +76,9 @@ impl Supervisor<'_> {
             Which::Capture => {
                 let output = self.pair.as_ref().map(|(ours, _)| ours.try_clone()).transpose();
                 let (command, config) = (self.recipe.capture.clone(), self.config.clone());
-                let started = output.and_then(|output| self.spawn(which, &command, &config, Rights::default(), output));
+                // A capture of files is started once.
+                let ends = output.map(|output| (self.recipe.input.take(), output));
+                let started = ends.and_then(|ends| self.spawn(which, &command, &config, Rights::default(), ends));
                 self.capture.started(started, now)
             }
             Which::Events => {
@@ -84,7 +86,7 @@ impl Supervisor<'_> {
                 let output = self.pair.as_ref().map(|(_, theirs)| theirs.try_clone()).transpose();
                 let rights = Rights { plain: true, nice: settings.nice, ..Rights::default() };
                 let command = self.recipe.events.clone();
-                let started = output.and_then(|output| self.spawn(which, &command, &settings, rights, output));
+                let started = output.and_then(|output| self.spawn(which, &command, &settings, rights, (None, output)));
                 let Some(events) = &mut self.events else { return };
                 events.started(started, now)
             }
@@ -92,7 +94,7 @@ impl Supervisor<'_> {
                 let Some(settings) = plan::spool_settings(&self.config) else { return };
                 let rights = Rights { plain: true, nice: settings.nice, idle_io: true, ..Rights::default() };
                 let command = self.recipe.spool.clone();
-                let started = self.spawn(which, &command, &settings, rights, None);
+                let started = self.spawn(which, &command, &settings, rights, (None, None));
                 let Some(spool) = &mut self.spool else { return };
                 spool.started(started, now)
             }
@@ -102,17 +104,18 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Starts the process of a part that reports. `output`: its standard output, instead of lines for the log.
+    /// Starts the process of a part that reports. `input`: its standard input, once it has its settings; `output`: its standard
+    /// output, instead of lines for the log.
     fn spawn<R: Reports>(
         &mut self,
         which: Which,
         command: &[OsString],
         settings: &impl Serialize,
         rights: Rights,
-        output: Option<OwnedFd>,
+        (input, output): (Option<OwnedFd>, Option<OwnedFd>),
     ) -> io::Result<Started<R>> {
         let (mut channel, theirs) = Channel::pair()?;
-        channel.configure(settings)?;
+        channel.configure(settings, input)?;
         let Some((program, arguments)) = command.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };

@@ -10,6 +10,7 @@ use std::{
 use toml::de::{DeTable, DeValue};
 
 use crate::config::{
+    doubt::Doubt,
     mistake::quoted,
     read::{Document, Entry, Value},
     system::System,
@@ -130,6 +131,15 @@ impl Sections<'_, '_> {
         }
         self.document.wrong(&value.span(), format!("'{key}' must be an absolute path"), format!("as in {example}"));
         None
+    }
+
+    /// Notes what is wrong with something outside of the file.
+    pub fn doubt(&mut self, place: Option<&Range<usize>>, looked: Result<(), Doubt>, instead: &str) {
+        match looked {
+            Ok(()) => {}
+            Err(Doubt::Never(what)) => self.document.wrong_at(place, quoted_lines(&what), instead),
+            Err(Doubt::Now(what)) => self.document.warn(place, quoted_lines(&what), instead),
+        }
     }
 
     /// Files that can be read.

@@ -2,7 +2,9 @@
 
 use std::{ops::Range, path::PathBuf, time::Duration};
 
-use tidewire_delivery::{CollectorSettings, DestinationSettings, FolderSettings, KafkaSettings, KafkaTls, To, kafka};
+use tidewire_delivery::{
+    CollectorSettings, DestinationSettings, FolderSettings, KafkaSettings, KafkaTls, To, kafka, keys::Places,
+};
 use tidewire_event_socket::OWN_NAME;
 use toml::de::{DeTable, DeValue};
 
@@ -77,25 +79,7 @@ impl Sections<'_, '_> {
             let what = format!("at most {DESTINATIONS_MAX} destinations, got {}", named.len());
             self.document.wrong(&value.span(), what, "");
         }
-        let found: Vec<DestinationSettings> = named.into_iter().filter_map(|entry| self.destination(entry)).collect();
-        self.look_for_shared_folders(&found);
-        found
-    }
-
-    /// Two destinations in one folder would take each other's files for their own.
-    fn look_for_shared_folders(&mut self, all: &[DestinationSettings]) {
-        let folder = |one: &DestinationSettings| match &one.to {
-            To::Folder(folder) => Some(folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone())),
-            _ => None,
-        };
-        for (place, one) in all.iter().enumerate() {
-            let Some(path) = folder(one) else { continue };
-            if let Some(other) = all.iter().take(place).find(|other| folder(other).as_ref() == Some(&path)) {
-                let place = self.places.get(&format!("destination.{}.path", one.name)).cloned();
-                let what = format!("[destination.{}] writes to this folder already", other.name);
-                self.document.wrong_at(place.as_ref(), what, "write a folder for each");
-            }
-        }
+        named.into_iter().filter_map(|entry| self.destination(entry)).collect()
     }
 
     /// Reads `[destination.NAME]`; `None` where it has a mistake.
@@ -165,7 +149,10 @@ impl Sections<'_, '_> {
                 let words = SEVERITIES.map(|(name, _)| (name, name));
                 keys.severity = self.document.choice(key, value, &words);
             }
-            "kinds" => keys.kinds = self.event_names("a kind", key, value, "[\"scan.horizontal\"]"),
+            "kinds" => {
+                let named = self.document.strings(key, value, "[\"scan.*\"]");
+                keys.kinds = named.into_iter().filter_map(|(name, span)| self.kind_pattern(name, &span)).collect();
+            }
             "analyzers" => keys.analyzers = self.event_names("an analyzer", key, value, "[\"scan\"]"),
             "retry" => keys.retry = self.time_within(key, value, Duration::from_millis(100), TIME_MAX),
             "address" => keys.address = self.address(key, value),
@@ -207,6 +194,16 @@ impl Sections<'_, '_> {
         named.into_iter().filter_map(|(name, span)| self.event_name(of, name, &span)).collect()
     }
 
+    /// A kind, or the beginning of kinds.
+    fn kind_pattern(&mut self, name: String, span: &Range<usize>) -> Option<String> {
+        if tidewire_events::is_name_pattern(&name) {
+            return Some(name);
+        }
+        let instead = "write a kind, or the beginning of kinds and a *, as in \"scan.*\"";
+        self.document.wrong(span, format!("'{}' chooses no kinds", quoted(&name)), instead);
+        None
+    }
+
     /// Host and port.
     fn address(&mut self, key: &str, value: &Value<'_>) -> Option<String> {
         let text = self.document.string(key, value, "\"collector.example.org:9610\"")?;
@@ -236,6 +233,19 @@ impl Sections<'_, '_> {
                 "write keys = \"FILE\" (tidewire keys sensor makes it), or 'certificate', 'key' and 'authority'";
             self.document.wrong(span, what, instead);
         }
+        let files = [&keys.keys, &keys.certificate, &keys.key, &keys.authority];
+        // What cannot be read is a mistake already.
+        let are_readable = files.into_iter().flatten().all(|file| self.system.file(file).is_ok());
+        if is_whole && are_readable {
+            let looked = self.system.keys(&Places {
+                keys: keys.keys.clone(),
+                certificate: keys.certificate.clone(),
+                key: keys.key.clone(),
+                authority: keys.authority.clone(),
+            });
+            let place = ["keys", "certificate"].iter().find_map(|key| self.places.get(&format!("{title}.{key}")));
+            self.doubt(place.cloned().as_ref(), looked, "write the file that tidewire keys sensor NAME makes");
+        }
         Some(To::Collector(CollectorSettings {
             address: keys.address.take()?,
             keys: keys.keys.take(),
@@ -251,6 +261,10 @@ impl Sections<'_, '_> {
         if !self.places.contains_key(&format!("{title}.path")) {
             let what = format!("[{title}] has no 'path'");
             self.document.wrong(span, what, "as in path = \"/var/spool/tidewire\", a folder that exists");
+        }
+        if let (Some(path), Some(place)) = (&keys.path, self.places.get(&format!("{title}.path")).cloned()) {
+            let looked = self.system.folder(path);
+            self.doubt(Some(&place), looked, "write a folder that exists and that the sensor's user may write to");
         }
         Some(To::Folder(FolderSettings {
             path: keys.path.take()?,

@@ -134,7 +134,13 @@ impl Sections<'_, '_> {
         let Some(table) = self.document.table(value, "events", "write [events]") else { return events };
         self.keys("events", table, EVENTS, |this, key, value| match key {
             "enabled" => events.enabled = this.document.boolean(key, value),
-            "store" => events.store = this.absolute(key, value, "\"/var/lib/tidewire/events.db\""),
+            "store" => {
+                events.store = this.absolute(key, value, "\"/var/lib/tidewire/events.db\"");
+                if let Some(store) = &events.store {
+                    let looked = this.system.store(store);
+                    this.doubt(Some(&value.span()), looked, "write a file that the sensor's user may make");
+                }
+            }
             "size" => events.size = this.document.size(key, value, SIZE_BYTES_MIN, 1 << 50),
             "age" => events.age = this.age(key, value),
             "recipients" => events.recipients = this.recipients(key, value),

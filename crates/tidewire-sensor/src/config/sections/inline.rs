@@ -1,11 +1,14 @@
 //! `[inline.anomaly]`, `[inline.match]` and `[inline.scan]`: analyzers within the capture.
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tidewire_analyzers::{AnomalySettings, MatchSettings, ScanSettings, Settings};
 use tidewire_events::{Severity, limits::EXCERPT_BYTES_MAX};
 
-use super::common::{Sections, TIME_MAX};
+use super::common::{Sections, TIME_MAX, quoted_lines};
 use crate::config::read::Value;
 
 /// The keys of each table.
@@ -63,7 +66,7 @@ impl Sections<'_, '_> {
         self.keys("inline.match", table, MATCH, |this, key, value| match key {
             "enabled" => set(&mut settings.enabled, this.document.boolean(key, value)),
             "builtin" => set(&mut settings.builtin, this.document.boolean(key, value)),
-            "files" => settings.files = this.readable_files(key, value, "[\"/etc/tidewire/patterns.txt\"]"),
+            "files" => settings.files = this.pattern_files(key, value),
             "cutoff" => set(&mut settings.cutoff_bytes, this.document.size(key, value, 0, u64::MAX)),
             "excerpt" => {
                 let bytes = this.document.size(key, value, 0, EXCERPT_BYTES_MAX as u64 / 4);
@@ -71,6 +74,16 @@ impl Sections<'_, '_> {
             }
             _ => set(&mut settings.stream_events, this.number(key, value, 1, 1 << 20)),
         });
+    }
+
+    fn pattern_files(&mut self, key: &str, value: &Value<'_>) -> Vec<PathBuf> {
+        let named = self.document.strings(key, value, "[\"/etc/tidewire/patterns.txt\"]");
+        for (name, span) in &named {
+            if let Err(message) = self.system.patterns(Path::new(name)) {
+                self.document.wrong(span, quoted_lines(&message), "docs/events.md has the form of pattern files");
+            }
+        }
+        named.into_iter().map(|(name, _)| name.into()).collect()
     }
 
     fn scan(&mut self, value: &Value<'_>, settings: &mut ScanSettings) {
