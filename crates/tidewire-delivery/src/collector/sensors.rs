@@ -76,9 +76,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether there is a store to which nothing was written for a day.
+/// Whether there is a store to which nothing was written for a day. Who reads it makes a log without a byte.
 fn is_quiet(folder: &Path) -> bool {
-    let age = |name: &str| fs::metadata(folder.join(name)).ok()?.modified().ok()?.elapsed().ok();
+    let written = |name: &str| fs::metadata(folder.join(name)).ok().filter(|file| file.len() > 0);
+    let age = |name: &str| written(name)?.modified().ok()?.elapsed().ok();
     let is_old = |name: &str| age(name).is_none_or(|age| age >= QUIET);
     folder.join(STORE).exists() && is_old(STORE) && is_old(&format!("{STORE}-wal"))
 }

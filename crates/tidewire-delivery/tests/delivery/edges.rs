@@ -118,6 +118,9 @@ fn sensors_that_never_come_back_are_tidied_as_well() {
             file.set_modified(days_ago).unwrap();
         }
     }
+    // Somebody reads it: that keeps nothing.
+    let _reader = tidewire_event_store::Reader::open(&there).unwrap();
+    assert!(fs::metadata(there.with_file_name("events.db-wal")).is_ok_and(|log| log.len() == 0));
     let limits = Limits { age_ns: Some(1), size_bytes: 1 << 30 };
     let _collecting = Collecting::with(CollectSettings { limits, ..Collecting::settings(&collected) });
     wait_until("it is removed", || count(&there) == 0);
