@@ -36,8 +36,8 @@ fn is_on(common: &Common) -> bool {
     common.mode != Some(ModeName::Track) && common.cutoff.0 > 0 && common.limit != Some(0)
 }
 
-/// The options for a subcommand that looks at the beginning of each direction only, and the mode that it then has: names need not
-/// wait for bytes that are probably lost, and the less is held the closer is the cost to that of mode `track`.
+/// The options for a subcommand that looks at the beginning of each direction only, and the mode that it then has. Mode `fast` would
+/// cost 2 % less, but a segment that is late by 16 packets would count as missing, and as sent again.
 pub fn of_beginnings(common: &Common) -> (Cow<'_, Common>, Mode) {
     if !is_on(common) {
         return (Cow::Borrowed(common), Mode::Track);
@@ -46,7 +46,7 @@ pub fn of_beginnings(common: &Common) -> (Cow<'_, Common>, Mode) {
     common.cutoff = Size(common.cutoff.0.min(CUTOFF_BYTES));
     // Different versions of the same bytes are not reported.
     common.history = Size(0);
-    (Cow::Owned(common), Mode::Fast)
+    (Cow::Owned(common), Mode::Strict)
 }
 
 /// What a worker needs to follow conversations.

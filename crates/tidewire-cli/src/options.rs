@@ -61,7 +61,7 @@ pub struct Common {
     pub live: Live,
 
     /// strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track:
-    /// deliver no data [default: strict; flows: fast; datagrams: track]
+    /// deliver no data [default: strict; datagrams: track]
     #[arg(long, value_name = "MODE", value_enum, hide_possible_values = true, help_heading = STREAMS)]
     pub mode: Option<ModeName>,
 
