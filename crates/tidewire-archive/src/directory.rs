@@ -62,6 +62,17 @@ struct Log {
     manifest: Manifest,
     /// Digest of the index of each worker's last segment.
     last: BTreeMap<u16, String>,
+    /// Packets that have a number.
+    packets: u64,
+}
+
+impl Log {
+    fn append(&mut self, line: Line) -> Result<(), Error> {
+        let packets = self.packets.max(line.packets_to);
+        self.manifest.append(line)?;
+        self.packets = packets;
+        Ok(())
+    }
 }
 
 /// What a directory holds, complete segments alone.
@@ -117,6 +128,7 @@ impl Directory {
                 last.insert(name.worker, line.index_digest.clone());
             }
         }
+        let packets = read.lines.iter().map(|line| line.packets_to).max().unwrap_or(0);
         let complete = segments(path)?;
         complete.iter().for_each(|segment| number(&segment.name));
         for name in names(path)? {
@@ -133,7 +145,7 @@ impl Directory {
             settings,
             recording,
             sequences: Mutex::new(sequences),
-            log: Mutex::new(Log { manifest, last }),
+            log: Mutex::new(Log { manifest, last, packets }),
             kept: Mutex::new(kept),
             ages: Mutex::default(),
             _lock: File::from(lock),
@@ -207,6 +219,7 @@ impl Directory {
         let mut log = held(&self.log);
         let previous = log.last.get(&name.worker).cloned().unwrap_or_default();
         let index = &self.settings.index;
+        let packets_before = log.packets;
         let summary = Summary {
             segment: name.to_string(),
             format: "pcapng".into(),
@@ -216,6 +229,7 @@ impl Directory {
             first_ns: sections.first_ns,
             last_ns: sections.last_ns,
             packets: sections.packets,
+            packets_before,
             records: sections.records,
             tunnel_depth: index.tunnel_depth,
             key_vlan: index.key_vlan,
@@ -231,12 +245,13 @@ impl Directory {
             time_ns: now_ns,
             segment: name.to_string(),
             bytes,
+            packets_to: packets_before + sections.packets,
             digest: summary.digest.clone(),
             index_digest: Digest::of(&file),
             why: summary.repaired.clone(),
             ..Line::default()
         };
-        log.manifest.append(line)?;
+        log.append(line)?;
         log.last.insert(name.worker, Digest::of(&file));
         let segment = Segment { name: name.clone(), bytes, index_bytes: file.len() as u64 };
         held(&self.kept).insert(name.clone(), segment.all_bytes());
@@ -256,6 +271,11 @@ impl Directory {
         held(&self.kept).remove(name);
     }
 
+    /// Packets that have a number.
+    pub(crate) fn numbered_packets(&self) -> u64 {
+        held(&self.log).packets
+    }
+
     /// Makes names durable.
     pub(crate) fn storage_sync(&self) -> Result<(), Error> {
         self.folder.sync_names().map_err(Error::io(self.path(), "syncing the directory"))
@@ -263,14 +283,14 @@ impl Directory {
 
     /// Appends to the manifest.
     pub(crate) fn note(&self, line: Line) -> Result<(), Error> {
-        held(&self.log).manifest.append(line)
+        held(&self.log).append(line)
     }
 
     /// Appends a segment to the manifest: the next one names its index.
     pub(crate) fn list(&self, worker: u16, line: Line) -> Result<(), Error> {
         let mut log = held(&self.log);
         let index_digest = line.index_digest.clone();
-        log.manifest.append(line)?;
+        log.append(line)?;
         if !index_digest.is_empty() {
             log.last.insert(worker, index_digest);
         }

@@ -9,7 +9,7 @@ use crate::{
     Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
     directory::{index_file, names, write_index},
     index_of, indexing,
-    manifest::{Event, Line, MANIFEST_NAME},
+    manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED},
     read_at::{Plain, ReadAt},
     recall::{modified_ns, open_index, plain},
@@ -59,6 +59,7 @@ impl Directory {
         now_ns: u64,
         mut each: impl FnMut(IndexResult),
     ) -> Result<(), Error> {
+        let known = manifest::read(self.path())?.lines;
         for name in names(self.path())? {
             let path = self.path().join(&name);
             let is_index = name.trim_end_matches(SEALED).ends_with(INDEX);
@@ -73,7 +74,7 @@ impl Directory {
                 each(IndexResult::Kept { path });
                 continue;
             }
-            match self.index_one(&path, &name, segment.as_ref(), identities, now_ns) {
+            match self.index_one(&path, &name, segment.as_ref(), identities, (now_ns, &known)) {
                 Ok(made) => each(made),
                 Err(why @ (Error::Io { what: "writing" | "creating", .. } | Error::Version { .. })) => return Err(why),
                 Err(why) => each(IndexResult::Refused { path, why }),
@@ -103,7 +104,7 @@ impl Directory {
         name: &str,
         segment: Option<&SegmentName>,
         identities: &Identities,
-        now_ns: u64,
+        (now_ns, known): (u64, &[Line]),
     ) -> Result<IndexResult, Error> {
         let file = File::open(path).map_err(Error::io(path, "opening"))?;
         let metadata = file.metadata().map_err(Error::io(path, "reading its size"))?;
@@ -113,6 +114,8 @@ impl Directory {
         let data = plain(data, path, is_sealed, compression, identities)?;
         let indexed = indexing::index(data, path, &self.settings().index)?;
         let settings = &self.settings().index;
+        let packets = indexed.sections.packets();
+        let packets_before = self.packets_before(name, packets, known);
         let summary = Summary {
             segment: name.into(),
             worker: segment.map_or(0, |name| name.worker),
@@ -123,6 +126,7 @@ impl Directory {
             key_vlan: settings.key_vlan,
             key_tunnel: settings.key_tunnel,
             digest: digest_of(path)?,
+            packets_before,
             ..indexed.summary()
         };
         if is_sealed && self.settings().recipients.is_none() {
@@ -137,13 +141,30 @@ impl Directory {
             time_ns: now_ns,
             segment: name.into(),
             bytes: metadata.len(),
+            packets_to: packets_before + packets,
             digest: summary.digest,
             index_digest: Digest::of(&file),
             ..Line::default()
         };
         self.note(line)?;
-        let (packets, index_bytes) = (indexed.sections.packets(), file.len() as u64);
+        let index_bytes = file.len() as u64;
         Ok(IndexResult::Made { path: path.into(), packets, bytes: metadata.len(), index_bytes, damage: indexed.damage })
+    }
+}
+
+impl Directory {
+    /// Packets of the directory before those of a capture: as many as before, where it had numbers.
+    fn packets_before(&self, name: &str, packets: u64, lines: &[Line]) -> u64 {
+        let known = lines.iter().rev().find(|line| line.segment == name && line.packets_to > 0);
+        let had = known.and_then(|line| line.packets_to.checked_sub(packets));
+        // A capture that has more packets now than it had may not take numbers of others.
+        let others = |before: &u64| {
+            let range = *before..before + packets;
+            !lines
+                .iter()
+                .any(|line| line.segment != name && line.packets_to > 0 && range.contains(&(line.packets_to - 1)))
+        };
+        had.filter(others).unwrap_or_else(|| self.numbered_packets())
     }
 }
 

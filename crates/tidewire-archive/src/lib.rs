@@ -27,8 +27,8 @@ pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, Prior
 pub use index_only::IndexResult;
 pub use indexing::{Facts, facts};
 pub use name::{SegmentName, index_of};
-pub use query::Query;
-pub use recall::{Archive, Note, Recall, Recalled, is_archive};
+pub use query::{Network, Query};
+pub use recall::{Archive, Figures, Note, Recall, Recalled, is_archive};
 pub use repair::Repaired;
 pub use retention::{Now, Removed, Retention};
 pub use seal::{Identities, RECIPIENTS_MAX, Recipients};

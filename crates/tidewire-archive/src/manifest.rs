@@ -48,6 +48,9 @@ pub struct Line {
     /// Its bytes.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
+    /// The number of its last packet in the directory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub packets_to: u64,
     /// Its digest.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,

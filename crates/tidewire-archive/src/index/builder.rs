@@ -24,8 +24,15 @@ pub(crate) struct Placed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub offset: u64,
+    /// The number of the first of them in the segment, from 0.
+    pub first: u64,
     pub first_ns: u64,
     pub last_ns: u64,
+}
+
+impl Mark {
+    /// What the differences of the first one are taken from.
+    pub const NONE: Self = Self { offset: 0, first: 0, first_ns: 0, last_ns: 0 };
 }
 
 /// Packets from this one on lie so many bytes further back: other blocks are before them.
@@ -62,7 +69,7 @@ impl IndexBuilder {
             records: Vec::new(),
             next: u64::MAX,
             mark_at: 0,
-            mark: Mark { offset: 0, first_ns: u64::MAX, last_ns: 0 },
+            mark: Mark { first_ns: u64::MAX, ..Mark::NONE },
         }
     }
 
@@ -88,7 +95,7 @@ impl IndexBuilder {
         if !self.packets.is_empty() {
             self.marks.push(self.mark);
         }
-        self.mark = Mark { offset, first_ns: u64::MAX, last_ns: 0 };
+        self.mark = Mark { offset, first: self.packets.len() as u64, first_ns: u64::MAX, last_ns: 0 };
         self.mark_at = offset + MARK_BYTES;
     }
 

@@ -79,9 +79,10 @@ pub(super) fn encode(packets: &[Placed], jumps: &[Jump], marks: &[Mark], records
 
 fn put_marks(out: &mut Vec<u8>, marks: &[Mark]) {
     varint::put(out, marks.len() as u64);
-    let mut before = Mark { offset: 0, first_ns: 0, last_ns: 0 };
+    let mut before = Mark::NONE;
     for mark in marks {
         varint::put_difference(out, before.offset, mark.offset);
+        varint::put_difference(out, before.first, mark.first);
         varint::put_difference(out, before.first_ns, mark.first_ns);
         varint::put_difference(out, mark.first_ns, mark.last_ns);
         before = *mark;
@@ -145,7 +146,7 @@ impl ByFlow {
                     extent.bytes = end - extent.offset;
                     extent.packets += 1;
                 }
-                _ => extents.push(Extent { offset, bytes: end - offset, packets: 1 }),
+                _ => extents.push(Extent { offset, bytes: end - offset, packets: 1, first: u64::from(number) }),
             }
             before = number;
         }

@@ -19,6 +19,8 @@ pub(crate) struct Extent {
     pub bytes: u64,
     /// Packets of this record.
     pub packets: u64,
+    /// The number of the first of them among all packets of the segment, from 0.
+    pub first: u64,
 }
 
 impl Extent {
@@ -69,9 +71,10 @@ enum Column {
     Offsets,
     Lengths,
     Counts,
+    Firsts,
 }
 
-const COLUMNS: usize = Column::Counts as usize + 1;
+const COLUMNS: usize = Column::Firsts as usize + 1;
 
 /// One of each column.
 struct Columns<T>([T; COLUMNS]);
@@ -172,6 +175,7 @@ struct Before {
     stream: u64,
     first_ns: u64,
     offset: u64,
+    packet: u64,
 }
 
 fn flags(record: &FlowRecord) -> u8 {
@@ -250,15 +254,16 @@ fn put_row(columns: &mut Columns<Vec<u8>>, addresses: &Addresses, before: &mut B
 
 fn put_extents(columns: &mut Columns<Vec<u8>>, before: &mut Before, extents: &[Extent]) {
     varint::put(columns.of(Column::Extents), extents.len() as u64);
-    let mut last = before.offset;
+    let (mut last, mut packet) = (before.offset, before.packet);
     for (place, extent) in extents.iter().enumerate() {
         varint::put_difference(columns.of(Column::Offsets), last, extent.offset);
         varint::put(columns.of(Column::Lengths), extent.bytes);
         varint::put(columns.of(Column::Counts), extent.packets);
+        varint::put_difference(columns.of(Column::Firsts), packet, extent.first);
         if place == 0 {
-            before.offset = extent.offset;
+            (before.offset, before.packet) = (extent.offset, extent.first);
         }
-        last = extent.end();
+        (last, packet) = (extent.end(), extent.first.wrapping_add(extent.packets));
     }
 }
 
@@ -331,18 +336,20 @@ fn extents(columns: &mut Columns<Numbers<'_>>, before: &mut Before) -> Option<Ve
         return None;
     }
     let mut extents = Vec::with_capacity(count);
-    let mut last = before.offset;
+    let (mut last, mut packet) = (before.offset, before.packet);
     for place in 0..count {
         let offset = columns.of(Column::Offsets).next_from(last)?;
         let bytes = columns.of(Column::Lengths).next()?;
-        let extent = Extent { offset, bytes, packets: columns.of(Column::Counts).next()? };
+        let packets = columns.of(Column::Counts).next()?;
+        let first = columns.of(Column::Firsts).next_from(packet)?;
         if place == 0 {
-            before.offset = offset;
+            (before.offset, before.packet) = (offset, first);
         } else if offset < last {
             return None;
         }
         last = offset.checked_add(bytes)?;
-        extents.push(extent);
+        packet = first.checked_add(packets)?;
+        extents.push(Extent { offset, bytes, packets, first });
     }
     Some(extents)
 }

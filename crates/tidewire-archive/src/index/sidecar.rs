@@ -164,10 +164,6 @@ impl Sidecar {
         Ok(sidecar)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -330,6 +326,27 @@ impl Sidecar {
         result
     }
 
+    /// The stream that the packet of this number in the segment, from 0, belongs to; `None`: it belongs to none.
+    pub fn stream_of(&mut self, packet: u64) -> Result<Option<u64>, Error> {
+        let mut found = None;
+        let may_have = |row: &Row| row.record.stream != 0 && row.extents.iter().any(|extent| extent.first <= packet);
+        self.streams(None, may_have, |row, gaps| {
+            let mut gaps = gaps.into_iter();
+            for extent in &row.extents {
+                let mut number = extent.first;
+                let mut has = number == packet;
+                for gap in gaps.by_ref().take(usize::try_from(extent.packets.saturating_sub(1)).unwrap_or(usize::MAX)) {
+                    number = number.saturating_add(u64::from(gap)).saturating_add(1);
+                    has |= number == packet;
+                }
+                if has {
+                    found = Some(row.record.stream);
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
     /// Reads all of it, and compares what can be compared.
     pub fn check(&mut self) -> Result<(), Error> {
         self.marks()?;
@@ -376,10 +393,11 @@ fn marks(bytes: &[u8]) -> Option<Vec<Mark>> {
     let mut numbers = Numbers(bytes);
     let count = numbers.count()?;
     let mut marks = Vec::with_capacity(count);
-    let mut before = Mark { offset: 0, first_ns: 0, last_ns: 0 };
+    let mut before = Mark::NONE;
     for _ in 0..count {
-        let (offset, first_ns) = (numbers.next_from(before.offset)?, numbers.next_from(before.first_ns)?);
-        before = Mark { offset, first_ns, last_ns: numbers.next_from(first_ns)? };
+        let (offset, first) = (numbers.next_from(before.offset)?, numbers.next_from(before.first)?);
+        let first_ns = numbers.next_from(before.first_ns)?;
+        before = Mark { offset, first, first_ns, last_ns: numbers.next_from(first_ns)? };
         marks.push(before);
     }
     Some(marks)

@@ -75,6 +75,9 @@ pub struct Summary {
     pub last_ns: u64,
     /// Packets.
     pub packets: u64,
+    /// Packets of the directory before it: its first packet has the next number. Numbers of packets, and with them ids of streams,
+    /// are not given twice in a directory.
+    pub packets_before: u64,
     /// Records of flows.
     pub records: u64,
     /// Interfaces, in the order of their numbers.

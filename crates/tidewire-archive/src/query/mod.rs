@@ -2,7 +2,7 @@
 
 mod expression;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire::{FlowKey, community_id};
 use tidewire_filter::Filter;
@@ -23,7 +23,7 @@ pub struct Query {
     pub from_ns: Option<u64>,
     /// Before this time.
     pub to_ns: Option<u64>,
-    /// The packets of the stream with this id.
+    /// The packets of the stream with this id: the number of any of its packets, as [`Recall`](crate::Recall) numbers them.
     pub stream: Option<u64>,
     /// The packets of streams with this Community ID (seed 0).
     pub community_id: Option<String>,
@@ -31,6 +31,50 @@ pub struct Query {
     pub host: Option<IpAddr>,
     /// Packets from or to this port, inside of tunnels too.
     pub port: Option<u16>,
+    /// Packets from or to an address of this network, inside of tunnels too.
+    pub net: Option<Network>,
+    /// Packets with this VLAN id.
+    pub vlan: Option<u16>,
+    /// IP packets of this protocol, inside of tunnels too.
+    pub protocol: Option<u8>,
+}
+
+/// A network: an address and the number of its bits that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    first: IpAddr,
+    last: IpAddr,
+}
+
+impl Network {
+    /// The network of the first `prefix` bits of an address; others of its bits do not count. `None`: it has fewer bits.
+    #[must_use]
+    pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
+        let prefix = u32::from(prefix);
+        Some(match address {
+            IpAddr::V4(address) => {
+                let others = u32::MAX.checked_shr(prefix).unwrap_or(0);
+                let bits = address.to_bits();
+                (prefix <= 32).then(|| Self {
+                    first: Ipv4Addr::from_bits(bits & !others).into(),
+                    last: Ipv4Addr::from_bits(bits | others).into(),
+                })?
+            }
+            IpAddr::V6(address) => {
+                let others = u128::MAX.checked_shr(prefix).unwrap_or(0);
+                let bits = address.to_bits();
+                (prefix <= 128).then(|| Self {
+                    first: Ipv6Addr::from_bits(bits & !others).into(),
+                    last: Ipv6Addr::from_bits(bits | others).into(),
+                })?
+            }
+        })
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        // Addresses of IPv4 are less than those of IPv6.
+        self.first <= address && address <= self.last
+    }
 }
 
 impl Query {
@@ -46,6 +90,9 @@ impl Query {
             && from >= to
         {
             return Err(Error::Query("the time to which to search is not after the time from which on".into()));
+        }
+        if let Some(vlan) = self.vlan.filter(|vlan| !(1..4095).contains(vlan)) {
+            return Err(Error::Query(format!("VLAN ids are 1 to 4094, got {vlan}")));
         }
         match &self.community_id {
             Some(id) if !id.starts_with("1:") => {
@@ -72,11 +119,11 @@ impl Query {
         self.from_ns.is_none_or(|from| timestamp_ns >= from) && self.to_ns.is_none_or(|to| timestamp_ns < to)
     }
 
-    /// Whether a record is of a stream that is looked for.
-    pub(crate) fn wants_stream(&self, record: &FlowRecord) -> bool {
+    /// Whether a record is of a stream that is looked for. `stream`: its id in the index.
+    pub(crate) fn wants_stream(&self, record: &FlowRecord, stream: Option<u64>) -> bool {
         let has_id = |id: &str| record.key.is_some_and(|key: FlowKey| community_id(&key, 0) == id);
         record.stream != 0
-            && self.stream.is_none_or(|id| record.stream == id)
+            && stream.is_none_or(|id| record.stream == id)
             && self.community_id.as_deref().is_none_or(has_id)
     }
 
@@ -94,25 +141,40 @@ impl Query {
         if let Some(port) = self.port {
             found = all(found, Condition::Terms(Term::Port(port), Term::Port(port)));
         }
+        if let Some(Network { first, last }) = self.net {
+            found = all(found, Condition::Terms(Term::Address(first), Term::Address(last)));
+        }
+        if let Some(vlan) = self.vlan {
+            found = all(found, Condition::Terms(Term::Vlan(vlan), Term::Vlan(vlan)));
+        }
+        if let Some(protocol) = self.protocol {
+            found = all(found, Condition::Terms(Term::Proto(protocol), Term::Proto(protocol)));
+        }
         found
     }
 
-    /// Whether a packet has the host and the port.
-    pub(crate) fn wants_ends(&self, frame: &Frame, bytes: &[u8]) -> bool {
-        if self.host.is_none() && self.port.is_none() {
+    /// Whether a packet has what its headers are asked for.
+    pub(crate) fn wants_headers(&self, frame: &Frame, bytes: &[u8]) -> bool {
+        let Self { host, port, net, vlan, protocol, .. } = *self;
+        if host.is_none() && port.is_none() && net.is_none() && vlan.is_none() && protocol.is_none() {
             return true;
         }
+        let is_of_ip = host.is_some() || port.is_some() || net.is_some() || protocol.is_some();
         let has = |depth: u8| {
             let settings = WireSettings::default().with_tunnel_depth(depth);
             let decoded = decode(frame.link, bytes, frame.wire_bytes, &settings);
-            if decoded.kind as u8 > Kind::Fragment as u8 {
+            if decoded.kind as u8 > Kind::Fragment as u8 && is_of_ip {
                 return false;
             }
             let (source, destination) = addresses(bytes, &decoded);
             let (from, to) = ports(bytes, &decoded);
+            let proto = if decoded.kind == Kind::Fragment { decoded.fragment.proto } else { decoded.proto };
             // An IP packet of another protocol has no ports, and none that is 0.
-            let has_port = |port: u16| (from, to) != (0, 0) && (from == port || to == port);
-            self.host.is_none_or(|host| source == host || destination == host) && self.port.is_none_or(has_port)
+            host.is_none_or(|host| source == host || destination == host)
+                && net.is_none_or(|net| net.has(source) || net.has(destination))
+                && port.is_none_or(|port| (from, to) != (0, 0) && (from == port || to == port))
+                && vlan.is_none_or(|vlan| decoded.vlan.contains(&vlan))
+                && protocol.is_none_or(|protocol| protocol == proto)
         };
         has(WireSettings::default().tunnel_depth) || has(0)
     }
@@ -140,7 +202,7 @@ impl Exact {
 
     /// Whether a packet is found.
     pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> Result<bool, Error> {
-        if !self.query.wants_time(frame.timestamp_ns) || !self.query.wants_ends(frame, bytes) {
+        if !self.query.wants_time(frame.timestamp_ns) || !self.query.wants_headers(frame, bytes) {
             return Ok(false);
         }
         match &mut self.filter {

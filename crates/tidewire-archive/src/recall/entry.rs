@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{
     Compression, Error, Identities, SegmentName,
     directory::names,
-    index::Sidecar,
+    index::{Sidecar, Summary},
     index_of,
     inflate::Inflated,
     name::{INDEX, SEALED, shown},
@@ -27,7 +27,14 @@ pub(crate) struct Entry {
     pub name: Option<SegmentName>,
     /// Whether it is still being written, or was left by a crash.
     pub is_part: bool,
-    pub sidecar: Option<Sidecar>,
+    /// What its index says of it; the index is opened again where it is needed: an archive may have more captures than a process may
+    /// have files.
+    pub summary: Option<Summary>,
+    index: PathBuf,
+    /// Packets of the directory before its own.
+    pub packets_before: u64,
+    /// The id in the index of the stream that is looked for.
+    pub stream: Option<u64>,
     /// Why it has no index that can be used.
     pub problem: Option<Error>,
 }
@@ -47,13 +54,14 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Vec<Entr
         // A hidden index, that the recorder writes while a segment grows, is as good as it gets.
         let index = if is_part { format!(".{index}") } else { index };
         let (path, index) = (folder.join(name), folder.join(index));
-        let mut entry = Entry { path, name: parsed, is_part, sidecar: None, problem: None };
-        match open_index(&index, identities) {
-            Ok(sidecar) => entry.sidecar = sidecar,
+        let (summary, problem, packets_before, stream) = (None, None, 0, None);
+        let mut entry = Entry { path, name: parsed, is_part, summary, index, packets_before, stream, problem };
+        match open_index(&entry.index, identities) {
+            Ok(sidecar) => entry.summary = sidecar.map(|sidecar| sidecar.summary().clone()),
             Err(error @ (Error::Sealed { .. } | Error::Version { .. })) => return Err(error),
             Err(error) => entry.problem = Some(error),
         }
-        entry.check_sidecar();
+        entry.check_summary();
         entries.push(entry);
     }
     Ok(entries)
@@ -82,9 +90,8 @@ pub(crate) type Opened = (Box<dyn ReadAt>, File);
 
 impl Entry {
     /// Drops an index that is of another file, or of what the file was before.
-    fn check_sidecar(&mut self) {
-        let Some(sidecar) = &self.sidecar else { return };
-        let summary = sidecar.summary();
+    fn check_summary(&mut self) {
+        let Some(summary) = &self.summary else { return };
         let Ok(metadata) = fs::metadata(&self.path) else { return };
         let is_same = match &self.name {
             _ if self.is_part => summary.bytes <= metadata.len(),
@@ -92,8 +99,23 @@ impl Entry {
             None => summary.stored_bytes == metadata.len() && summary.modified_ns == modified_ns(&metadata),
         };
         if !is_same {
-            self.problem = Some(Error::damaged(sidecar.path(), "the capture was changed after this index was made"));
-            self.sidecar = None;
+            self.problem = Some(Error::damaged(&self.index, "the capture was changed after this index was made"));
+            self.summary = None;
+        }
+    }
+
+    /// Opens its index again; `None`: it has none that can be used, or was removed.
+    pub fn sidecar(&self, identities: &Identities) -> Result<Option<Sidecar>, Error> {
+        if self.summary.is_none() {
+            return Ok(None);
+        }
+        let found = open_index(&self.index, identities)?;
+        match (&self.name, found) {
+            (Some(name), None) if self.is_part => {
+                // It was completed meanwhile.
+                open_index(&self.index.with_file_name(name.index()), identities)
+            }
+            (_, found) => Ok(found),
         }
     }
 

@@ -21,12 +21,13 @@ pub(crate) struct Lane {
     /// Interfaces of all captures by those of the current one.
     interfaces: Vec<u16>,
     bytes_read: u64,
+    pub captures_read: u64,
 }
 
 impl Lane {
     pub fn new(entries: VecDeque<Entry>) -> Self {
         let (reader, piece, interfaces) = (None, Piece::default(), Vec::new());
-        Self { waiting: entries, reader, piece, next: 0, interfaces, bytes_read: 0 }
+        Self { waiting: entries, reader, piece, next: 0, interfaces, bytes_read: 0, captures_read: 0 }
     }
 
     /// The earliest time that its next packet can have, if none is in memory.
@@ -34,8 +35,8 @@ impl Lane {
         if self.reader.is_some() {
             return 0;
         }
-        let first = self.waiting.front().and_then(|entry| entry.sidecar.as_ref());
-        first.map_or(0, |sidecar| sidecar.summary().first_ns)
+        let first = self.waiting.front().and_then(|entry| entry.summary.as_ref());
+        first.map_or(0, |summary| summary.first_ns)
     }
 
     pub fn is_ended(&self) -> bool {
@@ -102,14 +103,18 @@ impl Lane {
     }
 
     fn open(&mut self, exact: &Exact, identities: &Identities, problems: &mut VecDeque<Error>) {
-        let Some(mut entry) = self.waiting.pop_front() else { return };
-        let whole = Plan { ranges: None, descriptions: Vec::new(), own: None };
-        let plan = match entry.sidecar.as_mut().map(|sidecar| select::plan(sidecar, &exact.query)) {
-            None => whole,
-            Some(Ok(None)) => return,
-            Some(Ok(Some(plan))) => plan,
+        let Some(entry) = self.waiting.pop_front() else { return };
+        let whole = Some(Plan { parts: None, descriptions: Vec::new(), own: None });
+        let planned = entry.sidecar(identities).and_then(|sidecar| match sidecar {
+            Some(mut sidecar) => select::plan(&mut sidecar, &exact.query, entry.stream),
+            // Removed meanwhile, as the capture then is.
+            None if exact.query.is_of_streams() => Ok(None),
+            None => Ok(whole.clone()),
+        });
+        let plan = match planned {
+            Ok(plan) => plan,
             // An index that is damaged is as none.
-            Some(Err(error)) => {
+            Err(error) => {
                 let is_of_streams = exact.query.is_of_streams();
                 problems.push_back(error);
                 if is_of_streams {
@@ -118,9 +123,13 @@ impl Lane {
                 whole
             }
         };
+        let Some(plan) = plan else { return };
         self.interfaces.clear();
         match Reader::open(&entry, plan, identities) {
-            Ok(reader) => self.reader = reader,
+            Ok(reader) => {
+                self.captures_read += u64::from(reader.is_some());
+                self.reader = reader;
+            }
             Err(error) => problems.push_back(error),
         }
     }

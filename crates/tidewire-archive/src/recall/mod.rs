@@ -3,6 +3,7 @@
 mod entry;
 mod interfaces;
 mod lane;
+mod numbers;
 mod reader;
 mod select;
 
@@ -11,6 +12,7 @@ use std::{
     collections::{BTreeMap, BinaryHeap, VecDeque},
     fmt,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use tidewire_files::{Block, Source};
@@ -105,13 +107,25 @@ impl Archive {
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         let exact = Exact::new(query)?;
         let (mut notes, mut lanes) = (Vec::new(), BTreeMap::new());
-        let mut bytes_total = 0;
+        let mut figures = Figures::default();
+        let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len())).transpose()?;
         for (folder, path) in self.folders.iter().enumerate() {
-            for (place, entry) in entries(path, &self.identities)?.into_iter().enumerate() {
-                if entry.sidecar.as_ref().is_some_and(|sidecar| !query.may_be_in(sidecar.summary())) {
+            let mut entries = entries(path, &self.identities)?;
+            numbers::give(&mut entries, folder);
+            figures.captures += entries.len() as u64;
+            figures.bytes +=
+                entries.iter().filter_map(|entry| std::fs::metadata(&entry.path).ok()).map(|it| it.len()).sum::<u64>();
+            if streams.is_some_and(|(of, _)| of != folder) {
+                continue;
+            }
+            if let Some((_, packet)) = streams {
+                numbers::keep_stream(&mut entries, packet, &self.identities)?;
+            }
+            for (place, entry) in entries.into_iter().enumerate() {
+                if entry.summary.as_ref().is_some_and(|summary| !query.may_be_in(summary)) {
                     continue;
                 }
-                if entry.sidecar.is_none() {
+                if entry.summary.is_none() {
                     let (path, is_part) = (entry.path.clone(), entry.is_part);
                     let why = entry.problem.as_ref().map(ToString::to_string).unwrap_or_default();
                     if query.is_of_streams() {
@@ -122,7 +136,7 @@ impl Archive {
                         notes.push(Note::NoIndex { path, why });
                     }
                 }
-                bytes_total += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
+                figures.bytes_wanted += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
                 // Segments of a worker follow each other, whatever their times are. Other captures are merged by time.
                 let lane = match &entry.name {
                     Some(name) => (folder, Some(name.worker), 0),
@@ -137,7 +151,7 @@ impl Archive {
             entries.make_contiguous().sort_by_key(sequence);
             ordered.push(Lane::new(entries));
         }
-        Recall::begin(exact, ordered, notes, self.identities.clone(), bytes_total)
+        Ok(Recall::begin(exact, ordered, notes, self.identities.clone(), figures))
     }
 }
 
@@ -155,8 +169,9 @@ pub struct Recalled<'a> {
 
 /// Packets that a query finds, in the order of their times. Those of one worker stay in the order in which they were recorded.
 ///
-/// Frames are numbered as they are found, and have interfaces of all captures together. As a [`Source`], problems with single
-/// captures are errors that others are read after.
+/// Frames have the number of their packet among all of the directory, whatever is looked for, and interfaces of all captures together.
+/// In a directory that is not the first, 2^40 is added for each before it. As a [`Source`], problems with single captures are errors
+/// that others are read after.
 pub struct Recall {
     exact: Exact,
     identities: Identities,
@@ -166,9 +181,29 @@ pub struct Recall {
     interfaces: Interfaces,
     notes: Vec<Note>,
     problems: VecDeque<Error>,
-    number: u64,
     clock_ns: u64,
-    bytes_total: u64,
+    figures: Figures,
+    shared: Arc<Mutex<Figures>>,
+}
+
+/// What a recall read, and how much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Captures of the archives.
+    pub captures: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Bytes of those that may hold anything of what is looked for.
+    pub bytes_wanted: u64,
+    /// Captures that packets were read of.
+    pub captures_read: u64,
+    /// Bytes of packets that were read, decompressed.
+    pub bytes_read: u64,
+    /// Packets that were found.
+    pub packets: u64,
+    /// Their captured bytes.
+    pub packet_bytes: u64,
 }
 
 impl fmt::Debug for Recall {
@@ -178,16 +213,11 @@ impl fmt::Debug for Recall {
 }
 
 impl Recall {
-    fn begin(
-        exact: Exact,
-        lanes: Vec<Lane>,
-        notes: Vec<Note>,
-        identities: Identities,
-        bytes_total: u64,
-    ) -> Result<Self, Error> {
+    fn begin(exact: Exact, lanes: Vec<Lane>, notes: Vec<Note>, identities: Identities, figures: Figures) -> Self {
         let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
         let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
-        Ok(Self { exact, identities, lanes, heads, interfaces, notes, problems, number: 0, clock_ns: 0, bytes_total })
+        let shared = Arc::default();
+        Self { exact, identities, lanes, heads, interfaces, notes, problems, clock_ns: 0, figures, shared }
     }
 
     /// What is to be known about this recall.
@@ -206,6 +236,19 @@ impl Recall {
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.lanes.iter().map(Lane::bytes_read).sum()
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let captures_read = self.lanes.iter().map(|lane| lane.captures_read).sum();
+        Figures { captures_read, bytes_read: Self::bytes_read(self), ..self.figures }
+    }
+
+    /// The same for who has it no more, because a capture took it as its [`Source`]: after each block.
+    #[must_use]
+    pub fn shared_figures(&self) -> Arc<Mutex<Figures>> {
+        Arc::clone(&self.shared)
     }
 
     /// The lane that has the next packet, in memory; `None`: there is none.
@@ -233,11 +276,12 @@ impl Recall {
         None
     }
 
-    /// Numbers a frame of the whole.
+    /// Counts a frame of the whole.
     fn counted(&mut self, frame: &Frame) -> Frame {
-        self.number += 1;
+        self.figures.packets += 1;
+        self.figures.packet_bytes += u64::from(frame.captured_bytes);
         self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
-        Frame { number: self.number, clock_ns: self.clock_ns, origin: 0, ..*frame }
+        Frame { clock_ns: self.clock_ns, origin: 0, ..*frame }
     }
 
     /// The next packet; `None`: there is none. Not to be mixed with [`Source::fill`].
@@ -282,6 +326,7 @@ impl Source for Recall {
                 self.heads.push(Reverse((due, index)));
             }
         }
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = self.figures();
         if !block.batch().frames.is_empty() {
             return Ok(true);
         }
@@ -297,7 +342,7 @@ impl Source for Recall {
     }
 
     fn bytes_total(&self) -> Option<u64> {
-        Some(self.bytes_total)
+        Some(self.figures.bytes_wanted)
     }
 }
 

@@ -38,9 +38,13 @@ pub(crate) struct Reader {
     data: Box<dyn ReadAt>,
     path: PathBuf,
     records: Records,
-    /// What is read of it, in order; each begins and ends with a record.
-    ranges: Vec<Range<u64>>,
-    next_range: usize,
+    /// What is read of it, in order.
+    parts: Vec<Part>,
+    next_part: usize,
+    /// The number of the next packet in the capture, from 0.
+    next_packet: u64,
+    /// Packets of the directory before those of the capture.
+    packets_before: u64,
     /// Where the next record of the range begins.
     at: u64,
     /// Descriptions that an index knows, and how many of them were read.
@@ -55,10 +59,19 @@ pub(crate) struct Reader {
     _lock: File,
 }
 
+/// A part of a capture; it begins and ends with a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub range: Range<u64>,
+    /// The number of its first packet in the capture, from 0.
+    pub first: u64,
+}
+
 /// What is to be read of a capture.
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Pieces; `None`: all of it.
-    pub ranges: Option<Vec<Range<u64>>>,
+    /// Parts; `None`: all of it.
+    pub parts: Option<Vec<Part>>,
     /// Descriptions that the index knows.
     pub descriptions: Vec<(u64, u32)>,
     /// The packets of streams.
@@ -79,15 +92,16 @@ impl Reader {
             None => return Err(Error::damaged(&entry.path, "it is no capture")),
         };
         let whole = records.first_offset()..data.bytes();
-        let ranges = plan.ranges.unwrap_or_else(|| vec![whole]);
-        let at = ranges.first().map_or(0, |range| range.start);
-        Ok(Some(Self {
+        let parts = plan.parts.unwrap_or_else(|| vec![Part { range: whole, first: 0 }]);
+        let mut reader = Self {
             data,
             path: entry.path.clone(),
             records,
-            ranges,
-            next_range: 0,
-            at,
+            parts,
+            next_part: 0,
+            next_packet: 0,
+            packets_before: entry.packets_before,
+            at: 0,
             known: plan.descriptions,
             next_known: 0,
             descriptions: Descriptions::default(),
@@ -96,25 +110,33 @@ impl Reader {
             buffer: Vec::new(),
             bytes_read: 0,
             _lock: lock,
-        }))
+        };
+        reader.begin_part();
+        Ok(Some(reader))
+    }
+
+    fn begin_part(&mut self) {
+        if let Some(part) = self.parts.get(self.next_part) {
+            (self.at, self.next_packet) = (part.range.start, part.first);
+        }
     }
 
     /// Replaces what is in `piece` by the next packets that are found; false at the end. May return none of them, where much was read.
     pub fn fill(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<bool, Error> {
         piece.clear();
-        while let Some(range) = self.ranges.get(self.next_range).cloned() {
+        while let Some(range) = self.parts.get(self.next_part).map(|part| part.range.clone()) {
             if self.at >= range.end {
-                self.next_range += 1;
-                self.at = self.ranges.get(self.next_range).map_or(0, |range| range.start);
+                self.next_part += 1;
+                self.begin_part();
                 continue;
             }
             self.describe(range.start.max(self.at))?;
             let wanted = (range.end - self.at).min(PIECE_BYTES as u64) as usize;
             if !self.read(wanted, range.end, exact, piece)? {
                 // What a crash or a recorder at work left at the end.
-                self.next_range = self.ranges.len();
+                self.next_part = self.parts.len();
             }
-            if !piece.frames.is_empty() || self.next_range == self.ranges.len() {
+            if !piece.frames.is_empty() || self.next_part == self.parts.len() {
                 return Ok(true);
             }
         }
@@ -153,7 +175,7 @@ impl Reader {
                 }
                 Err((taken, what)) => {
                     let at = self.at + taken as u64;
-                    self.next_range = self.ranges.len();
+                    self.next_part = self.parts.len();
                     return Err(Error::damaged(&self.path, format!("at byte {at}: {what}")));
                 }
             };
@@ -165,7 +187,7 @@ impl Reader {
                 if self.is_part {
                     return Ok(false);
                 }
-                self.next_range = self.ranges.len();
+                self.next_part = self.parts.len();
                 return Err(Error::damaged(&self.path, format!("at byte {}: a packet is cut", self.at)));
             }
             // A record that is longer than the piece.
@@ -175,13 +197,15 @@ impl Reader {
 
     /// Adds what is found among the records in the buffer.
     fn walk(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<Result<usize, (usize, String)>, Error> {
-        let Self { records, buffer, descriptions, own, at, next_known, known, .. } = self;
+        let Self { records, buffer, descriptions, own, at, next_known, known, next_packet, packets_before, .. } = self;
         let mut failed = None;
         let is_pcapng = records.is_pcapng();
         let walked = records.walk(buffer, |place, record| {
             let offset = *at + place.start as u64;
             match record {
                 Record::Packet(frame) => {
+                    *next_packet = next_packet.saturating_add(1);
+                    let number = packets_before.saturating_add(*next_packet);
                     let is_own = own.as_mut().is_none_or(|own| own.has(offset));
                     if failed.is_some() || !is_own {
                         return;
@@ -198,7 +222,7 @@ impl Reader {
                         }
                     }
                     let at = piece.bytes.len();
-                    piece.frames.push(Frame { at: at as u32, ..frame });
+                    piece.frames.push(Frame { at: at as u32, number, ..frame });
                     piece.bytes.extend_from_slice(bytes);
                     // Only enhanced packets have their options behind the packet's padding.
                     let is_enhanced = is_pcapng && descriptions.is_little_endian() && start == place.start + PACKET_AT;

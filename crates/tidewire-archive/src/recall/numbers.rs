@@ -1,0 +1,67 @@
+//! Numbers of packets in archives. They are the same whatever is looked for: a stream has the number of its first packet as its id, and
+//! by the number of any of its packets it is found again.
+
+use super::entry::Entry;
+use crate::{Error, Identities};
+
+/// Packets of a directory have numbers below this; those of the next one begin there.
+const FOLDER_PACKETS: u64 = 1 << 40;
+/// Numbers that are set aside for a capture without an index.
+const UNKNOWN_PACKETS: u64 = 1 << 32;
+
+/// The directory and the number in it of a packet.
+pub(super) fn folder_and_packet(number: u64, folders: usize) -> Result<(usize, u64), Error> {
+    let folder = usize::try_from(number.saturating_sub(1) / FOLDER_PACKETS).unwrap_or(usize::MAX);
+    if number == 0 || folder >= folders {
+        return Err(Error::Query(format!(
+            "no stream has the id {number} in {folders} archives; see tidewire flows DIR..."
+        )));
+    }
+    Ok((folder, (number - 1) % FOLDER_PACKETS))
+}
+
+/// Gives each capture the numbers of its packets. What has no index yet comes after all others.
+pub(super) fn give(entries: &mut [Entry], folder: usize) {
+    let base = (folder as u64).saturating_mul(FOLDER_PACKETS);
+    let ended = |entry: &Entry| {
+        let summary = entry.summary.as_ref().filter(|_| !entry.is_part)?;
+        Some(summary.packets_before.saturating_add(summary.packets))
+    };
+    let mut next = entries.iter().filter_map(ended).max().unwrap_or(0);
+    for entry in entries {
+        let known = entry.summary.as_ref().filter(|_| !entry.is_part).map(|summary| summary.packets_before);
+        entry.packets_before = base.saturating_add(known.unwrap_or(next));
+        if known.is_none() {
+            next = next.saturating_add(entry.summary.as_ref().map_or(UNKNOWN_PACKETS, |summary| summary.packets));
+        }
+    }
+}
+
+/// Keeps the captures that have packets of the stream that a packet belongs to. `packet`: its number in the directory, from 0. Captures
+/// without an index stay: nobody knows.
+pub(super) fn keep_stream(entries: &mut Vec<Entry>, packet: u64, identities: &Identities) -> Result<(), Error> {
+    let mut found = None;
+    for (place, entry) in entries.iter().enumerate() {
+        let Some(summary) = &entry.summary else { continue };
+        let own = (packet + 1)
+            .checked_sub(entry.packets_before % FOLDER_PACKETS)
+            .filter(|own| (1..=summary.packets).contains(own));
+        let Some(own) = own else { continue };
+        if let Some(mut sidecar) = entry.sidecar(identities)?
+            && let Some(stream) = sidecar.stream_of(own - 1)?
+        {
+            found = Some((place, stream, summary.recording.clone()));
+        }
+        break;
+    }
+    let mut place = 0;
+    entries.retain_mut(|entry| {
+        let here = place;
+        place += 1;
+        let Some(summary) = &entry.summary else { return true };
+        let Some((own, stream, recording)) = &found else { return false };
+        entry.stream = Some(*stream);
+        here == *own || !recording.is_empty() && summary.recording == *recording
+    });
+    Ok(())
+}
