@@ -21,7 +21,7 @@ mod writer;
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -109,7 +109,10 @@ impl Identities {
             let mut text = Zeroizing::new(String::new());
             let file = fs::File::open(path).map_err(|error| failed(error.to_string()))?;
             let read = file.take(IDENTITIES_BYTES_MAX).read_to_string(&mut text);
-            read.map_err(|error| failed(error.to_string()))?;
+            read.map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => failed("it holds no identity of age (AGE-SECRET-KEY-1...)".into()),
+                _ => failed(error.to_string()),
+            })?;
             identities.add(&text).map_err(|what| failed(what.to_owned()))?;
         }
         Ok(identities)

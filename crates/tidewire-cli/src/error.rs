@@ -15,7 +15,7 @@ use crate::progress;
 
 /// Success.
 pub const OK: u8 = 0;
-/// `match`: no pattern found. `follow`: no such stream. `check-steering`: a flow is split.
+/// `match`: no pattern found. `follow`: no such stream. `recall`: no packet. `check-steering`: a flow is split.
 pub const NOT_FOUND: u8 = 1;
 /// The command line, the configuration file or an expression is invalid.
 pub const USAGE: u8 = 2;
@@ -30,7 +30,8 @@ pub const INTERRUPTED: u8 = 130;
 pub const EXIT_CODES: &str = "\
 Exit status:
   0    success; also when Ctrl-C or SIGTERM ends a capture from interfaces
-  1    not found (match: no pattern; follow: no such stream);
+  1    not found (match: no pattern; follow: no such stream;
+       recall: no packet);
        check-steering: a flow is split; keys show: a certificate is not valid
   2    invalid command line, configuration file or filter expression;
        no such interface

@@ -1,4 +1,4 @@
-//! Replaces `live` if the command is built without that feature: capture files only.
+//! Replaces `live` and `archive` if the command is built without that feature: capture files only.
 
 use std::{convert::Infallible, path::PathBuf};
 
@@ -12,6 +12,21 @@ pub type Interfaces<'a> = &'a Infallible;
 
 /// Captures from files have no counters before the engine.
 pub enum LiveReport {}
+
+/// Archives are not read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ArchiveOptions {}
+
+impl ArchiveOptions {
+    pub fn are(_: &[PathBuf]) -> bool {
+        false
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `archive`")]
+    pub fn open(&self, _: &[PathBuf], _: Option<String>) -> Result<Option<tidewire_files::Reader>, CliError> {
+        Ok(None)
+    }
+}
 
 /// The options for interfaces, refused with the missing feature.
 #[derive(Args, Clone, Debug, Default)]

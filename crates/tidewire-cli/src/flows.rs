@@ -31,7 +31,7 @@ use crate::{
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 
     #[command(flatten)]
     selection: Selection,

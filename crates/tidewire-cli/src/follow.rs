@@ -32,7 +32,11 @@ use crate::{
 pub struct Options {
     /// The stream's id, in place of the last argument
     #[arg(long, value_name = "ID", value_parser = crate::arg_types::whole::<u64>, help_heading = "Stream")]
-    stream: Option<u64>,
+    pub stream: Option<u64>,
+
+    /// Whether the first stream is printed, whatever its id is.
+    #[arg(skip)]
+    pub any: bool,
 
     /// text: unprintable characters as dots; hex: offsets, hexadecimal and text; raw: only the bytes; json: one object for
     /// each piece, data in hexadecimal
@@ -51,7 +55,7 @@ pub struct Options {
     direction: Option<Direction>,
 
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 
     #[command(flatten)]
     time: TimeOption,
@@ -69,6 +73,7 @@ enum Form {
 }
 
 struct Follow {
+    /// 0: that of the first stream, when there is one.
     id: u64,
     form: Form,
     direction: Option<Direction>,
@@ -91,6 +96,9 @@ impl Handler for Follow {
     type Data = ();
 
     fn open(&mut self, stream: &mut Stream<'_, ()>) {
+        if self.id == 0 {
+            self.id = stream.id();
+        }
         if stream.id() == self.id {
             self.found = true;
             let opening = self.opening(stream);
@@ -322,7 +330,10 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     if !found {
         let _ = io::stdout().flush();
-        error::notify(format_args!("no stream with id {id}; `tidewire streams` lists the ids"));
+        match options.any {
+            true => error::notify("no such stream; `tidewire recall DIR --flows` lists their ids"),
+            false => error::notify(format_args!("no stream with id {id}; `tidewire streams` lists the ids")),
+        }
     }
     let code = if found { error::OK } else { error::NOT_FOUND };
     let code = closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)?;
@@ -333,6 +344,9 @@ impl Options {
     /// The captures and the stream's id.
     fn input(&self) -> Result<(Common, u64), CliError> {
         let mut common = self.common.clone();
+        if self.any {
+            return Ok((common, 0));
+        }
         if let Some(id) = self.stream {
             return Ok((common, id));
         }

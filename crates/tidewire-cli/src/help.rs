@@ -5,11 +5,12 @@ use clap::{Arg, Command};
 use crate::error;
 
 /// Groups of commands in `tidewire --help`.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Look at traffic (files or interfaces)",
         &["flows", "streams", "transactions", "follow", "match", "extract", "datagrams"],
     ),
+    ("Recorded packets", &["recall"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
     ("Events", &["events", "event", "collect", "keys"]),
@@ -162,6 +163,7 @@ fn of_command(command: Command) -> Command {
         (true, true, false) if command.get_name() == "top" => Some(" --interface <NAME>"),
         (true, true, false) => Some(" [CAPTURE]..."),
         (true, true, true) => Some(" <CAPTURE>... <STREAM>"),
+        (true, false, _) if has("directories") => Some(" <DIR>..."),
         (true, false, _) => Some(""),
         _ => None,
     };

@@ -3,6 +3,8 @@
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
 mod app;
+#[cfg(feature = "live")]
+mod archive;
 mod arg_types;
 #[cfg(feature = "live")]
 mod attach;
@@ -49,6 +51,8 @@ mod outputs;
 mod packets_outside;
 mod print_rows;
 mod progress;
+#[cfg(feature = "live")]
+mod recall;
 mod record;
 mod row;
 #[cfg(feature = "live")]
@@ -65,6 +69,8 @@ mod table;
 mod terminal;
 mod text_file;
 #[cfg(feature = "live")]
+mod times;
+#[cfg(feature = "live")]
 mod top;
 mod transactions;
 mod write;
@@ -77,6 +83,8 @@ use clap::{
 };
 
 use error::CliError;
+#[cfg(not(feature = "live"))]
+use files_only as archive;
 #[cfg(not(feature = "live"))]
 use files_only as live;
 use tidewire::legible::legible;
@@ -99,6 +107,8 @@ enum Command {
     Match(matching::Options),
     Datagrams(datagrams::Options),
     Transactions(transactions::Options),
+    #[cfg(feature = "live")]
+    Recall(recall::Options),
     #[cfg(feature = "live")]
     Count(count::Options),
     #[cfg(feature = "live")]
@@ -158,6 +168,8 @@ fn main() -> ExitCode {
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
         Command::Transactions(options) => transactions::run(options),
+        #[cfg(feature = "live")]
+        Command::Recall(options) => recall::run(options),
         #[cfg(feature = "live")]
         Command::Count(options) => count::run(options),
         #[cfg(feature = "live")]

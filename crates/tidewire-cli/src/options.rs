@@ -8,6 +8,7 @@ use tidewire::{
 };
 
 use crate::{
+    archive::ArchiveOptions,
     arg_types::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, LinkAddressesName, ModeName, Policy, StatsFormat,
         TargetPolicy, UrgentName, whole,
@@ -32,9 +33,10 @@ const REPORT: &str = "Report";
 /// Options of every subcommand that reads captures.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Capture files, compressed ones as well, merged by time; `-` is standard input
+    /// Capture files or archives' directories, merged by time; `-` is standard input
     ///
-    /// pcap, pcapng, snoop, ERF and Microsoft Network Monitor; gzip, zstd, lz4, xz and bzip2.
+    /// pcap, pcapng, snoop, ERF and Microsoft Network Monitor; gzip, zstd, lz4, xz and bzip2. Of a directory only what the filter
+    /// expression may match is read (tidewire recall).
     #[arg(value_name = "CAPTURE", display_order = 0, help_heading = INPUT)]
     pub files: Vec<PathBuf>,
 
@@ -56,6 +58,9 @@ pub struct Common {
     /// subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on
     #[arg(long, value_name = "FILE", display_order = 4, help_heading = INPUT)]
     pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub archive: ArchiveOptions,
 
     #[command(flatten)]
     pub live: Live,
@@ -218,7 +223,8 @@ impl Common {
         let mut capture =
             capture.workers(self.workers).memory(self.memory.0).configure(|config| applied = self.apply(config, mode));
         applied?;
-        if let Some(expression) = self.filter_expression()? {
+        // Of an archive only packets that match are read.
+        if let Some(expression) = self.filter_expression()?.filter(|_| !self.is_archive()) {
             capture = capture.filter(expression);
         }
         for ClassCutoff(expression, bytes) in &self.cutoff_class {
@@ -252,10 +258,19 @@ impl Common {
             )));
         }
         capture_args::need_files(files)?;
+        if let Some(recall) = self.archive.open(files, self.filter_expression()?)? {
+            return Ok(Capture::source(recall));
+        }
         if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(CliError::Usage("standard input ('-') is named twice; name it once".into()));
         }
         Ok(Capture::files(files.iter().cloned()))
+    }
+
+    /// Whether the input is an archive.
+    fn is_archive(&self) -> bool {
+        let Ok((files, _)) = capture_args::split(&self.files) else { return false };
+        !self.live.is_on() && ArchiveOptions::are(files)
     }
 
     /// Whether the input may never end (interfaces, pipes): records are then printed as streams end.

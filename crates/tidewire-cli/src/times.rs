@@ -1,8 +1,16 @@
 //! Times on the command line: how long ago, a date and time, a time of today, or seconds since 1970.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
 
 use crate::units::Span;
+
+/// The present time, nanoseconds since 1970.
+pub fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// Nanoseconds since 1970 of a text. `now_ns`: the present time.
 pub fn parse(text: &str, now_ns: u64) -> Result<u64, String> {
@@ -14,7 +22,7 @@ pub fn parse(text: &str, now_ns: u64) -> Result<u64, String> {
         let is_time = seconds > 100_000_000;
         return if is_time { seconds.checked_mul(1_000_000_000).ok_or_else(unknown) } else { Err(unknown()) };
     }
-    if let Ok(Span(ago)) = text.parse::<Span>() {
+    if let Ok(Span(ago)) = text.strip_suffix(" ago").unwrap_or(text).parse::<Span>() {
         return Ok(now_ns.saturating_sub(ago));
     }
     if let Ok(time) = text.parse::<Timestamp>() {
@@ -41,6 +49,7 @@ mod tests {
     fn times_have_many_forms() {
         let now = 1_800_000_000_000_000_000;
         assert_eq!(parse("1h", now), Ok(now - 3_600_000_000_000));
+        assert_eq!(parse("1h ago", now), Ok(now - 3_600_000_000_000));
         assert_eq!(parse("1h30m", now), Ok(now - 5_400_000_000_000));
         assert_eq!(parse("1700000000", now), Ok(1_700_000_000_000_000_000));
         assert_eq!(parse("2023-11-14T22:13:20Z", now), Ok(1_700_000_000_000_000_000));

@@ -173,6 +173,20 @@ pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
     length
 }
 
+/// Appends a packet with options that are encoded already, little-endian, their end included; its own fields for options are left out.
+pub fn enhanced_packet_with(out: &mut Vec<u8>, packet: &Packet<'_>, options: &[u8]) {
+    let plain = Packet::new(packet.interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes);
+    let start = out.len();
+    let length = enhanced_packet(out, &plain) + options.len().next_multiple_of(4) as u32;
+    out.truncate(out.len() - 4);
+    out.extend_from_slice(options);
+    pad(out, options.len());
+    out.extend_from_slice(&length.to_le_bytes());
+    if let Some(place) = out.get_mut(start + 4..start + 8) {
+        place.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
 #[cold]
 fn packet_options(out: &mut Vec<u8>, packet: &Packet<'_>) {
     match packet.way {

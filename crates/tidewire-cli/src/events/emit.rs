@@ -14,9 +14,10 @@ use tidewire_event_socket::{Events, EventsError};
 use tidewire_events::{Event, FlowKey, Severity, Value, is_name, limits::MESSAGE_BYTES_MAX};
 use tidewire_sensor::supervisor::STATUS_SOCKET;
 
-use super::{options::SeverityName, selection::now_ns, times};
+use super::options::SeverityName;
 use crate::{
     error::{self, CliError, notify},
+    times,
     units::{Span, counted},
 };
 
@@ -223,7 +224,7 @@ fn parsed(line: &[u8], analyzer: &str) -> Result<Option<Event>, String> {
         return Ok(None);
     }
     let text = without_sensor(text);
-    let now = now_ns();
+    let now = times::now_ns();
     let event = match Event::from_json(&text, now) {
         // Who it is from is known.
         Err(error) if error.to_string().contains("missing field `analyzer`") => {
@@ -258,7 +259,7 @@ impl EmitOptions {
     }
 
     fn event(&self, kind: &str, analyzer: &str) -> Result<Event, CliError> {
-        let now = now_ns();
+        let now = times::now_ns();
         let time_ns = self.time.as_ref().map(|text| times::parse(text, now)).transpose().map_err(CliError::Usage)?;
         let mut event = Event {
             time_ns: time_ns.unwrap_or(now),

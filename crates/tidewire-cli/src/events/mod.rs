@@ -7,7 +7,6 @@ mod follow;
 mod options;
 mod selection;
 mod stores;
-mod times;
 
 pub use options::Options;
 

@@ -3,7 +3,6 @@
 use std::{
     cell::{Cell, RefCell},
     net::IpAddr,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use tidewire::LinkType;
@@ -11,14 +10,8 @@ use tidewire_event_store::Query;
 use tidewire_events::{Event, FlowKey, Record, Severity, is_name_pattern};
 use tidewire_filter::Filter;
 
-use super::{options::Options, times};
-use crate::error::CliError;
-
-/// The present time, nanoseconds since 1970.
-pub fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
-}
+use super::options::Options;
+use crate::{error::CliError, times};
 
 /// What has to hold.
 pub struct Selection {
@@ -34,7 +27,7 @@ pub struct Selection {
 
 impl Selection {
     pub fn new(options: &Options) -> Result<Self, CliError> {
-        let now = now_ns();
+        let now = times::now_ns();
         let time = |text: &Option<String>| text.as_ref().map(|text| times::parse(text, now)).transpose();
         let filter = match &options.filter[..] {
             [] => None,

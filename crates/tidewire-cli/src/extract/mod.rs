@@ -52,7 +52,7 @@ const LISTED: u64 = 20;
 pub struct Options {
     /// Write to this directory; it is created if it does not exist
     #[arg(short = 'o', long, value_name = "DIR", help_heading = "Files")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 
     /// Write to a directory that is not empty; files with the same names are replaced
     #[arg(long, help_heading = "Files")]
@@ -79,7 +79,7 @@ pub struct Options {
     digest: DigestName,
 
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 
     /// Print the index as well
     #[arg(long, help_heading = "Report")]

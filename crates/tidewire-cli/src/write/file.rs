@@ -117,9 +117,25 @@ impl PacketFile {
         if inner.failure.is_some() {
             return;
         }
-        let interface = inner.interface(packet.interface, packet.link);
+        let interface = inner.interface(packet.interface, packet.link, None);
         let block = Packet { comment, ..Packet::new(interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes) };
         encode::enhanced_packet(&mut inner.gathered, &block);
+        self.added(&mut inner);
+    }
+
+    /// Adds a packet with the interface and the encoded options that it has in an archive.
+    pub fn push_recorded(&self, packet: &Captured<'_>, interface: Option<&Interface>, options: &[u8]) {
+        let mut inner = self.lock();
+        if inner.failure.is_some() {
+            return;
+        }
+        let interface = inner.interface(packet.interface, packet.link, interface);
+        let block = Packet::new(interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes);
+        encode::enhanced_packet_with(&mut inner.gathered, &block, options);
+        self.added(&mut inner);
+    }
+
+    fn added(&self, inner: &mut Inner) {
         inner.gathered_packets += 1;
         if inner.gathered.len() >= GATHERED_BYTES {
             inner.flush(&self.stop);
@@ -160,7 +176,7 @@ impl PacketFile {
         let mut inner = self.lock();
         if inner.interfaces.is_empty() {
             // libpcap reads no file without an interface.
-            inner.interface(0, LinkType::ETHERNET);
+            inner.interface(0, LinkType::ETHERNET, None);
         }
         inner.flush(&self.stop);
         if let Some(failure) = inner.failure.take() {
@@ -192,11 +208,16 @@ impl Drop for PacketFile {
 
 impl Inner {
     /// The number of an interface in the file; describes it where it is new.
-    fn interface(&mut self, interface: u16, link: LinkType) -> u32 {
+    fn interface(&mut self, interface: u16, link: LinkType, known: Option<&Interface>) -> u32 {
         let next = self.interfaces.len() as u32;
         *self.interfaces.entry((interface, link.0)).or_insert_with(|| {
-            let name = self.names.get(usize::from(interface)).cloned().unwrap_or_default();
-            encode::interface_description(&mut self.gathered, &Interface::new(name, link));
+            match known.filter(|known| known.link == link) {
+                Some(known) => encode::interface_description(&mut self.gathered, known),
+                None => {
+                    let name = self.names.get(usize::from(interface)).cloned().unwrap_or_default();
+                    encode::interface_description(&mut self.gathered, &Interface::new(name, link));
+                }
+            }
             next
         })
     }

@@ -32,7 +32,7 @@ use crate::{
 use again::Copying;
 pub use choose::{Choose, Want};
 pub use comment::Comment;
-pub use file::PacketFile;
+pub use file::{Captured, PacketFile};
 use gathered::Gathered;
 use keep::{Copies, Keep, Packets};
 use ring::{RING_BYTES, Ring};

@@ -1,5 +1,7 @@
 //! Numbers of packets: lists of undecided streams, and the set of those that are written.
 
+use std::collections::BTreeMap;
+
 /// Packets that one piece of a set covers, one bit each: 8 KiB.
 const PIECE_PACKETS: u64 = 1 << 16;
 
@@ -50,21 +52,18 @@ impl NumberList {
     }
 }
 
-/// A set of numbers that count packets of an input: at most one bit for each packet of the input.
+/// A set of numbers of packets, which mostly lie close together: one bit for each number of a piece that has any.
 #[derive(Debug, Default)]
 pub struct NumberSet {
-    pieces: Vec<Option<Box<[u64; (PIECE_PACKETS / 64) as usize]>>>,
+    pieces: BTreeMap<u64, Box<[u64; (PIECE_PACKETS / 64) as usize]>>,
     count: u64,
 }
 
 impl NumberSet {
     /// Adds a number.
     pub fn insert(&mut self, number: u64) {
-        let index = (number / PIECE_PACKETS) as usize;
-        if index >= self.pieces.len() {
-            self.pieces.resize_with(index + 1, || None);
-        }
-        let piece = self.pieces[index].get_or_insert_with(|| Box::new([0; (PIECE_PACKETS / 64) as usize]));
+        let empty = || Box::new([0; (PIECE_PACKETS / 64) as usize]);
+        let piece = self.pieces.entry(number / PIECE_PACKETS).or_insert_with(empty);
         let (word, bit) = place(number);
         self.count += u64::from(piece[word] & bit == 0);
         piece[word] |= bit;
@@ -73,16 +72,15 @@ impl NumberSet {
     /// Whether it has a number.
     pub fn contains(&self, number: u64) -> bool {
         let (word, bit) = place(number);
-        let piece = self.pieces.get((number / PIECE_PACKETS) as usize).and_then(Option::as_ref);
+        let piece = self.pieces.get(&(number / PIECE_PACKETS));
         piece.is_some_and(|piece| piece[word] & bit != 0)
     }
 
     /// Adds all numbers of another set.
     pub fn merge(&mut self, other: Self) {
-        for (index, piece) in other.pieces.into_iter().enumerate() {
-            let first = index as u64 * PIECE_PACKETS;
-            let words = piece.iter().flat_map(|piece| piece.iter().enumerate());
-            for (word, bits) in words {
+        for (index, piece) in other.pieces {
+            let first = index * PIECE_PACKETS;
+            for (word, bits) in piece.iter().enumerate() {
                 (0..64).filter(|bit| bits >> bit & 1 == 1).for_each(|bit| self.insert(first + word as u64 * 64 + bit));
             }
         }

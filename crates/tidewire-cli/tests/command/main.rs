@@ -16,6 +16,8 @@ mod fragments;
 mod hostile;
 mod manual;
 mod protocols;
+#[cfg(feature = "live")]
+mod recall;
 mod steering;
 mod terminal;
 mod usage;

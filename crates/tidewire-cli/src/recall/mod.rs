@@ -1,0 +1,79 @@
+//! `tidewire recall`: finds packets in archives.
+
+mod options;
+mod shown;
+mod summary;
+mod written;
+
+pub use options::Options;
+
+use std::sync::{Arc, PoisonError};
+
+use crate::{
+    archive::Search,
+    capture_args,
+    error::{self, CliError},
+    interrupt::on_interrupt,
+    times,
+};
+use options::Output;
+use summary::{Summary, Times};
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let output = options.output()?;
+    let (directories, words) = capture_args::split(&options.directories)?;
+    let directories = directories.to_vec();
+    if directories.is_empty() {
+        return Err(CliError::Usage(
+            "no archive: name the directory of one, as in: tidewire recall DIR port 53".into(),
+        ));
+    }
+    capture_args::refuse_display_filters(&directories)?;
+    if let Some(missing) = directories.first().filter(|path| !path.exists()) {
+        return Err(CliError::Input(format!("{}: no such directory; check the name", missing.display())));
+    }
+    if let Some(file) = directories.iter().find(|path| path.exists() && !path.is_dir()) {
+        let file = file.display();
+        return Err(CliError::Usage(format!(
+            "{file} is no directory; recall reads archives, tidewire flows reads files"
+        )));
+    }
+    capture_args::need_files(&directories)?;
+    let given = (!options.expression.is_empty()).then(|| options.expression.join(" "));
+    let expression = match (words, given) {
+        (Some(words), Some(given)) => {
+            return Err(CliError::Usage(format!(
+                "two filter expressions: '{given}' and '{words}'; join them with 'and' or 'or'"
+            )));
+        }
+        (words, given) => words.or(given),
+    };
+    if let Some(expression) = &expression {
+        capture_args::refuse_display_filter(expression)?;
+    }
+    let search = Arc::new(Search { query: options.query(times::now_ns())?, ..Search::default() });
+    let archive =
+        crate::archive::ArchiveOptions { identity: options.identity.clone(), search: Some(Arc::clone(&search)) };
+    let found = || search.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match output {
+        Output::Packets(path) => {
+            let stop = tidewire::Stop::new();
+            on_interrupt(&stop, false)?;
+            let Some(recall) = archive.open(&directories, expression)? else {
+                return Err(CliError::Usage("no archive is named".into()));
+            };
+            let (times, figures, code) = written::write(recall, &path, &stop)?;
+            let summary = Summary { times, figures, notes: found().notes };
+            summary.print(options.json, path.as_os_str() == "-")?;
+            Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
+        }
+        shown => {
+            let code = shown::show(&shown, options, directories, expression, archive)?;
+            let found = found();
+            let figures = *found.figures.lock().unwrap_or_else(PoisonError::into_inner);
+            Summary { times: Times::default(), figures, notes: found.notes }.print(options.json, false)?;
+            Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! `tidewire recall`, and archives as the input of other commands.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tidewire_archive::{
+    Compression, Directory, Folder, Identities, Recipients, SegmentWriter, Settings,
+    block::{Interface, Packet as Block, Way, Writer, enhanced_packet, interface_description, section_header},
+};
+use tidewire_files::{Block as Filled, Reader, Source as _};
+use tidewire_testing::{InTime as _, missing};
+
+use crate::common::*;
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
+
+/// A packet: time, length on the wire, bytes.
+type Packet = (u64, u32, Vec<u8>);
+
+fn read(path: impl AsRef<Path>) -> Vec<Packet> {
+    let mut reader = Reader::open(path).unwrap();
+    let (mut block, mut packets) = (Filled::new(), Vec::new());
+    while reader.fill(&mut block).unwrap() {
+        let batch = block.batch();
+        let packet = |frame: &tidewire::Frame| (frame.timestamp_ns, frame.wire_bytes, batch.bytes(frame).to_vec());
+        packets.extend(batch.frames.iter().map(packet));
+    }
+    packets
+}
+
+/// Writes packets as the segments of an archive, so many each.
+fn record(folder: &Path, packets: &[Packet], each: usize, settings: &Settings, identities: &Identities) {
+    let mut now_ns = 1_700_000_000_000_000_000;
+    let directory = Directory::open(folder, settings, now_ns).unwrap();
+    for part in packets.chunks(each) {
+        now_ns += 1_000_000_000;
+        let mut bytes = Vec::new();
+        section_header(&mut bytes, &Writer::default());
+        let mut interface = Interface::new("eth7", tidewire::LinkType::ETHERNET);
+        interface.speed_bits = 1_000_000_000;
+        interface_description(&mut bytes, &interface);
+        for (timestamp_ns, wire_bytes, packet) in part {
+            enhanced_packet(&mut bytes, &Block { way: Way::In, ..Block::new(0, *timestamp_ns, packet, *wire_bytes) });
+        }
+        let name = directory.begin(now_ns, 0);
+        let storage: &Folder = directory.storage();
+        let mut writer = SegmentWriter::create(storage, &name, settings.recipients.as_ref()).unwrap();
+        writer.write(&bytes).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        directory.repair(identities, now_ns).unwrap();
+    }
+}
+
+/// An archive of a capture, in four segments.
+struct Recorded {
+    bench: Bench,
+    capture: String,
+    packets: Vec<Packet>,
+    archive: PathBuf,
+}
+
+impl Recorded {
+    fn new(capture: &str) -> Self {
+        let bench = Bench::new();
+        let (packets, archive) = (read(capture), bench.path("archive"));
+        record(&archive, &packets, packets.len().div_ceil(4), &Settings::default(), &Identities::default());
+        Self { bench, capture: capture.into(), packets, archive }
+    }
+
+    fn archive(&self) -> &str {
+        self.archive.to_str().unwrap()
+    }
+
+    /// What `recall` writes to a file, its code, and what it says.
+    fn recalled(&self, words: &[&str]) -> (Vec<Packet>, i32, String) {
+        let path = self.bench.path("out.pcapng");
+        let _ = fs::remove_file(&path);
+        let output = run(&[&["recall", self.archive(), "-w", path.to_str().unwrap()], words].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let found = if path.exists() { read(&path) } else { Vec::new() };
+        (found, output.status.code().unwrap(), said)
+    }
+
+    /// Packets of the capture that an expression matches.
+    fn matching(&self, expression: &str) -> Vec<Packet> {
+        let mut filter = tidewire_filter::Filter::new(expression).unwrap();
+        let matches = |packet: &&Packet| filter.matches(tidewire::LinkType::ETHERNET, &packet.2, packet.1).unwrap();
+        self.packets.iter().filter(matches).cloned().collect()
+    }
+}
+
+#[test]
+fn recall_finds_what_its_options_say() {
+    let recorded = Recorded::new(DEMO);
+    let all = &recorded.packets;
+    let (found, code, said) = recorded.recalled(&[]);
+    assert!(found == *all && code == 0, "{} of {}: {said}", found.len(), all.len());
+    assert!(said.contains(&format!("{} packets, ", all.len())) && said.contains(" of 4 out of 4 segments ("), "{said}");
+    let middle = all[all.len() / 2].0;
+    let (seconds, nanoseconds) = (middle / 1_000_000_000, middle % 1_000_000_000);
+    let time = format!(
+        "{}.{nanoseconds:09}Z",
+        jiff::Timestamp::from_second(seconds as i64).unwrap().strftime("%Y-%m-%dT%H:%M:%S")
+    );
+    for (words, expression) in [
+        (&["tcp", "port", "80"][..], "tcp port 80"),
+        (&["--port", "53"], "port 53"),
+        (&["--protocol", "udp"], "udp"),
+        (&["--protocol", "6", "--", "port", "80"], "tcp port 80"),
+        (&["--protocol", "icmp"], "icmp"),
+        (&["--net", "10.0.0.0/8"], "ip net 10.0.0.0/8"),
+        (&["--net", "192.168.0.0/16", "udp"], "ip net 192.168.0.0/16 and udp"),
+    ] {
+        let (found, code, said) = recorded.recalled(words);
+        let expected = recorded.matching(expression);
+        assert!(found == expected, "{words:?}: {} of {}: {said}", found.len(), expected.len());
+        assert_eq!(code, i32::from(expected.is_empty()), "{words:?}: {said}");
+    }
+    let host = json(&["flows", &recorded.capture, "--json"])[0]["client"]["addr"].as_str().unwrap().to_owned();
+    assert_eq!(recorded.recalled(&["--host", &host]).0, recorded.matching(&format!("(ip or ip6) and host {host}")));
+    let from = recorded.recalled(&["--from", &time]).0;
+    assert_eq!(from, all.iter().filter(|packet| packet.0 >= middle).cloned().collect::<Vec<_>>());
+    let to = recorded.recalled(&["--to", &time]).0;
+    assert_eq!(to, all.iter().filter(|packet| packet.0 < middle).cloned().collect::<Vec<_>>());
+    // Nothing is an answer, too.
+    let (found, code, said) = recorded.recalled(&["--from", "1h ago"]);
+    assert!(
+        found.is_empty() && code == 1 && said.contains("0 packets") && said.contains("read 0 B of 0 out of 4"),
+        "{said}"
+    );
+    // Standard output has the same, with interfaces and options.
+    let output = run(&["recall", recorded.archive(), "tcp", "port", "80", "--json"]);
+    let piped = recorded.bench.path("piped.pcapng");
+    fs::write(&piped, &output.stdout).unwrap();
+    assert_eq!(read(&piped), recorded.matching("tcp port 80"));
+    assert!(output.stdout.windows(4).any(|bytes| bytes == b"eth7"), "the interface's name");
+    let flags = [2_u16.to_le_bytes(), 4_u16.to_le_bytes(), [1, 0], [0, 0]].concat();
+    assert!(output.stdout.windows(8).any(|bytes| bytes == flags), "which way packets went");
+    let said = &lines(&output.stderr)[0]["recall"];
+    assert_eq!(said["segments"], 4);
+    assert_eq!(said["packets"].as_u64().unwrap() as usize, read(&piped).len());
+    assert!(said["bytes_read"].as_u64().unwrap() > 0 && said["notes"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn ids_that_flows_prints_of_an_archive_recall_their_streams() {
+    let bench = Bench::new();
+    let (capture, folder) = (PathBuf::from(DEMO), bench.path("one"));
+    let packets = read(&capture);
+    record(&folder, &packets, packets.len(), &Settings::default(), &Identities::default());
+    let archive = folder.to_str().unwrap();
+    // With one segment, ids are those of the file, whatever is looked for.
+    let of_file = json(&["flows", DEMO, "--json"]);
+    assert_eq!(json(&["flows", archive, "--json"]), of_file);
+    assert_eq!(json(&["streams", archive, "--json"]), json(&["streams", DEMO, "--json"]));
+    let tcp = json(&["flows", DEMO, "--json", "tcp"]);
+    assert!(tcp.len() > 2);
+    assert_eq!(json(&["flows", archive, "--json", "tcp"]), tcp);
+    assert_eq!(json(&["flows", archive, "--json", "tcp", "-j", "3"]), tcp);
+    for flow in &of_file {
+        let (id, path) = (flow["id"].to_string(), bench.path("stream.pcapng"));
+        let path = path.to_str().unwrap();
+        let written = |command: &[&str]| {
+            let output = run(&[command, &["-w", path]].concat());
+            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            read(path)
+        };
+        let of_stream = written(&["follow", DEMO, &id]);
+        assert_eq!(written(&["recall", archive, "--stream", &id]), of_stream, "{flow}");
+        assert_eq!(written(&["follow", archive, &id]), of_stream, "{flow}");
+        let followed = text(&["recall", archive, "--stream", &id, "--follow"]);
+        assert_eq!(followed, text(&["follow", DEMO, &id]), "{flow}");
+        let listed = json(&["recall", archive, "--stream", &id, "--flows", "--json"]);
+        assert_eq!(listed[0], *flow);
+        assert_eq!(listed[1]["recall"]["packets"].as_u64().unwrap() as usize, of_stream.len());
+        let community = flow["community_id"].as_str().unwrap();
+        let found = written(&["recall", archive, "--community-id", community]);
+        assert!(of_stream.iter().all(|packet| found.contains(packet)), "{flow}");
+    }
+}
+
+#[test]
+fn commands_read_archives_as_they_read_files() {
+    let recorded = Recorded::new(DEMO);
+    let (file, archive) = (recorded.capture.as_str(), recorded.archive());
+    let out = |name: &str| recorded.bench.path(name).to_str().unwrap().to_owned();
+    for words in [
+        &["datagrams", "--json"][..],
+        &["transactions", "--json"],
+        &["match", "-e", "HTTP/1.1 404", "--json"],
+        &["match", "-e", "gauge.tidewire", "--count", "udp"],
+        &["flows", "--top", "bytes", "--limit", "3", "--json"],
+        &["flows", "--csv", "net", "10.0.0.0/8"],
+        &["streams", "--digest", "sha256", "--json", "tcp"],
+    ] {
+        let at = words.iter().position(|word| ["udp", "net", "tcp"].contains(word)).unwrap_or(words.len());
+        let with = |input: &str| text(&[&words[..at], &[input], &words[at..]].concat());
+        assert_eq!(with(archive), with(file), "{words:?}");
+    }
+    for words in [
+        &["flows"][..],
+        &["streams"],
+        &["match", "-e", "HTTP"],
+        &["datagrams"],
+        &["flows", "--top", "bytes", "--limit", "2"],
+    ] {
+        let written = |input: &str, path: &str| {
+            assert!(run(&[words, &[input, "-w", path]].concat()).status.success(), "{words:?} {input}");
+            (read(path), fs::read(path).unwrap().windows(15).filter(|bytes| bytes == b"community_id 1:").count())
+        };
+        assert_eq!(written(archive, &out("a.pcapng")), written(file, &out("b.pcapng")), "{words:?}");
+    }
+    assert_eq!(run(&["extract", file, "-o", &out("x")]).status.code(), Some(0));
+    assert_eq!(run(&["extract", archive, "-o", &out("y")]).status.code(), Some(0));
+    assert_eq!(run(&["recall", archive, "--extract", &out("z")]).status.code(), Some(0));
+    let mut names: Vec<_> = fs::read_dir(out("x")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert!(names.len() > 4);
+    for name in names {
+        let content = |folder: &str| fs::read(Path::new(&out(folder)).join(&name)).unwrap();
+        assert!(content("x") == content("y") && content("x") == content("z"), "{}", name.display());
+    }
+}
+
+#[test]
+fn several_archives_are_merged_by_time() {
+    let recorded = Recorded::new(DEMO);
+    let (even, odd): (Vec<_>, Vec<_>) =
+        recorded.packets.iter().cloned().enumerate().partition(|(number, _)| number % 2 == 0);
+    let folders = [("even", even), ("odd", odd)].map(|(name, packets)| {
+        let folder = recorded.bench.path(name);
+        let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
+        record(&folder, &packets, 100, &Settings::default(), &Identities::default());
+        folder.to_str().unwrap().to_owned()
+    });
+    let path = recorded.bench.path("merged.pcapng");
+    let [even, odd] = &folders;
+    let output = run(&["recall", even, odd, "-w", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    let mut expected = recorded.packets.clone();
+    expected.sort_by_key(|packet| packet.0);
+    let mut found = read(&path);
+    assert!(found.is_sorted_by_key(|packet| packet.0));
+    // Packets of one time have no order.
+    expected.sort();
+    found.sort();
+    assert!(found == expected);
+    let flows = json(&["flows", even, odd, "--json"]);
+    let most = flows.iter().max_by_key(|flow| flow["packets_c2s"].as_u64()).unwrap();
+    let id = most["id"].to_string();
+    let listed = run(&["recall", even, odd, "--stream", &id, "--flows", "--json"]);
+    assert!(listed.status.success());
+    assert_eq!(lines(&listed.stdout)[0]["community_id"], most["community_id"]);
+}
+
+#[test]
+fn every_compression_and_encryption_is_recalled_exactly() {
+    let bench = Bench::new();
+    let mut packets = read(DEMO);
+    // More than a compressed frame, part of which cannot be compressed.
+    let (mut state, last) = (1_u64, packets.last().unwrap().0);
+    for number in 0..2000 {
+        let random = (0..1400).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if number % 3 == 0 { b'a' } else { (state >> 33) as u8 }
+        });
+        packets.push((last + number, 1400, random.collect()));
+    }
+    let identity = bench.path("identity.txt");
+    let made = run(&["keys", "identity", "-o", identity.to_str().unwrap()]);
+    let recipient = String::from_utf8(made.stdout).unwrap();
+    let recipient = recipient.split_whitespace().find(|word| word.starts_with("age1")).expect("a recipient").to_owned();
+    let identities = Identities::from_files(std::slice::from_ref(&identity)).unwrap();
+    for &compression in Compression::ALL {
+        for is_sealed in [false, true] {
+            let recipients = is_sealed.then(|| Recipients::parse(&[&recipient]).unwrap());
+            let settings = Settings { compression, recipients, ..Settings::default() };
+            let folder = bench.path(&format!("{compression:?}{is_sealed}"));
+            record(&folder, &packets, packets.len().div_ceil(2), &settings, &identities);
+            let (archive, out) = (folder.to_str().unwrap(), bench.path("out.pcapng"));
+            let mut words = vec!["recall", archive, "-w", out.to_str().unwrap()];
+            if is_sealed {
+                let (said, code) = complaint(&words);
+                assert!(code == 3 && said.contains("--identity FILE"), "{said}");
+                let (said, code) = complaint(&["flows", archive]);
+                assert!(code == 3 && said.contains("--identity FILE"), "{said}");
+                words.extend(["--identity", identity.to_str().unwrap()]);
+                let flows = text(&["flows", archive, "--identity", identity.to_str().unwrap(), "tcp"]);
+                assert_eq!(flows, text(&["flows", DEMO, "tcp"]));
+            }
+            let output = run(&words);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(read(&out) == packets, "{compression:?} {is_sealed}");
+            // Other programs read them as they lie there.
+            let program = match compression {
+                Compression::Zstd => "zstd",
+                Compression::Lz4 => "lz4",
+                _ => continue,
+            };
+            if is_sealed || missing(&[program]).is_some() {
+                continue;
+            }
+            for segment in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if segment.extension().is_some_and(|ending| ending == &compression.ending()[1..]) {
+                    let plain = Command::new(program).arg("-dc").arg(&segment).run_in_time().unwrap();
+                    assert!(plain.status.success(), "{program}: {}", String::from_utf8_lossy(&plain.stderr));
+                    let path = bench.path("plain.pcapng");
+                    fs::write(&path, plain.stdout).unwrap();
+                    assert_eq!(read(&path), read(&segment), "{}", segment.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_recalled_is_said() {
+    let recorded = Recorded::new(DEMO);
+    let archive = recorded.archive();
+    let empty = recorded.bench.path("empty");
+    fs::create_dir(&empty).unwrap();
+    let empty = empty.to_str().unwrap();
+    let file = recorded.capture.as_str();
+    for (words, expected, said) in [
+        (&["recall", "/nonexistent-archive"][..], 3, "no such directory"),
+        (&["recall", empty], 3, "holds no archive"),
+        (&["flows", empty], 3, "holds no archive"),
+        (&["recall", file], 2, "tidewire flows reads files"),
+        (&["flows", file, archive], 2, "name one kind"),
+        (&["flows", file, "--identity", file], 2, "no directory is named"),
+        (&["recall", archive, "--identity", "/nonexistent"], 2, "/nonexistent"),
+        (&["recall", archive, "--identity", file], 2, "identity"),
+        (&["recall", archive, "--from", "yesterday"], 2, "--from: invalid time 'yesterday'"),
+        (&["recall", archive, "--from", "1h", "--to", "2h"], 2, "not after"),
+        (&["recall", archive, "--host", "example"], 2, "--host"),
+        (&["recall", archive, "--net", "10.0.0.0/33"], 2, "0 to 32"),
+        (&["recall", archive, "--vlan", "4095"], 2, "1 to 4094"),
+        (&["recall", archive, "--protocol", "none"], 2, "expected tcp"),
+        (&["recall", archive, "--community-id", "x"], 2, "Community ID"),
+        (&["recall", archive, "--stream", "0"], 2, "no stream has the id 0"),
+        (&["recall", archive, "--stream", "99999"], 1, "0 packets"),
+        (&["recall", archive, "--stream", "99999", "--follow"], 1, "no such stream"),
+        (&["recall", archive, "--follow"], 2, "--stream ID"),
+        (&["recall", archive, "--flows", "--follow"], 2, "cannot be used with"),
+        (&["recall", archive, "tcp", "prot", "80"], 2, "prot"),
+        (&["recall", archive, "ip.addr == 10.0.0.1"], 2, "display filter"),
+        (&["recall", archive, "-w", "/nonexistent/out.pcapng"], 4, "cannot be written"),
+        (&["recall"], 2, "<DIR>"),
+    ] {
+        let output = run(words);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(expected) && text.contains(said), "{words:?}: {:?} {text}", output.status);
+    }
+}
+
+#[test]
+fn segments_without_an_index_are_read_whole_and_named() {
+    let recorded = Recorded::new(DEMO);
+    let index = fs::read_dir(&recorded.archive).unwrap().map(|entry| entry.unwrap().path());
+    let mut indexes: Vec<_> = index.filter(|path| path.extension().is_some_and(|ending| ending == "tidx")).collect();
+    indexes.sort();
+    fs::remove_file(&indexes[1]).unwrap();
+    let mut damaged = fs::read(&indexes[2]).unwrap();
+    damaged[30] ^= 1;
+    fs::write(&indexes[2], damaged).unwrap();
+    let (found, code, said) = recorded.recalled(&["tcp", "port", "80"]);
+    assert!(found == recorded.matching("tcp port 80") && code == 0, "{said}");
+    assert!(said.contains("has no index and is read whole") && said.contains("was changed"), "{said}");
+    let output = run(&["recall", recorded.archive(), "--stream", "1", "--flows", "--json"]);
+    let notes = lines(&output.stdout).pop().unwrap()["recall"]["notes"].clone();
+    assert_eq!(notes.as_array().unwrap().len(), 2, "{notes}");
+    // A segment that is damaged: what can be read of the others is found.
+    let name = indexes[3].to_str().unwrap().strip_suffix(".tidx").unwrap();
+    let mut segment = fs::read(name).unwrap();
+    let half = segment.len() / 2;
+    segment[half..].fill(0xff);
+    fs::write(name, segment).unwrap();
+    let (found, code, said) = recorded.recalled(&[]);
+    assert!(code == 3 && said.contains("damaged: at byte"), "{said}");
+    assert!(found.len() > recorded.packets.len() * 3 / 4 && recorded.packets.starts_with(&found));
+    // The one that is being written.
+    let part = recorded.bench.path("part");
+    fs::create_dir(&part).unwrap();
+    let first = indexes[0].to_str().unwrap().strip_suffix(".tidx").unwrap();
+    let hidden = format!(".{}.part", Path::new(first).file_name().unwrap().to_str().unwrap());
+    let mut written = fs::read(first).unwrap();
+    written.truncate(written.len() - 10);
+    written.extend([0; 4096]);
+    fs::write(part.join(hidden), written).unwrap();
+    let flows = run(&["recall", part.to_str().unwrap(), "tcp", "-w", recorded.bench.path("out").to_str().unwrap()]);
+    assert_eq!(flows.status.code(), Some(0), "{}", String::from_utf8_lossy(&flows.stderr));
+}
