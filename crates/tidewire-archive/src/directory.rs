@@ -16,6 +16,7 @@ use rustix::{
 
 use crate::{
     Digest, Error, Folder, Recipients, Sections, SegmentName, Settings, Storage, StorageFile, Summary,
+    ages::Ages,
     index::write,
     manifest::{self, Event, Line, Manifest},
     name::{hidden, index_of},
@@ -51,7 +52,7 @@ pub struct Directory {
     sequences: Mutex<BTreeMap<u16, u64>>,
     log: Mutex<Log>,
     kept: Mutex<BTreeMap<SegmentName, u64>>,
-    pub(crate) ages: Mutex<crate::retention::Ages>,
+    pub(crate) ages: Mutex<Ages>,
     /// Holds the lock, which needs no file.
     _lock: File,
 }

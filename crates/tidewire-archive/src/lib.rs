@@ -1,6 +1,7 @@
 //! Archives of packets: segments in pcapng, each with an index; read by query, verified, and kept within bounds.
 #![forbid(unsafe_code)]
 
+mod ages;
 mod directory;
 mod error;
 mod index;
@@ -21,6 +22,7 @@ mod transform;
 mod verify;
 mod writer;
 
+pub use ages::Now;
 pub use directory::{Directory, Kept, Segment};
 pub use error::Error;
 pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, PriorityLedger, Sections, Summary};
@@ -30,7 +32,7 @@ pub use name::{SegmentName, index_of};
 pub use query::{Network, Query};
 pub use recall::{Archive, Figures, Note, Recall, Recalled, is_archive};
 pub use repair::Repaired;
-pub use retention::{Now, Removed, Retention};
+pub use retention::{Removed, Retention};
 pub use seal::{Identities, RECIPIENTS_MAX, Recipients};
 pub use settings::{Compression, IndexSettings, Settings};
 pub use storage::{Folder, Storage, StorageFile};

@@ -1,10 +1,10 @@
 //! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     fs::{self, File},
     sync::PoisonError,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::{
@@ -14,6 +14,7 @@ use rustix::{
 
 use crate::{
     Directory, Error, SegmentName, Storage as _,
+    ages::Now,
     directory::{Segment, segments},
     manifest::{Event, Line},
 };
@@ -29,15 +30,6 @@ pub struct Retention {
     pub free_bytes: Option<u64>,
 }
 
-/// Both clocks: the wall's may jump, the other does not.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// Nanoseconds since the epoch.
-    pub wall_ns: u64,
-    /// The monotonic clock.
-    pub instant: Instant,
-}
-
 /// A segment that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
@@ -47,30 +39,6 @@ pub struct Removed {
     pub bytes: u64,
     /// Why: `size`, `age` or `free`.
     pub why: &'static str,
-}
-
-/// After its start, a recorder trusts the wall clock so much later: a machine without a clock of its own gets the time meanwhile.
-const TRUST_AFTER: Duration = Duration::from_secs(600);
-
-/// When segments were first seen, and how old they were then.
-#[derive(Debug, Default)]
-pub(crate) struct Ages {
-    begun: Option<Instant>,
-    seen: HashMap<SegmentName, (Instant, Duration)>,
-}
-
-impl Ages {
-    /// How old a segment is: what both clocks agree on.
-    fn age(&mut self, name: &SegmentName, begun_ns: u64, now: &Now) -> Duration {
-        let wall = Duration::from_nanos(now.wall_ns.saturating_sub(begun_ns));
-        let (seen, then) = *self.seen.entry(name.clone()).or_insert((now.instant, wall));
-        wall.min(then.saturating_add(now.instant.saturating_duration_since(seen)))
-    }
-
-    fn is_trusted(&mut self, age: Duration, now: &Now) -> bool {
-        let begun = *self.begun.get_or_insert(now.instant);
-        now.instant.saturating_duration_since(begun) >= TRUST_AFTER.min(age)
-    }
 }
 
 impl Directory {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{
-    builder::{Jump, Mark, Placed},
+    placed::{Jump, Mark, Placed},
     record::{FlowRecord, Term},
     rows::{self, Extent, Row},
     varint,

@@ -2,6 +2,7 @@
 
 mod builder;
 mod encode;
+mod placed;
 mod record;
 mod rows;
 mod sidecar;
@@ -13,7 +14,7 @@ pub use encode::Sections;
 pub use record::{Amount, FlowRecord, Outer};
 pub use summary::{InterfaceSummary, PriorityLedger, Summary};
 
-pub(crate) use builder::Mark;
+pub(crate) use placed::Mark;
 pub(crate) use record::Term;
 pub(crate) use rows::{Extent, Row};
 pub(crate) use sidecar::{Sidecar, write};

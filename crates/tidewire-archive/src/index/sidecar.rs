@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    builder::Mark,
     encode::Sections,
+    placed::Mark,
     record::{TERM_BYTES_MAX, Term},
     rows::{self, Row},
     summary::Summary,

@@ -9,8 +9,8 @@ use tidewire::{Direction, EndReason, FlowKey, Handler, LinkType, Stream, StreamP
 use tidewire_wire::{Frame, Settings as WireSettings};
 
 use super::{
-    Indexed,
     facts::{Facts, facts},
+    indexed::Indexed,
 };
 use crate::{
     FlowRecord, IndexBuilder, IndexSettings,

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod facts;
+mod indexed;
 mod walker;
 
 use std::{
@@ -12,27 +13,11 @@ use std::{
 
 use tidewire::{Capture, KeyIds, Mode};
 
-use crate::{
-    Error, IndexSettings, Sections,
-    index::{InterfaceSummary, PriorityLedger},
-    read_at::ReadAt,
-};
+use crate::{Error, IndexSettings, read_at::ReadAt};
 use attribution::{Attribution, Tracker};
 pub use facts::{Facts, facts};
+pub(crate) use indexed::Indexed;
 use walker::Walker;
-
-/// What was found out about a capture.
-pub(crate) struct Indexed {
-    pub sections: Sections,
-    pub is_pcapng: bool,
-    pub descriptions: Vec<(u64, u32)>,
-    pub interfaces: Vec<InterfaceSummary>,
-    pub ledger: PriorityLedger,
-    /// Where its whole records end.
-    pub whole_bytes: u64,
-    /// Why they do not end with the capture.
-    pub damage: Option<String>,
-}
 
 /// Indexes a capture's plain bytes.
 pub(crate) fn index(data: Box<dyn ReadAt>, path: &Path, settings: &IndexSettings) -> Result<Indexed, Error> {

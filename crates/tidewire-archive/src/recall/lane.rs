@@ -7,7 +7,8 @@ use tidewire_wire::Frame;
 use super::{
     entry::Entry,
     interfaces::Interfaces,
-    reader::{Piece, Plan, Reader},
+    plan::Plan,
+    reader::{Piece, Reader},
     select,
 };
 use crate::{Error, Identities, block::Interface, query::Exact};

@@ -4,6 +4,7 @@ mod entry;
 mod interfaces;
 mod lane;
 mod numbers;
+mod plan;
 mod reader;
 mod select;
 

@@ -5,7 +5,11 @@ use std::{fs::File, ops::Range, path::PathBuf};
 use tidewire_files::{Record, Records};
 use tidewire_wire::Frame;
 
-use super::{entry::Entry, interfaces::Descriptions, select::Own};
+use super::{
+    entry::Entry,
+    interfaces::Descriptions,
+    plan::{Own, Part, Plan},
+};
 use crate::{Error, Identities, block::PACKET_AT, query::Exact, read_at::ReadAt};
 
 /// Bytes that are read at once.
@@ -57,25 +61,6 @@ pub(crate) struct Reader {
     pub bytes_read: u64,
     /// Keeps the capture from being removed.
     _lock: File,
-}
-
-/// A part of a capture; it begins and ends with a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub range: Range<u64>,
-    /// The number of its first packet in the capture, from 0.
-    pub first: u64,
-}
-
-/// What is to be read of a capture.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// Parts; `None`: all of it.
-    pub parts: Option<Vec<Part>>,
-    /// Descriptions that the index knows.
-    pub descriptions: Vec<(u64, u32)>,
-    /// The packets of streams.
-    pub own: Option<Own>,
 }
 
 impl Reader {

@@ -1,11 +1,9 @@
 //! What is to be read of a capture: pieces by its index, and in them the packets of streams.
 
-use std::ops::Range;
-
-use super::reader::{Part, Plan};
+use super::plan::{Own, Part, Plan};
 use crate::{
     Error,
-    index::{Extent, Mark, Row, Sidecar},
+    index::{Extent, Mark, Sidecar},
     query::{Query, candidates, is_in_time},
 };
 
@@ -118,74 +116,4 @@ fn in_time(parts: &[Part], marks: &[Mark], bytes: u64, query: &Query) -> Vec<Par
         }
     }
     both
-}
-
-/// The packets of streams in a capture, by their places. Asked of each packet from the beginning of a piece on.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Own {
-    extents: Vec<OwnExtent>,
-    next: usize,
-    active: Vec<Active>,
-}
-
-#[derive(Clone, Debug)]
-struct OwnExtent {
-    range: Range<u64>,
-    /// Packets of others before each packet but the first.
-    gaps: Vec<u32>,
-}
-
-#[derive(Clone, Debug)]
-struct Active {
-    extent: usize,
-    next_gap: usize,
-    /// Packets of others before the next one.
-    skip: u32,
-}
-
-impl Own {
-    fn add(&mut self, row: &Row, gaps: Vec<u32>) {
-        let mut gaps = gaps.into_iter();
-        for extent in &row.extents {
-            let count = usize::try_from(extent.packets.saturating_sub(1)).unwrap_or(usize::MAX);
-            self.extents
-                .push(OwnExtent { range: extent.offset..extent.end(), gaps: gaps.by_ref().take(count).collect() });
-        }
-    }
-
-    fn sort(&mut self) {
-        self.extents.sort_by_key(|extent| extent.range.start);
-    }
-
-    /// Whether the packet at this offset is of the streams. Packets that no extent holds may be left out; of an extent, all packets
-    /// from its beginning on are asked for.
-    pub fn has(&mut self, offset: u64) -> bool {
-        while let Some(extent) = self.extents.get(self.next).filter(|extent| extent.range.start <= offset) {
-            // Otherwise its first packet was not asked for: the index is of something else.
-            if extent.range.start == offset {
-                self.active.push(Active { extent: self.next, next_gap: 0, skip: 0 });
-            }
-            self.next += 1;
-        }
-        let mut is_own = false;
-        self.active.retain_mut(|active| {
-            let Some(extent) = self.extents.get(active.extent).filter(|extent| offset < extent.range.end) else {
-                return false;
-            };
-            if active.skip > 0 {
-                active.skip -= 1;
-                return true;
-            }
-            is_own = true;
-            match extent.gaps.get(active.next_gap) {
-                Some(&gap) => {
-                    active.skip = gap;
-                    active.next_gap += 1;
-                    true
-                }
-                None => false,
-            }
-        });
-        is_own
-    }
 }

@@ -32,7 +32,9 @@ use crate::{
 use again::Copying;
 pub use choose::{Choose, Want};
 pub use comment::Comment;
-pub use file::{Captured, PacketFile};
+#[cfg(feature = "live")]
+pub use file::Captured;
+pub use file::PacketFile;
 use gathered::Gathered;
 use keep::{Copies, Keep, Packets};
 use ring::{RING_BYTES, Ring};
