@@ -20,7 +20,7 @@ Examples:
   tidewire recall /var/packets host 192.0.2.7 -w found.pcapng
   tidewire recall /var/packets --from 3h --to 1h --port 53 --flows
   tidewire recall /var/packets --stream 4711 --follow
-  tidewire recall /srv/a /srv/b --net 10.1.0.0/16 tcp | tshark -r -";
+  tidewire recall /srv/a /srv/b --net 10.1.0.0/16 tcp > found.pcapng";
 
 /// Find packets in archives: by time, address, stream, expression
 ///
