@@ -67,7 +67,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l busy-poll -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -162,7 +162,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l busy-poll 
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -263,7 +263,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l busy-poll 
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -335,7 +335,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l busy-poll -
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -408,7 +408,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l busy-poll -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -480,7 +480,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l busy-pol
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -549,7 +549,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l busy-
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
@@ -667,7 +667,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l busy-poll -d '
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows: fast; datagrams: track]' -r -f -a "strict\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; datagrams: track]' -r -f -a "strict\t''
 fast\t''
 track\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
