@@ -28,7 +28,8 @@ if [ "${UNINSTALL:-}" = 1 ]; then
     "$to/include/tidewire/pcap-fanout.h" "$to/lib/pkgconfig/tidewire-pcap.pc" \
     "$to/include/tidewire/queue.h" "$to/include/tidewire/event.h" "$to/lib/pkgconfig/tidewire-queue.pc" "$to/lib/libtidewire_queue.a" \
     "$to"/lib/libtidewire_queue.so.0.* "${queue_names[@]/#/$to/lib/}" \
-    "$to/lib/systemd/system/tidewire-sensor.service" "$to/lib/systemd/system/tidewire-collect.service" "$to/lib/sysusers.d/tidewire.conf"
+    "$to/lib/systemd/system/tidewire-sensor.service" "$to/lib/systemd/system/tidewire-collect.service" \
+    "$to/lib/systemd/system/tidewire-record.service" "$to/lib/sysusers.d/tidewire.conf"
   for page in docs/man/*.[1-8]*; do section=${page##*.}; rm -f "$to/share/man/man${section:0:1}/$(basename "$page")"; done
   for entry in "${completions[@]}"; do rm -f "$to/${entry#* }"; done
   rmdir "$library" "$to/include/tidewire" 2>/dev/null || true
@@ -59,7 +60,7 @@ for package in tidewire-pcap/tidewire-pcap tidewire-queue-c/tidewire-queue; do
   sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "crates/$package.pc.in" > "$to/lib/pkgconfig/${package#*/}.pc"
 done
 mkdir -p "$to/lib/systemd/system"
-for unit in tidewire-sensor tidewire-collect; do
+for unit in tidewire-sensor tidewire-collect tidewire-record; do
   sed -e "s|@PREFIX@|$prefix|" "packaging/$unit.service" > "$to/lib/systemd/system/$unit.service"
 done
 install -D -m 644 packaging/tidewire.conf "$to/lib/sysusers.d/tidewire.conf"

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Look at traffic (files or interfaces)",
         &["flows", "streams", "transactions", "follow", "match", "extract", "datagrams"],
     ),
-    ("Recorded packets", &["recall"]),
+    ("Recorded packets", &["record", "recall"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
     ("Serve other programs", &["sensor", "attach"]),
     ("Events", &["events", "event", "collect", "keys"]),
@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 ];
 
 /// Headings whose options are rarely needed: `-h` leaves them out.
-const RARE: [&str; 5] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload"];
+const RARE: [&str; 7] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload", "Segments", "What is kept"];
 
 /// Options under these headings that `-h` still shows.
 const COMMON: [&str; 4] = ["interface", "duration", "packets", "cutoff"];

@@ -54,6 +54,8 @@ mod progress;
 #[cfg(feature = "live")]
 mod recall;
 mod record;
+#[cfg(feature = "live")]
+mod recording;
 mod row;
 #[cfg(feature = "live")]
 mod run;
@@ -109,6 +111,8 @@ enum Command {
     Transactions(transactions::Options),
     #[cfg(feature = "live")]
     Recall(recall::Options),
+    #[cfg(feature = "live")]
+    Record(Box<recording::Options>),
     #[cfg(feature = "live")]
     Count(count::Options),
     #[cfg(feature = "live")]
@@ -170,6 +174,8 @@ fn main() -> ExitCode {
         Command::Transactions(options) => transactions::run(options),
         #[cfg(feature = "live")]
         Command::Recall(options) => recall::run(options),
+        #[cfg(feature = "live")]
+        Command::Record(options) => recording::run(options),
         #[cfg(feature = "live")]
         Command::Count(options) => count::run(options),
         #[cfg(feature = "live")]

@@ -71,6 +71,11 @@ pub fn is_shown() -> bool {
     SHOWN.load(Ordering::Relaxed)
 }
 
+/// A line is on the terminal, to be removed as the bar is.
+pub fn set_shown() {
+    SHOWN.store(true, Ordering::Relaxed);
+}
+
 /// Removes the bar before other output, or at the end.
 pub fn remove() {
     if SHOWN.swap(false, Ordering::Relaxed) {

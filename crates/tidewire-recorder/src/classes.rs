@@ -38,13 +38,6 @@ impl Classes {
         self.compiled.iter().filter_map(|(_, class)| class.priority).max().unwrap_or(0)
     }
 
-    /// Whether anything may be cut off.
-    pub fn cuts(&self) -> bool {
-        let cuts = |cutoff: &[u64; 2]| *cutoff != [u64::MAX; 2];
-        cuts(&self.general.cutoff)
-            || self.compiled.iter().filter_map(|(_, class)| class.cutoff_bytes.as_ref()).any(cuts)
-    }
-
     /// What is kept of the stream that a packet opens.
     pub fn keep(&mut self, frame: &Frame, bytes: &[u8]) -> Keep {
         let (mut cutoff, mut priority, mut snap_bytes) = (None, None, None);

@@ -88,7 +88,7 @@ impl Recorder {
         let filter = settings.filter.as_deref().map(compiled).transpose()?;
         let depth = targets.directories.first().map_or(8, |directory| directory.settings().index.tunnel_depth);
         let idle_ns = u64::try_from(settings.idle.as_nanos()).unwrap_or(u64::MAX);
-        let (cuts, watermarks) = (classes.cuts(), watermarks(settings, classes.highest()));
+        let (cuts, watermarks) = (settings.cuts(), watermarks(settings, classes.highest()));
         Ok(Self {
             worker,
             targets: Arc::clone(targets),

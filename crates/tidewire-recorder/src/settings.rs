@@ -1,4 +1,10 @@
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use tidewire::FilterError;
+use tidewire_filter::Filter;
 
 /// Priorities are less than this, as those of the engine.
 pub const PRIORITIES_MAX: usize = 8;
@@ -29,8 +35,8 @@ pub struct RecordSettings {
     pub is_live: bool,
     /// Segments end by packet time, not by the clock. Default: yes.
     pub by_packet_time: bool,
-    /// Names of the interfaces, where they are known before the first packet.
-    pub interfaces: Vec<String>,
+    /// Names of the interfaces, set once they are known: before the first packet.
+    pub interfaces: Arc<OnceLock<Vec<String>>>,
     /// How long buffers wait at the end for a disk that refuses them. Default 5 s.
     pub patience: Duration,
 }
@@ -48,9 +54,27 @@ impl Default for RecordSettings {
             idle: Duration::from_secs(600),
             is_live: false,
             by_packet_time: true,
-            interfaces: Vec::new(),
+            interfaces: Arc::default(),
             patience: Duration::from_secs(5),
         }
+    }
+}
+
+impl RecordSettings {
+    /// Checks the expressions.
+    ///
+    /// # Errors
+    /// One has no meaning.
+    pub fn check(&self) -> Result<(), FilterError> {
+        let classes = self.classes.iter().map(|class| &class.expression);
+        classes.chain(&self.filter).try_for_each(|expression| Filter::new(expression).map(drop))
+    }
+
+    /// Whether anything may be cut off.
+    #[must_use]
+    pub fn cuts(&self) -> bool {
+        let cuts = |cutoff: &[u64; 2]| *cutoff != [u64::MAX; 2];
+        cuts(&self.cutoff_bytes) || self.classes.iter().filter_map(|class| class.cutoff_bytes.as_ref()).any(cuts)
     }
 }
 

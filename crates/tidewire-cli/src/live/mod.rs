@@ -22,7 +22,7 @@ use crate::{
 };
 use arg_types::{EngineName, fanout};
 pub use report::{lost, push_json, say_lost, text};
-pub use runner::{report_of, run, watched};
+pub use runner::{Watching, report_of, run, watched, watched_with};
 pub use tidewire::live::{Interfaces, LiveReport};
 
 /// Heading of the help.
@@ -158,10 +158,17 @@ impl Live {
 
     /// The capture that these options describe.
     pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, CliError> {
+        self.capture_with(|_| {})
+    }
+
+    /// The same, with other settings changed by `tune`.
+    pub fn capture_with<'a>(&self, tune: impl FnOnce(&mut LiveSettings)) -> Result<Capture<Interfaces<'a>>, CliError> {
         if self.packets == Some(0) {
             return Err(CliError::Usage("--packets must be at least 1, got 0".into()));
         }
-        let mut capture = Capture::live(self.settings()?);
+        let mut settings = self.settings()?;
+        tune(&mut settings);
+        let mut capture = Capture::live(settings);
         if let Some(Span(ns)) = self.duration {
             capture = capture.duration(Duration::from_nanos(ns));
         }

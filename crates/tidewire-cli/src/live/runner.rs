@@ -11,7 +11,7 @@ use super::{Live, report};
 use crate::{
     error::{self, CliError},
     interrupt::{DONE, on_interrupt},
-    metrics::Metrics,
+    metrics::{Family, Metrics},
     outputs::Outputs,
     terminal,
 };
@@ -28,7 +28,8 @@ pub fn run<H: Handler + Send>(
     let mut is_closed = false;
     let flush = |_: &LiveReport| outputs.flush();
     let opened = |names| outputs.packets.iter().for_each(|packets| packets.set_names(Vec::clone(&names)));
-    let capture = watched_from(capture, live, stop, (opened, flush), &mut is_closed, writable)?;
+    let watching = Watching { opened, look: flush, families: Vec::new };
+    let capture = watched_with(capture, live, stop, watching, &mut is_closed, writable)?;
     let outcome = capture.run(make);
     DONE.store(true, Ordering::Relaxed);
     outputs.finish()?;
@@ -53,18 +54,30 @@ pub fn watched<'a>(
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
-    watched_from(capture, live, stop, (|_| {}, look), is_closed, writable)
+    let watching = Watching { opened: |_| {}, look, families: Vec::new };
+    watched_with(capture, live, stop, watching, is_closed, writable)
 }
 
-/// As [`watched`]; calls the first of both calls with the names of the interfaces when they are open.
-fn watched_from<'a>(
+/// Calls of a capture.
+pub struct Watching<O, L, F> {
+    /// The interfaces are open: their names.
+    pub opened: O,
+    /// A report.
+    pub look: L,
+    /// Metrics beside those of the capture.
+    pub families: F,
+}
+
+/// As [`watched`], with more calls.
+pub fn watched_with<'a>(
     capture: Capture<Interfaces<'a>>,
     live: &'a Live,
     stop: &'a Stop,
-    (opened, mut look): (impl FnOnce(Vec<String>) + 'a, impl FnMut(&LiveReport) + 'a),
+    watching: Watching<impl FnOnce(Vec<String>) + 'a, impl FnMut(&LiveReport) + 'a, impl Fn() -> Vec<Family> + 'a>,
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
+    let Watching { opened, mut look, families } = watching;
     // Binds with the initial privileges; the thread starts without them.
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));
@@ -86,7 +99,7 @@ fn watched_from<'a>(
     let capture = capture.on_trouble(report::say_trouble).on_event(report::say_event);
     Ok(capture.on_report(move |report| {
         if let Some(metrics) = &*shown.borrow() {
-            metrics.publish(report);
+            metrics.publish(report, families());
         }
         look(report);
         // There may be no output for long: detects a closed pipe anyway.

@@ -61,9 +61,11 @@ impl Metrics {
         Ok(())
     }
 
-    /// Publishes a report.
-    pub fn publish(&self, report: &LiveReport) {
-        self.show(live(report));
+    /// Publishes a report, and other families.
+    pub fn publish(&self, report: &LiveReport, others: Vec<Family>) {
+        let mut families = live(report);
+        families.extend(others);
+        self.show(families);
     }
 
     /// Publishes families.

@@ -50,7 +50,7 @@ fn report() -> LiveReport {
 /// A server with that report.
 fn started() -> Metrics {
     let mut metrics = Metrics::bind("127.0.0.1:0").unwrap_or_else(|_| panic!("no free port"));
-    metrics.publish(&report());
+    metrics.publish(&report(), Vec::new());
     assert!(metrics.start().is_ok());
     metrics
 }

@@ -18,6 +18,8 @@ mod manual;
 mod protocols;
 #[cfg(feature = "live")]
 mod recall;
+#[cfg(feature = "live")]
+mod recording;
 mod steering;
 mod terminal;
 mod usage;

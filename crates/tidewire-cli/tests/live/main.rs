@@ -12,6 +12,7 @@ mod forms;
 mod generate;
 mod kernel;
 mod queues;
+mod recording;
 mod refused;
 mod rig;
 mod same;

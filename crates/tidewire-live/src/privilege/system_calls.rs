@@ -104,6 +104,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_mkdirat,
     libc::SYS_fchmod,
     libc::SYS_flock,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
     libc::SYS_copy_file_range,
 ];
 

@@ -160,7 +160,8 @@ impl Recorder {
             return number;
         }
         let number = self.interfaces.len() as u32;
-        let name = self.settings.interfaces.get(usize::from(frame.interface)).cloned().unwrap_or_default();
+        let names = self.settings.interfaces.get();
+        let name = names.and_then(|names| names.get(usize::from(frame.interface))).cloned().unwrap_or_default();
         let snap_bytes = if self.settings.snap_bytes == u32::MAX { 0 } else { self.settings.snap_bytes };
         let filter = self.settings.filter.clone().unwrap_or_default();
         self.interfaces.push(Interface { snap_bytes, filter, ..Interface::new(name, frame.link) });

@@ -1,0 +1,212 @@
+//! `tidewire record`: packets into an archive.
+
+mod metrics;
+mod options;
+mod settings;
+mod show;
+mod upkeep;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock, atomic::Ordering},
+    time::Duration,
+};
+
+use nix::sys::signal::{SigSet, Signal};
+pub use options::Options;
+use tidewire::{Capture, Stop, live::LiveReport};
+use tidewire_archive::{Directory, Identities};
+use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
+
+use crate::{
+    capture_args,
+    error::{self, CliError},
+    interrupt::{DONE, INTERRUPTED, on_interrupt},
+    live,
+    output::Out,
+    progress,
+    units::counted,
+};
+use show::{Line, now_ns};
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    if let Some(folder) = &options.verify {
+        return upkeep::check(folder, options.json);
+    }
+    if let Some(folder) = &options.index_only {
+        return upkeep::index(folder, options);
+    }
+    let files = files(options)?;
+    if options.output.is_empty() {
+        return Err(CliError::Usage("no archive: name its directory with -o, as in -o /var/packets".into()));
+    }
+    // A write beyond the limit of file sizes then fails with an error instead of ending the process.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
+    let recording = Recording::open(options)?;
+    match files {
+        Some(files) => recording.of_files(&files),
+        None => recording.of_interfaces(),
+    }
+}
+
+/// The files to be read; `None`: interfaces.
+fn files(options: &Options) -> Result<Option<Vec<PathBuf>>, CliError> {
+    let (files, _) = capture_args::split(&options.read)?;
+    match (options.live.is_on(), files.is_empty()) {
+        (true, true) => return Ok(None),
+        (true, false) => {
+            let what = "cannot read files (-r) and capture from interfaces (-i) in one run; name one of them";
+            return Err(CliError::Usage(what.into()));
+        }
+        (false, true) => {
+            let what =
+                "nothing to record: name an interface (-i eth0) or files (-r capture.pcap; '-' is standard input)";
+            return Err(CliError::Usage(what.into()));
+        }
+        (false, false) => {}
+    }
+    live::Live { snaplen: None, ..options.live.clone() }.need_none()?;
+    if options.workers > 1 {
+        return Err(CliError::Usage("--workers needs an interface: files have one worker".into()));
+    }
+    capture_args::need_files(files)?;
+    if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        return Err(CliError::Usage("standard input ('-') is named twice; name it once".into()));
+    }
+    Ok(Some(files.to_vec()))
+}
+
+/// A recording that is about to begin.
+struct Recording<'a> {
+    options: &'a Options,
+    filter: Option<String>,
+    settings: Arc<RecordSettings>,
+    targets: Arc<Targets>,
+    statuses: Vec<Arc<Status>>,
+    names: Arc<OnceLock<Vec<String>>>,
+    stop: Stop,
+}
+
+impl<'a> Recording<'a> {
+    /// Checks the options, and opens and repairs the directories.
+    fn open(options: &'a Options) -> Result<Self, CliError> {
+        let filter = settings::filter(options)?;
+        let archive = settings::archive(options)?;
+        let names = Arc::new(OnceLock::new());
+        let settings = RecordSettings { interfaces: Arc::clone(&names), ..settings::record(options, filter.clone())? };
+        if !(1..=64).contains(&options.workers) {
+            return Err(CliError::Usage(format!("workers must be 1 to 64, got {}", options.workers)));
+        }
+        // Expressions are checked before a directory is made.
+        settings.check().map_err(|error| CliError::from(tidewire::Error::from(error)))?;
+        let identities = Identities::from_files(&options.identity).map_err(upkeep::failed)?;
+        let mut directories = Vec::new();
+        for path in &options.output {
+            let directory = Directory::open(path, &archive, now_ns()).map_err(output)?;
+            directory.repair(&identities, now_ns()).map_err(output)?.iter().for_each(error::notify);
+            directories.push(directory);
+        }
+        let stop = Stop::new();
+        let workers = usize::from(options.workers);
+        let targets = Targets::new(directories, settings::retention(options), workers, &stop, show::tell);
+        let statuses = (0..workers).map(|_| Arc::default()).collect();
+        Ok(Self { options, filter, settings: Arc::new(settings), targets: Arc::new(targets), statuses, names, stop })
+    }
+
+    /// The recorder of each worker.
+    fn recorders(&self) -> Result<Vec<Option<Recorder>>, CliError> {
+        let recorder = |(worker, status): (usize, &Arc<Status>)| {
+            Recorder::new(&self.settings, worker as u16, &self.targets, status).map(Some)
+        };
+        let all: Result<_, _> = self.statuses.iter().enumerate().map(recorder).collect();
+        all.map_err(|error| CliError::from(tidewire::Error::from(error)))
+    }
+
+    fn of_files(self, files: &[PathBuf]) -> Result<u8, CliError> {
+        on_interrupt(&self.stop, false)?;
+        let mut recorders = self.recorders()?;
+        let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
+        let capture = Capture::files(files.iter().cloned()).stop_when(&self.stop);
+        let capture = capture.on_progress(move |_| line.show(&statuses, &targets));
+        let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
+        DONE.store(true, Ordering::Relaxed);
+        progress::remove();
+        let outcome = outcome?;
+        outcome.input_errors.iter().for_each(error::notify);
+        let was_interrupted = INTERRUPTED.load(Ordering::Relaxed);
+        let (is_damaged, elapsed) = (!outcome.input_errors.is_empty(), outcome.elapsed);
+        // Its threads end with it.
+        drop(outcome);
+        let code = self.finish(elapsed, None)?;
+        Ok(match code {
+            error::OK if was_interrupted => error::INTERRUPTED,
+            error::OK if is_damaged => error::INPUT,
+            code => code,
+        })
+    }
+
+    fn of_interfaces(self) -> Result<u8, CliError> {
+        let mut recorders = self.recorders()?;
+        let cuts = self.settings.cuts();
+        let capture = self.options.live.capture_with(|settings| {
+            let kernel = settings.kernel().clone().with_cuts(cuts);
+            settings.set_kernel(kernel);
+        })?;
+        let mut capture = capture.workers(self.statuses.len()).stop_when(&self.stop);
+        if let Some(filter) = &self.filter {
+            capture = capture.filter(filter.as_str());
+        }
+        let writable: Vec<PathBuf> = self.targets.directories().iter().map(|found| found.path().to_owned()).collect();
+        let mut is_closed = false;
+        let names = Arc::clone(&self.names);
+        let opened = move |found: Vec<String>| drop(names.set(found));
+        let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
+        let look = move |_: &LiveReport| line.show(&statuses, &targets);
+        let statuses = self.statuses.clone();
+        let families = move || metrics::families(&show::sum(&statuses));
+        let watching = live::Watching { opened, look, families };
+        let capture = live::watched_with(capture, &self.options.live, &self.stop, watching, &mut is_closed, &writable)?;
+        let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
+        DONE.store(true, Ordering::Relaxed);
+        progress::remove();
+        let mut outcome = outcome?;
+        outcome.handlers.clear();
+        let (live, ledger) = (outcome.live, outcome.ledger);
+        let code = self.finish(outcome.elapsed, live.as_ref().map(|report| (report, &ledger)))?;
+        if let Some(report) = &live {
+            live::say_lost(report);
+        }
+        Ok(code)
+    }
+
+    /// Prints the summary.
+    fn finish(&self, elapsed: Duration, live: Option<(&LiveReport, &tidewire::Ledger)>) -> Result<u8, CliError> {
+        let figures = show::sum(&self.statuses);
+        show::summary(&figures, &self.targets, elapsed, live, self.options.json, &mut Out::stdout())?;
+        let all = figures.totals.all();
+        if !figures.totals.closes() {
+            return Err(CliError::Output(format!("a bug in tidewire: the account does not close: {all:?}")));
+        }
+        if all.shed_packets > 0 {
+            let packets = counted(all.shed_packets, "packet was", "packets were");
+            error::notify(format_args!(
+                "{packets} shed: the disk was too slow, or refused (--buffer has more memory, --cutoff writes less)"
+            ));
+        }
+        let failed = self.statuses.iter().any(|status| status.is_failed());
+        Ok(if failed { error::OUTPUT } else { error::OK })
+    }
+}
+
+fn taken(recorders: &mut [Option<Recorder>], worker: usize) -> Recorder {
+    recorders.get_mut(worker).and_then(Option::take).expect("each worker begins once")
+}
+
+/// A directory that cannot be written to.
+fn output(error: tidewire_archive::Error) -> CliError {
+    match upkeep::failed(error) {
+        CliError::Input(text) => CliError::Output(text),
+        other => other,
+    }
+}

@@ -1,0 +1,178 @@
+//! The options of `tidewire record`.
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use tidewire_archive::Compression;
+
+use crate::{
+    arg_types::{ClassCutoff, ClassPriority, DirectionCutoff, whole},
+    live::Live,
+    units::{Share, Size, Span},
+};
+
+const ARCHIVE: &str = "Archive";
+const SEGMENTS: &str = "Segments";
+const KEEP: &str = "What is kept";
+const MEMORY: &str = "Memory and overload";
+const UPKEEP: &str = "Archives that are there";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidewire record -i eth0 -o /var/packets --size 500G --age 14d
+  tidewire record -i eth0 -o /var/packets --cutoff 1M --cutoff-class 'udp port 53=all'
+  tidewire record -i eth0 -o /disk1 -o /disk2 --compress zstd not port 22
+  tidewire record -r capture.pcap -o archive
+  tidewire record --verify /var/packets";
+
+/// Record packets into an archive, to be found again
+///
+/// Writes pcapng segments that Wireshark and tcpdump open as they are, each with an index of its flows beside it. A segment has a
+/// hidden name until it is complete. `tidewire recall` finds packets again. Each packet is accounted for: received = written + cut off + shed + filtered.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// Record capture files, merged by time; `-` is standard input (a filter expression may follow)
+    #[arg(short = 'r', long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub read: Vec<PathBuf>,
+
+    /// Record only packets that match this expression (libpcap's language, as in tcpdump)
+    #[arg(short = 'F', long, value_name = "EXPR", help_heading = "Input")]
+    pub filter: Option<String>,
+
+    /// As --filter: tidewire record -i eth0 -o DIR tcp port 80
+    #[arg(value_name = "EXPR", conflicts_with = "filter", help_heading = "Input")]
+    pub expression: Vec<String>,
+
+    /// Worker threads of interfaces, 1 to 64: each writes segments of its own
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>, help_heading = "Input")]
+    pub workers: u16,
+
+    /// Read options from a TOML file, as the other commands do
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub live: Live,
+
+    /// The archive's directory, made if it is not there (repeatable: segments go to them in turn)
+    #[arg(short = 'o', long, value_name = "DIR", help_heading = ARCHIVE)]
+    pub output: Vec<PathBuf>,
+
+    /// Keep at most SIZE in each directory, the newest; as in 500G
+    #[arg(long, value_name = "SIZE", help_heading = ARCHIVE)]
+    pub size: Option<Size>,
+
+    /// Keep packets for TIME, as in 14d
+    #[arg(long, value_name = "TIME", help_heading = ARCHIVE)]
+    pub age: Option<Span>,
+
+    /// Remove the oldest segments while the file system has less than SIZE free
+    #[arg(long, value_name = "SIZE", help_heading = SEGMENTS)]
+    pub free: Option<Size>,
+
+    /// Complete a segment at SIZE, at most 64G [default: 1G, or a sixteenth of --size if that is less]
+    #[arg(long, value_name = "SIZE", help_heading = SEGMENTS)]
+    pub segment_size: Option<Size>,
+
+    /// Complete a segment after TIME: of interfaces by the clock, of files by packet time [default: 1m; files: no limit]
+    #[arg(long, value_name = "TIME", help_heading = SEGMENTS)]
+    pub segment_time: Option<Span>,
+
+    /// Compress segments in blocks: lz4 or zstd (any program reads the files)
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = ARCHIVE)]
+    pub compress: Option<CompressName>,
+
+    /// Encrypt segments and indexes for this recipient of age, as `tidewire keys identity` prints it (repeatable)
+    #[arg(long, value_name = "RECIPIENT", help_heading = SEGMENTS)]
+    pub encrypt_to: Vec<String>,
+
+    /// What was captured is on the disk after TIME at most, even if the power fails
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = SEGMENTS)]
+    pub durable: Span,
+
+    /// Write at most the first SIZE of payload of each direction of a stream; the rest is counted
+    #[arg(long, value_name = "SIZE", default_value = "all", help_heading = KEEP)]
+    pub cutoff: Size,
+
+    /// The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)
+    #[arg(long, value_name = "DIR=SIZE", help_heading = KEEP)]
+    pub cutoff_direction: Vec<DirectionCutoff>,
+
+    /// The cutoff of streams whose first packet matches EXPR, as in 'udp port 53=all'; the first match wins (repeatable)
+    #[arg(long, value_name = "EXPR=SIZE", help_heading = KEEP)]
+    pub cutoff_class: Vec<ClassCutoff>,
+
+    /// Write at most SIZE of each packet of streams whose first packet matches EXPR, as in 'tcp port 443=96' (repeatable)
+    #[arg(long, value_name = "EXPR=SIZE", help_heading = KEEP)]
+    pub snaplen_class: Vec<ClassSnaplen>,
+
+    /// Most nested tunnels to look into
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = KEEP)]
+    pub tunnel_depth: u8,
+
+    /// Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s
+    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]
+    pub buffer: Size,
+
+    /// Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in 'port 53=3': where the disk is
+    /// too slow, low priorities are shed first (repeatable)
+    #[arg(long, value_name = "EXPR=LEVEL", help_heading = MEMORY)]
+    pub priority_class: Vec<ClassPriority>,
+
+    /// Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5
+    #[arg(long, value_name = "SHARE", default_value = "50%", help_heading = MEMORY)]
+    pub base_threshold: Share,
+
+    /// Flows to remember for each worker, about 250 bytes each
+    #[arg(long, value_name = "N", default_value_t = 262_144, value_parser = whole::<u32>, help_heading = MEMORY)]
+    pub flows: u32,
+
+    /// Check an archive: every segment and index against the digests that were noted when it was written
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "read", "interface", "index_only"], help_heading = UPKEEP)]
+    pub verify: Option<PathBuf>,
+
+    /// Make the indexes that captures in DIR lack: DIR becomes an archive
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "read", "interface"], help_heading = UPKEEP)]
+    pub index_only: Option<PathBuf>,
+
+    /// Open encrypted segments that need a new index with the identity in FILE (repeatable)
+    #[arg(long, value_name = "FILE", help_heading = SEGMENTS)]
+    pub identity: Vec<PathBuf>,
+
+    /// Print the summary as a JSON object; key names are stable
+    #[arg(long, help_heading = "Report")]
+    pub json: bool,
+}
+
+/// See [`Compression`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompressName {
+    Lz4,
+    Zstd,
+}
+
+impl From<CompressName> for Compression {
+    fn from(name: CompressName) -> Self {
+        match name {
+            CompressName::Lz4 => Self::Lz4,
+            CompressName::Zstd => Self::Zstd,
+        }
+    }
+}
+
+/// A class and the length of its packets.
+#[derive(Clone, Debug)]
+pub struct ClassSnaplen(pub String, pub u32);
+
+impl FromStr for ClassSnaplen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let ClassCutoff(expression, bytes) = text.parse()?;
+        match bytes {
+            0 => Err("must be at least 1 byte; 96 keeps most headers".into()),
+            _ => Ok(Self(expression, u32::try_from(bytes).unwrap_or(u32::MAX))),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! From options to the settings of a recording.
+
+use std::{fs, time::Duration};
+
+use tidewire::Direction;
+use tidewire_archive::{Compression, IndexSettings, Recipients, Retention, Settings, block::Writer};
+use tidewire_recorder::{BUFFER_BYTES_MIN, RecordClass, RecordSettings};
+
+use super::options::Options;
+use crate::{capture_args, error::CliError};
+
+const SEGMENT_BYTES: u64 = 1 << 30;
+const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+/// Offsets in an index have room for it, and a damaged segment is no great loss.
+const SEGMENT_BYTES_MAX: u64 = 64 << 30;
+const SEGMENT_TIME: Duration = Duration::from_secs(60);
+/// Longer than any capture.
+const NEVER: Duration = Duration::from_secs(1 << 32);
+
+/// How segments are written.
+pub fn archive(options: &Options) -> Result<Settings, CliError> {
+    let usage = |text: String| Err(CliError::Usage(text));
+    let size = options.size.map(|size| size.0);
+    let default = size.map_or(SEGMENT_BYTES, |size| (size / 16).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES));
+    let segment_bytes = options.segment_size.map_or(default, |size| size.0);
+    if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&segment_bytes) {
+        return usage("--segment-size must be 64K to 64G, as in 1G".into());
+    }
+    let open = u64::from(options.workers) + 1;
+    if let Some(size) = size.filter(|&size| size < segment_bytes.saturating_mul(open)) {
+        let needs = segment_bytes * open;
+        return usage(format!(
+            "--size {size} has no room for {open} segments of {segment_bytes} bytes: at least {needs}"
+        ));
+    }
+    let segment_time = match options.segment_time {
+        Some(span) if span.0 == 0 => return usage("--segment-time must be more than 0, as in 60s".into()),
+        Some(span) => Duration::from_nanos(span.0),
+        None if options.live.is_on() => SEGMENT_TIME,
+        None => NEVER,
+    };
+    if options.durable.0 == 0 {
+        return usage("--durable must be more than 0, as in 1s".into());
+    }
+    let recipients = match options.encrypt_to.is_empty() {
+        true => None,
+        false => Some(Recipients::parse(&options.encrypt_to).map_err(|error| CliError::Usage(error.to_string()))?),
+    };
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let application = concat!("tidewire ", env!("CARGO_PKG_VERSION")).to_owned();
+    Ok(Settings {
+        segment_bytes,
+        segment_time,
+        durable: Duration::from_nanos(options.durable.0),
+        compression: options.compress.map_or(Compression::None, Compression::from),
+        recipients,
+        writer: Writer { hardware: String::new(), system: format!("Linux {}", release.trim()), application },
+        index: IndexSettings { tunnel_depth: options.tunnel_depth, ..IndexSettings::default() },
+    })
+}
+
+/// What is removed.
+pub fn retention(options: &Options) -> Retention {
+    Retention {
+        size_bytes: options.size.map(|size| size.0),
+        age: options.age.map(|age| Duration::from_nanos(age.0)),
+        free_bytes: options.free.map(|size| size.0),
+    }
+}
+
+/// What is recorded. The filter of interfaces runs in the kernel.
+pub fn record(options: &Options, filter: Option<String>) -> Result<RecordSettings, CliError> {
+    if options.buffer.0 < BUFFER_BYTES_MIN {
+        return Err(CliError::Usage("--buffer must be at least 8 MiB, as in 64M".into()));
+    }
+    let mut cutoff_bytes = [options.cutoff.0; 2];
+    for direction in &options.cutoff_direction {
+        cutoff_bytes[usize::from(direction.0 == Direction::ServerToClient)] = direction.1;
+    }
+    let named = |expression: &String| RecordClass { expression: expression.clone(), ..RecordClass::default() };
+    let cutoffs = options.cutoff_class.iter().map(|class| {
+        let cutoff_bytes = Some([class.1; 2]);
+        RecordClass { cutoff_bytes, ..named(&class.0) }
+    });
+    let priorities =
+        options.priority_class.iter().map(|class| RecordClass { priority: Some(class.1), ..named(&class.0) });
+    let lengths =
+        options.snaplen_class.iter().map(|class| RecordClass { snap_bytes: Some(class.1), ..named(&class.0) });
+    let is_live = options.live.is_on();
+    Ok(RecordSettings {
+        cutoff_bytes,
+        classes: cutoffs.chain(priorities).chain(lengths).collect(),
+        snap_bytes: options.live.snaplen.map_or(u32::MAX, |size| u32::try_from(size.0).unwrap_or(u32::MAX)),
+        filter: filter.filter(|_| !is_live),
+        buffer_bytes: options.buffer.0,
+        base_threshold_permille: options.base_threshold.0,
+        flows_max: options.flows as usize,
+        is_live,
+        by_packet_time: !is_live,
+        ..RecordSettings::default()
+    })
+}
+
+/// The expression: from -F, behind the options, or behind the files of -r.
+pub fn filter(options: &Options) -> Result<Option<String>, CliError> {
+    let behind = capture_args::split(&options.read)?.1;
+    let words = (!options.expression.is_empty()).then(|| options.expression.join(" "));
+    let mut all = [options.filter.clone(), behind, words].into_iter().flatten();
+    let filter = all.next();
+    if let (Some(one), Some(other)) = (&filter, all.next()) {
+        return Err(CliError::Usage(format!("two filter expressions: '{one}' and '{other}'; join them with 'and'")));
+    }
+    if let Some(expression) = &filter {
+        capture_args::refuse_display_filter(expression)?;
+    }
+    Ok(filter)
+}

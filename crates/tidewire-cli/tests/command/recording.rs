@@ -1,0 +1,212 @@
+//! `tidewire record`: files and pipes into archives, accounts, and what is refused.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use tidewire_files::{Block, Reader, Source as _};
+use tidewire_testing::{Ends as _, InTime as _, missing};
+
+use crate::common::{Bench, command, complaint, json, text};
+
+fn demo() -> String {
+    format!("{}/../../tests/corpus/demo/demo.pcap", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Complete segments of an archive.
+fn segments(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("an archive").map(|entry| entry.expect("an entry").path());
+    let is_segment = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.contains(".pcapng") && !name.contains(".tidx") && !name.starts_with('.')
+    };
+    let mut all: Vec<PathBuf> = entries.filter(is_segment).collect();
+    all.sort();
+    all
+}
+
+fn dumped(path: &Path) -> String {
+    let path = path.to_str().expect("text");
+    let output = Command::new("tcpdump").args(["-r", path, "-nn", "-tt", "--nano", "-e", "-XX"]).run_in_time();
+    String::from_utf8_lossy(&output.expect("tcpdump runs").stdout).into_owned()
+}
+
+#[test]
+fn other_programs_see_what_was_captured() {
+    if let Some(reason) = missing(&["tcpdump", "capinfos"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let (said, code) = text(&["record", "-r", &demo(), "-o", archive.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    assert!(said.starts_with("155 packets recorded, "), "{said}");
+    let found = segments(&archive);
+    assert_eq!(found.len(), 1);
+    let expected = dumped(Path::new(&demo()));
+    assert!(expected.lines().count() > 1000);
+    assert_eq!(dumped(&found[0]), expected);
+    let checked = Command::new("capinfos").args(["-c", "-M", found[0].to_str().unwrap()]).run_in_time().unwrap();
+    assert!(checked.status.success() && String::from_utf8_lossy(&checked.stdout).contains("155"));
+    assert_eq!(text(&["record", "--verify", archive.to_str().unwrap()]).1, 0);
+}
+
+#[test]
+fn every_form_of_an_archive_verifies_until_it_is_changed() {
+    let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+    for options in [&["--compress", "zstd"][..], &["--compress", "lz4"], &["--encrypt-to", recipient]] {
+        let bench = Bench::new();
+        let archive = bench.path("archive");
+        let place = archive.to_str().unwrap();
+        let demo = demo();
+        let all = [&["record", "-r", &demo, "-o", place, "--segment-size", "64K"][..], options].concat();
+        assert_eq!(text(&all).1, 0, "{options:?}");
+        let found = segments(&archive);
+        assert!(found.len() > 1, "{options:?}");
+        assert_eq!(text(&["record", "--verify", place]).1, 0, "{options:?}");
+        let mut bytes = fs::read(&found[1]).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&found[1], bytes).unwrap();
+        let (said, code) = text(&["record", "--verify", place]);
+        assert_eq!(code, 3);
+        assert!(said.contains("changed"), "{said}");
+    }
+}
+
+#[test]
+fn the_summary_accounts_for_each_packet() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let demo = demo();
+    let words = ["record", "-r", &demo, "-o", place, "--cutoff", "600", "--json", "--priority-class", "udp=3"];
+    let summary =
+        &json(&[&words[..], &["--cutoff-class", "udp=all", "--snaplen-class", "tcp=80", "not arp"]].concat())[0];
+    let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(number("received_packets"), 155);
+    assert_eq!(number("written_packets") + number("cut_off_packets") + number("filtered_packets"), 155);
+    assert!(number("cut_off_packets") > 50);
+    let levels: Vec<u64> =
+        summary["priorities"].as_array().unwrap().iter().filter_map(|one| one["priority"].as_u64()).collect();
+    assert_eq!(levels, [0, 3]);
+    let of_udp = &summary["priorities"][1];
+    assert_eq!(of_udp["written_packets"], of_udp["received_packets"]);
+}
+
+#[test]
+fn standard_input_is_recorded_and_a_second_recorder_refused() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let capture = fs::read(demo()).unwrap();
+    let (mut first, mut input) = piped(place);
+    input.write_all(&capture[..50_000]).unwrap();
+    tidewire_testing::wait_until("a segment", || hidden(&archive) > 0);
+    let (said, code) = complaint(&["record", "-r", &demo(), "-o", place]);
+    assert_eq!(code, 4);
+    assert!(said.contains(place) && said.contains("another recorder writes to this directory"), "{said}");
+    input.write_all(&capture[50_000..]).unwrap();
+    drop(input);
+    assert!(first.wait_in_time("a recorder").success());
+    assert_eq!(text(&["record", "--verify", place]).1, 0);
+}
+
+/// A recorder of standard input.
+fn piped(place: &str) -> (Child, std::process::ChildStdin) {
+    let mut command = command(&["record", "-r", "-", "-o", place, "--durable", "20ms"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let input = child.stdin.take().unwrap();
+    (child, input)
+}
+
+/// Bytes of segments that are being written.
+fn hidden(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".pcapng.part");
+    entries.filter(is_hidden).filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+}
+
+/// Kills: `KILLS` of them, 5 by default.
+#[test]
+fn a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs() {
+    let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
+    let bench = Bench::new();
+    let capture = fs::read(demo()).unwrap();
+    for kill in 0..kills {
+        let archive = bench.path(&format!("archive{kill}"));
+        let place = archive.to_str().unwrap();
+        let (mut child, mut input) = piped(place);
+        // A different place each time.
+        let bytes = 3000 + kill * 7919 % (capture.len() - 3000);
+        input.write_all(&capture[..bytes]).unwrap();
+        tidewire_testing::wait_until("a segment", || hidden(&archive) > 0);
+        child.kill().unwrap();
+        child.wait_in_time("a killed recorder");
+        let (said, code) = complaint(&["record", "-r", &demo(), "-o", place]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("repaired: "), "{said}");
+        let (said, code) = text(&["record", "--verify", place]);
+        assert_eq!(code, 0, "{said}");
+        let found = segments(&archive);
+        assert_eq!(found.len(), 2);
+        let count = |path: &Path| {
+            let (mut reader, mut block, mut count) = (Reader::open(path).unwrap(), Block::new(), 0);
+            while reader.fill(&mut block).expect("whole") {
+                count += block.batch().frames.len();
+            }
+            count
+        };
+        assert!(count(&found[0]) > 0);
+        assert_eq!(count(&found[0]).max(count(&found[1])), 155);
+        fs::remove_dir_all(&archive).unwrap();
+    }
+}
+
+#[test]
+fn indexes_are_made_for_captures_that_lie_there() {
+    let bench = Bench::new();
+    let capture = bench.file("a.pcap", &fs::read(demo()).unwrap());
+    let place = Path::new(&capture).parent().unwrap().to_str().unwrap().to_owned();
+    let (said, code) = text(&["record", "--index-only", &place]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("155 packets") && said.contains("1 index made"), "{said}");
+    assert!(text(&["record", "--index-only", &place]).0.contains("1 there before"));
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_anything_is_written() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let demo = demo();
+    for (words, expected) in [
+        (&["-r", &*demo][..], "-o"),
+        (&["-o", place], "nothing to record"),
+        (&["-i", "lo", "-r", &demo, "-o", place], "-r"),
+        (&["-r", &demo, "-o", place, "-j", "2"], "--workers"),
+        (&["-r", &demo, "-o", place, "--size", "100K"], "--size"),
+        (&["-r", &demo, "-o", place, "--segment-size", "1K"], "--segment-size"),
+        (&["-r", &demo, "-o", place, "--buffer", "1M"], "--buffer"),
+        (&["-r", &demo, "-o", place, "--durable", "0"], "--durable"),
+        (&["-r", &demo, "-o", place, "tcp", "prt", "80"], "prt"),
+        (&["-r", &demo, "-o", place, "--cutoff-class", "prt 80=1K"], "prt"),
+        (&["-r", &demo, "-o", place, "-F", "tcp", "udp"], "cannot be used with"),
+        (&["-r", &demo, "-o", place, "--encrypt-to", "me"], "recipient"),
+        (&["-r", &demo, "-o", place, "--duration", "1s"], "--duration"),
+        (&["-r", &demo, "-o", place, "ip.addr == 1.2.3.4"], "display filter"),
+    ] {
+        let (said, code) = complaint(&[&["record"], words].concat());
+        assert_eq!(code, 2, "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert!(!archive.exists(), "{words:?}");
+    }
+    let (said, code) = complaint(&["record", "-r", "/nowhere.pcap", "-o", place]);
+    assert_eq!(code, 3, "{said}");
+    let (said, code) = complaint(&["record", "-r", &demo, "-o", "/proc/nothing"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("/proc/nothing"), "{said}");
+}

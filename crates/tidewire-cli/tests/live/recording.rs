@@ -1,0 +1,172 @@
+//! `tidewire record` of interfaces.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command, time::Duration};
+
+use tidewire_files::{Block, Reader, Source as _};
+use tidewire_testing::{InTime as _, missing};
+
+use crate::rig::{self, HERE, Rig, THERE_ADDRESS, wait_for};
+
+/// Times of packets by their bytes on the wire and their bytes.
+type Packets = BTreeMap<(u32, Vec<u8>), Vec<u64>>;
+
+/// Without a socket that wants them, each ring stamps a packet by itself, one after the other.
+const APART_NS: u64 = 2_000_000;
+
+fn summary_of(ended: &rig::Ended) -> serde_json::Value {
+    serde_json::from_str(&ended.out).expect("a summary")
+}
+
+fn packets(path: &Path, into: &mut Packets) {
+    let mut reader = Reader::open(path).expect("a capture");
+    let mut block = Block::new();
+    while reader.fill(&mut block).expect("whole") {
+        let batch = block.batch();
+        for frame in batch.frames {
+            into.entry((frame.wire_bytes, batch.bytes(frame).to_vec())).or_default().push(frame.timestamp_ns);
+        }
+    }
+}
+
+/// Packets of all complete segments.
+fn archived(folder: &Path) -> Packets {
+    let mut all = Packets::new();
+    for entry in fs::read_dir(folder).expect("an archive") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|ending| ending == "pcapng") {
+            packets(&path, &mut all);
+        }
+    }
+    all
+}
+
+fn get(page: &str) {
+    let url = format!("http://{THERE_ADDRESS}/{page}");
+    let status = Command::new("curl").args(["-s", "-o", "/dev/null", &url]).status_in_time().expect("curl runs");
+    assert!(status.success());
+}
+
+fn started(rig: &Rig, words: &[&str]) -> rig::Running {
+    let recorder = rig.tidewire(&[&["record", "-i", HERE], words].concat());
+    recorder.wait_for_said("packet socket");
+    recorder
+}
+
+#[test]
+fn what_tcpdump_writes_is_recorded() {
+    rig::run(&["tcpdump", "nginx", "curl"], |rig| {
+        rig.nginx();
+        let archive = rig.directory.path().join("archive");
+        let place = archive.to_str().expect("text");
+        let name = rig.directory.path().join("tcpdump.pcap");
+        let recorder = started(rig, &["-o", place, "--segment-size", "1M", "--ring", "64M", "--json"]);
+        let mut dump = Command::new("tcpdump");
+        dump.args(["-i", HERE, "-w", name.to_str().expect("text"), "-B", "65536", "-s", "0", "-U"]);
+        dump.args(["--time-stamp-precision=nano", "-Z", "root"]);
+        let dump = rig::Running::start(dump);
+        dump.wait_for_said("listening on");
+        for _ in 0..3 {
+            get("big");
+            get("");
+        }
+        rig::settle();
+        let dumped = dump.interrupt();
+        assert!(dumped.code() == 0);
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0);
+        let (mut expected, found) = (Packets::new(), archived(&archive));
+        packets(&name, &mut expected);
+        assert!(expected.len() > 100, "{}", expected.len());
+        // Frames that came between both starts or ends are in one of them only.
+        for (packet, times) in &expected {
+            let same = found.get(packet).unwrap_or_else(|| panic!("{} bytes at {times:?}", packet.0));
+            let has = |time: &u64| same.iter().any(|other| other.abs_diff(*time) < APART_NS);
+            assert!(times.iter().all(has), "{times:?}, recorded {same:?}");
+        }
+        let summary = &summary_of(&ended);
+        assert_eq!(summary["written_packets"].as_u64(), Some(found.values().map(Vec::len).sum::<usize>() as u64));
+        assert_eq!((&summary["dropped_packets"], &summary["shed_packets"]), (&0.into(), &0.into()));
+        assert!(summary["segments"].as_u64() > Some(2), "{summary}");
+    });
+}
+
+#[test]
+fn the_kernel_drops_what_is_beyond_the_cutoff_and_it_is_counted() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let archive = rig.directory.path().join("archive");
+        let place = archive.to_str().expect("text");
+        let recorder = started(rig, &["-o", place, "--cutoff", "10K", "--json", "tcp"]);
+        for _ in 0..3 {
+            get("big");
+        }
+        rig::settle();
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0);
+        let summary = &summary_of(&ended);
+        let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name}: {summary}"));
+        // Three megabytes crossed the cable.
+        assert!(number("received_bytes") > 3 << 20, "{summary}");
+        assert!(number("written_bytes") < 1 << 20, "{summary}");
+        assert_eq!(number("received_bytes"), number("written_bytes") + number("cut_off_bytes"));
+    });
+}
+
+fn mount(place: &Path, size: &str) -> bool {
+    fs::create_dir_all(place).expect("a directory");
+    let options = format!("size={size}");
+    let words = ["-t", "tmpfs", "-o", &options, "tmpfs", place.to_str().expect("text")];
+    Command::new("mount").args(words).status_in_time().is_ok_and(|status| status.success())
+}
+
+/// Unmounts at the end.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l", self.0.to_str().expect("text")]).status_in_time();
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_recording_goes_on_when_there_is_room() {
+    if let Some(reason) = missing(&["mount", "umount"]) {
+        return println!("skipped: {reason}");
+    }
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let disk = rig.directory.path().join("disk");
+        if !mount(&disk, "8m") {
+            return println!("skipped: no tmpfs can be mounted");
+        }
+        let _mounted = Mounted(&disk);
+        let (archive, others) = (disk.join("archive"), disk.join("others"));
+        let recorder = started(
+            rig,
+            &["-o", archive.to_str().expect("text"), "--segment-size", "1M", "--durable", "50ms", "--json"],
+        );
+        get("");
+        wait_for("a segment", || fs::read_dir(&archive).is_ok_and(|all| all.count() > 1));
+        // Somebody else fills the disk.
+        let mut filler = fs::File::create(&others).expect("a file");
+        while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
+        drop(filler);
+        get("big");
+        recorder.wait_for_said("No space left on device");
+        let said = recorder.said();
+        assert!(said.contains(disk.to_str().expect("text")), "{said}");
+        fs::remove_file(&others).expect("it goes");
+        recorder.wait_for_said("recording goes on\n");
+        get("big");
+        rig::settle();
+        std::thread::sleep(Duration::from_millis(200));
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0);
+        let summary = &summary_of(&ended);
+        // What came meanwhile waited in memory.
+        assert_eq!(summary["shed_packets"], 0, "{summary}");
+        assert!(summary["written_bytes"].as_u64() > Some(2 << 20), "{summary}");
+        let found: usize = archived(&archive).values().map(Vec::len).sum();
+        assert_eq!(summary["written_packets"].as_u64(), Some(found as u64));
+    });
+}
