@@ -23,6 +23,8 @@ use crate::{
 
 /// Originals in memory at once, of all records that overlap.
 const EVENTS_MAX: usize = 1 << 18;
+/// Before the further lines of an event.
+const INDENT: &[u8] = b"    ";
 /// Of one record at a time.
 const CHUNK: (usize, usize) = (512, 4096);
 
@@ -205,14 +207,13 @@ fn print(event: &Event, sensor: &str, form: Form, clock: &Clock, out: &mut Vec<u
     }
     words.extend(event.stream.map(|stream| format!("stream {stream}")));
     words.extend(event.place.map(|place| format!("{} at {}", place.direction.name(), place.offset)));
-    words.extend(
-        event.fields.iter().map(|field| format!("{}={}", field.name, super::folded::value(&field.value, clock))),
-    );
+    words.extend(event.fields.iter().map(|field| super::folded::named(field, clock)));
     words.extend(event.excerpt.as_ref().map(|excerpt| super::folded::quoted(excerpt)));
     let line = legible(&words.join(" ")).into_owned();
-    let lines = terminal::wrapped(&line, terminal::width());
+    let room = terminal::width().map(|width| width.saturating_sub(INDENT.len()));
+    let lines = terminal::wrapped(&line, room);
     for (place, line) in lines.iter().enumerate() {
-        out.extend_from_slice(if place == 0 { b"" } else { b"    " });
+        out.extend_from_slice(if place == 0 { b"" } else { INDENT });
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use serde_json::Value as Json;
 use tidewire::legible::legible;
 use tidewire_event_store::Row as StoredRow;
-use tidewire_events::{Event, FlowKey, Severity, Value, Varied};
+use tidewire_events::{Event, Field, FlowKey, Severity, Value, Varied};
 
 use super::{
     options::Options,
@@ -26,8 +26,11 @@ use crate::{
 const TOP: usize = 3;
 /// Values of a member that JSON lists.
 const JSON_TOP: usize = 10;
-/// Characters of a text in a note.
+/// Characters of a text in a note, at most; and at least, where its name is long.
 const TEXT_CHARS: usize = 64;
+const TEXT_CHARS_MIN: usize = 8;
+/// Characters of a name and its text, without quotes.
+const NAMED_CHARS: usize = 72;
 /// Bytes of an excerpt in a note.
 const EXCERPT_BYTES: usize = 48;
 
@@ -197,8 +200,7 @@ impl Folded {
         let mut notes = Vec::new();
         let varies = |name: &str| rows.iter().any(|row| row.name == name);
         let fields = event.fields.iter().filter(|field| !varies(&field.name));
-        let fields: Vec<String> =
-            fields.map(|field| format!("{}={}", field.name, value(&field.value, clock))).collect();
+        let fields: Vec<String> = fields.map(|field| named(field, clock)).collect();
         notes.extend((!fields.is_empty()).then(|| fields.join(" ")));
         let shown = rows.iter().filter(|row| row.name != "time_ns" && row.name != "excerpt");
         notes.extend(shown.map(|row| varied(row, clock)));
@@ -228,8 +230,19 @@ fn varied(row: &tidewire_events::Row, clock: &Clock) -> String {
     }
 }
 
+/// A field for a person: no longer than a note's line of 80 columns.
+pub fn named(field: &Field, clock: &Clock) -> String {
+    let room = NAMED_CHARS.saturating_sub(field.name.len()).clamp(TEXT_CHARS_MIN, TEXT_CHARS);
+    format!("{}={}", field.name, value_within(&field.value, room, clock))
+}
+
 /// A value for a person.
-pub fn value(value: &Value, clock: &Clock) -> String {
+fn value(value: &Value, clock: &Clock) -> String {
+    value_within(value, TEXT_CHARS, clock)
+}
+
+/// A value of which at most so many characters are shown.
+fn value_within(value: &Value, room: usize, clock: &Clock) -> String {
     match value {
         Value::Bool(value) => value.to_string(),
         Value::I64(value) => value.to_string(),
@@ -237,10 +250,13 @@ pub fn value(value: &Value, clock: &Clock) -> String {
         Value::F64(value) => value.to_string(),
         Value::Addr(address) => address.to_string(),
         Value::Time(time) => clock.sentence(*time),
-        Value::Bytes(bytes) => hex(bytes.get(..EXCERPT_BYTES).unwrap_or(bytes)),
+        Value::Bytes(bytes) => match bytes.get(..room / 2).filter(|shown| shown.len() < bytes.len()) {
+            Some(shown) => hex(shown) + "…",
+            None => hex(bytes),
+        },
         Value::Text(text) => {
-            let mut shown: String = legible(text).chars().take(TEXT_CHARS + 1).collect();
-            if let Some((end, _)) = shown.char_indices().nth(TEXT_CHARS) {
+            let mut shown: String = legible(text).chars().take(room + 1).collect();
+            if let Some((end, _)) = shown.char_indices().nth(room) {
                 shown.truncate(end);
                 shown.push('…');
             }
@@ -251,9 +267,17 @@ pub fn value(value: &Value, clock: &Clock) -> String {
 
 /// Bytes as text, with escapes for what is none.
 pub fn quoted(bytes: &[u8]) -> String {
-    let shown = bytes.get(..EXCERPT_BYTES).unwrap_or(bytes);
-    let text: String = shown.iter().map(|byte| byte.escape_ascii().to_string()).collect();
-    let more = if shown.len() < bytes.len() { "…" } else { "" };
+    let (mut text, mut shown) = (String::new(), 0);
+    for byte in bytes.iter().take(EXCERPT_BYTES) {
+        let one = byte.escape_ascii().to_string();
+        // Escapes are up to four characters, which are not wrapped.
+        if text.len() + one.len() > TEXT_CHARS {
+            break;
+        }
+        text.push_str(&one);
+        shown += 1;
+    }
+    let more = if shown < bytes.len() { "…" } else { "" };
     format!("\"{text}{more}\"")
 }
 

@@ -112,6 +112,35 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
 }
 
 #[test]
+fn whatever_is_in_events_fits_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = "x".repeat(64);
+    let probes: Vec<Event> = (0..3)
+        .map(|number| {
+            let one = probe(number, "2001:db8:aaaa:bbbb:cccc:dddd:eeee:1");
+            let key = one.key.map(|key| FlowKey { server_addr: address("2001:db8:aaaa:bbbb:cccc:dddd:eeee:2"), ..key });
+            let kind = format!("{}{number}", &long[1..]);
+            let time_ns = if number == 2 { u64::MAX } else { one.time_ns };
+            let one = Event { key, kind, time_ns, analyzer: long.clone(), excerpt: Some(vec![0xff; 4096]), ..one };
+            let one = one
+                .with(&"n".repeat(64), Field::Text("y".repeat(4096)))
+                .with("user_agent", Field::Text("z".repeat(99)));
+            one.with("bytes", Field::Bytes(vec![1; 4096])).with("words", Field::Text("w ".repeat(300)))
+        })
+        .collect();
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&probes), ..Batch::default() });
+    for words in [&[][..], &["--expand"], &["--columns", "time,kind,client,server,for,fold"], &["--time", "utc"]] {
+        let output = command(&[&["events", "--store", path.to_str().expect("UTF-8")], words].concat());
+        let output = { output }.env("COLUMNS", "80").run_in_time().expect("tidewire");
+        for line in text(&output).lines() {
+            // Requested columns are not dropped.
+            let most = if words.contains(&"--columns") { 100 } else { 80 };
+            assert!(line.chars().count() <= most, "{words:?}: {line}");
+        }
+    }
+}
+
+#[test]
 fn rows_are_valid_by_their_schema_and_have_no_member_that_it_does_not_name() {
     if let Some(why) = schemas::missing_validator() {
         return skip(why);

@@ -144,7 +144,8 @@ impl Topic {
             config.set("ssl.certificate.location", certificate.display().to_string());
         }
         if let Some(key) = &tls.key {
-            config.set("ssl.key.pem", files::read(key).map_err(|error| self.failure(error))?);
+            let key = files::read(key).map_err(|error| self.failure(error))?;
+            config.set("ssl.key.pem", key.as_str());
         }
         Ok(config)
     }
