@@ -937,7 +937,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l once -d 'Do
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l follow -d 'When the queue ends, wait for the sensor\'s next one and continue; also wait for the first'
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s q -l quiet -d 'Print no message at the end'
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l store -d 'A store, or a folder of stores as a collector has them. May be repeated' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l store -d 'A store, a folder of stores as a collector has them, or .jsonl files (a folder of them) that a destination of a sensor wrote. May be repeated' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l directory -d 'The directory of the sensor whose store is read [default: /run/tidewire]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l identity -d 'A file of identities (AGE-SECRET-KEY-1…) that read encrypted events, as tidewire keys identity makes it. May be repeated' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l since -d 'Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds since 1970' -r

@@ -5,6 +5,7 @@
 mod client;
 pub mod collector;
 mod destination;
+mod files_read;
 mod folder;
 pub mod kafka;
 pub mod keys;
@@ -18,6 +19,7 @@ pub mod spooler;
 mod tls;
 
 pub use destination::{Destination, Failure, Parcel, Start};
+pub use files_read::{FilesError, FilesRead, read_files};
 pub use kafka::{KafkaSettings, KafkaTls};
 pub use report::{DestinationStatus, SpoolReport, SpoolStatus};
 pub use settings::{CollectorSettings, DestinationSettings, FolderSettings, Settings, To};

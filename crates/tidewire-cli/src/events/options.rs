@@ -35,7 +35,8 @@ pub struct Options {
     #[arg(value_name = "FILTER")]
     pub(super) filter: Vec<String>,
 
-    /// A store, or a folder of stores as a collector has them. May be repeated
+    /// A store, a folder of stores as a collector has them, or .jsonl files (a folder of them) that a destination of a sensor
+    /// wrote. May be repeated
     #[arg(long, value_name = "PATH", help_heading = STORE)]
     pub(super) store: Vec<PathBuf>,
 

@@ -6,14 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tempfile::TempDir;
 use tidewire::legible::legible;
-use tidewire_delivery::keys;
+use tidewire_delivery::{keys, read_files};
 use tidewire_event_store::{Error, Given, Keyring, Query, Reader, Row, SealError};
 use tidewire_events::Record;
 use tidewire_sensor::supervisor::status;
 
 use super::options::Options;
-use crate::error::{self, CliError, notify};
+use crate::{
+    error::{self, CliError, notify},
+    units::counted,
+};
 
 /// The file of a store in a folder that is a sensor's.
 const NAME: &str = "events.db";
@@ -53,16 +57,51 @@ pub enum Opened {
 /// All of them.
 pub struct Stores {
     pub all: Vec<Store>,
+    /// Where files of a folder were read to, as long as they are shown.
+    _read: Option<TempDir>,
+    /// Lines of such files that could not be read.
+    wrong_lines: u64,
 }
 
 impl Stores {
     /// Opens what the options name.
     pub fn open(options: &Options) -> Result<Self, CliError> {
+        let files = line_files(&options.store)?;
+        if !files.is_empty() {
+            return Self::of_lines(&files, options);
+        }
         let mut all = Vec::new();
         for (path, sensor) in places(options)? {
             all.push(Store::open(path, sensor, &options.identity)?);
         }
-        Ok(Self { all })
+        Ok(Self { all, _read: None, wrong_lines: 0 })
+    }
+
+    /// Reads files that a folder got into a store of their own, which only this user can read and which goes with the command.
+    fn of_lines(files: &[PathBuf], options: &Options) -> Result<Self, CliError> {
+        if options.follow {
+            let what = "files are not followed; name the store of a sensor or of a collector";
+            return Err(CliError::Usage(what.into()));
+        }
+        let folder =
+            tempfile::tempdir().map_err(|error| CliError::Output(format!("no folder can be made: {error}")))?;
+        let path = folder.path().join(NAME);
+        let (mut store, _) =
+            tidewire_event_store::Store::open(&path).map_err(|error| CliError::Output(error.to_string()))?;
+        let read = read_files(files, &mut store).map_err(|error| CliError::Input(error.to_string()))?;
+        drop(store);
+        read.wrong.iter().for_each(notify);
+        if read.wrong_count > read.wrong.len() as u64 {
+            notify(format_args!("{} lines are left out in all", read.wrong_count));
+        }
+        if read.left_out > 0 {
+            let count = counted(read.left_out, "event", "events");
+            notify(format_args!(
+                "{count} are not in these files, which have the first of their record only; the sensor's store has all"
+            ));
+        }
+        let all = vec![Store::open(path, String::new(), &options.identity)?];
+        Ok(Self { all, _read: Some(folder), wrong_lines: read.wrong_count })
     }
 
     /// Adds the store of a sensor that is new.
@@ -73,7 +112,8 @@ impl Stores {
 
     /// The exit code: records that could not be read are damage of the input.
     pub fn code(&self) -> u8 {
-        if self.all.iter().any(|store| store.damaged.get() > 0) { error::INPUT } else { error::OK }
+        let is_damaged = self.wrong_lines > 0 || self.all.iter().any(|store| store.damaged.get() > 0);
+        if is_damaged { error::INPUT } else { error::OK }
     }
 
     /// Whether rows say which sensor they are from.
@@ -205,6 +245,35 @@ fn copied<'a>(query: &Query<'a>) -> Query<'a> {
         filter: None,
         given: query.given,
     }
+}
+
+/// Files that a folder got, if they are what is named: `.jsonl` files, or folders of them.
+fn line_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let is_lines = |path: &Path| {
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        !is_hidden && path.extension().is_some_and(|end| end == "jsonl")
+    };
+    let (mut files, mut has_stores) = (Vec::new(), false);
+    for path in paths {
+        let within = match path.is_dir() && !path.join(NAME).exists() {
+            true => {
+                let entries = fs::read_dir(path);
+                let entries = entries.map_err(|error| CliError::Input(format!("{}: {error}", path.display())))?;
+                // Their names say in which order they were written.
+                let mut within: Vec<PathBuf> =
+                    entries.flatten().map(|entry| entry.path()).filter(|path| is_lines(path)).collect();
+                within.sort();
+                within
+            }
+            false => Some(path.clone()).filter(|path| is_lines(path)).into_iter().collect(),
+        };
+        has_stores |= within.is_empty();
+        files.extend(within);
+    }
+    if has_stores && !files.is_empty() {
+        return Err(CliError::Usage("--store: name either stores, or files that a folder got".into()));
+    }
+    Ok(files)
 }
 
 /// Which stores the options name, with the names of their sensors.

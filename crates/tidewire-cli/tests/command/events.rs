@@ -10,7 +10,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tidewire_event_store::{Batch, Recipients, Sealer, Store};
+use tidewire_delivery::lines::{put_key, put_row};
+use tidewire_event_store::{Batch, Recipients, Row as StoredRow, Sealer, Store};
 use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output as Folded, Severity, Value as Field};
 use tidewire_testing::{Ends as _, InTime as _, Lines, schemas, skip};
 
@@ -137,6 +138,69 @@ fn whatever_is_in_events_fits_a_terminal() {
             let most = if words.contains(&"--columns") { 100 } else { 80 };
             assert!(line.chars().count() <= most, "{words:?}: {line}");
         }
+    }
+}
+
+/// The files of a destination that is a folder, plain and sealed.
+#[test]
+fn files_of_a_folder_are_read_as_stores_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let probes: Vec<Event> = (0..50).map(|number| probe(number, "192.0.2.1")).collect();
+    let (identity, recipient) = tidewire_delivery::keys::identity::make();
+    let mut sealer = Sealer::new(&Recipients::parse(&[recipient]).expect("a recipient")).expect("a key");
+    let (key, wrapped) = sealer.key();
+    let mut lines_of = Vec::new();
+    let (plain, sealed) = probes.split_at(20);
+    for (id, record) in (1..).zip(&folded(plain)) {
+        put_row(&mut lines_of, &StoredRow::plain(id, record).expect("a row"), true).expect("a record");
+    }
+    put_key(&mut lines_of, &key, &wrapped);
+    for record in &folded(sealed) {
+        put_row(&mut lines_of, &sealer.seal(record).expect("sealed"), true).expect("a record");
+    }
+    let files = folder.path().join("spool");
+    fs::create_dir(&files).expect("a folder");
+    fs::write(files.join("near-0123-1-9.jsonl"), &lines_of).expect("a file");
+    // What is not whole yet.
+    fs::write(files.join(".near-0123.partial"), "{").expect("a file");
+    let file = folder.path().join("me.identity");
+    fs::write(&file, identity.as_bytes()).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let with = ["--expand", "--json", "--identity", file.to_str().expect("UTF-8")];
+    let expected: Vec<Value> =
+        probes.iter().map(|event| serde_json::from_str(&event.to_json()).expect("JSON")).collect();
+    // Sealed records know the numbers of their events, and those of plain ones are given here.
+    let mut found = lines(&run(&with, &files));
+    found.sort_by_key(|event| event["time_ns"].as_u64());
+    assert!(found == expected, "all of them: {}", found.len());
+    let found = lines(&run(&["--expand", "--json"], &files.join("near-0123-1-9.jsonl")));
+    assert!(found == expected[..20], "in order: {}", found.len());
+    assert!(text(&run(&[], &files)).contains("encrypted: --identity FILE"));
+    // Records with their first event only, and lines that are none.
+    let mut lines_of = b"rubbish\n{\"record\":1}\n".to_vec();
+    let records = folded(plain);
+    let count: u64 = records.iter().map(|record| record.events().expect("sound").len() as u64).sum();
+    for (id, record) in (1..).zip(&records) {
+        put_row(&mut lines_of, &StoredRow::plain(id, record).expect("a row"), false).expect("a record");
+    }
+    fs::write(files.join("other-1.jsonl"), &lines_of).expect("a file");
+    let output = run(&["--expand", "--json"], &files.join("other-1.jsonl"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), records.len());
+    for words in [
+        "line 1 is left out: ",
+        "line 2 is left out: neither",
+        &format!("{} events are not in", count - records.len() as u64),
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    for (words, code, why) in
+        [(&["--follow"][..], 2, "files are not followed"), (&["--store", "/nowhere"], 2, "either stores")]
+    {
+        let output = run(words, &files);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && said.contains(why), "{words:?}: {said}");
     }
 }
 

@@ -141,7 +141,9 @@ impl Spooler {
                         println!("the spooler failed: {text}");
                         has_failed.store(true, Ordering::Relaxed);
                     }
-                    SpoolReport::Warning { text } => println!("the spooler warns: {text}"),
+                    SpoolReport::Warning { text } | SpoolReport::Damaged { text } => {
+                        println!("the spooler warns: {text}")
+                    }
                     SpoolReport::Ready => {}
                 }
             }
