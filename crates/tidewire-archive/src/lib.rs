@@ -38,5 +38,5 @@ pub use settings::{Compression, IndexSettings, Settings};
 pub use storage::{Folder, Storage, StorageFile};
 pub use tidewire_files::encode as block;
 pub use transform::{Digest, Transform};
-pub use verify::{Finding, Verification, verify};
+pub use verify::{Finding, Verification, verify, verify_with};
 pub use writer::SegmentWriter;

@@ -7,11 +7,12 @@ use std::{
 };
 
 use crate::{
-    Error, SegmentName,
+    Error, Identities, SegmentName,
     directory::names,
     index_of,
     manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED},
+    recall::open_index,
     repair::digest_of,
 };
 
@@ -48,6 +49,11 @@ pub enum Finding {
         /// The segment.
         path: PathBuf,
     },
+    /// An index names another one than the manifest as that of the segment before it, of the same worker.
+    Predecessor {
+        /// The index.
+        path: PathBuf,
+    },
     /// A segment was removed by retention, and is there all the same.
     Returned {
         /// The file.
@@ -73,6 +79,13 @@ impl fmt::Display for Finding {
             Self::NoIndex { path } => {
                 write!(f, "{}: has no index (tidewire record --index-only makes it)", path.display())
             }
+            Self::Predecessor { path } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path}: names another segment before it than the manifest: one of both was changed, or one is missing"
+                )
+            }
             Self::Returned { path } => write!(f, "{}: was removed by retention, and is there again", path.display()),
         }
     }
@@ -89,14 +102,24 @@ pub struct Verification {
     pub bytes: u64,
     /// Segments that retention removed.
     pub removed: u64,
+    /// Indexes that are encrypted: what they name as their predecessor was not compared, without an identity that opens them.
+    pub sealed: u64,
 }
 
-/// Verifies the archive in a directory. The last lines of a manifest may be taken out unnoticed, with their segments: compare the last
+/// Verifies the archive in a directory, without an identity: see [`verify_with`].
+///
+/// # Errors
+/// As there.
+pub fn verify(folder: &Path) -> Result<Verification, Error> {
+    verify_with(folder, &Identities::default())
+}
+
+/// Verifies the archive in a directory; `identities` open encrypted indexes. The last lines of a manifest may be taken out unnoticed, with their segments: compare the last
 /// line with one that is kept elsewhere.
 ///
 /// # Errors
 /// A file cannot be read, or the manifest is of another version.
-pub fn verify(folder: &Path) -> Result<Verification, Error> {
+pub fn verify_with(folder: &Path, identities: &Identities) -> Result<Verification, Error> {
     let read = manifest::read(folder)?;
     let mut verification = Verification::default();
     let path_of_manifest = folder.join(MANIFEST_NAME);
@@ -104,7 +127,9 @@ pub fn verify(folder: &Path) -> Result<Verification, Error> {
         verification.findings.push(Finding::Manifest { path: path_of_manifest.clone(), line });
     }
     let (mut listed, mut removed) = (BTreeMap::<String, Line>::new(), BTreeSet::new());
+    let mut predecessors = Predecessors::default();
     for line in read.lines {
+        predecessors.add(&line);
         match line.event {
             Event::Segment | Event::Repaired => {
                 removed.remove(&line.segment);
@@ -129,6 +154,9 @@ pub fn verify(folder: &Path) -> Result<Verification, Error> {
     verification.removed = removed.len() as u64;
     for (name, line) in &listed {
         check(folder, name, line, &mut verification)?;
+        if let Some(possible) = predecessors.of.get(name) {
+            check_predecessor(folder, name, possible, identities, &mut verification)?;
+        }
     }
     for name in names(folder)? {
         let path = folder.join(&name);
@@ -144,6 +172,58 @@ pub fn verify(folder: &Path) -> Result<Verification, Error> {
         }
     }
     Ok(verification)
+}
+
+/// What indexes may name as that of the segment before theirs.
+#[derive(Default)]
+struct Predecessors {
+    /// By segment; none for those whose index was made later.
+    of: BTreeMap<String, Vec<String>>,
+    /// Digests of the index of each worker's last segment: one that was made again has several.
+    last: BTreeMap<u16, Vec<String>>,
+}
+
+impl Predecessors {
+    fn add(&mut self, line: &Line) {
+        let Some(name) = SegmentName::parse(&line.segment) else { return };
+        let last = self.last.entry(name.worker).or_insert_with(|| vec![String::new()]);
+        match line.event {
+            Event::Segment | Event::Repaired => {
+                self.of.insert(line.segment.clone(), last.clone());
+                // One without an index is followed by what follows the one before.
+                if line.index_digest.is_empty() {
+                    last.push(String::new());
+                } else {
+                    *last = vec![line.index_digest.clone()];
+                }
+            }
+            Event::Indexed => {
+                self.of.remove(&line.segment);
+                last.push(line.index_digest.clone());
+            }
+            Event::Removed | Event::Started | Event::Other => {}
+        }
+    }
+}
+
+/// Compares what an index names as its predecessor with the manifest.
+fn check_predecessor(
+    folder: &Path,
+    name: &str,
+    possible: &[String],
+    identities: &Identities,
+    verification: &mut Verification,
+) -> Result<(), Error> {
+    let path = folder.join(index_of(name));
+    match open_index(&path, identities) {
+        Ok(Some(sidecar)) if possible.contains(&sidecar.summary().previous) => {}
+        Ok(Some(_)) => verification.findings.push(Finding::Predecessor { path }),
+        Err(Error::Sealed { .. }) => verification.sealed += 1,
+        // That it is not there, or was changed, was found before.
+        Ok(None) | Err(Error::Damaged { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Compares a segment and its index with the manifest.

@@ -5,4 +5,6 @@ mod numbers;
 mod queries;
 mod rig;
 mod streams;
+mod tcpdump;
+mod verification;
 mod whole;

@@ -10,7 +10,7 @@ use tidewire_wire::LinkType;
 use crate::rig::{Numbers, Recorder, Seen, captures, read, recall};
 
 /// Packets of all kinds: the captures of the tests, and random headers.
-fn mixed(numbers: &mut Numbers) -> Vec<Seen> {
+pub fn mixed(numbers: &mut Numbers) -> Vec<Seen> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus").canonicalize().expect("the corpus");
     let mut packets = Vec::new();
     for path in captures().iter().filter(|path| path.canonicalize().is_ok_and(|path| path.starts_with(&here))) {
@@ -32,7 +32,7 @@ fn mixed(numbers: &mut Numbers) -> Vec<Seen> {
 }
 
 /// A random expression over what is in the packets.
-fn expression(numbers: &mut Numbers, packets: &[Seen], depth: u32) -> String {
+pub fn expression(numbers: &mut Numbers, packets: &[Seen], depth: u32) -> String {
     if depth > 0 && numbers.below(3) > 0 {
         let (left, right) = (expression(numbers, packets, depth - 1), expression(numbers, packets, depth - 1));
         return match numbers.below(6) {
