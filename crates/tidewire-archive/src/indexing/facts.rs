@@ -1,11 +1,21 @@
 //! What a packet says by itself: all that a filter expression may see of it.
 
+use std::net::IpAddr;
+
 use tidewire::{Endpoint, FlowKey};
 use tidewire_wire::{
-    Decoded, Fragment, Frame, Kind, Settings as WireSettings, addresses, decode, icmp_type_and_code, ports,
+    Decoded, Fragment, Frame, Kind, LinkType, Settings as WireSettings, addresses, decode, icmp_type_and_code, ports,
 };
 
 use crate::index::Outer;
+
+/// Types of Ethernet frames.
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const ARP: u16 = 0x0806;
+const RARP: u16 = 0x8035;
+/// The protocol of frames that are no IP: reserved, and of no packet.
+const NO_PROTO: u8 = 255;
 
 /// Headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,12 +26,12 @@ pub struct Facts {
     pub outer: Option<Outer>,
 }
 
-/// A packet's headers; `None`: it is no IP packet, or cannot be walked. And whether it is a fragment.
+/// A packet's headers; `None`: it is not known what a filter expression may see of it. And whether it is a fragment.
 #[must_use]
 pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Facts>, bool) {
     let decoded = decode(frame.link, bytes, frame.wire_bytes, settings);
     if decoded.kind as u8 > Kind::Fragment as u8 {
-        return (None, false);
+        return (of_ethernet(frame, bytes), false);
     }
     let is_fragment = decoded.kind == Kind::Fragment;
     let (source, destination) = addresses(bytes, &decoded);
@@ -43,6 +53,42 @@ pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Fa
         }
     };
     (Some(Facts { key, outer }), is_fragment)
+}
+
+/// What expressions see of an untagged Ethernet frame that cannot be walked, or is no IP: they look at fixed places, whatever is there.
+/// Without this any search would read all of these frames, which lie everywhere.
+fn of_ethernet(frame: &Frame, bytes: &[u8]) -> Option<Facts> {
+    if frame.link != LinkType::ETHERNET {
+        return None;
+    }
+    let v4 = |at: usize| -> Option<IpAddr> { Some((*bytes.get(at..)?.first_chunk::<4>()?).into()) };
+    let v6 = |at: usize| -> Option<IpAddr> { Some((*bytes.get(at..)?.first_chunk::<16>()?).into()) };
+    let port =
+        |at: usize| bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |port| u16::from_be_bytes(*port));
+    let (ends, proto, ports_at) = match port(12) {
+        IPV4 => ([v4(26)?, v4(30)?], *bytes.get(23)?, 14 + usize::from(bytes.get(14)? & 15) * 4),
+        IPV6 => ([v6(22)?, v6(38)?], *bytes.get(20)?, 54),
+        ARP | RARP => ([v4(28)?, v4(38)?], NO_PROTO, usize::MAX),
+        // Other headers follow, which some expressions step over.
+        0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x8847 | 0x8848 | 0x8863 | 0x8864 => return None,
+        _ if bytes.len() < 14 => return None,
+        _ => ([IpAddr::from([0; 4]); 2], NO_PROTO, usize::MAX),
+    };
+    // Behind extension headers and in tunnels expressions may find others.
+    if proto != NO_PROTO && !matches!(proto, 1 | 6 | 17 | 58 | 132) {
+        return None;
+    }
+    let ports = match proto {
+        6 | 17 | 132 => [port(ports_at), port(ports_at.checked_add(2)?)],
+        _ => [0; 2],
+    };
+    if proto == 17 && ports.iter().any(|port| matches!(port, 4789 | 6081 | 8472)) {
+        return None;
+    }
+    let mut ends = [0, 1].map(|side: usize| Endpoint { address: ends[side], port: ports[side] });
+    ends.sort();
+    let [lower, higher] = ends;
+    Some(Facts { key: FlowKey::new(lower, higher, proto), outer: None })
 }
 
 /// Protocol and ports. A first fragment has the ports of its datagram.
