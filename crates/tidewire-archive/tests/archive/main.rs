@@ -4,6 +4,7 @@
 mod numbers;
 mod queries;
 mod rig;
+mod seeds;
 mod streams;
 mod tcpdump;
 mod verification;
