@@ -1,6 +1,7 @@
 //! Archives as a whole: what went in comes out, by any query, and after anything that can happen to files.
 #![forbid(unsafe_code)]
 
+mod crashes;
 mod numbers;
 mod queries;
 mod rig;
