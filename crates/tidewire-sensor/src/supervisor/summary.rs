@@ -43,7 +43,9 @@ pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
 /// Events by analyzer, and what became of them.
 pub fn of_events(status: &EventsStatus) -> Vec<String> {
     let (events, stored, records) = (status.events, status.stored_events, status.stored_records);
-    let mut lines = vec![format!("the end: {events} events, {stored} of them stored in {records} records")];
+    let mut lines = vec![format!(
+        "the end: {events} events of analyzers; {stored} stored, the sensor's own among them, in {records} records"
+    )];
     let analyzers = status.analyzers.iter().filter(|one| one.events > 0 || one.refused > 0).map(|one| {
         let refused = if one.refused == 0 { String::new() } else { format!(", {} clients refused", one.refused) };
         format!("the end: {}: {} events{refused}", shown(&one.name), one.events)
