@@ -83,6 +83,10 @@ pub fn push_json(_: &mut Object<'_>, report: &LiveReport, _: &Ledger) {
     match *report {}
 }
 
+pub fn lost_packets(report: &LiveReport) -> u64 {
+    match *report {}
+}
+
 pub fn say_lost(report: &LiveReport) {
     match *report {}
 }

@@ -10,6 +10,7 @@ use crate::{
     app::{self, Follower},
     clock::Clock,
     error::{self, CliError},
+    export::{ExportOptions, Job, Kind},
     options::Common,
     output::{self, Object, Out},
     print_rows::{self},
@@ -35,6 +36,9 @@ pub struct Options {
 
     #[command(flatten)]
     selection: Selection,
+
+    #[command(flatten)]
+    export: ExportOptions,
 
     #[command(flatten)]
     write: WriteOption,
@@ -103,6 +107,9 @@ impl Choose for Flows {
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, mode) = app::of_beginnings(&options.common);
     let (common, form) = (&*common, options.selection.form());
+    if options.export.is_on() {
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
+    }
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Flow>()?;
     let mut session = Session::new(common)?;

@@ -22,6 +22,7 @@ mod datagrams;
 mod error;
 #[cfg(feature = "live")]
 mod events;
+mod export;
 mod extract;
 #[cfg(not(feature = "live"))]
 mod files_only;

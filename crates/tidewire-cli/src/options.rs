@@ -278,6 +278,11 @@ impl Common {
         self.live.is_on() || self.is_pipe()
     }
 
+    /// The captures that are named; `None`: the arguments are wrong.
+    pub fn captures(&self) -> Option<Vec<PathBuf>> {
+        capture_args::split(&self.files).ok().map(|(files, _)| files.to_vec())
+    }
+
     /// Whether the input is a single pipe, device or terminal.
     pub fn is_pipe(&self) -> bool {
         let Ok(([path], _)) = capture_args::split(&self.files) else { return false };

@@ -1,12 +1,13 @@
 //! The outputs of one run.
 
-use crate::{error::CliError, shared_output::SharedOutput, write::PacketFile};
+use crate::{error::CliError, export::Exports, shared_output::SharedOutput, write::PacketFile};
 
 /// Outputs that get records and packets as they come.
 #[derive(Clone, Copy)]
 pub struct Outputs<'a> {
     pub sinks: &'a [&'a SharedOutput],
     pub packets: Option<&'a PacketFile>,
+    pub exports: Option<&'a Exports>,
 }
 
 impl Outputs<'_> {
@@ -14,9 +15,10 @@ impl Outputs<'_> {
     pub fn flush(&self) {
         self.sinks.iter().for_each(|sink| sink.flush());
         self.packets.iter().for_each(|packets| packets.flush());
+        self.exports.iter().for_each(|exports| exports.flush());
     }
 
-    /// Completes the records; packets are completed by who opened their file.
+    /// Completes the records; packets and exports are completed by who opened their files.
     pub fn finish(&self) -> Result<(), CliError> {
         self.sinks.iter().try_for_each(|sink| sink.finish())
     }

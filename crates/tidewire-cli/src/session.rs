@@ -13,6 +13,7 @@ use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Prog
 use crate::{
     arg_types::StatsFormat,
     error::{self, CliError},
+    export::Exports,
     interrupt::{DONE, INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
@@ -41,6 +42,8 @@ pub struct Session<'a> {
     writable: Vec<PathBuf>,
     /// Gets packets as they come.
     packets: Option<Arc<PacketFile>>,
+    /// Gets records as they come.
+    exports: Option<Arc<Exports>>,
 }
 
 /// The result of a run without its handlers.
@@ -67,7 +70,7 @@ impl<'a> Session<'a> {
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
-        Ok(Self { common, stop, writable: Vec::new(), packets: None })
+        Ok(Self { common, stop, writable: Vec::new(), packets: None, exports: None })
     }
 
     /// Declares that files are written below `path`, which exists.
@@ -82,6 +85,12 @@ impl<'a> Session<'a> {
         self.packets = (!is_later).then(|| Arc::clone(file));
     }
 
+    /// Declares that records are written to `exports`.
+    pub fn export(&mut self, exports: &Arc<Exports>) {
+        self.writable.extend(exports.folders());
+        self.exports = Some(Arc::clone(exports));
+    }
+
     /// Runs the capture of the options. `make` gets the index of each worker. Records that are printed as they come go to
     /// `sinks`.
     pub fn run<H: Handler + Send>(
@@ -91,14 +100,15 @@ impl<'a> Session<'a> {
         mut make: impl FnMut(usize) -> H,
     ) -> Result<(Vec<H>, Closing), CliError> {
         let (common, stop) = (self.common, &self.stop);
+        let outputs = Outputs { sinks, packets: self.packets.as_deref(), exports: self.exports.as_deref() };
+        let is_gradual =
+            !sinks.is_empty() || common.is_unending() && (self.packets.is_some() || self.exports.is_some());
         let outcome = if common.live.is_on() {
             let capture = common.of_interfaces(mode)?.stop_when(stop);
-            let outputs = Outputs { sinks, packets: self.packets.as_deref() };
             live::run(capture, &common.live, stop, outputs, &self.writable, make)?
-        } else if sinks.is_empty() && (self.packets.is_none() || !common.is_unending()) {
+        } else if !is_gradual {
             read(common.of_files(mode)?.stop_when(stop), &mut make)?
         } else {
-            let outputs = Outputs { sinks, packets: self.packets.as_deref() };
             read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
         };
         let live = live::report_of(&outcome);
@@ -186,6 +196,16 @@ impl Closing {
 }
 
 impl Closing {
+    /// Packets lost before they could be read; `None` for files.
+    pub fn lost(&self) -> Option<u64> {
+        self.live.as_ref().map(live::lost_packets)
+    }
+
+    /// How long the run took.
+    pub fn uptime(&self) -> Duration {
+        self.elapsed
+    }
+
     /// The lines after the closing line: see [`packets_outside::lines`].
     pub fn lines(&self, common: &Common) -> Vec<String> {
         packets_outside::lines(&self.ledger, common, &self.stop)

@@ -12,6 +12,7 @@ use crate::{
     arg_types::ModeName,
     clock::Clock,
     error::{self, CliError},
+    export::{ExportOptions, Job, Kind},
     options::Common,
     output::{self, Object, Out, push_number},
     print_rows::{self},
@@ -39,6 +40,9 @@ pub struct Options {
     /// Digest of the delivered bytes of each direction, in order, gaps omitted
     #[arg(long, value_name = "sha256", value_enum, hide_possible_values = true, help_heading = "Report")]
     digest: Option<DigestName>,
+
+    #[command(flatten)]
+    export: ExportOptions,
 
     #[command(flatten)]
     write: WriteOption,
@@ -134,6 +138,10 @@ impl<const DIGEST: bool> Choose for Streams<DIGEST> {
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
+    if options.export.is_on() {
+        let (common, mode) = (&options.common, Mode::Strict);
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
+    }
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.
     if options.digest.is_some() && !order.is_empty() { collect::<true>(options) } else { collect::<false>(options) }

@@ -10,6 +10,7 @@ use crate::{
     app::{self, Follower},
     clock::Clock,
     error::{self, CliError},
+    export::{ExportOptions, Job, Kind},
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
@@ -49,6 +50,9 @@ pub struct Options {
 
     #[command(flatten)]
     time: TimeOption,
+
+    #[command(flatten)]
+    export: ExportOptions,
 }
 
 /// A protocol by its name.
@@ -131,6 +135,10 @@ impl Handler for Transactions<'_> {
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
     common.need_bytes("transactions")?;
+    if options.export.is_on() {
+        let job = Job { common, mode: Mode::Strict, kind: Kind::Transactions, services: &options.service };
+        return options.export.run(&job);
+    }
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Found>(&options.columns, &options.time, form)?;
     let session = Session::new(common)?;

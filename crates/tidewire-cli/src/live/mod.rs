@@ -21,7 +21,7 @@ use crate::{
     units::{Size, Span},
 };
 use arg_types::{EngineName, fanout};
-pub use report::{lost, push_json, say_lost, text};
+pub use report::{lost, lost_packets, push_json, say_lost, text};
 pub use runner::{Watching, report_of, run, watched, watched_with};
 pub use tidewire::live::{Interfaces, LiveReport};
 

@@ -110,6 +110,11 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     })
 }
 
+/// Packets lost before they could be read.
+pub fn lost_packets(report: &LiveReport) -> u64 {
+    lost(report).iter().map(|(_, packets)| packets).sum()
+}
+
 /// Packets lost before they could be read, by place, starting at the wire.
 pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
     let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {

@@ -1,0 +1,334 @@
+//! A file of records: under a hidden name until it is complete, and followed by others where it is rotated.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tidewire::legible::legible;
+use tidewire_exports::zeek::{self, Log};
+
+use super::rotate::Rotate;
+use crate::{
+    error::CliError,
+    output_dir::{self, Folder},
+};
+
+/// Bytes that are collected before they are written.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// Most names that are tried for a file of several.
+const NAMES_MAX: u32 = 100_000;
+
+/// What stands at the beginning and at the end of each file.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame {
+    None,
+    Zeek(zeek::Form, Log),
+}
+
+/// Where bytes go.
+enum Where {
+    /// As it is: a pipe, a device, standard output.
+    Direct(File),
+    /// To files of this folder.
+    Folder(Arc<Folder>),
+}
+
+/// The file that is written.
+struct Current {
+    file: File,
+    hidden: String,
+    /// Bytes that are in it.
+    bytes: u64,
+    opened_ns: u64,
+}
+
+/// Files of one name, one after the other.
+pub struct Files {
+    /// For messages.
+    shown: String,
+    name: OsString,
+    place: Where,
+    frame: Frame,
+    rotate: Rotate,
+    current: Option<Current>,
+    gathered: Vec<u8>,
+    number: u32,
+    failure: Option<io::Error>,
+}
+
+/// The folder that a file lies in, and its name there; `None`: it is a pipe or a device.
+fn place(path: &Path) -> io::Result<Option<PathBuf>> {
+    // Links there lead to what is open, which has no name to be renamed to.
+    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) {
+        return Ok(None);
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(None),
+        Ok(_) => fs::canonicalize(path).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+impl Files {
+    /// Opens `path`, so that what prevents it is known before the run begins.
+    pub fn open(path: &Path, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+        let shown = legible(&path.to_string_lossy()).into_owned();
+        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
+        let Some(path) = place(path).map_err(cannot)? else {
+            if rotate.is_on() {
+                return Err(CliError::Usage(format!("{shown} is no file that --rotate could rename")));
+            }
+            let file = fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
+            return Ok(Self::new(shown, OsString::new(), Where::Direct(file), Frame::None, rotate));
+        };
+        let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
+        let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
+        let mut files = Self::new(shown.clone(), name.to_owned(), Where::Folder(folder), Frame::None, rotate);
+        files.begin(now_ns).map_err(cannot)?;
+        Ok(files)
+    }
+
+    /// Standard output.
+    pub fn stdout() -> Result<Self, CliError> {
+        use std::os::fd::AsFd as _;
+        let file = io::stdout().as_fd().try_clone_to_owned().map_err(CliError::from_output)?;
+        Ok(Self::new(
+            "standard output".into(),
+            OsString::new(),
+            Where::Direct(file.into()),
+            Frame::None,
+            Rotate::default(),
+        ))
+    }
+
+    /// A log of a folder; it is made with its first record.
+    pub fn of_log(folder: &Arc<Folder>, shown: &str, form: zeek::Form, log: Log, rotate: Rotate) -> Self {
+        let name = format!("{}.log", log.name());
+        let shown = format!("{shown}/{name}");
+        Self::new(shown, name.into(), Where::Folder(Arc::clone(folder)), Frame::Zeek(form, log), rotate)
+    }
+
+    fn new(shown: String, name: OsString, place: Where, frame: Frame, rotate: Rotate) -> Self {
+        Self { shown, name, place, frame, rotate, current: None, gathered: Vec::new(), number: 0, failure: None }
+    }
+
+    /// Its name, for messages.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The folder that files are made and renamed in.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match &self.place {
+            Where::Direct(_) => None,
+            Where::Folder(folder) => Some(folder.by_handle()),
+        }
+    }
+
+    /// Whether writing failed; what is added then is dropped.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Whether the file ends before so many further bytes.
+    pub fn is_due(&self, bytes: usize, now_ns: u64) -> bool {
+        let Some(current) = &self.current else { return false };
+        let size = current.bytes + self.gathered.len() as u64;
+        let too_large = self.rotate.bytes.is_some_and(|most| size > 0 && size + bytes as u64 > most);
+        too_large || self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(current.opened_ns) >= ns)
+    }
+
+    /// Adds whole records; completes the file before them where it is due.
+    pub fn push(&mut self, records: &[u8], now_ns: u64) {
+        if self.failure.is_some() {
+            return;
+        }
+        if self.is_due(records.len(), now_ns) {
+            self.complete(now_ns);
+        }
+        let is_open = self.current.is_some() || matches!(self.place, Where::Direct(_));
+        if !is_open && let Err(error) = self.begin(now_ns) {
+            self.failure = Some(error);
+            return;
+        }
+        self.gathered.extend_from_slice(records);
+        if self.gathered.len() >= GATHERED_BYTES {
+            self.flush();
+        }
+    }
+
+    /// Writes what was collected.
+    pub fn flush(&mut self) {
+        if self.gathered.is_empty() || self.failure.is_some() {
+            return;
+        }
+        let file = match (&mut self.place, &mut self.current) {
+            (Where::Direct(file), _) => file,
+            (_, Some(current)) => {
+                current.bytes += self.gathered.len() as u64;
+                &mut current.file
+            }
+            _ => return,
+        };
+        self.failure = file.write_all(&self.gathered).err();
+        self.gathered.clear();
+    }
+
+    /// Completes the file: it gets its name.
+    pub fn complete(&mut self, now_ns: u64) {
+        if let (Frame::Zeek(form, _), true) = (self.frame, self.current.is_some()) {
+            zeek::push_footer(&mut self.gathered, form, second(now_ns));
+        }
+        self.flush();
+        if self.failure.is_some() {
+            return;
+        }
+        if let Some(current) = self.current.take() {
+            self.failure = self.name_it(&current).err();
+        }
+    }
+
+    /// Completes the last file, if one was begun.
+    ///
+    /// # Errors
+    /// What could not be written. The file keeps its hidden name then.
+    pub fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+        self.complete(now_ns);
+        let Some(failure) = self.failure.take() else { return Ok(()) };
+        if failure.kind() == io::ErrorKind::BrokenPipe {
+            return Err(CliError::ClosedPipe);
+        }
+        let there = match self.current.take() {
+            Some(current) => format!("; what there is, is in {} beside it", legible(&current.hidden)),
+            None => String::new(),
+        };
+        Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
+    }
+
+    fn begin(&mut self, now_ns: u64) -> io::Result<()> {
+        let Where::Folder(folder) = &self.place else { return Ok(()) };
+        // Files of one run have one token: the number keeps those of a name apart.
+        let hidden = folder.hidden(&format!("{}.{}", self.name.to_string_lossy(), self.number));
+        let file = folder.create(&hidden)?;
+        self.current = Some(Current { file, hidden, bytes: 0, opened_ns: now_ns });
+        if let Frame::Zeek(form, log) = self.frame {
+            zeek::push_header(&mut self.gathered, form, log, second(now_ns));
+        }
+        Ok(())
+    }
+
+    /// Gives a file its name: where there are several, with the time of its beginning and a number, and none that exists.
+    fn name_it(&mut self, current: &Current) -> io::Result<()> {
+        let Where::Folder(folder) = &self.place else { return Ok(()) };
+        self.number += 1;
+        if !self.rotate.is_on() {
+            return folder.rename(&current.hidden, &self.name);
+        }
+        loop {
+            let renamed = folder.rename_new(&current.hidden, numbered(&self.name, current.opened_ns, self.number));
+            match renamed {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.number < NAMES_MAX => {
+                    self.number += 1
+                }
+                renamed => return renamed,
+            }
+        }
+    }
+}
+
+impl Drop for Files {
+    /// Removes a file that a run which did not begin left empty.
+    fn drop(&mut self) {
+        if let (Where::Folder(folder), Some(current)) = (&self.place, &self.current)
+            && current.bytes == 0
+        {
+            let _ = folder.remove(&current.hidden);
+        }
+    }
+}
+
+/// Seconds since the epoch.
+fn second(ns: u64) -> i64 {
+    (ns / 1_000_000_000) as i64
+}
+
+/// `eve.json` becomes `eve.20261122T063000Z.000001.json`.
+fn numbered(name: &OsString, opened_ns: u64, number: u32) -> OsString {
+    let opened = jiff::Timestamp::from_second(second(opened_ns)).unwrap_or_default();
+    let moment = opened.strftime("%Y%m%dT%H%M%SZ");
+    let path = Path::new(name);
+    let mut all = path.file_stem().unwrap_or(name).to_owned();
+    all.push(format!(".{moment}.{number:06}"));
+    if let Some(extension) = path.extension() {
+        all.push(".");
+        all.push(extension);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn rotation_loses_no_record_and_leaves_no_hidden_file() {
+        let place = tempfile::tempdir().unwrap();
+        let rotate = Rotate { bytes: Some(1000), ns: Some(60 * SECOND) };
+        let mut files = Files::open(&place.path().join("all.txt"), rotate, 0).unwrap();
+        let mut expected = String::new();
+        for index in 0..1000_u64 {
+            let record = format!("record {index}\n");
+            expected.push_str(&record);
+            files.push(record.as_bytes(), index * SECOND);
+            assert!(!names(place.path()).contains(&"all.txt".to_owned()));
+        }
+        files.finish(1000 * SECOND).unwrap();
+        let names = names(place.path());
+        assert!(names.len() > 16 && names.iter().all(|name| name.starts_with("all.1970")), "{names:?}");
+        let texts: Vec<String> =
+            names.iter().map(|name| fs::read_to_string(place.path().join(name)).unwrap()).collect();
+        assert!(texts.iter().all(|text| text.len() <= 1000 && text.ends_with('\n')));
+        assert_eq!(texts.concat(), expected);
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_complete() {
+        let place = tempfile::tempdir().unwrap();
+        let mut files = Files::open(&place.path().join("eve.json"), Rotate::default(), 0).unwrap();
+        files.push(b"{}\n", 1);
+        files.flush();
+        assert!(names(place.path())[0].starts_with(".eve.json."));
+        files.finish(2).unwrap();
+        assert_eq!(names(place.path()), ["eve.json"]);
+        drop(Files::open(&place.path().join("other"), Rotate::default(), 0).unwrap());
+        assert_eq!(names(place.path()), ["eve.json"]);
+    }
+
+    #[test]
+    fn files_of_an_earlier_run_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let rotate = Rotate { bytes: Some(1 << 20), ns: None };
+        for text in ["a", "b"] {
+            let mut files = Files::open(&place.path().join("x"), rotate, 0).unwrap();
+            files.push(text.as_bytes(), 0);
+            files.finish(0).unwrap();
+        }
+        assert_eq!(names(place.path()), ["x.19700101T000000Z.000001", "x.19700101T000000Z.000002"]);
+    }
+}

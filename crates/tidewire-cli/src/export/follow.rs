@@ -1,0 +1,143 @@
+//! The handler of a run whose records go to files or collectors.
+
+use std::sync::Arc;
+
+use tidewire::{Chunk, EndReason, Gap, Handler, Stream, StreamPacket};
+use tidewire_exports::{Exchange, FlowRecord, zeek::History};
+use tidewire_protocols::{App, Conversation, Report, Service, Transaction};
+
+use super::sink::Exports;
+use crate::{
+    app::{Follower, HasConversation},
+    selection::Totals,
+};
+
+/// Bytes of first transactions that a worker keeps until their streams end.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Streams, and their transactions.
+    Streams,
+    /// Transactions only.
+    Transactions,
+}
+
+/// A worker. With `HISTORY` it sees each packet.
+pub struct Exporting<const HISTORY: bool> {
+    pub totals: Totals,
+    /// Transactions that were written.
+    pub transactions: u64,
+    pub follower: Follower,
+    kind: Kind,
+    services: Arc<[Service]>,
+    exports: Arc<Exports>,
+    scratch: Vec<u8>,
+    kept_bytes: usize,
+}
+
+/// State of a stream.
+#[derive(Default)]
+pub struct State {
+    conversation: Conversation,
+    history: Option<Box<History>>,
+    /// The first transaction, which names the stream.
+    first: Option<Box<Transaction>>,
+    transactions: u32,
+}
+
+impl HasConversation for State {
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+}
+
+impl<const HISTORY: bool> Exporting<HISTORY> {
+    pub fn new(kind: Kind, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
+        Self {
+            totals: Totals::default(),
+            transactions: 0,
+            follower: Follower::default(),
+            kind,
+            services: Arc::clone(services),
+            exports: Arc::clone(exports),
+            scratch: Vec::new(),
+            kept_bytes: 0,
+        }
+    }
+
+    /// Passes something to the conversation of a stream, and writes what it reports.
+    fn follow<T>(
+        &mut self,
+        stream: &mut Stream<'_, State>,
+        pass: impl FnOnce(&mut Follower, &mut Stream<'_, State>, &mut Report<'_>) -> T,
+    ) -> T {
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
+        let state = stream.data();
+        let (mut first, mut number) = (state.first.take(), state.transactions);
+        let (exports, services, scratch) = (&self.exports, &self.services, &mut self.scratch);
+        let (kept_bytes, written) = (&mut self.kept_bytes, &mut self.transactions);
+        let mut each = |transaction: Transaction| {
+            if services.is_empty() || services.contains(&transaction.service) {
+                let origin = exports.origin();
+                let exchange = Exchange { stream: id, key, stream_start_ns, number, transaction: &transaction, origin };
+                exports.transaction(&exchange, scratch);
+                *written += 1;
+            }
+            if number == 0 && *kept_bytes < KEPT_BYTES_MAX {
+                *kept_bytes += transaction.memory_bytes();
+                first = Some(Box::new(transaction));
+            }
+            number = number.saturating_add(1);
+        };
+        let passed = pass(&mut self.follower, stream, &mut Report::Each(&mut each));
+        let state = stream.data();
+        (state.first, state.transactions) = (first, number);
+        passed
+    }
+}
+
+impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
+    type Data = State;
+    const PACKETS: bool = HISTORY;
+
+    fn packet(&mut self, stream: &mut Stream<'_, State>, packet: StreamPacket<'_>) {
+        let proto = stream.key().proto;
+        stream.data().history.get_or_insert_default().packet(proto, &packet);
+    }
+
+    #[inline]
+    fn data(&mut self, stream: &mut Stream<'_, State>, chunk: Chunk<'_>) {
+        if stream.data().conversation.is_over() {
+            return;
+        }
+        self.follow(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        if self.kind == Kind::Transactions && stream.data().conversation.is_over() {
+            stream.discard();
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, State>, gap: Gap) {
+        if let Some(history) = &mut stream.data().history {
+            history.gap(&gap);
+        }
+        self.follow(stream, |follower, stream, report| follower.gap(stream, &gap, report));
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, State>, reason: EndReason) {
+        self.totals.add(stream);
+        let app = self.follow(stream, |follower, stream, report| follower.close(stream, report));
+        let state = stream.data();
+        let (first, history) = (state.first.take(), state.history.take());
+        if let Some(first) = &first {
+            self.kept_bytes = self.kept_bytes.saturating_sub(first.memory_bytes());
+        }
+        if self.kind == Kind::Transactions {
+            return;
+        }
+        let app = app.map(|app| App { first: first.map(|first| *first), ..*app });
+        let record = FlowRecord::of(stream, reason, app.as_ref(), self.exports.origin());
+        self.exports.flow(&record, history.as_deref(), &mut self.scratch);
+    }
+}

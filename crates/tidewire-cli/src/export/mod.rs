@@ -1,0 +1,180 @@
+//! `--to FORMAT:PLACE`: records in formats of other programs, to files, folders and collectors.
+
+mod file;
+mod follow;
+mod network;
+mod rotate;
+mod sink;
+mod target;
+
+use std::sync::Arc;
+
+use clap::Args;
+use tidewire::{Fate, Handler, Mode};
+use tidewire_protocols::Service;
+
+use crate::{
+    app,
+    clock::Clock,
+    error::{self, CliError},
+    options::Common,
+    output::Out,
+    selection::Totals,
+    session::{Closing, Session},
+    units::{Bytes, counted},
+};
+use follow::Exporting;
+pub use follow::Kind;
+use rotate::Rotate;
+pub use sink::Exports;
+use sink::{Facts, Source};
+use target::{Place, Target};
+
+/// The options.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// Write every record to PLACE instead of printing: eve (Suricata's EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9
+    /// (repeatable)
+    ///
+    /// PLACE is a file or - (eve, ipfix), a folder of logs (zeek, zeek-json), or udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9).
+    /// flows and streams write transactions as well, where the format has them. A file has a hidden name until it is complete.
+    #[arg(
+        long,
+        value_name = "FORMAT:PLACE",
+        conflicts_with_all = ["json", "csv", "columns", "time", "limit"],
+        help_heading = "Report"
+    )]
+    to: Vec<Target>,
+
+    /// As --to NAME:-, on standard output: eve or ipfix
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "time", "limit"], help_heading = "Report")]
+    format: Option<String>,
+
+    /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
+    /// eve.20261122T063000Z.000001.json
+    #[arg(long, value_name = "LIMITS", requires = "to", help_heading = "Report")]
+    rotate: Option<Rotate>,
+}
+
+/// A run that writes.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    pub common: &'a Common,
+    pub mode: Mode,
+    pub kind: Kind,
+    /// Only these protocols; empty: all.
+    pub services: &'a [Service],
+}
+
+impl ExportOptions {
+    /// Whether records are written instead of printed.
+    pub fn is_on(&self) -> bool {
+        !self.to.is_empty() || self.format.is_some()
+    }
+
+    fn targets(&self) -> Result<Vec<Target>, CliError> {
+        let mut targets = self.to.clone();
+        if let Some(name) = &self.format {
+            let target: Result<Target, String> = format!("{name}:-").parse();
+            targets.push(target.map_err(|error| CliError::Usage(format!("--format {name}: {error}")))?);
+        }
+        if targets.iter().filter(|target| target.place == Place::Stdout).count() > 1 {
+            return Err(CliError::Usage("only one format fits on standard output".into()));
+        }
+        Ok(targets)
+    }
+
+    /// Runs a subcommand whose records are written.
+    pub fn run(&self, job: &Job<'_>) -> Result<u8, CliError> {
+        let targets = self.targets()?;
+        // Options are checked before a file is created.
+        job.common.check(job.mode)?;
+        let mut session = Session::new(job.common)?;
+        let source = source(job.common);
+        let exports = Arc::new(Exports::open(&targets, self.rotate.unwrap_or_default(), source, &session.stop)?);
+        session.export(&exports);
+        let (run, is_shown) =
+            (run(&exports, job, &session), !targets.iter().any(|target| target.place == Place::Stdout));
+        let (totals, transactions, closing) = run?;
+        let finished = exports.finish(&facts(&closing));
+        let mut out = Out::stdout();
+        if is_shown {
+            let counts = counts(job.kind, &totals, transactions);
+            let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
+            lines.into_iter().try_for_each(|line| out.line(&line))?;
+        }
+        let code = closing.finish(job.common, false, &mut out, error::OK)?;
+        finished.map(|()| code)
+    }
+}
+
+fn counts(kind: Kind, totals: &Totals, transactions: u64) -> String {
+    let transactions = counted(transactions, "transaction", "transactions");
+    match kind {
+        Kind::Transactions => format!("{transactions} written"),
+        Kind::Streams => {
+            let (flows, packets) =
+                (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
+            format!("{flows} and {transactions} written, {packets}, {}", Bytes(totals.bytes))
+        }
+    }
+}
+
+fn run(exports: &Arc<Exports>, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {
+    if exports.wants_history() && job.kind == Kind::Streams {
+        return run_with::<true>(exports, job, session);
+    }
+    run_with::<false>(exports, job, session)
+}
+
+fn run_with<const HISTORY: bool>(
+    exports: &Arc<Exports>,
+    job: &Job<'_>,
+    session: &Session<'_>,
+) -> Result<(Totals, u64, Closing), CliError>
+where
+    Exporting<HISTORY>: Handler,
+{
+    let services: Arc<[Service]> = job.services.into();
+    let make = |_| Exporting::<HISTORY>::new(job.kind, &services, exports);
+    let (handlers, closing) = session.run(job.mode, &[], make)?;
+    let mut totals = Totals::default();
+    handlers.iter().for_each(|handler| totals.merge(&handler.totals));
+    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    Ok((totals, handlers.iter().map(|handler| handler.transactions).sum(), closing))
+}
+
+/// Where packets come from, as far as it is one place.
+fn source(common: &Common) -> Source {
+    let interface = match common.live.interface.as_slice() {
+        [name] if name != "any" && !name.contains(':') => Some(name.clone()),
+        _ => None,
+    };
+    let file = match common.captures().as_deref() {
+        Some([file]) if file.as_os_str() != "-" => Some(file.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    Source { is_live: common.live.is_on(), interface, file }
+}
+
+fn facts(closing: &Closing) -> Facts {
+    const OF_FLOWS: [Fate; 8] = [
+        Fate::Tracked,
+        Fate::BeyondCutoff,
+        Fate::Discarded,
+        Fate::Shed,
+        Fate::Ignored,
+        Fate::HeaderCut,
+        Fate::Aggregate,
+        Fate::FragmentRebuilt,
+    ];
+    let ledger = &closing.ledger;
+    let in_flows: u64 = OF_FLOWS.iter().map(|&fate| ledger.fate(fate)).sum();
+    Facts {
+        packets: ledger.received,
+        bytes: ledger.received_bytes,
+        ignored: ledger.received.saturating_sub(in_flows),
+        dropped: closing.lost(),
+        uptime: closing.uptime().as_secs(),
+    }
+}

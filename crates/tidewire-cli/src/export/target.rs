@@ -1,0 +1,135 @@
+//! `--to FORMAT:PLACE`: what is written, and where.
+
+use std::{path::PathBuf, str::FromStr};
+
+/// The formats of `--to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Eve,
+    Zeek,
+    ZeekJson,
+    Ipfix,
+    IpfixUniflow,
+    Netflow9,
+}
+
+impl Format {
+    const ALL: [(&'static str, Self); 6] = [
+        ("eve", Self::Eve),
+        ("zeek", Self::Zeek),
+        ("zeek-json", Self::ZeekJson),
+        ("ipfix", Self::Ipfix),
+        ("ipfix-uniflow", Self::IpfixUniflow),
+        ("netflow9", Self::Netflow9),
+    ];
+
+    /// Whether it is messages of records, which can be sent.
+    pub fn is_messages(self) -> bool {
+        matches!(self, Self::Ipfix | Self::IpfixUniflow | Self::Netflow9)
+    }
+
+    /// Whether it is a folder of logs.
+    pub fn is_logs(self) -> bool {
+        matches!(self, Self::Zeek | Self::ZeekJson)
+    }
+}
+
+/// Where records go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Stdout,
+    Path(PathBuf),
+    /// `HOST:PORT`.
+    Udp(String),
+    Tcp(String),
+}
+
+/// A format with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub format: Format,
+    pub place: Place,
+}
+
+fn names() -> String {
+    Format::ALL.map(|(name, _)| name).join(", ")
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(name, _)| *name == text);
+        found.map(|(_, format)| format).ok_or_else(|| format!("unknown format '{text}'; expected one of {}", names()))
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected FORMAT:PATH, as in eve:eve.json; FORMAT is one of {}", names());
+        let (format, place) = text.split_once(':').ok_or_else(expected)?;
+        let format: Format = format.parse()?;
+        let place = if place == "-" {
+            Place::Stdout
+        } else if let Some(address) = place.strip_prefix("udp://") {
+            Place::Udp(with_port(address)?)
+        } else if let Some(address) = place.strip_prefix("tcp://") {
+            Place::Tcp(with_port(address)?)
+        } else if place.is_empty() {
+            return Err(expected());
+        } else {
+            Place::Path(place.into())
+        };
+        match place {
+            Place::Udp(_) | Place::Tcp(_) if !format.is_messages() => {
+                Err("only ipfix, ipfix-uniflow and netflow9 are sent; name a file".into())
+            }
+            Place::Tcp(_) if format == Format::Netflow9 => Err("netflow9 is sent over UDP: udp://HOST:PORT".into()),
+            Place::Path(_) | Place::Stdout if format == Format::Netflow9 => {
+                Err("netflow9 is sent: udp://HOST:PORT; files are written in ipfix (RFC 5655)".into())
+            }
+            Place::Stdout if format.is_logs() => Err("Zeek's logs are several files: name a folder".into()),
+            place => Ok(Self { format, place }),
+        }
+    }
+}
+
+/// A host and a port; that of IPFIX (RFC 7011 section 10.3.4) if none is named.
+fn with_port(address: &str) -> Result<String, String> {
+    let address = address.trim_end_matches('/');
+    let host = address
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')));
+    match host {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(address.into()),
+        None if !address.is_empty() => Ok(format!("{address}:4739")),
+        _ => Err(format!("'{address}' names no host and port, as in udp://192.0.2.1:4739")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Result<Target, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn targets_have_a_format_and_a_place() {
+        let of = |format, place| Ok(Target { format, place });
+        assert_eq!(target("eve:-"), of(Format::Eve, Place::Stdout));
+        assert_eq!(target("eve:a:b.json"), of(Format::Eve, Place::Path("a:b.json".into())));
+        assert_eq!(target("zeek:logs"), of(Format::Zeek, Place::Path("logs".into())));
+        assert_eq!(target("ipfix:udp://192.0.2.1"), of(Format::Ipfix, Place::Udp("192.0.2.1:4739".into())));
+        assert_eq!(target("ipfix:tcp://[::1]:9/"), of(Format::Ipfix, Place::Tcp("[::1]:9".into())));
+        assert_eq!(target("ipfix:udp://[::1]"), of(Format::Ipfix, Place::Udp("[::1]:4739".into())));
+        for wrong in
+            ["eve", "eve:", "evil:x", "eve:udp://a:1", "zeek:-", "netflow9:x", "ipfix:udp://:1", "ipfix:udp://a:0"]
+        {
+            assert!(target(wrong).is_err(), "{wrong}");
+        }
+    }
+}
