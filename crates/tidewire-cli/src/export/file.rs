@@ -45,6 +45,8 @@ struct Current {
     /// Bytes that are in it.
     bytes: u64,
     opened_ns: u64,
+    /// Whether there is a record for it. Until then it is as old as its first one.
+    is_begun: bool,
 }
 
 /// Files of one name, one after the other.
@@ -119,11 +121,6 @@ impl Files {
         Self { shown, name, place, frame, rotate, current: None, gathered: Vec::new(), number: 0, failure: None }
     }
 
-    /// Its name, for messages.
-    pub fn shown(&self) -> &str {
-        &self.shown
-    }
-
     /// The folder that files are made and renamed in.
     pub fn folder(&self) -> Option<PathBuf> {
         match &self.place {
@@ -139,10 +136,17 @@ impl Files {
 
     /// Whether the file ends before so many further bytes.
     pub fn is_due(&self, bytes: usize, now_ns: u64) -> bool {
-        let Some(current) = &self.current else { return false };
+        let Some(current) = self.current.as_ref().filter(|current| current.is_begun) else { return false };
         let size = current.bytes + self.gathered.len() as u64;
         let too_large = self.rotate.bytes.is_some_and(|most| size > 0 && size + bytes as u64 > most);
         too_large || self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(current.opened_ns) >= ns)
+    }
+
+    /// Begins the file's time, where a record for it waits elsewhere.
+    pub fn touch(&mut self, now_ns: u64) {
+        if let Some(current) = self.current.as_mut().filter(|current| !current.is_begun) {
+            (current.is_begun, current.opened_ns) = (true, now_ns);
+        }
     }
 
     /// Adds whole records; completes the file before them where it is due.
@@ -158,6 +162,7 @@ impl Files {
             self.failure = Some(error);
             return;
         }
+        self.touch(now_ns);
         self.gathered.extend_from_slice(records);
         if self.gathered.len() >= GATHERED_BYTES {
             self.flush();
@@ -217,7 +222,7 @@ impl Files {
         // Files of one run have one token: the number keeps those of a name apart.
         let hidden = folder.hidden(&format!("{}.{}", self.name.to_string_lossy(), self.number));
         let file = folder.create(&hidden)?;
-        self.current = Some(Current { file, hidden, bytes: 0, opened_ns: now_ns });
+        self.current = Some(Current { file, hidden, bytes: 0, opened_ns: now_ns, is_begun: false });
         if let Frame::Zeek(form, log) = self.frame {
             zeek::push_header(&mut self.gathered, form, log, second(now_ns));
         }

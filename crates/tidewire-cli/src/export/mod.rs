@@ -81,6 +81,11 @@ impl ExportOptions {
         if targets.iter().filter(|target| target.place == Place::Stdout).count() > 1 {
             return Err(CliError::Usage("only one format fits on standard output".into()));
         }
+        let is_again =
+            |(index, target): (usize, &Target)| targets[..index].iter().any(|other| other.place == target.place);
+        if targets.iter().enumerate().any(is_again) {
+            return Err(CliError::Usage("two of --to have the same place; each needs its own".into()));
+        }
         Ok(targets)
     }
 

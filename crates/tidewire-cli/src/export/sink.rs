@@ -300,6 +300,9 @@ impl Messages {
     fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
         self.rotate(now_ns);
         self.exporter.push(flow, ipfix::export_second(now_ns));
+        if let Output::Files(files) = &mut self.output {
+            files.touch(now_ns);
+        }
         if self.waiting_ns == 0 {
             self.waiting_ns = now_ns.max(1);
         }

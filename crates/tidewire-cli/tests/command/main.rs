@@ -11,6 +11,7 @@ mod documents;
 #[cfg(feature = "live")]
 mod events;
 mod examples;
+mod exports;
 mod forms;
 mod fragments;
 mod hostile;

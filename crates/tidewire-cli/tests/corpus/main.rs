@@ -22,3 +22,4 @@ mod protocols;
 mod record;
 mod robustness;
 mod wrap;
+mod zeek;

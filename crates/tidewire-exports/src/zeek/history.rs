@@ -7,7 +7,10 @@ use tidewire::{Direction, Gap, GapCause, StreamPacket};
 
 use crate::{
     model::{FlowRecord, flag, proto},
-    zeek::segment::Segment,
+    zeek::{
+        segment::Segment,
+        side::{Side, State, close_by_flags, leave_established, leave_inactive},
+    },
 };
 
 #[cfg(test)]
@@ -18,27 +21,6 @@ const LETTERS_MAX: usize = 64;
 
 /// A jump of sequence numbers by a SYN or RST that is not believed.
 const JUMP_MAX: i64 = 1 << 20;
-
-/// Where one side's connection stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    /// It sent nothing.
-    #[default]
-    Inactive,
-    SynSent,
-    SynAckSent,
-    /// It was joined after its beginning.
-    Partial,
-    Established,
-    Closed,
-    Reset,
-}
-
-impl State {
-    fn is_idle(self) -> bool {
-        matches!(self, Self::Inactive | Self::Partial)
-    }
-}
 
 /// Letters that are written once a side, and the first of those that are written again.
 #[derive(Clone, Copy)]
@@ -58,44 +40,6 @@ enum Often {
     Gap,
     Repeated,
     ZeroWindow,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Side {
-    state: State,
-    before: State,
-    /// Bits of [`Once`].
-    seen: u8,
-    /// Whether it sent a FIN or a reset that counts.
-    is_closed: bool,
-    /// Whether it sent a FIN with a place.
-    has_fin: bool,
-    /// The sequence number of its SYN, or one less than that of its first byte.
-    start: u32,
-    /// How far it sent, and how far that was acknowledged, from `start`.
-    sent: i64,
-    acked: i64,
-    /// Where its last SYN, FIN and RST stood.
-    last: [i64; 3],
-    /// Counts of [`Often`].
-    often: [u32; 3],
-}
-
-impl Side {
-    fn set(&mut self, state: State) {
-        self.before = self.state;
-        self.state = state;
-    }
-
-    /// The place of a sequence number: the one nearest to what was sent last.
-    fn place(&self, seq: u32, near: i64) -> i64 {
-        let known = self.start.wrapping_add(near as u32);
-        near + i64::from(seq.wrapping_sub(known) as i32)
-    }
-
-    fn begin(&mut self, start: u32, sent: i64) {
-        (self.start, self.sent, self.acked) = (start, sent, 0);
-    }
 }
 
 /// A stream's history, fed with its packets and gaps in their order.
@@ -381,59 +325,5 @@ impl History {
             State::Reset => {}
         }
         self.sides = [origin, answer];
-    }
-}
-
-fn close_by_flags(own: &mut Side, segment: &Segment) {
-    for (flag, state) in [(flag::FIN, State::Closed), (flag::RST, State::Reset)] {
-        if segment.flags & flag != 0 {
-            own.set(state);
-            own.is_closed = true;
-        }
-    }
-}
-
-fn leave_inactive(own: &mut Side, peer: &mut Side, is_origin: bool, segment: &Segment) {
-    let has = |flag: u8| segment.flags & flag != 0;
-    if has(flag::SYN) {
-        if is_origin {
-            own.set(if has(flag::ACK) { State::SynAckSent } else { State::SynSent });
-        } else {
-            if peer.state == State::SynSent {
-                peer.set(State::Established);
-            }
-            own.set(State::Established);
-        }
-    }
-    close_by_flags(own, segment);
-    if own.state != State::Inactive {
-        return;
-    }
-    if !is_origin && segment.payload_bytes == 0 && peer.state == State::SynSent {
-        // Some hosts acknowledge a SYN before they answer it.
-    } else if has(flag::ACK) && peer.state == State::Established {
-        // The SYN was missed, its answer was not.
-        own.set(State::Established);
-    } else {
-        own.set(State::Partial);
-    }
-}
-
-fn leave_established(own: &mut Side, peer: &mut Side, segment: &Segment) {
-    let has = |flag: u8| segment.flags & flag != 0;
-    if has(flag::SYN) && own.state == State::Partial && peer.state == State::Inactive && !has(flag::ACK) {
-        own.set(State::SynSent);
-    }
-    if has(flag::FIN) && !has(flag::RST) {
-        own.set(State::Closed);
-        own.is_closed = true;
-        if peer.state == State::Reset && peer.before == State::Closed {
-            // A FIN and then a reset, which this FIN makes a normal end.
-            peer.set(State::Closed);
-        }
-    }
-    if has(flag::RST) {
-        own.set(State::Reset);
-        own.is_closed = true;
     }
 }

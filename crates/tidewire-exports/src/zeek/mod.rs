@@ -9,6 +9,7 @@ mod dns;
 mod history;
 mod http;
 mod segment;
+mod side;
 mod ssl;
 #[cfg(test)]
 mod tests;

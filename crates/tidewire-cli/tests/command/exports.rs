@@ -1,0 +1,316 @@
+//! Records in formats of other programs: what tshark, nfcapd and Python read back, and what becomes of files.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, UdpSocket},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tidewire_testing::{Ends as _, InTime as _, join_in_time, missing, signal, wait_until};
+
+use crate::common::*;
+
+/// Flows, packets, and bytes from the network layer on.
+type Totals = [u64; 3];
+
+/// What `flows --json` says of a capture.
+fn totals(capture: &str) -> Totals {
+    let flows = json(&["flows", "--json", capture]);
+    let sum = |names: [&str; 2]| {
+        flows.iter().map(|flow| names.iter().map(|name| flow[*name].as_u64().unwrap()).sum::<u64>()).sum()
+    };
+    [flows.len() as u64, sum(["packets_c2s", "packets_s2c"]), sum(["bytes_c2s", "bytes_s2c"])]
+}
+
+/// A capture with several connections, of which some have requests, and other things.
+fn capture(bench: &Bench) -> String {
+    capture_of(bench, 200)
+}
+
+fn capture_of(bench: &Bench, connections: u16) -> String {
+    let mut pcap = mixed();
+    for port in 41_000..41_000 + connections {
+        let said: [(bool, &[u8]); 2] = [
+            (false, b"GET /a HTTP/1.1\r\nHost: one.example\r\nUser-Agent: x\ty\r\n\r\n"),
+            (true, b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=x\r\nContent-Length: 2\r\n\r\nhi"),
+        ];
+        conversation(&mut pcap, port, &said);
+    }
+    bench.file("many.pcap", pcap.bytes())
+}
+
+fn ok(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The rows of a Zeek log by its header.
+fn log(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.lines().last().unwrap().starts_with("#close\t"), "{}", path.display());
+    let fields = text.lines().find_map(|line| line.strip_prefix("#fields\t")).unwrap();
+    let names: Vec<&str> = fields.split('\t').collect();
+    let rows = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let values: Vec<&str> = line.split('\t').collect();
+        assert_eq!(values.len(), names.len(), "{line}");
+        names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.to_owned())).collect()
+    });
+    rows.collect()
+}
+
+fn visible(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_format_has_the_totals_of_the_ledger() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let expected = totals(&capture);
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let [eve, zeek, both, single] =
+        [("eve", "eve.json"), ("zeek", "logs"), ("ipfix", "b.ipfix"), ("ipfix-uniflow", "u.ipfix")]
+            .map(|(format, name)| place(format, name));
+    let words = ["flows", "--to", &eve, "--to", &zeek, "--to", &both, "--to", &single, "-j", "3", &capture];
+    let said = ok(&words);
+    assert!(said.starts_with(&format!("{} flows and 201 transactions written", expected[0])), "{said}");
+    let records = file_lines(&bench.path("eve.json"));
+    let flows: Vec<&Value> = records.iter().filter(|record| record["event_type"] == "flow").collect();
+    let sum = |of: &dyn Fn(&Value) -> [&Value; 2]| {
+        flows.iter().flat_map(|flow| of(flow).map(|value| value.as_u64().unwrap())).sum::<u64>()
+    };
+    let packets = sum(&|flow| [&flow["flow"]["pkts_toserver"], &flow["flow"]["pkts_toclient"]]);
+    let own = |flow: &'_ Value| flow["tidewire"].clone();
+    let bytes: u64 = flows
+        .iter()
+        .map(|flow| ["toserver", "toclient"].map(|side| own(flow)[side]["ip_bytes"].as_u64().unwrap()))
+        .map(|[there, back]| there + back)
+        .sum();
+    assert_eq!([flows.len() as u64, packets, bytes], expected);
+    assert_eq!(records.iter().filter(|record| record["event_type"] == "http").count(), 201);
+    assert_eq!(records.last().unwrap()["stats"]["flow"]["total"], expected[0]);
+    let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<u64>().unwrap();
+    let conn = log(&bench.path("logs/conn.log"));
+    let of = |names: [&str; 2]| conn.iter().map(|row| number(row, names[0]) + number(row, names[1])).sum::<u64>();
+    assert_eq!([conn.len() as u64, of(["orig_pkts", "resp_pkts"]), of(["orig_ip_bytes", "resp_ip_bytes"])], expected);
+    let http = log(&bench.path("logs/http.log"));
+    assert_eq!(http.len(), 201);
+    assert!(http.iter().all(|row| conn.iter().any(|conn| conn["uid"] == row["uid"])));
+    assert_eq!(http.last().unwrap()["user_agent"], "x\\x09y");
+    if let Some(reason) = missing(&["tshark"]) {
+        return println!("skipped: {reason}");
+    }
+    for (name, is_biflow) in [("b.ipfix", true), ("u.ipfix", false)] {
+        let found = tsharks(&bench.path(name));
+        assert_eq!(found[1..], expected[1..], "{name}");
+        // A record without a direction back has it all the same, with nothing in it.
+        assert!(!is_biflow || found[0] == 2 * expected[0], "{name}: {found:?}");
+    }
+}
+
+/// Counts, packets and octets that tshark finds in a file of messages (RFC 5655).
+fn tsharks(file: &Path) -> Totals {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(["-T", "fields", "-e", "cflow.packets", "-e", "cflow.octets"]);
+    command.args(["-E", "occurrence=a", "-E", "separator=;"]);
+    let output = command.run_in_time().unwrap();
+    let mut totals = [0; 3];
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let (packets, octets) = line.split_once(';').unwrap();
+        for (list, total) in [(packets, 1), (octets, 2)] {
+            let values: Vec<u64> = list.split(',').filter_map(|value| value.parse().ok()).collect();
+            totals[total] += values.iter().sum::<u64>();
+            totals[0] += if total == 1 { values.len() as u64 } else { 0 };
+        }
+    }
+    totals
+}
+
+/// A port on which nothing listens.
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn nfcapd_collects_what_is_sent() {
+    if let Some(reason) = missing(&["nfcapd", "nfdump"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let expected = totals(&capture);
+    for format in ["ipfix", "ipfix-uniflow", "netflow9"] {
+        let (folder, port) = (bench.path(format), free_port());
+        fs::create_dir(&folder).unwrap();
+        let mut command = Command::new("nfcapd");
+        command.arg("-l").arg(&folder).args(["-b", "127.0.0.1", "-t", "3600", "-p", &port.to_string()]);
+        let mut collector = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // A line for each socket that is bound: the port in hexadecimal.
+        let bound = format!(":{port:04X} ");
+        wait_until("nfcapd listens", || fs::read_to_string("/proc/net/udp").unwrap().contains(&bound));
+        ok(&["flows", "--to", &format!("{format}:udp://127.0.0.1:{port}"), &capture]);
+        wait_until("nfcapd has read everything", || {
+            let sockets = fs::read_to_string("/proc/net/udp").unwrap();
+            let line = sockets.lines().find(|line| line.contains(&bound)).expect("it still listens");
+            line.split_whitespace().nth(4).is_some_and(|queues| queues.ends_with(":00000000"))
+        });
+        signal(&collector, Signal::TERM);
+        assert!(collector.wait_in_time("nfcapd").success());
+        let files = visible(&folder);
+        assert_eq!(files.len(), 1, "{files:?}");
+        let output = Command::new("nfdump").arg("-r").arg(folder.join(&files[0])).args(["-o", "csv"]).run_in_time();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        // The last line: flows, bytes, packets.
+        let last: Vec<u64> = text.lines().last().unwrap().split(',').filter_map(|part| part.parse().ok()).collect();
+        assert_eq!([last[2], last[1]], expected[1..], "{format}: {text}");
+        assert!(format != "ipfix" || last[0] == expected[0], "{last:?}");
+    }
+}
+
+#[test]
+fn messages_go_over_tcp_whole() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("ipfix:tcp://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let collector = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    let file = format!("ipfix:{}", bench.path("same.ipfix").display());
+    ok(&["flows", "--to", &place, "--to", &file, &capture]);
+    let bytes = join_in_time("the collector", collector);
+    assert_eq!(bytes, fs::read(bench.path("same.ipfix")).unwrap());
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        assert_eq!(rest[..2], [0, 10]);
+        rest = &rest[usize::from(u16::from_be_bytes([rest[2], rest[3]]))..];
+    }
+}
+
+#[test]
+fn python_reads_every_line() {
+    if let Some(reason) = missing(&["python3"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let places = [place("eve", "eve.json"), place("zeek-json", "logs")];
+    ok(&["streams", "--to", &places[0], "--to", &places[1], &capture]);
+    let program = "import json, sys\nfor name in sys.argv[1:]:\n rows = [json.loads(line) for line in open(name)]\n \
+         print(len(rows), sum(row.get('orig_pkts', 0) + row.get('resp_pkts', 0) for row in rows))";
+    let files = ["eve.json", "logs/conn.log", "logs/http.log"].map(|name| bench.path(name));
+    let output = Command::new("python3").args(["-c", program]).args(&files).run_in_time().unwrap();
+    let lines: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    let expected = totals(&capture);
+    assert_eq!(lines[1..], [format!("{} {}", expected[0], expected[1]), "201 0".into()]);
+    assert_eq!(lines[0], format!("{} 0", file_lines(&bench.path("eve.json")).len()));
+}
+
+#[test]
+fn rotation_loses_no_record() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 2000);
+    let expected = totals(&capture);
+    for name in ["eve", "ipfix", "logs"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let [eve, ipfix, logs] = [place("eve", "eve/eve.json"), place("ipfix", "ipfix/flows.ipfix"), place("zeek", "logs")];
+    // Packets are a millisecond apart: a time that ends files, and sizes that end others.
+    let words = ["flows", "--to", &eve, "--to", &ipfix, "--to", &logs, "--rotate", "64K,1s", "-j", "2", &capture];
+    ok(&words);
+    let of = |folder: &str| -> Vec<std::path::PathBuf> {
+        let names = visible(&bench.path(folder));
+        names.into_iter().map(|name| bench.path(folder).join(name)).collect()
+    };
+    let eves = of("eve");
+    assert!(eves.len() > 2 && eves.iter().all(|path| fs::metadata(path).unwrap().len() <= 64 << 10), "{eves:?}");
+    let flows = eves.iter().flat_map(|path| file_lines(path)).filter(|record| record["event_type"] == "flow");
+    assert_eq!(flows.count() as u64, expected[0]);
+    let conns: Vec<_> = of("logs").into_iter().filter(|path| path.to_string_lossy().contains("/conn.")).collect();
+    assert!(conns.len() > 1, "{conns:?}");
+    assert_eq!(conns.iter().map(|path| log(path).len() as u64).sum::<u64>(), expected[0]);
+    if missing(&["tshark"]).is_none() {
+        let files = of("ipfix");
+        assert!(files.len() > 1);
+        let all = files.iter().map(|path| tsharks(path)).fold([0; 3], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
+        assert_eq!(all[1..], expected[1..]);
+    }
+}
+
+/// Records are in a hidden file until it is complete: a reader takes nothing for whole that is not.
+#[test]
+fn a_killed_run_leaves_no_file_that_looks_whole() {
+    let bench = Bench::new();
+    let bytes = fs::read(capture(&bench)).unwrap();
+    let folder = bench.path("out");
+    fs::create_dir(&folder).unwrap();
+    let [eve, logs, ipfix] = [("eve", "eve.json"), ("zeek", "logs"), ("ipfix", "a.ipfix")]
+        .map(|(format, name)| format!("{format}:{}", folder.join(name).display()));
+    let words = ["flows", "--to", &eve, "--to", &logs, "--to", &ipfix, "-"];
+    let mut child = command(&words).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&bytes).unwrap();
+    let is_written = |name: &str| {
+        fs::read_dir(&folder).unwrap().any(|entry| {
+            let entry = entry.unwrap();
+            entry.file_name().to_string_lossy().starts_with(&format!(".{name}")) && entry.metadata().unwrap().len() > 0
+        })
+    };
+    wait_until("records are written", || is_written("eve.json"));
+    child.kill().unwrap();
+    let _ = child.wait_in_time("the command");
+    assert_eq!(visible(&folder), ["logs"]);
+    assert!(visible(&folder.join("logs")).is_empty());
+    drop(input);
+}
+
+#[test]
+fn standard_output_has_one_format_and_nothing_else() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let records = json(&["flows", "--format", "eve", &capture]);
+    assert!(records.iter().all(|record| record["event_type"].is_string() && record["timestamp"].is_string()));
+    let requests = json(&["transactions", "--to", "eve:-", "--service", "http", &capture]);
+    assert_eq!(requests.len(), 202);
+    let (complaint, code) = complaint(&["flows", "--format", "eve", "--to", "ipfix:-", &capture]);
+    assert!(code == 2 && complaint.contains("only one format"), "{complaint}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let cases = [
+        (vec!["--to", "evil:x"], 2, "unknown format 'evil'"),
+        (vec!["--to", "eve:udp://127.0.0.1:1"], 2, "only ipfix"),
+        (vec!["--to", "zeek:-"], 2, "name a folder"),
+        (vec!["--format", "zeek"], 2, "name a folder"),
+        (vec!["--to", "netflow9:x"], 2, "netflow9 is sent"),
+        (vec!["--rotate", "1h"], 2, "--to"),
+        (vec!["--to", "eve:-", "--rotate", "x"], 2, "as in 100M,1h"),
+        (vec!["--to", "eve:-", "--json"], 2, "cannot be used with"),
+        (vec!["--to", "eve:/nowhere/eve.json"], 4, "/nowhere/eve.json: cannot be written"),
+        (vec!["--to", "ipfix:tcp://127.0.0.1:1"], 4, "tcp://127.0.0.1:1: cannot be reached"),
+    ];
+    for (words, expected, part) in cases {
+        let (message, code) = complaint(&[&["flows"][..], &words, &[&capture]].concat());
+        assert!(code == expected && message.contains(part), "{words:?}: {code} {message}");
+    }
+}

@@ -1,0 +1,122 @@
+//! The log `conn` against Zeek's own, over the captures of its test suite: states, histories, durations, bytes and packets.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
+
+use crate::{common, corpus};
+
+/// Values that are compared.
+const COMPARED: [&str; 10] = [
+    "conn_state",
+    "history",
+    "duration",
+    "orig_bytes",
+    "resp_bytes",
+    "orig_pkts",
+    "resp_pkts",
+    "orig_ip_bytes",
+    "resp_ip_bytes",
+    "missed_bytes",
+];
+
+/// Tests of Zeek's whose values differ, and why; docs/formats.md explains them. `*`: all, else these values.
+const KNOWN: [(&str, &[&str]); 11] = [
+    // Scripts that make Zeek stop looking: at packets of a host, or at the rest of a large transfer.
+    ("scripts.base.frameworks.netcontrol.packetfilter", &["*"]),
+    ("scripts.base.protocols.ftp.gridftp", &["*"]),
+    // An analyzer gave up (letter X), which is nothing of the connection.
+    ("scripts.base.protocols.ftp.ftp-max-command-length", &["history"]),
+    // Zeek ends what was not answered within five seconds, and what was reset; later packets are another connection there.
+    ("scripts.base.protocols.ssh.half-duplex-client", &["*"]),
+    ("scripts.base.protocols.modbus.modbus_and_non_modbus_on_port_502", &["*"]),
+    ("scripts.base.protocols.pop3.basic", &["*"]),
+    // A gap is known when the bytes behind it are delivered, which is later; one of more than 4 GiB is no gap here.
+    ("core.tcp.miss-end-data", &["history"]),
+    ("core.tcp.large-file-reassembly", &["history", "missed_bytes"]),
+    // Packets of tunnels are in their inner flows only, and those of fragments are whole.
+    ("core.tunnels.ayiya", &["*"]),
+    ("core.tunnels.teredo_bubble_with_payload", &["*"]),
+    ("core.tunnels.gtp.outer_ip_frag", &["*"]),
+];
+
+type Row = BTreeMap<String, String>;
+
+/// The rows of a log; `None`: the file has no header.
+fn rows(path: &Path) -> Option<Vec<Row>> {
+    let text = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
+    let names: Vec<&str> = text.lines().find_map(|line| line.strip_prefix("#fields\t"))?.split('\t').collect();
+    let row =
+        |line: &str| names.iter().map(|name| (*name).to_owned()).zip(line.split('\t').map(str::to_owned)).collect();
+    Some(text.lines().filter(|line| !line.starts_with('#')).map(row).collect())
+}
+
+fn key(row: &Row) -> Vec<String> {
+    ["proto", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"].map(|name| row[name].clone()).into()
+}
+
+fn is_known(test: &str, name: &str) -> bool {
+    KNOWN.iter().any(|(known, names)| *known == test && (names.contains(&"*") || names.contains(&name)))
+}
+
+#[test]
+fn connections_are_zeeks() {
+    let Some(corpus) = corpus::find() else { return };
+    let manifest = fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
+    let mut lines = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let [file, expected] = ["file", "expected"].map(|name| names.iter().position(|other| *other == name).unwrap());
+    let (mut compared, mut absent, mut differences, mut used) = (0, 0, Vec::new(), Vec::new());
+    for line in lines {
+        let logs = line[expected].split(';').filter(|path| path.ends_with("/conn.log"));
+        for log in logs.filter_map(|entry| entry.strip_prefix("zeek-baseline=")) {
+            let test = Path::new(log).parent().and_then(Path::file_name).unwrap().to_str().unwrap().to_owned();
+            let Some(theirs) = rows(&corpus.join(log)) else { continue };
+            // Some tests show a few columns only.
+            if !theirs.iter().all(|row| row.contains_key("id.orig_h") && row.contains_key("proto")) {
+                continue;
+            }
+            let ours = written(&corpus.join(line[file]));
+            let mut found: HashMap<Vec<String>, Vec<Row>> = HashMap::new();
+            ours.into_iter().rev().for_each(|row| found.entry(key(&row)).or_default().push(row));
+            for row in theirs {
+                let Some(own) = found.get_mut(&key(&row)).and_then(Vec::pop) else {
+                    absent += 1;
+                    continue;
+                };
+                compared += 1;
+                for name in COMPARED.into_iter().filter(|name| row.contains_key(*name) && row[*name] != own[*name]) {
+                    if is_known(&test, name) {
+                        used.push(test.clone());
+                        continue;
+                    }
+                    differences.push(format!(
+                        "{test}: {name} of {:?}: Zeek {}, here {}",
+                        key(&row),
+                        row[name],
+                        own[name]
+                    ));
+                }
+            }
+        }
+    }
+    println!(
+        "{compared} connections are as Zeek has them, {absent} are outer flows of tunnels or other parts of one stream"
+    );
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert!(compared >= 200 && absent <= 63, "{compared} compared, {absent} absent");
+    for (test, _) in KNOWN {
+        assert!(used.iter().any(|other| other == test), "{test} does not differ any more");
+    }
+}
+
+/// The log that is written of a capture. Zeek's tests ignore checksums.
+fn written(capture: &Path) -> Vec<Row> {
+    let bench = common::Bench::new();
+    let place = format!("zeek:{}", bench.path("logs").display());
+    let words = ["flows", "--mode", "strict", "--checksum", "ignore", "--to", &place, capture.to_str().unwrap()];
+    common::run(&words);
+    rows(&bench.path("logs/conn.log")).unwrap_or_default()
+}
