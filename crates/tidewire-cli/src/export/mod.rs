@@ -52,7 +52,7 @@ pub struct ExportOptions {
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
-    #[arg(long, value_name = "LIMITS", requires = "to", help_heading = "Report")]
+    #[arg(long, value_name = "LIMITS", help_heading = "Report")]
     rotate: Option<Rotate>,
 }
 
@@ -69,11 +69,14 @@ pub struct Job<'a> {
 impl ExportOptions {
     /// Whether records are written instead of printed.
     pub fn is_on(&self) -> bool {
-        !self.to.is_empty() || self.format.is_some()
+        !self.to.is_empty() || self.format.is_some() || self.rotate.is_some()
     }
 
     fn targets(&self) -> Result<Vec<Target>, CliError> {
         let mut targets = self.to.clone();
+        if self.rotate.is_some() && targets.is_empty() {
+            return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
+        }
         if let Some(name) = &self.format {
             let target: Result<Target, String> = format!("{name}:-").parse();
             targets.push(target.map_err(|error| CliError::Usage(format!("--format {name}: {error}")))?);

@@ -61,7 +61,7 @@ pub struct Exports {
 
 enum Sink {
     Eve(Mutex<Files>),
-    Zeek(zeek::Form, [Mutex<Files>; Log::ALL.len()]),
+    Zeek(zeek::Form, Box<[Mutex<Files>; Log::ALL.len()]>),
     Messages(Mutex<Messages>),
 }
 
@@ -244,7 +244,8 @@ impl Sink {
                 let folder = Arc::new(
                     made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?,
                 );
-                Ok(Self::Zeek(form, Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)))))
+                let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)));
+                Ok(Self::Zeek(form, Box::new(logs)))
             }
             (Format::Eve, place) => Ok(Self::Eve(Mutex::new(open_files(place, rotate, now_ns)?))),
             (format, place) => {

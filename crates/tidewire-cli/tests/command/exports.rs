@@ -107,7 +107,7 @@ fn every_format_has_the_totals_of_the_ledger() {
     let http = log(&bench.path("logs/http.log"));
     assert_eq!(http.len(), 201);
     assert!(http.iter().all(|row| conn.iter().any(|conn| conn["uid"] == row["uid"])));
-    assert_eq!(http.last().unwrap()["user_agent"], "x\\x09y");
+    assert_eq!(http.iter().filter(|row| row["user_agent"] == "x\\x09y").count(), 200);
     if let Some(reason) = missing(&["tshark"]) {
         return println!("skipped: {reason}");
     }
