@@ -62,7 +62,7 @@ pub struct Exports {
 enum Sink {
     Eve(Mutex<Files>),
     Zeek(zeek::Form, Box<[Mutex<Files>; Log::ALL.len()]>),
-    Messages(Mutex<Messages>),
+    Messages(Box<Mutex<Messages>>),
 }
 
 /// Messages of records, and where they go.
@@ -266,7 +266,7 @@ impl Sink {
                     false => ipfix::Settings::of_streams(layout),
                 };
                 let exporter = Exporter::new(settings);
-                Ok(Self::Messages(Mutex::new(Messages { exporter, output, waiting_ns: 0 })))
+                Ok(Self::Messages(Box::new(Mutex::new(Messages { exporter, output, waiting_ns: 0 }))))
             }
         }
     }
