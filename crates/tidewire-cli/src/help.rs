@@ -19,7 +19,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
 ];
 
 /// Headings whose options are rarely needed: `-h` leaves them out.
-const RARE: [&str; 7] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload", "Segments", "What is kept"];
+const RARE: [&str; 8] =
+    ["Live", "Streams", "Fragments", "Delivery", "Memory and overload", "Segments", "What is kept", "Look-back"];
 
 /// Options under these headings that `-h` still shows.
 const COMMON: [&str; 4] = ["interface", "duration", "packets", "cutoff"];

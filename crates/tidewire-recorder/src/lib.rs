@@ -15,13 +15,16 @@ mod classes;
 mod disk;
 mod flows;
 mod ledger;
+mod look_back;
 mod recorder;
 mod segment;
 mod settings;
 mod status;
+mod trigger;
 
 pub use disk::{Notice, Targets};
 pub use ledger::Totals;
 pub use recorder::Recorder;
-pub use settings::{BUFFER_BYTES_MIN, PRIORITIES_MAX, RecordClass, RecordSettings};
+pub use settings::{BUFFER_BYTES_MIN, LookBackSettings, PRIORITIES_MAX, RecordClass, RecordSettings};
 pub use status::{Snapshot, Status};
+pub use trigger::Trigger;

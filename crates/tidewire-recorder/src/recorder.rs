@@ -2,6 +2,7 @@
 
 mod append;
 mod flow;
+mod held;
 mod offload;
 mod run;
 
@@ -20,6 +21,7 @@ use crate::{
     classes::{Classes, compiled},
     disk::Pipeline,
     flows::{Flows, Walk},
+    look_back::LookBack,
     segment::OpenSegment,
 };
 
@@ -33,6 +35,9 @@ pub struct Recorder {
     status: Arc<Status>,
     pool: Arc<Pool>,
     pipeline: Option<Pipeline>,
+    look_back: Option<LookBack>,
+    /// Whether to wait for buffers.
+    waits: bool,
     classes: Classes,
     /// Whether anything may be cut off.
     cuts: bool,
@@ -95,6 +100,8 @@ impl Recorder {
             status: Arc::clone(status),
             pool: Arc::new(Pool::new(settings.buffer_bytes.max(crate::BUFFER_BYTES_MIN))),
             pipeline: None,
+            look_back: settings.look_back.as_ref().map(LookBack::new).transpose()?,
+            waits: !settings.is_live,
             classes,
             cuts,
             filter,

@@ -6,6 +6,8 @@ use std::{
 use tidewire::FilterError;
 use tidewire_filter::Filter;
 
+use crate::trigger::Trigger;
+
 /// Priorities are less than this, as those of the engine.
 pub const PRIORITIES_MAX: usize = 8;
 /// Bytes of buffers of a worker at least: some for each stage.
@@ -37,6 +39,8 @@ pub struct RecordSettings {
     pub by_packet_time: bool,
     /// Names of the interfaces, set once they are known: before the first packet.
     pub interfaces: Arc<OnceLock<Vec<String>>>,
+    /// Packets wait in memory until a trigger fires. Default: they are recorded at once.
+    pub look_back: Option<LookBackSettings>,
     /// How long buffers wait at the end for a disk that refuses them. Default 5 s.
     pub patience: Duration,
 }
@@ -55,6 +59,7 @@ impl Default for RecordSettings {
             is_live: false,
             by_packet_time: true,
             interfaces: Arc::default(),
+            look_back: None,
             patience: Duration::from_secs(5),
         }
     }
@@ -67,7 +72,8 @@ impl RecordSettings {
     /// One has no meaning.
     pub fn check(&self) -> Result<(), FilterError> {
         let classes = self.classes.iter().map(|class| &class.expression);
-        classes.chain(&self.filter).try_for_each(|expression| Filter::new(expression).map(drop))
+        let triggers = self.look_back.iter().flat_map(|look_back| &look_back.filters);
+        classes.chain(&self.filter).chain(triggers).try_for_each(|expression| Filter::new(expression).map(drop))
     }
 
     /// Whether anything may be cut off.
@@ -76,6 +82,25 @@ impl RecordSettings {
         let cuts = |cutoff: &[u64; 2]| *cutoff != [u64::MAX; 2];
         cuts(&self.cutoff_bytes) || self.classes.iter().filter_map(|class| class.cutoff_bytes.as_ref()).any(cuts)
     }
+}
+
+/// What is recorded around a trigger.
+#[derive(Clone, Debug)]
+pub struct LookBackSettings {
+    /// What came so long before it.
+    pub before: Duration,
+    /// What comes so long after it.
+    pub after: Duration,
+    /// Memory of each worker for packets that wait, bytes.
+    pub memory_bytes: usize,
+    /// Packets that match one of these expressions fire.
+    pub filters: Vec<String>,
+    /// Packets that hold one of these byte strings fire.
+    pub patterns: Vec<Vec<u8>>,
+    /// A packet that fires records its stream, not all of the link. Streams are written when their packets leave memory.
+    pub is_of_streams: bool,
+    /// Fires from outside.
+    pub trigger: Arc<Trigger>,
 }
 
 /// A class of streams: those whose first packet matches an expression in libpcap's language.

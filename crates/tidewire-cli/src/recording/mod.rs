@@ -4,6 +4,7 @@ mod metrics;
 mod options;
 mod settings;
 mod show;
+mod trigger;
 mod upkeep;
 
 use std::{
@@ -28,9 +29,16 @@ use crate::{
     units::counted,
 };
 use show::{Line, now_ns};
+use trigger::Outside;
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
+    if let Some((word, rest)) = options.expression.split_first()
+        && word == "trigger"
+        && options.output.is_empty()
+    {
+        return trigger::fire(rest);
+    }
     if let Some(folder) = &options.verify {
         return upkeep::check(folder, options.json);
     }
@@ -162,7 +170,17 @@ impl<'a> Recording<'a> {
         let names = Arc::clone(&self.names);
         let opened = move |found: Vec<String>| drop(names.set(found));
         let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
-        let look = move |_: &LiveReport| line.show(&statuses, &targets);
+        let mut outside = match &self.settings.look_back {
+            Some(look_back) => Some(Outside::open(&look_back.trigger, self.options.control.as_deref())?),
+            None => None,
+        };
+        let look = move |_: &LiveReport| {
+            // Privileges are given up by now.
+            if let Some(outside) = outside.take() {
+                outside.start();
+            }
+            line.show(&statuses, &targets);
+        };
         let statuses = self.statuses.clone();
         let families = move || metrics::families(&show::sum(&statuses));
         let watching = live::Watching { opened, look, families };

@@ -14,6 +14,7 @@ use crate::{
 const ARCHIVE: &str = "Archive";
 const SEGMENTS: &str = "Segments";
 const KEEP: &str = "What is kept";
+const LOOK_BACK: &str = "Look-back";
 const MEMORY: &str = "Memory and overload";
 const UPKEEP: &str = "Archives that are there";
 
@@ -28,7 +29,7 @@ Examples:
 /// Record packets into an archive, to be found again
 ///
 /// Writes pcapng segments that Wireshark and tcpdump open as they are, each with an index of its flows beside it. A segment has a
-/// hidden name until it is complete. `tidewire recall` finds packets again. Each packet is accounted for: received = written + cut off + shed + filtered.
+/// hidden name until it is complete. With --keep-last, packets wait in memory until a trigger; `tidewire record trigger SOCKET` is one. `tidewire recall` finds packets again. Each packet is accounted for: received = written + cut off + shed + filtered.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
@@ -110,6 +111,34 @@ pub struct Options {
     /// Most nested tunnels to look into
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = KEEP)]
     pub tunnel_depth: u8,
+
+    /// Keep packets in memory, and record the last TIME before a trigger: --trigger, --trigger-pattern, SIGUSR1 or --control
+    #[arg(long, value_name = "TIME", help_heading = LOOK_BACK)]
+    pub keep_last: Option<Span>,
+
+    /// Record TIME after a trigger as well
+    #[arg(long, value_name = "TIME", default_value = "30s", requires = "keep_last", help_heading = LOOK_BACK)]
+    pub keep_after: Span,
+
+    /// Memory of each worker for packets that wait
+    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "keep_last", help_heading = LOOK_BACK)]
+    pub keep_memory: Size,
+
+    /// A packet that matches EXPR is a trigger (repeatable)
+    #[arg(long, value_name = "EXPR", requires = "keep_last", help_heading = LOOK_BACK)]
+    pub trigger: Vec<String>,
+
+    /// A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)
+    #[arg(long, value_name = "PATTERN", requires = "keep_last", help_heading = LOOK_BACK)]
+    pub trigger_pattern: Vec<String>,
+
+    /// A packet that is a trigger records its stream, not the whole link
+    #[arg(long, requires = "keep_last", help_heading = LOOK_BACK)]
+    pub trigger_streams: bool,
+
+    /// Listen at this Unix socket for `tidewire record trigger SOCKET`
+    #[arg(long, value_name = "SOCKET", requires = "keep_last", help_heading = LOOK_BACK)]
+    pub control: Option<PathBuf>,
 
     /// Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s
     #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]

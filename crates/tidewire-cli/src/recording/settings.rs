@@ -1,10 +1,11 @@
 //! From options to the settings of a recording.
 
-use std::{fs, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use tidewire::Direction;
 use tidewire_archive::{Compression, IndexSettings, Recipients, Retention, Settings, block::Writer};
-use tidewire_recorder::{BUFFER_BYTES_MIN, RecordClass, RecordSettings};
+use tidewire_patterns::{Syntax, parse};
+use tidewire_recorder::{BUFFER_BYTES_MIN, LookBackSettings, RecordClass, RecordSettings};
 
 use super::options::Options;
 use crate::{capture_args, error::CliError};
@@ -14,6 +15,8 @@ const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 /// Offsets in an index have room for it, and a damaged segment is no great loss.
 const SEGMENT_BYTES_MAX: u64 = 64 << 30;
 const SEGMENT_TIME: Duration = Duration::from_secs(60);
+/// Less has no room for a second of traffic.
+const KEEP_BYTES_MIN: u64 = 4 << 20;
 /// Longer than any capture.
 const NEVER: Duration = Duration::from_secs(1 << 32);
 
@@ -97,8 +100,36 @@ pub fn record(options: &Options, filter: Option<String>) -> Result<RecordSetting
         flows_max: options.flows as usize,
         is_live,
         by_packet_time: !is_live,
+        look_back: look_back(options)?,
         ..RecordSettings::default()
     })
+}
+
+fn look_back(options: &Options) -> Result<Option<LookBackSettings>, CliError> {
+    let Some(before) = options.keep_last else { return Ok(None) };
+    let usage = |text: &str| Err(CliError::Usage(text.into()));
+    let is_live = options.live.is_on();
+    if !is_live && options.control.is_some() {
+        return usage("--control needs an interface: files are read at once");
+    }
+    let has_trigger = !options.trigger.is_empty() || !options.trigger_pattern.is_empty();
+    if !is_live && !has_trigger {
+        return usage("--keep-last of files needs a trigger: --trigger or --trigger-pattern");
+    }
+    let Ok(memory_bytes) = usize::try_from(options.keep_memory.0.clamp(KEEP_BYTES_MIN, 1 << 46)) else {
+        return usage("--keep-memory is more than this machine can address");
+    };
+    let parse = |text: &String| parse(text.as_bytes(), Syntax::Text).map(|pattern| pattern.bytes);
+    let patterns = options.trigger_pattern.iter().map(parse).collect::<Result<_, _>>();
+    Ok(Some(LookBackSettings {
+        before: Duration::from_nanos(before.0),
+        after: Duration::from_nanos(options.keep_after.0),
+        memory_bytes,
+        filters: options.trigger.clone(),
+        patterns: patterns.map_err(|what| CliError::Usage(format!("--trigger-pattern: {what}")))?,
+        is_of_streams: options.trigger_streams,
+        trigger: Arc::default(),
+    }))
 }
 
 /// The expression: from -F, behind the options, or behind the files of -r.

@@ -170,3 +170,29 @@ fn a_full_disk_is_named_and_recording_goes_on_when_there_is_room() {
         assert_eq!(summary["written_packets"].as_u64(), Some(found as u64));
     });
 }
+
+#[test]
+fn a_trigger_records_what_was_before_it() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let (archive, socket) = (rig.directory.path().join("archive"), rig.directory.path().join("control"));
+        let (place, control) = (archive.to_str().expect("text"), socket.to_str().expect("text"));
+        let words = ["-o", place, "--keep-last", "60s", "--keep-after", "1ms", "--control", control, "--json"];
+        let recorder = started(rig, &words);
+        get("");
+        rig::settle();
+        let fired = rig.here(&[env!("CARGO_BIN_EXE_tidewire"), "record", "trigger", control]);
+        assert_eq!(fired, "recording\n");
+        wait_for("a segment", || fs::read_dir(&archive).is_ok_and(|all| all.count() > 1));
+        std::thread::sleep(Duration::from_millis(200));
+        get("");
+        rig::settle();
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0);
+        let summary = &summary_of(&ended);
+        let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name}: {summary}"));
+        // The first page is there, and what came later is not.
+        assert!(number("written_packets") > 5 && number("filtered_packets") > 5, "{summary}");
+        assert_eq!(number("received_packets"), number("written_packets") + number("filtered_packets"));
+    });
+}

@@ -5,5 +5,5 @@ mod key;
 mod lane;
 mod table;
 
-pub(crate) use key::{Found, Keyed, Seen, Walk};
+pub(crate) use key::{Found, Key, Keyed, Seen, Walk};
 pub(crate) use table::Flows;

@@ -39,7 +39,7 @@ impl Recorder {
     }
 
     fn take_buffer(&mut self) -> Option<Buffer> {
-        let buffer = if self.settings.is_live { self.pool.take() } else { Some(self.pool.wait()) };
+        let buffer = if self.waits { Some(self.pool.wait()) } else { self.pool.take() };
         self.level_permille = self.pool.level_permille();
         buffer
     }

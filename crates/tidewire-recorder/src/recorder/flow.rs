@@ -16,12 +16,24 @@ const TCP: u8 = 6;
 impl Recorder {
     /// Counts a packet, and writes it if it is to be written.
     pub(super) fn packet(&mut self, frame: &Frame, bytes: &[u8]) {
-        let wire_bytes = u64::from(frame.wire_bytes);
-        if let Some(filter) = &mut self.filter
-            && !filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false)
-        {
-            return self.count(0, Fate::Filtered, 1, wire_bytes);
+        if !self.is_filtered(frame, bytes) {
+            self.admit(frame, bytes);
         }
+    }
+
+    /// Whether the filter leaves a packet out, which then is counted.
+    pub(super) fn is_filtered(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
+        let Some(filter) = &mut self.filter else { return false };
+        let is_out = !filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false);
+        if is_out {
+            self.count(0, Fate::Filtered, 1, frame.wire_bytes.into());
+        }
+        is_out
+    }
+
+    /// The same for a packet that the filter accepted.
+    pub(super) fn admit(&mut self, frame: &Frame, bytes: &[u8]) {
+        let wire_bytes = u64::from(frame.wire_bytes);
         match self.walk.find(frame, bytes) {
             Found::Flow(keyed, seen) => self.flow_packet(frame, bytes, &keyed, seen),
             Found::Other => {

@@ -9,6 +9,9 @@ use crate::disk::Pipeline;
 
 /// A buffer is handed over after this time, full or not.
 const FLUSH: Duration = Duration::from_millis(500);
+/// Packets that waited are decided about for so long at a time: rings have to be emptied meanwhile.
+const RELEASE_BUSY: Duration = Duration::from_millis(10);
+const RELEASE_QUIET: Duration = Duration::from_millis(40);
 
 impl Recorder {
     fn start(&mut self) {
@@ -65,12 +68,14 @@ impl FrameHandler for Recorder {
     fn frames(&mut self, batch: &Batch<'_>) {
         self.start();
         self.level_permille = self.pool.level_permille();
-        for frame in batch.frames {
-            self.packet(frame, batch.bytes(frame));
+        match self.look_back.is_some() {
+            true => batch.frames.iter().for_each(|frame| self.hold(frame, batch.bytes(frame))),
+            false => batch.frames.iter().for_each(|frame| self.packet(frame, batch.bytes(frame))),
         }
         if let Some(last) = batch.frames.last() {
             self.clock_ns = self.clock_ns.max(last.clock_ns);
         }
+        self.release(RELEASE_BUSY, false);
         self.sweep();
         self.look(Instant::now());
     }
@@ -78,6 +83,7 @@ impl FrameHandler for Recorder {
     fn quiet(&mut self, until_ns: u64) {
         self.start();
         self.clock_ns = self.clock_ns.max(until_ns);
+        self.release(RELEASE_QUIET, false);
         self.sweep();
         self.look(Instant::now());
     }
@@ -98,6 +104,9 @@ impl FrameHandler for Recorder {
             return;
         }
         self.is_finished = true;
+        // Nothing else comes: what waits has time.
+        self.waits = true;
+        self.release(Duration::ZERO, true);
         let slots: Vec<u32> = self.flows.slots().collect();
         slots.iter().for_each(|&slot| self.retire(slot));
         self.end_segment();

@@ -2,5 +2,6 @@
 
 mod accounts;
 mod directories;
+mod look_back;
 mod rig;
 mod whole;

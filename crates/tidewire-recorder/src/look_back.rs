@@ -1,0 +1,243 @@
+//! Look-back: packets wait in memory, and are recorded when a trigger fires.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use tidewire::FilterError;
+use tidewire_filter::Filter;
+use tidewire_wire::{ChecksumStatus, Frame, LinkType};
+
+use crate::{classes::compiled, flows::Key, settings::LookBackSettings};
+
+/// Streams that are recorded at a time at most; beyond, the oldest trigger is forgotten.
+const STREAMS_MAX: usize = 65_536;
+/// Times that are recorded of the link, at most; beyond, what is between two is recorded as well.
+const WINDOWS_MAX: usize = 1024;
+/// Packets may be so much out of order.
+const DISORDER_NS: u64 = 1_000_000_000;
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    number: u64,
+    timestamp_ns: u64,
+    captured_bytes: u32,
+    wire_bytes: u32,
+    link: u16,
+    interface: u16,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    packets: VecDeque<Kept>,
+    bytes: Vec<u8>,
+    /// Where the first packet's bytes begin.
+    at: usize,
+}
+
+/// Times that are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    from_ns: u64,
+    to_ns: u64,
+}
+
+/// What is to be done with the packet that waits longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Record,
+    /// Nothing asked for it.
+    Leave,
+    /// Asked for, but memory ran out before the disk took it.
+    Shed,
+}
+
+/// Packets that wait.
+#[derive(Debug)]
+pub(crate) struct LookBack {
+    settings: LookBackSettings,
+    filters: Vec<Filter>,
+    pieces: VecDeque<Piece>,
+    spare: Option<Piece>,
+    held_bytes: usize,
+    /// What is recorded of the link, the earliest first, and of conversations.
+    link: VecDeque<Window>,
+    streams: HashMap<Key, Window>,
+    order: VecDeque<Key>,
+    fired: u64,
+    newest_ns: u64,
+}
+
+impl LookBack {
+    pub fn new(settings: &LookBackSettings) -> Result<Self, FilterError> {
+        let filters = settings.filters.iter().map(|expression| compiled(expression)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            fired: settings.trigger.count(),
+            settings: settings.clone(),
+            filters,
+            pieces: VecDeque::new(),
+            spare: None,
+            held_bytes: 0,
+            link: VecDeque::new(),
+            streams: HashMap::new(),
+            order: VecDeque::new(),
+            newest_ns: 0,
+        })
+    }
+
+    /// Adds a packet. `key`: its conversation. Returns whether it fired a trigger.
+    pub fn push(&mut self, frame: &Frame, bytes: &[u8], key: impl FnOnce() -> Option<Key>) -> bool {
+        let has_room = self.pieces.back().is_some_and(|piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES);
+        if !has_room {
+            let piece = self
+                .spare
+                .take()
+                .unwrap_or_else(|| Piece { bytes: Vec::with_capacity(PIECE_BYTES), ..Piece::default() });
+            self.pieces.push_back(piece);
+        }
+        if let Some(piece) = self.pieces.back_mut() {
+            piece.bytes.extend_from_slice(bytes);
+            piece.packets.push_back(Kept {
+                number: frame.number,
+                timestamp_ns: frame.timestamp_ns,
+                captured_bytes: bytes.len() as u32,
+                wire_bytes: frame.wire_bytes,
+                link: frame.link.0,
+                interface: frame.interface,
+            });
+        }
+        self.held_bytes += bytes.len() + size_of::<Kept>();
+        self.newest_ns = self.newest_ns.max(frame.timestamp_ns);
+        if !self.matches(frame, bytes) {
+            return false;
+        }
+        match self.settings.is_of_streams.then(key).flatten() {
+            Some(key) => self.fire_stream(key, frame.timestamp_ns),
+            None => self.fire(frame.timestamp_ns),
+        }
+        true
+    }
+
+    fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
+        self.filters.iter_mut().any(|filter| filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false))
+            || self.settings.patterns.iter().any(|pattern| contains(bytes, pattern))
+    }
+
+    /// Looks whether somebody outside fired.
+    pub fn look(&mut self, clock_ns: u64) {
+        let fired = self.settings.trigger.count();
+        if fired != self.fired {
+            self.fired = fired;
+            self.fire(clock_ns.max(self.newest_ns));
+        }
+    }
+
+    fn window(&self, at_ns: u64) -> Window {
+        let ns = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        Window {
+            from_ns: at_ns.saturating_sub(ns(self.settings.before)),
+            to_ns: at_ns.saturating_add(ns(self.settings.after)),
+        }
+    }
+
+    fn fire(&mut self, at_ns: u64) {
+        let window = self.window(at_ns);
+        // What an earlier one asked for, and still waits, stays asked for.
+        let is_full = self.link.len() >= WINDOWS_MAX;
+        match self.link.back_mut() {
+            Some(known) if is_full || known.to_ns >= window.from_ns => known.to_ns = known.to_ns.max(window.to_ns),
+            _ => self.link.push_back(window),
+        }
+    }
+
+    fn fire_stream(&mut self, key: Key, at_ns: u64) {
+        let window = self.window(at_ns);
+        if let Some(known) = self.streams.get_mut(&key) {
+            known.to_ns = known.to_ns.max(window.to_ns);
+            return;
+        }
+        if self.order.len() >= STREAMS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.streams.remove(&oldest);
+        }
+        self.streams.insert(key, window);
+        self.order.push_back(key);
+    }
+
+    /// What becomes of the packet that waits longest; `None`: it waits on. `is_last`: nothing waits any longer.
+    pub fn turn(
+        &mut self,
+        clock_ns: u64,
+        is_last: bool,
+        key: impl FnOnce(&Frame, &[u8]) -> Option<Key>,
+    ) -> Option<Turn> {
+        let (frame, bytes) = self.front()?;
+        let time = frame.timestamp_ns;
+        let is_in = |window: &Window| (window.from_ns..=window.to_ns).contains(&time);
+        let is_full = self.held_bytes > self.settings.memory_bytes;
+        let passed = self.link.iter().take_while(|window| window.to_ns < time).count();
+        if self.link.iter().skip(passed).any(is_in) {
+            return Some(if is_full { Turn::Shed } else { Turn::Record });
+        }
+        let before = u64::try_from(self.settings.before.as_nanos()).unwrap_or(u64::MAX);
+        let is_old = clock_ns.max(self.newest_ns).saturating_sub(time) > before;
+        if !is_old && !is_full && !is_last {
+            return None;
+        }
+        let wanted =
+            !self.streams.is_empty() && key(&frame, bytes).is_some_and(|key| self.streams.get(&key).is_some_and(is_in));
+        Some(if wanted { Turn::Record } else { Turn::Leave })
+    }
+
+    /// The packet that waits longest.
+    pub fn front(&self) -> Option<(Frame, &[u8])> {
+        let piece = self.pieces.front()?;
+        let kept = piece.packets.front()?;
+        let bytes = piece.bytes.get(piece.at..piece.at + kept.captured_bytes as usize)?;
+        let frame = Frame {
+            at: 0,
+            captured_bytes: kept.captured_bytes,
+            wire_bytes: kept.wire_bytes,
+            link: LinkType(kept.link),
+            interface: kept.interface,
+            timestamp_ns: kept.timestamp_ns,
+            clock_ns: kept.timestamp_ns,
+            number: kept.number,
+            origin: 0,
+            checksum: ChecksumStatus::default(),
+        };
+        Some((frame, bytes))
+    }
+
+    /// Removes it.
+    pub fn pop(&mut self) {
+        if let Some((Frame { timestamp_ns, .. }, _)) = self.front() {
+            // What nothing that waits can be in.
+            while self.link.front().is_some_and(|window| window.to_ns < timestamp_ns.saturating_sub(DISORDER_NS)) {
+                self.link.pop_front();
+            }
+        }
+        let Some(piece) = self.pieces.front_mut() else { return };
+        if let Some(kept) = piece.packets.pop_front() {
+            piece.at += kept.captured_bytes as usize;
+            self.held_bytes -= kept.captured_bytes as usize + size_of::<Kept>();
+        }
+        if piece.packets.is_empty()
+            && let Some(mut piece) = self.pieces.pop_front()
+        {
+            piece.bytes.clear();
+            piece.bytes.shrink_to(PIECE_BYTES);
+            piece.at = 0;
+            self.spare = Some(piece);
+        }
+    }
+}
+
+/// Whether bytes hold a pattern.
+fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
+    !pattern.is_empty() && memchr::memmem::find(bytes, pattern).is_some()
+}
