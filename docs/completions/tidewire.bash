@@ -3880,7 +3880,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__record)
-            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --buffer --priority-class --base-threshold --flows --verify --index-only --identity --json --help"
+            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --keep-last --keep-after --keep-memory --trigger --trigger-pattern --trigger-streams --control --buffer --priority-class --base-threshold --flows --verify --index-only --identity --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4027,6 +4027,30 @@ _tidewire() {
                     return 0
                     ;;
                 --tunnel-depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trigger)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trigger-pattern)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -663,6 +663,12 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-dire
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'udp port 53=all\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen-class -d 'Write at most SIZE of each packet of streams whose first packet matches EXPR, as in \'tcp port 443=96\' (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tunnel-depth -d 'Most nested tunnels to look into' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-last -d 'Keep packets in memory, and record the last TIME before a trigger: --trigger, --trigger-pattern, SIGUSR1 or --control' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-after -d 'Record TIME after a trigger as well' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-memory -d 'Memory of each worker for packets that wait' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger -d 'A packet that matches EXPR is a trigger (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-pattern -d 'A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l buffer -d 'Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l base-threshold -d 'Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5' -r
@@ -677,6 +683,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-promiscu
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-pin -d 'Do not bind worker N to the Nth CPU'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-streams -d 'A packet that is a trigger records its stream, not the whole link'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l json -d 'Print the summary as a JSON object; key names are stable'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s F -l filter -d 'Count only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
