@@ -41,19 +41,18 @@ pub struct ExportOptions {
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
-        hide_short_help = true,
         conflicts_with_all = ["json", "csv", "columns", "time", "limit"],
         help_heading = "Report"
     )]
     to: Vec<Target>,
 
     /// As --to NAME:-, on standard output: eve or ipfix
-    #[arg(long, value_name = "NAME", hide_short_help = true, conflicts_with_all = ["json", "csv", "columns", "time", "limit"], help_heading = "Report")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "time", "limit"], help_heading = "Report")]
     format: Option<String>,
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
-    #[arg(long, value_name = "LIMITS", hide_short_help = true, help_heading = "Report")]
+    #[arg(long, value_name = "LIMITS", help_heading = "Report")]
     rotate: Option<Rotate>,
 }
 
