@@ -108,6 +108,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, mode) = app::of_beginnings(&options.common);
     let (common, form) = (&*common, options.selection.form());
     if options.export.is_on() {
+        options.export.refuse(&[
+            ("--sort", options.selection.sort.is_some()),
+            ("--top", options.selection.top.is_some()),
+            ("--write", options.write.is_on()),
+        ])?;
         return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
     }
     let order = options.selection.order(common);

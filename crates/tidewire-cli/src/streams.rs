@@ -139,6 +139,12 @@ impl<const DIGEST: bool> Choose for Streams<DIGEST> {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.export.is_on() {
+        options.export.refuse(&[
+            ("--sort", options.selection.sort.is_some()),
+            ("--top", options.selection.top.is_some()),
+            ("--write", options.write.is_on()),
+            ("--digest", options.digest.is_some()),
+        ])?;
         let (common, mode) = (&options.common, Mode::Strict);
         return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
     }

@@ -72,6 +72,16 @@ impl ExportOptions {
         !self.to.is_empty() || self.format.is_some() || self.rotate.is_some()
     }
 
+    /// An error if an option is given that concerns only what is printed.
+    pub fn refuse(&self, options: &[(&str, bool)]) -> Result<(), CliError> {
+        match options.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => Err(CliError::Usage(format!(
+                "{name} is for records that are printed; with --to and --format all are written as streams end: leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn targets(&self) -> Result<Vec<Target>, CliError> {
         let mut targets = self.to.clone();
         if self.rotate.is_some() && targets.is_empty() {

@@ -306,6 +306,8 @@ fn what_cannot_be_written_is_said() {
         (vec!["--rotate", "1h"], 2, "--to"),
         (vec!["--to", "eve:-", "--rotate", "x"], 2, "as in 100M,1h"),
         (vec!["--to", "eve:-", "--json"], 2, "cannot be used with"),
+        (vec!["--to", "eve:-", "--top", "bytes"], 2, "--top is for records that are printed"),
+        (vec!["--to", "eve:-", "-w", "out.pcapng"], 2, "--write is for records that are printed"),
         (vec!["--to", "eve:/nowhere/eve.json"], 4, "/nowhere/eve.json: cannot be written"),
         (vec!["--to", "ipfix:tcp://127.0.0.1:1"], 4, "tcp://127.0.0.1:1: cannot be reached"),
     ];
