@@ -6,6 +6,8 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -87,6 +89,11 @@ pub struct Kept {
     pub oldest_ns: Option<u64>,
 }
 
+/// How often a lock is tried again, and after which pause: a recorder that has just ended may not be gone, and a program that the
+/// same process is starting has its locks until it is executed.
+const LOCK_ATTEMPTS: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
 /// What is inside, whatever became of another thread that had it: each change is whole.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -106,10 +113,17 @@ impl Directory {
         }
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let lock = open(path, flags, Mode::empty()).map_err(|error| Error::io(path, "opening")(error.into()))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(error) => return Err(Error::io(path, "locking")(error.into())),
+        let mut attempts = LOCK_ATTEMPTS;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if attempts > 0 => {
+                    attempts -= 1;
+                    thread::sleep(LOCK_PAUSE);
+                }
+                Err(Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
+                Err(error) => return Err(Error::io(path, "locking")(error.into())),
+            }
         }
         let read = manifest::read(path)?;
         let mut manifest = Manifest::open(path, &read)?;
