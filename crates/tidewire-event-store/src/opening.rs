@@ -4,6 +4,8 @@ use std::{
     fs::{self, File, OpenOptions},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use rusqlite::Connection;
@@ -60,15 +62,27 @@ const DOUBT: &str = ".doubt";
 /// Files of a database: itself, its log, and the index of the log.
 const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 
+/// How often a lock is tried again, and after which pause: a writer that has just ended may not be gone, and a program that the same
+/// process is starting has its locks until it is executed.
+const LOCK_ATTEMPTS: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
 /// Makes this process the only writer.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     let path_of_lock = beside(path, ".lock");
     let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path_of_lock);
     let file = open.map_err(Error::file(&path_of_lock, "opening"))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked { path: path.to_owned() }),
-        Err(error) => Err(Error::file(&path_of_lock, "locking")(error.into())),
+    let mut attempts = LOCK_ATTEMPTS;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if attempts > 0 => {
+                attempts -= 1;
+                thread::sleep(LOCK_PAUSE);
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
+            Err(error) => return Err(Error::file(&path_of_lock, "locking")(error.into())),
+        }
     }
 }
 
