@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     Compression, Error,
-    read_at::ReadAt,
+    read_at::{Framed, ReadAt},
     transform::{SEEKABLE, SKIPPABLE},
 };
 
@@ -75,26 +75,15 @@ impl Inflated {
     }
 }
 
-impl ReadAt for Inflated {
-    fn bytes(&self) -> u64 {
+impl Framed for Inflated {
+    fn end(&self) -> u64 {
         self.bytes
     }
 
-    fn read_at(&mut self, mut offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-        out.clear();
-        while out.len() < bytes && offset < self.bytes {
-            let index = self.frames.partition_point(|place| place.from <= offset).saturating_sub(1);
-            self.open_frame(index)?;
-            let from = self.frames.get(index).map_or(0, |place| place.from);
-            let rest = self.plain.get((offset - from) as usize..).unwrap_or_default();
-            let rest = rest.get(..rest.len().min(bytes - out.len())).unwrap_or_default();
-            if rest.is_empty() {
-                break;
-            }
-            out.extend_from_slice(rest);
-            offset += rest.len() as u64;
-        }
-        Ok(())
+    fn frame(&mut self, offset: u64) -> Result<(u64, &[u8]), Error> {
+        let index = self.frames.partition_point(|place| place.from <= offset).saturating_sub(1);
+        self.open_frame(index)?;
+        Ok((self.frames.get(index).map_or(0, |place| place.from), &self.plain))
     }
 }
 

@@ -13,6 +13,36 @@ pub(crate) trait ReadAt: Send {
     fn read_at(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error>;
 }
 
+/// Bytes that lie in frames, each of which is opened whole.
+pub(crate) trait Framed: Send {
+    /// How many bytes there are in all frames.
+    fn end(&self) -> u64;
+
+    /// Opens the frame that holds the byte at `offset`: where its bytes begin, and these.
+    fn frame(&mut self, offset: u64) -> Result<(u64, &[u8]), Error>;
+}
+
+impl<F: Framed> ReadAt for F {
+    fn bytes(&self) -> u64 {
+        self.end()
+    }
+
+    fn read_at(&mut self, mut offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        out.clear();
+        while out.len() < bytes && offset < self.end() {
+            let (from, plain) = self.frame(offset)?;
+            let rest = plain.get((offset - from) as usize..).unwrap_or_default();
+            let rest = rest.get(..rest.len().min(bytes - out.len())).unwrap_or_default();
+            if rest.is_empty() {
+                break;
+            }
+            out.extend_from_slice(rest);
+            offset += rest.len() as u64;
+        }
+        Ok(())
+    }
+}
+
 /// A file as it lies there.
 #[derive(Debug)]
 pub(crate) struct Plain {

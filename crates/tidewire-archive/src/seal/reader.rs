@@ -6,7 +6,10 @@ use super::{
     Content, FRAME_BYTES, HEAD_BYTES, Identities, Key, LAST, MAGIC, TAG_BYTES, VERSION, WRAPPED_BYTES_MAX, associated,
     nonce,
 };
-use crate::{Error, read_at::ReadAt};
+use crate::{
+    Error,
+    read_at::{Framed, ReadAt},
+};
 
 /// The header of a sealed file, without its key.
 pub(crate) struct Head {
@@ -149,26 +152,15 @@ impl Unsealed {
     }
 }
 
-impl ReadAt for Unsealed {
-    fn bytes(&self) -> u64 {
+impl Framed for Unsealed {
+    fn end(&self) -> u64 {
         self.bytes
     }
 
-    fn read_at(&mut self, mut offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-        out.clear();
-        while out.len() < bytes && offset < self.bytes {
-            let index = self.frames.partition_point(|place| place.from <= offset).saturating_sub(1);
-            // An empty frame is the last one.
-            self.open(index)?;
-            let from = self.frames.get(index).map_or(0, |place| place.from);
-            let rest = self.plain.get((offset - from) as usize..).unwrap_or_default();
-            let rest = rest.get(..rest.len().min(bytes - out.len())).unwrap_or_default();
-            if rest.is_empty() {
-                break;
-            }
-            out.extend_from_slice(rest);
-            offset += rest.len() as u64;
-        }
-        Ok(())
+    fn frame(&mut self, offset: u64) -> Result<(u64, &[u8]), Error> {
+        let index = self.frames.partition_point(|place| place.from <= offset).saturating_sub(1);
+        // An empty frame is the last one.
+        self.open(index)?;
+        Ok((self.frames.get(index).map_or(0, |place| place.from), &self.plain))
     }
 }
