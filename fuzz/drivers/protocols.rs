@@ -2,10 +2,10 @@
 //! are cut, memory stays in its bound, and nothing stays charged. Used by the fuzz target and by the test that replays the seeds.
 
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
-use tidewire_protocols::{Budget, Conversation, Piece, Ports, Report, Transaction};
+use tidewire_protocols::{Budget, Conversation, Piece, Ports, Report, Service, Transaction};
 
 /// Ports that decide where the content does not.
-const PORTS: [u16; 4] = [0, 53, 5353, 5355];
+const PORTS: [u16; 8] = [0, 53, 5353, 5355, 123, 21, 25, 443];
 
 /// Most that the conversation of one stream holds, whatever is sent.
 const MEMORY_BYTES_MAX: u64 = 512 << 10;
@@ -16,10 +16,11 @@ enum Event<'a> {
     Gap(usize, u64),
 }
 
-/// The first byte has port and kind; then each piece follows a byte of direction and kind, and two of its length.
-pub fn run(input: &[u8]) {
-    let Some((&first, rest)) = input.split_first() else { return };
-    let (server, is_datagram) = (PORTS[usize::from(first & 3)], first & 4 != 0);
+/// The first byte has port and kind; then each piece follows a byte of direction and kind, and two of its length. Returns which
+/// protocols were found.
+pub fn run(input: &[u8]) -> Vec<Service> {
+    let Some((&first, rest)) = input.split_first() else { return Vec::new() };
+    let (server, is_datagram) = (PORTS[usize::from(first & 3 | first >> 1 & 4)], first & 4 != 0);
     let events = events(rest);
     let whole = conversation(&events, server, is_datagram, usize::MAX);
     for transaction in &whole {
@@ -30,6 +31,7 @@ pub fn run(input: &[u8]) {
             assert_eq!(conversation(&events, server, false, piece_bytes), whole, "cut into {piece_bytes}");
         }
     }
+    whole.iter().map(|transaction| transaction.service).collect()
 }
 
 fn events(mut rest: &[u8]) -> Vec<Event<'_>> {

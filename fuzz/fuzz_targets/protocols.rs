@@ -6,4 +6,6 @@ mod driver;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| driver::run(input));
+fuzz_target!(|input: &[u8]| {
+    driver::run(input);
+});

@@ -366,6 +366,10 @@ impl Going {
             Stage::Ssh(exchange) => exchange.finish(out),
             Stage::Tls(handshake) => handshake.finish(out),
         }
+        let is_doubtful = matches!(&self.stage, Stage::Http(exchange) if exchange.is_doubtful());
+        if is_doubtful && self.app.as_ref().is_some_and(|app| app.transactions == 0) {
+            self.app = None;
+        }
         self.stage = Stage::Done;
     }
 

@@ -5,6 +5,9 @@ use crate::{dhcp, dns, input::Ports, ntp, socks, value::Service};
 /// Bytes of a direction that are kept at most until its protocol is known.
 pub(crate) const BYTES_MAX: usize = 512;
 
+/// Ends of empty lines that may come before a message of HTTP.
+const EMPTY_BYTES_MAX: usize = 4;
+
 /// What the first bytes of a stream show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -28,6 +31,11 @@ enum Look {
 /// The first bytes of both directions of a byte stream, client first. Both sides of every protocol here are known by their
 /// beginning, so that one side that is not decides.
 pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
+    for side in [0, 1] {
+        if ftp_session(bytes[side], bytes[1 - side]) {
+            return Verdict::Is { service: Service::Ftp, swapped: side == 1 };
+        }
+    }
     for side in [0, 1] {
         // Later bytes change nothing, so that the verdict is the same however the stream was cut.
         let [one, other] = [side, 1 - side].map(|side| &bytes[side][..bytes[side].len().min(BYTES_MAX)]);
@@ -112,9 +120,23 @@ fn begins(bytes: &[u8], pattern: &[u8]) -> Option<bool> {
     (bytes[..common] == pattern[..common]).then_some(common == pattern.len())
 }
 
-/// A record of the handshake protocol with a hello in it (RFC 8446 sections 5.1 and 4).
+/// The same for a word in capital or small letters.
+fn begins_word(bytes: &[u8], pattern: &[u8]) -> Option<bool> {
+    let common = bytes.len().min(pattern.len());
+    bytes[..common].eq_ignore_ascii_case(&pattern[..common]).then_some(common == pattern.len())
+}
+
+/// A record of the handshake protocol with a hello in it (RFC 8446 sections 5.1 and 4), or a hello of SSL 2.0.
 fn tls(bytes: &[u8]) -> Look {
     let [kind, rest @ ..] = bytes else { return Look::Open };
+    if kind & 0x80 != 0 {
+        return match crate::tls::old_hello(bytes) {
+            Some(Some(1)) => Look::Client(Service::Tls),
+            Some(Some(_)) => Look::Server(Service::Tls),
+            Some(None) => Look::Open,
+            None => Look::Unknown,
+        };
+    }
     if *kind != 22 || rest.first().is_some_and(|&major| major != 3) || rest.get(1).is_some_and(|&minor| minor > 4) {
         return Look::Unknown;
     }
@@ -157,22 +179,43 @@ const METHODS: [&[u8]; 27] = [
     b"SUBSCRIBE ",
 ];
 
-/// A request line or a status line (RFC 9112 sections 3 and 4); the dissector looks at the rest of it.
+/// Longest method that is recognised by its request line alone.
+const METHOD_BYTES_MAX: usize = 32;
+
+/// A request line or a status line (RFC 9112 sections 3 and 4), behind empty lines (section 2.2); the dissector looks at the rest of it.
 fn http(bytes: &[u8]) -> Look {
-    let mut open = false;
-    for method in METHODS {
-        match begins(bytes, method) {
-            Some(true) => return Look::Client(Service::Http),
-            Some(false) => open = true,
-            None => {}
-        }
+    let empty = bytes.iter().take(EMPTY_BYTES_MAX).take_while(|byte| b"\r\n".contains(byte)).count();
+    let bytes = &bytes[empty..];
+    if !bytes.first().is_none_or(u8::is_ascii_uppercase) {
+        return Look::Unknown;
     }
-    match begins(bytes, b"HTTP/1.") {
-        Some(true) => Look::Server(Service::Http),
-        Some(false) => Look::Open,
-        None if open => Look::Open,
-        None => Look::Unknown,
+    if METHODS.iter().any(|method| bytes.starts_with(method)) {
+        return Look::Client(Service::Http);
     }
+    match begins(bytes, b"HTTP/") {
+        Some(true) => return Look::Server(Service::Http),
+        Some(false) => return Look::Open,
+        None => {}
+    }
+    // Any other method: the whole line shows it.
+    let method = bytes
+        .iter()
+        .take(METHOD_BYTES_MAX)
+        .take_while(|&&byte| byte.is_ascii_uppercase() || b"-_".contains(&byte))
+        .count();
+    match (bytes.get(method), memchr::memchr(b'\n', bytes)) {
+        (None, _) if method < METHOD_BYTES_MAX => Look::Open,
+        (Some(b' '), None) => Look::Open,
+        (Some(b' '), Some(end)) if is_request_line(&bytes[..end]) => Look::Client(Service::Http),
+        _ => Look::Unknown,
+    }
+}
+
+/// Whether a line ends with a version of HTTP/1.
+fn is_request_line(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    line.len() > 9
+        && matches!(&line[line.len() - 9..], [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit] if digit.is_ascii_digit())
 }
 
 /// The identification (RFC 4253 section 4.2).
@@ -190,15 +233,17 @@ fn lines(bytes: &[u8], ports: Ports) -> Look {
     let (is_smtp, is_ftp) = (is_on(&[25, 465, 587, 2525]), is_on(&[21]));
     let mut open = false;
     for command in [b"EHLO ", b"HELO "] {
-        match begins(bytes, command) {
+        match begins_word(bytes, command) {
             Some(true) => return Look::Client(Service::Smtp),
             Some(false) => open = true,
             None => {}
         }
     }
-    for (command, is_known) in [(&b"AUTH "[..], is_ftp), (b"USER ", is_ftp), (b"STARTTLS", is_smtp)] {
-        match begins(bytes, command) {
-            Some(true) if is_known => return Look::Client(if is_ftp { Service::Ftp } else { Service::Smtp }),
+    // Commands that other protocols have, too.
+    for (command, service) in [(&b"AUTH "[..], Service::Ftp), (b"USER ", Service::Ftp), (b"STARTTLS", Service::Smtp)] {
+        let is_known = if service == Service::Ftp { is_ftp } else { is_smtp };
+        match begins_word(bytes, command) {
+            Some(true) if is_known => return Look::Client(service),
             Some(false) if is_known => open = true,
             _ => {}
         }
@@ -222,8 +267,18 @@ fn lines(bytes: &[u8], ports: Ports) -> Look {
         _ if line.len() == bytes.len() => Look::Open,
         _ if says(b"SMTP") => Look::Server(Service::Smtp),
         _ if says(b"FTP") => Look::Server(Service::Ftp),
-        _ => Look::Unknown,
+        // The client's first command decides.
+        _ => Look::Open,
     }
+}
+
+/// Whether a greeting `220` of one side and a command of the other show FTP, which nothing else does.
+fn ftp_session(client: &[u8], server: &[u8]) -> bool {
+    let is_greeting = matches!(server, [b'2', b'2', b'0', b' ' | b'-', ..]) && server.contains(&b'\n');
+    is_greeting
+        && [&b"USER "[..], b"AUTH TLS", b"AUTH SSL"]
+            .into_iter()
+            .any(|command| begins_word(client, command) == Some(true))
 }
 
 /// A client's first message to a SOCKS proxy.

@@ -1,26 +1,53 @@
-//! The seeds of the fuzz target `protocols`, replayed, and changed at random.
+//! The seeds of the fuzz targets `protocols` and `protocols_…`, replayed, and changed at random.
 
 #[path = "../../../fuzz/drivers/protocols.rs"]
 mod driver;
+#[cfg(feature = "quic")]
+#[path = "../../../fuzz/drivers/quic.rs"]
+mod quic;
+#[path = "../../../fuzz/drivers/tls.rs"]
+mod tls;
 
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use tidewire_protocols::Service;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/protocols")
+/// What a target makes of its input before the driver `protocols` gets it.
+fn transformed(target: &str, input: &[u8]) -> Vec<u8> {
+    match target {
+        "protocols_tls" => tls::framed(input),
+        #[cfg(feature = "quic")]
+        "protocols_quic" => quic::protected(input),
+        _ => input.to_vec(),
+    }
 }
 
-fn seeds() -> Vec<Vec<u8>> {
-    let files = std::fs::read_dir(folder()).unwrap();
-    files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
+/// The targets' names and their seeds.
+fn seeds() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    let targets = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut targets: Vec<PathBuf> =
+        targets.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("protocols")).collect();
+    targets.sort();
+    let of_target = |target: &PathBuf| {
+        let name = target.file_name().unwrap().to_string_lossy().into_owned();
+        let files = std::fs::read_dir(target).unwrap();
+        files.map(move |file| (name.clone(), std::fs::read(file.unwrap().path()).unwrap())).collect::<Vec<_>>()
+    };
+    targets.iter().flat_map(of_target).collect()
 }
 
 #[test]
 fn seeds_of_protocols() {
     let seeds = seeds();
-    assert!(seeds.len() > 5);
-    seeds.iter().for_each(|seed| driver::run(seed));
+    let mut reached: Vec<Service> =
+        seeds.iter().flat_map(|(target, seed)| driver::run(&transformed(target, seed))).collect();
+    reached.sort_unstable();
+    reached.dedup();
+    // LLMNR is DNS on another port.
+    let expected = Service::ALL.into_iter().filter(|service| *service != Service::Llmnr);
+    assert_eq!(reached, expected.collect::<Vec<_>>());
 }
 
 proptest! {
@@ -34,16 +61,16 @@ proptest! {
     ) {
         driver::run(&bytes);
         let seeds = seeds();
-        let mut seed = seeds[which % seeds.len()].clone();
+        let (target, mut seed) = seeds[which % seeds.len()].clone();
         for (at, value) in changes {
             let at = at % seed.len();
             seed[at] = value;
         }
-        driver::run(&seed);
+        driver::run(&transformed(&target, &seed));
         // Another order, and an early end.
         let (a, b) = (swap.0 % seed.len(), swap.1 % seed.len());
         seed[a.min(b)..].rotate_left(a.abs_diff(b));
-        driver::run(&seed);
-        driver::run(&seed[..a]);
+        driver::run(&transformed(&target, &seed));
+        driver::run(&transformed(&target, &seed[..a]));
     }
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::fields::Dhcp;
 use crate::{
     reader::Reader,
-    text::text,
+    text::{text, until_nul},
     transaction::{Fields, Transaction},
     value::Service,
 };
@@ -78,8 +78,8 @@ fn options(bytes: &[u8], dhcp: &mut Dhcp) {
         let Some(value) = (if code == 255 { None } else { reader.block8() }) else { return };
         let number = || Reader::new(value.rest()).u32();
         match code {
-            12 => dhcp.host_name = Some(text(value.rest())),
-            15 => dhcp.domain = Some(text(value.rest())),
+            12 => dhcp.host_name = Some(text(until_nul(value.rest()))),
+            15 => dhcp.domain = Some(text(until_nul(value.rest()))),
             50 => dhcp.requested = number().map(dotted),
             51 => dhcp.lease = number(),
             53 => {
@@ -88,7 +88,7 @@ fn options(bytes: &[u8], dhcp: &mut Dhcp) {
                 dhcp.message = Some(name.map_or_else(|| kind.to_string().into(), |name| (*name).into()));
             }
             54 => dhcp.server = number().map(dotted),
-            60 => dhcp.vendor_class = Some(text(value.rest())),
+            60 => dhcp.vendor_class = Some(text(until_nul(value.rest()))),
             _ => {}
         }
     }

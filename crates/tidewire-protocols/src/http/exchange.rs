@@ -13,8 +13,9 @@ use crate::{
     value::Service,
 };
 
-/// Most pipelined requests that wait for their response.
+/// Most pipelined requests that wait for their response, and most memory of them in bytes.
 const PENDING_MAX: usize = 64;
+const PENDING_BYTES_MAX: usize = 96 << 10;
 
 #[derive(Debug)]
 struct Pending {
@@ -33,6 +34,8 @@ pub(crate) struct Exchange {
     /// Whether the first of them has a response that is not complete.
     is_answering: bool,
     was_valid: bool,
+    /// Whether the first request was none, so that a response decides.
+    is_doubtful: bool,
     /// Texts of the pending ones, bytes.
     pending_bytes: usize,
 }
@@ -62,8 +65,7 @@ impl Exchange {
                 Progress::Mistaken => return Progress::Mistaken,
             }
         }
-        self.pending_bytes =
-            self.requests.iter().map(|pending| size_of::<Pending>() + pending.http.memory_bytes()).sum();
+        self.pending_bytes = self.pending_memory_bytes();
         self.end_if_lost(out)
     }
 
@@ -86,6 +88,11 @@ impl Exchange {
         }
     }
 
+    /// Whether nothing showed yet that this is HTTP.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.sides.iter().map(Side::memory_bytes).sum::<usize>() + self.pending_bytes
     }
@@ -93,31 +100,44 @@ impl Exchange {
     fn end_if_lost(&mut self, out: Out<'_>) -> Progress {
         if self.sides.iter().all(|side| side.at == At::Lost) {
             self.finish(out);
-            return Progress::Done;
+            return if self.is_doubtful { Progress::Mistaken } else { Progress::Done };
         }
         Progress::More
     }
 
+    /// Memory of the requests that wait, bytes.
+    fn pending_memory_bytes(&self) -> usize {
+        self.requests.iter().map(|pending| size_of::<Pending>() + pending.http.memory_bytes()).sum()
+    }
+
     fn request_line(&mut self, line: &[u8], ns: u64) -> Progress {
-        let side = &mut self.sides[0];
-        if side.at == At::Start {
+        if self.sides[0].at == At::Start {
             if line.is_empty() {
                 // RFC 9112 section 2.2.
                 return Progress::More;
             }
             let mut http = Box::<Http>::default();
             if !head::request_line(line, &mut http) {
-                return if self.was_valid { Progress::Done } else { Progress::Mistaken };
+                // Servers answer such requests, too.
+                self.is_doubtful |= !self.was_valid;
+                return Progress::Done;
             }
-            if self.requests.len() >= PENDING_MAX {
+            if self.requests.len() >= PENDING_MAX || self.pending_memory_bytes() > PENDING_BYTES_MAX {
                 return Progress::Done;
             }
             self.was_valid = true;
+            if http.version.as_deref() == Some(head::SIMPLE) {
+                // Nothing follows it.
+                self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
+                return Progress::Done;
+            }
+            let side = &mut self.sides[0];
             (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
             self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
             self.is_asking = true;
             return Progress::More;
         }
+        let side = &mut self.sides[0];
         if !side.count_line() {
             return Progress::Done;
         }
@@ -192,7 +212,7 @@ impl Exchange {
         if !head::status_line(line, &mut seen) {
             return if self.was_valid { Progress::Done } else { Progress::Mistaken };
         }
-        self.was_valid = true;
+        (self.was_valid, self.is_doubtful) = (true, false);
         if self.requests.is_empty() {
             // Its request was not seen.
             self.requests.push_back(Pending { http: Box::default(), start_ns: ns, end_ns: ns });

@@ -1,7 +1,16 @@
 //! Start lines and fields (RFC 9112 sections 3 to 5, RFC 9110 section 5), read leniently: what hosts accept is reported.
 
 use super::fields::Http;
-use crate::text::{text, trimmed};
+use crate::text::{long_text, text, trimmed};
+
+/// Longest line that is kept; the rest of a longer one is left out.
+pub(super) const LINE_BYTES_MAX: usize = 8 << 10;
+
+/// Longest version of a status line.
+const VERSION_BYTES_MAX: usize = 8;
+
+/// The version of requests that have none.
+pub(super) const SIMPLE: &str = "0.9";
 
 /// How the body behind a head ends (RFC 9112 section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,34 +26,54 @@ pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
     let mut parts = line.splitn(2, |&byte| byte == b' ');
     let (Some(method), Some(rest)) = (parts.next(), parts.next()) else { return false };
     let rest = trimmed(rest);
-    let Some(behind) = memchr::memrchr(b' ', rest) else { return false };
-    let (target, version) = (trimmed(&rest[..behind]), &rest[behind + 1..]);
-    let Some(version) = version_of(version) else { return false };
     if method.is_empty() || !method.iter().all(|&byte| is_token(byte)) {
         return false;
     }
+    // A target may be missing.
+    let behind = memchr::memrchr(b' ', rest).map_or(0, |at| at + 1);
+    let (target, version) = match version_of(&rest[behind..]) {
+        Some(version) => (trimmed(&rest[..behind]), Some(version)),
+        // The version was cut off with the end of the line.
+        None if line.len() >= LINE_BYTES_MAX => (rest, None),
+        None => return simple_request(line, http),
+    };
     http.method = Some(text(method));
-    http.version = Some(version);
+    http.version = version;
     http.host = authority(method, target).map(without_port).map(text);
-    http.path = Some(text(target));
+    http.path = Some(long_text(target));
     true
 }
 
-/// A status line. `false`: it is none.
+/// A request of HTTP/0.9 (RFC 1945 section 5.1), which has no version. `false`: it is none.
+fn simple_request(line: &[u8], http: &mut Http) -> bool {
+    let Some(target) = line.strip_prefix(b"GET ").map(trimmed) else { return false };
+    if !(target.starts_with(b"/") || target.starts_with(b"http://")) || target.contains(&b' ') {
+        return false;
+    }
+    http.method = Some("GET".into());
+    http.version = Some(SIMPLE.into());
+    http.host = authority(b"GET", target).map(without_port).map(text);
+    http.path = Some(long_text(target));
+    true
+}
+
+/// A status line, whose code may be damaged or missing. `false`: it is none.
 pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
-    let mut parts = line.splitn(3, |&byte| byte == b' ');
-    let Some(version) = parts.next().and_then(version_of) else { return false };
-    let Some(status) = parts.next().and_then(status) else { return false };
-    http.status = Some(status);
-    http.reason = parts.next().map(trimmed).filter(|reason| !reason.is_empty()).map(text);
-    http.version.get_or_insert(version);
+    let Some(rest) = line.strip_prefix(b"HTTP/") else { return false };
+    let version_bytes = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+    let (version, rest) = rest.split_at(version_bytes);
+    let is_version = (1..=VERSION_BYTES_MAX).contains(&version.len()) && version[0].is_ascii_digit();
+    if !is_version {
+        return false;
+    }
+    let rest = rest.trim_ascii_start();
+    let digits = rest.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let code = rest[..digits].iter().fold(0, |sum, digit| 10 * sum + u16::from(digit - b'0'));
+    http.status = (digits > 0).then_some(code);
+    let behind = rest.iter().position(u8::is_ascii_whitespace).map_or(&[][..], |blank| trimmed(&rest[blank..]));
+    http.reason = (!behind.is_empty()).then(|| text(behind));
+    http.version.get_or_insert_with(|| text(version));
     true
-}
-
-fn status(digits: &[u8]) -> Option<u16> {
-    let digits = trimmed(digits);
-    let is_number = digits.len() == 3 && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| digits.iter().fold(0, |sum, digit| 10 * sum + u16::from(digit - b'0')))
 }
 
 /// `1.1` of `HTTP/1.1`.
@@ -61,7 +90,7 @@ fn is_token(byte: u8) -> bool {
 /// The host of a target that names one (RFC 9112 section 3.2).
 fn authority<'a>(method: &[u8], target: &'a [u8]) -> Option<&'a [u8]> {
     if method == b"CONNECT" {
-        return Some(target);
+        return Some(target).filter(|target| !target.contains(&b'/'));
     }
     let behind = target.windows(3).take(16).position(|window| window == b"://")? + 3;
     let rest = &target[behind..];
@@ -114,7 +143,9 @@ pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mu
         _ => return,
     };
     if place.is_none() && !value.is_empty() {
-        *place = Some(text(value));
+        // Addresses may be long.
+        let is_address = matches!(name.len(), 7 | 8);
+        *place = Some(if is_address { long_text(value) } else { text(value) });
     }
 }
 

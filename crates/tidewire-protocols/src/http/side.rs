@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::head::{self, Framing};
-
-/// Longest line that is kept; the rest of a longer one is left out.
-const LINE_BYTES_MAX: usize = 8 << 10;
+use super::head::{self, Framing, LINE_BYTES_MAX};
 
 /// Most lines of a head.
 const LINES_MAX: u16 = 256;

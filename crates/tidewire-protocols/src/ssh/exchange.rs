@@ -6,16 +6,16 @@ use super::fields::Ssh;
 use crate::{
     input::{Input, Progress},
     reader::Reader,
-    text::{hex, text},
+    text::{hex, text, until_nul},
     transaction::{Fields, Transaction},
     value::Service,
 };
 
-/// Longest line before the key exchange; an identification has 255 bytes at most (RFC 4253 section 4.2).
+/// Most bytes of a line before the key exchange that are kept; an identification has 255 at most (RFC 4253 section 4.2).
 const LINE_BYTES_MAX: usize = 1024;
 
-/// Lines that a server may send before its identification.
-const LINES_MAX: u8 = 32;
+/// Bytes that a server may send before its identification, in lines of any length.
+const LINES_BYTES_MAX: u32 = 32 << 10;
 
 /// Longest packet that is read; every host accepts 35000 bytes (RFC 4253 section 6.1).
 const PACKET_BYTES_MAX: usize = 35_000;
@@ -33,7 +33,8 @@ enum At {
 #[derive(Debug, Default)]
 struct Side {
     at: At,
-    lines: u8,
+    /// Bytes of lines so far.
+    line_bytes: u32,
     /// The line or the packet that is not complete.
     kept: Vec<u8>,
 }
@@ -95,15 +96,16 @@ impl Exchange {
     fn line(&mut self, from: usize, side: &mut Side, bytes: &mut &[u8]) {
         let end = memchr::memchr(b'\n', bytes);
         let part = end.map_or(bytes.len(), |end| end + 1);
-        side.kept.extend_from_slice(&bytes[..part]);
+        let room = LINE_BYTES_MAX.saturating_sub(side.kept.len());
+        side.kept.extend_from_slice(&bytes[..part.min(room)]);
+        side.line_bytes = side.line_bytes.saturating_add(u32::try_from(part).unwrap_or(u32::MAX));
         *bytes = &bytes[part..];
-        if side.kept.len() > LINE_BYTES_MAX || side.lines > LINES_MAX {
+        if end.is_some() && self.identification(from, until_nul(&side.kept)) {
+            side.at = At::Packets;
+            side.kept.clear();
+        } else if side.line_bytes > LINES_BYTES_MAX {
             *side = Side { at: At::Done, ..Side::default() };
         } else if end.is_some() {
-            side.lines += 1;
-            if self.identification(from, side.kept.trim_ascii_end()) {
-                side.at = At::Packets;
-            }
             side.kept.clear();
         }
     }

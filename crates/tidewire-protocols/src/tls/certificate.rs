@@ -29,7 +29,8 @@ pub(super) fn chain(body: &[u8]) -> Option<(Option<Certificate>, u32)> {
     Some((first.map(read), count))
 }
 
-fn read(der: &[u8]) -> Certificate {
+/// The fields of a certificate.
+pub(super) fn read(der: &[u8]) -> Certificate {
     let sha256 = hex(&Sha256::digest(der)).into();
     let Ok((_, certificate)) = X509Certificate::from_der(der) else {
         return Certificate { sha256, ..Certificate::default() };

@@ -7,6 +7,7 @@ use super::{
     fields::Tls,
     fingerprint,
     hello::{self, ClientHello, ServerHello},
+    old,
     record::{Message, Side},
 };
 use crate::{
@@ -100,11 +101,39 @@ impl Handshake {
             }
             Message::Handshake(11, body) if from == 1 => self.take_certificates(body),
             Message::Handshake(..) => {}
+            Message::Old(kind, body) => self.take_old(from, kind, body),
             Message::Alert(description) => {
                 self.tls.alert.get_or_insert(description);
             }
         }
     }
+
+    /// A hello of SSL 2.0.
+    fn take_old(&mut self, from: usize, kind: u8, body: &[u8]) {
+        match (from, kind) {
+            (0, old::CLIENT_HELLO) => {
+                // Fingerprints are of later hellos only.
+                let version = old::client_version(body).map(hello::version_name);
+                self.tls.client_version = self.tls.client_version.take().or(version);
+            }
+            (1, old::SERVER_HELLO) => {
+                self.tls.version = Some(hello::version_name(0x0002));
+                self.take_old_certificate(body);
+            }
+            _ => {}
+        }
+    }
+
+    #[cfg(feature = "certificates")]
+    fn take_old_certificate(&mut self, body: &[u8]) {
+        if let Some(der) = old::server_certificate(body) {
+            self.tls.certificates = 1;
+            self.tls.certificate = Some(certificate::read(der));
+        }
+    }
+
+    #[cfg(not(feature = "certificates"))]
+    fn take_old_certificate(&mut self, _: &[u8]) {}
 
     #[cfg(feature = "certificates")]
     fn take_certificates(&mut self, body: &[u8]) {

@@ -3,7 +3,7 @@
 use crate::{reader::Reader, text::text};
 
 /// Most application protocols of a list that are kept.
-const ALPN_MAX: usize = 16;
+const ALPN_MAX: usize = 32;
 
 const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;

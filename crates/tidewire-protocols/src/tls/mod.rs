@@ -7,6 +7,7 @@ mod fields;
 mod fingerprint;
 mod handshake;
 mod hello;
+mod old;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -18,3 +19,4 @@ pub(crate) use fingerprint::{ja3, ja4};
 pub(crate) use handshake::Handshake;
 #[cfg(feature = "quic")]
 pub(crate) use hello::{ClientHello, version_name};
+pub(crate) use old::old_hello;

@@ -1,6 +1,8 @@
 //! The record layer (RFC 8446 section 5.1), and messages of the handshake inside of it (section 4): each may be cut anywhere,
 //! several messages may share a record, and a message may take several.
 
+use super::old;
+
 /// Longest message that is read; longer ones are skipped. Two certificates fit, as does a hello with post-quantum keys.
 const MESSAGE_BYTES_MAX: usize = 32 << 10;
 
@@ -18,12 +20,18 @@ pub(super) enum Message<'a> {
     Handshake(u8, &'a [u8]),
     /// An alert's description.
     Alert(u8),
+    /// Type and body of a hello of SSL 2.0.
+    Old(u8, &'a [u8]),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// The handshake in clear text.
+    /// Before the first byte.
     #[default]
+    Begun,
+    /// A hello of SSL 2.0.
+    Old,
+    /// Records of the handshake in clear text.
     Reading,
     /// Encrypted from here on.
     Encrypted,
@@ -56,7 +64,7 @@ type Take<'a> = &'a mut dyn FnMut(&mut Side, Message<'_>);
 
 impl Side {
     pub(super) fn is_reading(&self) -> bool {
-        self.state == State::Reading
+        matches!(self.state, State::Begun | State::Old | State::Reading)
     }
 
     pub(super) fn is_encrypted(&self) -> bool {
@@ -88,6 +96,12 @@ impl Side {
     }
 
     pub(super) fn data(&mut self, mut bytes: &[u8], take: Take<'_>) {
+        if let (State::Begun, Some(first)) = (self.state, bytes.first()) {
+            self.state = if first & 0x80 != 0 { State::Old } else { State::Reading };
+        }
+        if self.state == State::Old {
+            self.old(&mut bytes, take);
+        }
         while !bytes.is_empty() && self.is_reading() {
             if self.left > 0 {
                 let (part, rest) = bytes.split_at(bytes.len().min(self.left.into()));
@@ -110,6 +124,33 @@ impl Side {
                 self.record();
             }
         }
+    }
+
+    /// Takes bytes up to the end of a hello of SSL 2.0; behind a client's there may be records.
+    fn old(&mut self, bytes: &mut &[u8], take: Take<'_>) {
+        loop {
+            let wanted = match self.message.first_chunk::<2>() {
+                None => 2,
+                Some(&length) => 2 + usize::from(u16::from_be_bytes(length) & 0x7fff),
+            };
+            if self.message.len() == wanted {
+                break;
+            }
+            let part = bytes.len().min(wanted - self.message.len());
+            if part == 0 {
+                return;
+            }
+            self.message.extend_from_slice(&bytes[..part]);
+            *bytes = &bytes[part..];
+        }
+        let message = std::mem::take(&mut self.message);
+        let kind = message.get(2).copied().unwrap_or_default();
+        self.end(match kind {
+            old::CLIENT_HELLO => State::Reading,
+            old::SERVER_HELLO => State::Encrypted,
+            _ => State::Mistaken,
+        });
+        take(self, Message::Old(kind, message.get(3..).unwrap_or_default()));
     }
 
     /// A record's header is complete.
