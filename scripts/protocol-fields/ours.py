@@ -3,6 +3,8 @@ import functools, ipaddress, json, re, subprocess
 
 RCODES = {"NOERROR": 0, "FORMERR": 1, "SERVFAIL": 2, "NXDOMAIN": 3, "NOTIMP": 4, "REFUSED": 5, "YXDOMAIN": 6, "YXRRSET": 7, "NXRRSET": 8,
           "NOTAUTH": 9, "NOTZONE": 10, "DSOTYPENI": 11, "BADVERS": 16}
+MESSAGES = {name: number for number, name in enumerate("DISCOVER OFFER REQUEST DECLINE ACK NAK RELEASE INFORM FORCERENEW LEASEQUERY "
+            "LEASEUNASSIGNED LEASEUNKNOWN LEASEACTIVE BULKLEASEQUERY LEASEQUERYDONE".split(), 1)}
 VERSIONS = {"SSL 2.0": 2, "SSL 3.0": 0x300, "TLS 1.0": 0x301, "TLS 1.1": 0x302, "TLS 1.2": 0x303, "TLS 1.3": 0x304}
 
 
@@ -79,6 +81,8 @@ def dns(service, fields, add):
     add(f"{service}.answer_count", (number, fields["answer_count"]))
     for answer in fields["answers"]:
         kind = dns_type(answer["type"])
+        if kind == 33:
+            continue
         add(f"{service}.answer", (unescaped(answer["name"]).lower(), kind, answer["ttl"], data(kind, answer["data"])))
 
 
@@ -111,7 +115,7 @@ def datagrams(service, fields, add):
             add("ntp.version", (fields["mode"], fields["version"]))
             add("ntp.stratum", (fields["mode"], fields["stratum"]))
         return
-    kinds = numbers("dhcp.option.dhcp")
+    kinds = MESSAGES
     message = fields.pop("message", None)
     add("dhcp.message", () if message is None else (int(message) if message.isdigit() else kinds.get(message, message),))
     for name, value in fields.items():

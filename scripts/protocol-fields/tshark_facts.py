@@ -12,7 +12,7 @@ FTP = {"RETR", "STOR", "APPE", "DELE", "RNFR", "RNTO", "MKD", "RMD"}
 def conversation(row):
     """The ends of the innermost transport header; None within ICMP errors and where there is none."""
     protocols = row["frame.protocols"][0].split(":") if row["frame.protocols"] else []
-    if "icmp" in protocols or "icmpv6" in protocols:
+    if {"icmp", "icmpv6", "sflow"} & set(protocols):
         return None, protocols
     network = [at for at, name in enumerate(protocols) if name in ("ip", "ipv6")]
     transport = [at for at, name in enumerate(protocols) if name in TRANSPORTS and network and at > network[-1]]
@@ -90,15 +90,23 @@ def dns(row, protocols, add):
     add(f"{service}.answer_count", (number, count))
     left = {field: list(row[field]) for field in DATA.values()}
     left["dns.txt"] = list(row["dns.txt"])
-    for owner, kind, ttl in list(zip(row["dns.resp.name"], row["dns.resp.type"], row["dns.resp.ttl"]))[:min(count, 32)]:
+    # Records of SRV have their name elsewhere, and are left out.
+    owners, kinds = iter(row["dns.resp.name"]), row["dns.resp.type"]
+    owners = [next(owners, "") if kind != "33" else None for kind in kinds]
+    for owner, kind, ttl in list(zip(owners, kinds, row["dns.resp.ttl"]))[:min(count, 32)]:
         kind, value = int(kind), None
+        if owner is None:
+            continue
         if kind in DATA and left[DATA[kind]]:
             value = left[DATA[kind]].pop(0)
             value = str(ipaddress.ip_address(value)) if kind in (1, 28) else name(value)
         add(f"{service}.answer", (name(owner), kind, int(ttl), value))
 
 
-def http(row, add):
+def http(row, protocols, add):
+    if "ssdp" in protocols or "tls" in protocols or "udp" in protocols[-3:]:
+        # HTTP over UDP, and what tshark decrypts with keys in the capture.
+        return
     if not row["http.request.method"] and not row["http.response.code"]:
         return
     for method, target in zip(row["http.request.method"], row["http.request.uri"]):
@@ -106,6 +114,9 @@ def http(row, add):
     for value in row["http.response.code"]:
         if value != "100":
             add("http.status", int(value))
+    if row["http.response.code"] == ["100"]:
+        # Responses before the last one are no transactions.
+        return
     sole = "request" if not row["http.response.code"] else "response" if not row["http.request.method"] else None
     of_request = {"http.host": "host", "http.user_agent": "user_agent", "http.referer": "referrer", "http.content_type": "request_type"}
     of_response = {"http.server": "server", "http.location": "location", "http.content_type": "content_type", "http.response.phrase": "reason"}
@@ -153,7 +164,7 @@ def datagrams(row, add):
             add("ntp.version", (int(mode), int(version)))
             for value in row["ntp.stratum"]:
                 add("ntp.stratum", (int(mode), int(value, 0)))
-    for value in row["socks.remote_name"] or row["socks.dst"]:
+    for value in row["socks.remote_name"]:
         add("socks.host", value)
     for value in row["socks.command"]:
         add("socks.command", int(value))
@@ -169,7 +180,7 @@ def facts(rows):
             found.add((ends, kind, value))
         tls(row, protocols, add)
         dns(row, protocols, add)
-        http(row, add)
+        http(row, protocols, add)
         lines(row, add)
         datagrams(row, add)
     return found

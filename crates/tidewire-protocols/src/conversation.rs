@@ -2,15 +2,13 @@
 
 use tidewire_core::Direction;
 
-#[cfg(feature = "quic")]
-use crate::quic;
 use crate::{
     budget::Budget,
-    dhcp, dns, http,
+    dhcp,
     input::{Input, Ports, Progress},
-    lines, ntp,
+    leads,
     recognise::{self, Verdict},
-    socks, ssh, tls,
+    stage::Stage,
     transaction::Transaction,
     value::Service,
 };
@@ -74,23 +72,6 @@ struct Going {
     swapped: bool,
     layers: u8,
     charged: u32,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// The first bytes of each direction, and how many datagrams nobody knew.
-    Unknown([Vec<u8>; 2], u8),
-    Dns(dns::Exchange),
-    Http(http::Exchange),
-    #[cfg(feature = "quic")]
-    Quic(Box<quic::Exchange>),
-    Dhcp,
-    Lines(lines::Exchange),
-    Ntp(ntp::Exchange),
-    Socks(socks::Exchange),
-    Ssh(ssh::Exchange),
-    Tls(Box<tls::Handshake>),
-    Done,
 }
 
 impl Conversation {
@@ -235,10 +216,18 @@ impl Going {
             kept[input.side].extend_from_slice(input.bytes);
             both = [kept[0].as_slice(), kept[1].as_slice()];
         }
-        match recognise::stream(both, ports) {
-            Verdict::Is { service, swapped } => {
+        let verdict = recognise::stream(both, ports);
+        match verdict {
+            Verdict::Is { swapped, .. } | Verdict::Leads { swapped, .. } => {
                 let kept = std::mem::take(kept);
-                self.begin(service, swapped);
+                match verdict {
+                    Verdict::Leads { lead, .. } => {
+                        self.swapped = swapped;
+                        self.stage = Stage::Leads(leads::Exchange::new(lead));
+                    }
+                    Verdict::Is { service, .. } => self.begin(service, swapped),
+                    _ => {}
+                }
                 let pieces: [&[u8]; 2] =
                     std::array::from_fn(|side| match kept[side].is_empty() && side == input.side {
                         true => input.bytes,
@@ -262,21 +251,7 @@ impl Going {
 
     fn begin(&mut self, service: Service, swapped: bool) {
         self.swapped = swapped;
-        self.stage = match service {
-            Service::Dns | Service::Mdns | Service::Llmnr => Stage::Dns(dns::Exchange::new(service)),
-            Service::Http => Stage::Http(http::Exchange::default()),
-            #[cfg(feature = "quic")]
-            Service::Quic => Stage::Quic(Box::default()),
-            #[cfg(not(feature = "quic"))]
-            Service::Quic => Stage::Done,
-            Service::Smtp => Stage::Lines(lines::Exchange::new(lines::Kind::Smtp)),
-            Service::Ftp => Stage::Lines(lines::Exchange::new(lines::Kind::Ftp)),
-            Service::Dhcp => Stage::Dhcp,
-            Service::Ntp => Stage::Ntp(ntp::Exchange::default()),
-            Service::Socks => Stage::Socks(socks::Exchange::default()),
-            Service::Ssh => Stage::Ssh(ssh::Exchange::default()),
-            Service::Tls => Stage::Tls(Box::default()),
-        };
+        self.stage = Stage::of(service);
         self.app.get_or_insert(App { service, transactions: 0, first: None });
     }
 
@@ -292,6 +267,7 @@ impl Going {
                 dhcp::transaction(input.bytes, input.ns).filter(|_| dhcp::is_message(input.bytes)).map(out);
                 Progress::More
             }
+            Stage::Leads(exchange) => exchange.data(input),
             Stage::Lines(exchange) => exchange.data(input, out),
             Stage::Ntp(exchange) => {
                 exchange.data(input, out);
@@ -340,6 +316,7 @@ impl Going {
             #[cfg(feature = "quic")]
             Stage::Quic(_) => Progress::More,
             Stage::Dhcp | Stage::Ntp(_) => Progress::More,
+            Stage::Leads(_) => Progress::Done,
             Stage::Lines(exchange) => exchange.gap(side),
             Stage::Socks(exchange) => exchange.gap(out),
             Stage::Ssh(exchange) => exchange.gap(side, out),
@@ -355,7 +332,7 @@ impl Going {
         let app = &mut self.app;
         let out = &mut |transaction| Self::report(app, report, transaction);
         match &mut self.stage {
-            Stage::Unknown(..) | Stage::Done | Stage::Dhcp => {}
+            Stage::Unknown(..) | Stage::Done | Stage::Dhcp | Stage::Leads(_) => {}
             Stage::Dns(exchange) => exchange.finish(out),
             Stage::Http(exchange) => exchange.finish(out),
             #[cfg(feature = "quic")]
@@ -385,19 +362,7 @@ impl Going {
     }
 
     fn memory_bytes(&self) -> u32 {
-        let stage = match &self.stage {
-            Stage::Unknown(kept, _) => kept[0].capacity() + kept[1].capacity(),
-            Stage::Dns(exchange) => exchange.memory_bytes(),
-            Stage::Http(exchange) => exchange.memory_bytes(),
-            #[cfg(feature = "quic")]
-            Stage::Quic(exchange) => exchange.memory_bytes(),
-            Stage::Lines(exchange) => exchange.memory_bytes(),
-            Stage::Ntp(exchange) => exchange.memory_bytes(),
-            Stage::Socks(exchange) => exchange.memory_bytes(),
-            Stage::Ssh(exchange) => exchange.memory_bytes(),
-            Stage::Tls(handshake) => handshake.memory_bytes(),
-            Stage::Done | Stage::Dhcp => 0,
-        };
+        let stage = self.stage.memory_bytes();
         let app = self.app.as_ref().map_or(0, App::memory_bytes);
         u32::try_from(size_of::<Self>() + stage).unwrap_or(u32::MAX).saturating_add(app)
     }

@@ -12,6 +12,7 @@ mod dhcp;
 mod dns;
 mod http;
 mod input;
+mod leads;
 mod lines;
 mod ntp;
 mod quic;
@@ -19,6 +20,7 @@ mod reader;
 mod recognise;
 mod socks;
 mod ssh;
+mod stage;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

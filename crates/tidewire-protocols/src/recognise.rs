@@ -1,6 +1,12 @@
 //! Which protocol a stream speaks: by content first, by port where the content leaves a choice.
 
-use crate::{dhcp, dns, input::Ports, ntp, socks, value::Service};
+use crate::{
+    dhcp, dns,
+    input::Ports,
+    leads::{self, Lead},
+    ntp, socks,
+    value::Service,
+};
 
 /// Bytes of a direction that are kept at most until its protocol is known.
 pub(crate) const BYTES_MAX: usize = 512;
@@ -13,6 +19,8 @@ const EMPTY_BYTES_MAX: usize = 4;
 pub(crate) enum Verdict {
     /// A protocol, and whether its client is the other side than the stream's.
     Is { service: Service, swapped: bool },
+    /// What leads into TLS, likewise.
+    Leads { lead: Lead, swapped: bool },
     /// More bytes may decide.
     Open,
     /// None that is known.
@@ -31,6 +39,27 @@ enum Look {
 /// The first bytes of both directions of a byte stream, client first. Both sides of every protocol here are known by their
 /// beginning, so that one side that is not decides.
 pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
+    match service(bytes, ports) {
+        Verdict::Unknown => lead(bytes),
+        verdict => verdict,
+    }
+}
+
+/// What leads into TLS: one side decides, and the other one must not be something else.
+fn lead(bytes: [&[u8]; 2]) -> Verdict {
+    let looks = bytes.map(|bytes| leads::look(&bytes[..bytes.len().min(BYTES_MAX)]));
+    for side in [0, 1] {
+        let (lead, swapped) = match looks[side] {
+            leads::Look::Client(lead) => (lead, side == 1),
+            leads::Look::Server(lead) => (lead, side == 0),
+            _ => continue,
+        };
+        return Verdict::Leads { lead, swapped };
+    }
+    if looks.contains(&leads::Look::Unknown) { Verdict::Unknown } else { Verdict::Open }
+}
+
+fn service(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
     for side in [0, 1] {
         if ftp_session(bytes[side], bytes[1 - side]) {
             return Verdict::Is { service: Service::Ftp, swapped: side == 1 };
@@ -90,15 +119,14 @@ pub(crate) fn may_follow(bytes: &[u8], ports: Ports) -> bool {
 fn look(bytes: &[u8], ports: Ports) -> Look {
     let looks =
         [tls(bytes), http(bytes), ssh(bytes), lines(bytes, ports), proxy(bytes, ports), dns_message(bytes, ports)];
-    let mut open = false;
-    for look in looks {
-        match look {
-            Look::Unknown => {}
-            Look::Open => open = true,
-            found => return found,
-        }
-    }
-    if open && bytes.len() < BYTES_MAX { Look::Open } else { Look::Unknown }
+    // What may still be one of the first ones is not one of the others, so that the verdict is the same however the bytes were cut.
+    let is_all = bytes.len() >= BYTES_MAX;
+    let decides = |look: &Look| match look {
+        Look::Unknown => false,
+        Look::Open => !is_all,
+        _ => true,
+    };
+    looks.into_iter().find(decides).unwrap_or(Look::Unknown)
 }
 
 /// What bytes show of one protocol.
@@ -298,7 +326,8 @@ fn dns_message(bytes: &[u8], ports: Ports) -> Look {
     let is_port = ports.server == 53 || ports.client == 53;
     let Some((length, message)) = bytes.split_first_chunk::<2>() else { return Look::Open };
     let length = usize::from(u16::from_be_bytes(*length));
-    if length < dns::HEADER_BYTES || !dns::may_be_header(message) {
+    let is_lead = matches!(leads::look(bytes), leads::Look::Client(_) | leads::Look::Server(_));
+    if length < dns::HEADER_BYTES || !dns::may_be_header(message) || is_lead {
         return Look::Unknown;
     }
     if message.len() < dns::HEADER_BYTES {

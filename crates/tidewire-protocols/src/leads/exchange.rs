@@ -1,0 +1,119 @@
+//! What was said so far.
+
+use super::{binary, kinds::Lead, lines, xmpp};
+use crate::input::{Input, Progress};
+
+/// Most bytes of a message, a line or an element that are kept.
+const KEPT_BYTES_MAX: usize = 1024;
+
+/// Most bytes of a direction before TLS.
+const BYTES_MAX: usize = 16 << 10;
+
+#[derive(Debug, Default)]
+struct Side {
+    kept: Vec<u8>,
+    bytes: usize,
+    /// Whether the first message was read.
+    is_read: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    lead: Lead,
+    sides: [Side; 2],
+    /// Whether the client asked for TLS.
+    asks: bool,
+}
+
+/// What a piece came to.
+enum Step {
+    More,
+    /// TLS, or whatever the header of a proxy leads to.
+    Switch,
+    Refused,
+}
+
+impl Exchange {
+    pub(crate) fn new(lead: Lead) -> Self {
+        Self { lead, sides: Default::default(), asks: false }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.sides.iter().map(|side| side.kept.capacity()).sum()
+    }
+
+    pub(crate) fn data(&mut self, input: Input<'_>) -> Progress {
+        let room = BYTES_MAX - self.sides[input.side].bytes;
+        let bytes = &input.bytes[..input.bytes.len().min(room)];
+        self.sides[input.side].bytes += bytes.len();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let step = match self.lead {
+                Lead::Lines => self.until(b'\n', input.side, &mut rest),
+                Lead::Xmpp => self.until(b'>', input.side, &mut rest),
+                _ => self.message(input.side, &mut rest),
+            };
+            match step {
+                Step::More => {}
+                Step::Switch => return Progress::Switch(bytes.len() - rest.len()),
+                Step::Refused => return Progress::Done,
+            }
+        }
+        if bytes.len() < input.bytes.len() { Progress::Done } else { Progress::More }
+    }
+
+    /// A line or an element. The rest of a long one is left out.
+    fn until(&mut self, end: u8, side: usize, rest: &mut &[u8]) -> Step {
+        let at = memchr::memchr(end, rest);
+        let (part, behind) = rest.split_at(at.map_or(rest.len(), |at| at + 1));
+        *rest = behind;
+        let kept = &mut self.sides[side].kept;
+        let room = KEPT_BYTES_MAX.saturating_sub(kept.len());
+        kept.extend_from_slice(&part[..part.len().min(room)]);
+        if at.is_none() {
+            return Step::More;
+        }
+        let text = std::mem::take(kept);
+        let is_xmpp = self.lead == Lead::Xmpp;
+        if side == 0 {
+            self.asks |= if is_xmpp { xmpp::asks(&text) } else { lines::asks(&text) };
+            return Step::More;
+        }
+        match if is_xmpp { xmpp::answer(&text) } else { lines::answer(text.trim_ascii_end()) } {
+            Some(true) if self.asks => Step::Switch,
+            Some(false) if self.asks => Step::Refused,
+            _ => Step::More,
+        }
+    }
+
+    /// The first message of a side.
+    fn message(&mut self, side: usize, rest: &mut &[u8]) -> Step {
+        if self.sides[side].is_read {
+            // The client goes on without the server's answer, which was not seen; a server says nothing before TLS.
+            return if side == 0 { Step::Switch } else { Step::Refused };
+        }
+        let kept = &mut self.sides[side].kept;
+        let wanted = loop {
+            match binary::message_bytes(self.lead, side, kept) {
+                Some(Some(wanted)) if kept.len() >= wanted => break wanted,
+                Some(_) if rest.is_empty() => return Step::More,
+                Some(_) if kept.len() < KEPT_BYTES_MAX => {}
+                _ => return Step::Refused,
+            }
+            // Byte by byte, so that nothing behind the message is taken.
+            kept.push(rest[0]);
+            *rest = &rest[1..];
+        };
+        debug_assert_eq!(wanted, kept.len());
+        let message = std::mem::take(kept);
+        self.sides[side].is_read = true;
+        match (self.lead, side) {
+            (Lead::Proxy, _) => Step::Switch,
+            // A MySQL client asks for TLS in answer to the greeting, the others before the server's answer.
+            (Lead::MySql, 0) => Step::Switch,
+            (Lead::MySql, _) | (_, 0) => Step::More,
+            _ if binary::consents(self.lead, &message) => Step::Switch,
+            _ => Step::Refused,
+        }
+    }
+}

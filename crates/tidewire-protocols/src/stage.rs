@@ -1,0 +1,62 @@
+//! What a stream is at: which protocol reads its bytes.
+
+#[cfg(feature = "quic")]
+use crate::quic;
+use crate::{dns, http, leads, lines, ntp, socks, ssh, tls, value::Service};
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// The first bytes of each direction, and how many datagrams nobody knew.
+    Unknown([Vec<u8>; 2], u8),
+    Dns(dns::Exchange),
+    Http(http::Exchange),
+    #[cfg(feature = "quic")]
+    Quic(Box<quic::Exchange>),
+    Dhcp,
+    Leads(leads::Exchange),
+    Lines(lines::Exchange),
+    Ntp(ntp::Exchange),
+    Socks(socks::Exchange),
+    Ssh(ssh::Exchange),
+    Tls(Box<tls::Handshake>),
+    Done,
+}
+
+impl Stage {
+    /// The beginning of a protocol.
+    pub(crate) fn of(service: Service) -> Self {
+        match service {
+            Service::Dns | Service::Mdns | Service::Llmnr => Self::Dns(dns::Exchange::new(service)),
+            Service::Http => Self::Http(http::Exchange::default()),
+            #[cfg(feature = "quic")]
+            Service::Quic => Self::Quic(Box::default()),
+            #[cfg(not(feature = "quic"))]
+            Service::Quic => Self::Done,
+            Service::Smtp => Self::Lines(lines::Exchange::new(lines::Kind::Smtp)),
+            Service::Ftp => Self::Lines(lines::Exchange::new(lines::Kind::Ftp)),
+            Service::Dhcp => Self::Dhcp,
+            Service::Ntp => Self::Ntp(ntp::Exchange::default()),
+            Service::Socks => Self::Socks(socks::Exchange::default()),
+            Service::Ssh => Self::Ssh(ssh::Exchange::default()),
+            Service::Tls => Self::Tls(Box::default()),
+        }
+    }
+
+    /// Memory that it holds, bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Unknown(kept, _) => kept[0].capacity() + kept[1].capacity(),
+            Self::Dns(exchange) => exchange.memory_bytes(),
+            Self::Http(exchange) => exchange.memory_bytes(),
+            Self::Leads(exchange) => exchange.memory_bytes(),
+            #[cfg(feature = "quic")]
+            Self::Quic(exchange) => exchange.memory_bytes(),
+            Self::Lines(exchange) => exchange.memory_bytes(),
+            Self::Ntp(exchange) => exchange.memory_bytes(),
+            Self::Socks(exchange) => exchange.memory_bytes(),
+            Self::Ssh(exchange) => exchange.memory_bytes(),
+            Self::Tls(handshake) => handshake.memory_bytes(),
+            Self::Done | Self::Dhcp => 0,
+        }
+    }
+}
