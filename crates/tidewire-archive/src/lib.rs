@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod ages;
+mod direct;
 mod directory;
 mod error;
 mod index;
@@ -23,6 +24,7 @@ mod verify;
 mod writer;
 
 pub use ages::Now;
+pub use direct::{FolderFile, alignment_gap};
 pub use directory::{Directory, Kept, Segment};
 pub use error::Error;
 pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, PriorityLedger, Sections, Summary};

@@ -3,9 +3,11 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
+
+use crate::FolderFile;
 
 /// A place for files, as a directory is one. Names have no folders.
 pub trait Storage: Send + Sync {
@@ -58,7 +60,7 @@ pub trait StorageFile: Send {
     ///
     /// # Errors
     /// What the system says.
-    fn duplicate(&self) -> io::Result<Self>
+    fn duplicate(&mut self) -> io::Result<Self>
     where
         Self: Sized;
 
@@ -69,7 +71,7 @@ pub trait StorageFile: Send {
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 }
 
-/// A directory of the file system, written through the page cache.
+/// A directory of the file system.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
@@ -88,15 +90,17 @@ impl Folder {
 }
 
 impl Storage for Folder {
-    type File = File;
+    type File = FolderFile;
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn create(&self, name: &str) -> io::Result<File> {
+    fn create(&self, name: &str) -> io::Result<FolderFile> {
         // Packets are for their recorder's group at most.
-        OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(self.path(name))
+        let path = self.path(name);
+        let file = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
+        Ok(FolderFile::new(file, &path))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -109,23 +113,5 @@ impl Storage for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.0)?.sync_all()
-    }
-}
-
-impl StorageFile for File {
-    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(bytes, offset)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
-
-    fn duplicate(&self) -> io::Result<Self> {
-        self.try_clone()
-    }
-
-    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
-        self.set_len(bytes)
     }
 }

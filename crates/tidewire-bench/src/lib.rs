@@ -15,6 +15,7 @@ pub mod pcap;
 pub mod peer_output;
 pub mod plot;
 pub mod program;
+pub mod record;
 pub mod report;
 pub mod sensor;
 pub mod sys;

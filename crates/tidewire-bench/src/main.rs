@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use tidewire::{ChecksumMode, DefragPolicy};
-use tidewire_bench::{concurrency, count::count, feed::feed, files, live, locality, pcap, sensor};
+use tidewire_bench::{concurrency, count::count, feed::feed, files, live, locality, pcap, record, sensor};
 use tidewire_locality::Key;
 
 /// Measure Tidewire and its peers on the same traffic.
@@ -138,6 +138,26 @@ enum Command {
         /// A recording of real traffic
         #[arg(long)]
         big: Option<PathBuf>,
+        /// Only rows whose names contain one of these
+        rows: Vec<String>,
+    },
+    /// Measure recorders that write packets, and how packets are found again (run by `make bench-record`)
+    Record {
+        /// Folder for bench-record.md, bench-record.json and the plots
+        #[arg(long)]
+        output: PathBuf,
+        /// Few and short measurements
+        #[arg(long)]
+        quick: bool,
+        /// Folder of the release build
+        #[arg(long)]
+        programs: PathBuf,
+        /// A folder in memory
+        #[arg(long, default_value = "/dev/shm")]
+        memory: PathBuf,
+        /// A folder on a disk
+        #[arg(long)]
+        disk: PathBuf,
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
@@ -294,6 +314,10 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Sensor { output, quick, programs, transport, folder, big, rows } => {
             let options = sensor::Options { output, quick, programs, transport, folder, big, only: rows };
             print!("{}", sensor::run(&options)?);
+        }
+        Command::Record { output, quick, programs, memory, disk, rows } => {
+            let options = record::Options { output, quick, programs, memory, disk, only: rows };
+            print!("{}", record::run(&options)?);
         }
         Command::Crash { programs, seconds, seed } => {
             let programs = ["tidewire", "queue-loop"].map(|name| programs.join(name));

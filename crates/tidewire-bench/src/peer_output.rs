@@ -12,6 +12,12 @@ pub enum Format {
     Tcpdump,
     /// The output of `softflowctl statistics`, run before the end; the path of the control socket.
     Softflowd(String),
+    /// dumpcap's closing lines on standard error.
+    Dumpcap,
+    /// netsniff-ng's closing lines on standard output.
+    Netsniff,
+    /// The summary of `tidewire record --json`.
+    Record,
     /// A `tidewire` command's ledger: the last line on standard output; flows before it, if any, as CSV.
     Tidewire,
 }
@@ -55,6 +61,9 @@ impl Format {
             Self::Loop => of_loop(output),
             Self::Tcpdump => of_tcpdump(errors),
             Self::Softflowd(_) => of_softflowd(output),
+            Self::Dumpcap => of_dumpcap(errors),
+            Self::Netsniff => of_netsniff(&format!("{output}{errors}")),
+            Self::Record => of_record(output),
             Self::Tidewire => of_tidewire(output),
         }
     }
@@ -130,6 +139,36 @@ fn of_softflowd(output: &str) -> PeerOutput {
     }
 }
 
+/// Packets received/dropped on interface 'x': 12/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (80.0%)
+fn of_dumpcap(errors: &str) -> PeerOutput {
+    let figures = errors.split_once("received/dropped on interface").and_then(|(_, rest)| rest.split_once("': "));
+    let mut numbers = figures.map_or("", |(_, rest)| rest).split(['/', ' ']).map(str::parse::<u64>);
+    let mut next = || numbers.next().and_then(Result::ok);
+    let (packets, ring_lost) = (next(), next());
+    PeerOutput { packets, ring_lost, all: Value::String(errors.trim().into()), ..PeerOutput::default() }
+}
+
+/// Packets that were dropped are among those that came in.
+fn of_netsniff(output: &str) -> PeerOutput {
+    let lines = output.replace('\r', "\n");
+    let number = |end: &str| {
+        let line = lines.lines().find(|line| line.contains(end))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let (packets, ring_lost) = (number("packets passed filter"), number("packets failed filter"));
+    PeerOutput { packets, ring_lost, all: Value::String(output.trim().into()), ..PeerOutput::default() }
+}
+
+/// Packets that were shed are lost; those beyond a cutoff are counted.
+fn of_record(output: &str) -> PeerOutput {
+    let all = last_json(output);
+    let number = |name: &str| all.get(name).and_then(Value::as_u64);
+    let kept = ["written_packets", "cut_off_packets", "filtered_packets"].map(number);
+    let packets = kept.iter().copied().sum::<Option<u64>>();
+    let dropped = number("dropped_packets");
+    PeerOutput { packets, ring_lost: dropped, shed: number("shed_packets"), all: all.clone(), ..PeerOutput::default() }
+}
+
 fn of_tidewire(output: &str) -> PeerOutput {
     let all = last_json(output);
     let mut parsed = PeerOutput { all: all.clone(), ..PeerOutput::default() };
@@ -200,6 +239,20 @@ mod tests {
         let parsed = Format::Tcpdump.read("", text);
         assert_eq!((parsed.packets, parsed.ring_lost), (Some(12), Some(3)));
         assert_eq!(Format::Tcpdump.read("", "").packets, None);
+    }
+
+    #[test]
+    fn recorders_say_what_they_lost() {
+        let text = "File: /tmp/x\nPackets captured: 12\nPackets received/dropped on interface 'lo': 12/3 (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (80.0%)\n";
+        let parsed = Format::Dumpcap.read("", text);
+        assert_eq!((parsed.packets, parsed.ring_lost), (Some(12), Some(3)));
+        let text = "\r          12  packets incoming (0 unread on exit)\n\r          10  packets passed filter\n\r           2  packets failed filter (out of space)\n";
+        let parsed = Format::Netsniff.read(text, "");
+        assert_eq!((parsed.packets, parsed.ring_lost), (Some(10), Some(2)));
+        let text = "{\"written_packets\":5,\"cut_off_packets\":3,\"filtered_packets\":0,\"shed_packets\":1,\"dropped_packets\":2}";
+        let parsed = Format::Record.read(text, "");
+        assert_eq!((parsed.packets, parsed.ring_lost, parsed.shed), (Some(8), Some(2), Some(1)));
+        assert_eq!(Format::Record.read("", "").packets, None);
     }
 
     #[test]

@@ -5,20 +5,45 @@ use std::{
     time::Duration,
 };
 
+use tidewire_archive::alignment_gap;
+
 use crate::PRIORITIES_MAX;
 
 /// Bytes of a buffer: one write. Packets that are larger have a buffer of their own.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
+/// With room for its content to begin where it can be written from.
+const CAPACITY: usize = BUFFER_BYTES + 4096;
 
 /// Blocks on their way to disk.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
+    /// What blocks are appended to: they begin at `start`.
     pub bytes: Vec<u8>,
+    start: usize,
     /// Packets in it by priority, and their bytes on the wire: what is lost if it cannot be written.
     pub packets: [(u64, u64); PRIORITIES_MAX],
 }
 
 impl Buffer {
+    /// Begins a buffer whose content is to lie from `offset` on in its file.
+    pub fn begin(&mut self, offset: u64) {
+        self.start = alignment_gap(self.bytes.as_ptr() as usize, offset);
+        self.bytes.clear();
+        self.bytes.resize(self.start, 0);
+    }
+
+    /// The blocks.
+    pub fn content(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    /// Whether so many bytes more are no more than one write.
+    #[inline]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let taken = self.bytes.len() - self.start;
+        taken == 0 || taken + bytes <= BUFFER_BYTES
+    }
+
     /// Counts a packet that was appended.
     #[inline]
     pub fn count(&mut self, priority: u8, wire_bytes: u64) {
@@ -63,7 +88,7 @@ impl Pool {
         state.taken += 1;
         let free = state.free.pop();
         drop(state);
-        Some(free.unwrap_or_else(|| Buffer { bytes: Vec::with_capacity(BUFFER_BYTES), ..Buffer::default() }))
+        Some(free.unwrap_or_else(|| Buffer { bytes: Vec::with_capacity(CAPACITY), ..Buffer::default() }))
     }
 
     /// A buffer, once there is one.
@@ -83,7 +108,8 @@ impl Pool {
     /// Gives a buffer back.
     pub fn give(&self, mut buffer: Buffer) {
         buffer.bytes.clear();
-        buffer.bytes.shrink_to(BUFFER_BYTES);
+        buffer.bytes.shrink_to(CAPACITY);
+        buffer.start = 0;
         buffer.packets = Default::default();
         let mut state = self.lock();
         state.taken = state.taken.saturating_sub(1);

@@ -40,7 +40,7 @@ impl OpenSegment {
     /// Begins a segment: its first blocks go to the buffer, which is empty.
     pub fn begin(target: usize, number: u64, first_ns: u64, settings: &ArchiveSettings, buffer: &mut Buffer) -> Self {
         section_header(&mut buffer.bytes, &settings.writer);
-        let plain = buffer.bytes.len() as u64;
+        let plain = buffer.content().len() as u64;
         Self {
             target,
             number,

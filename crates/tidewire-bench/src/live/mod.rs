@@ -4,8 +4,9 @@ mod cpu;
 pub(crate) mod measurement;
 mod rows;
 pub(crate) mod running;
+pub(crate) mod series;
 mod settings;
-mod sweep;
+pub(crate) mod sweep;
 pub(crate) mod testbed;
 pub(crate) mod tools;
 

@@ -86,14 +86,22 @@ impl Running {
         }
     }
 
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn signal(&self, signal: Signal) -> Result<(), String> {
+        kill_process(Pid::from_child(&self.child), signal).map_err(|error| error.to_string())
+    }
+
     /// How long frames may stay in its ring unread: the time after which the kernel retires a block that is not full.
     fn block_time(&self) -> Duration {
         match self.format {
             // Their block timeout is a second, and they do not count what is unread at the end.
             Format::Tcpdump | Format::Softflowd(_) => Duration::from_millis(1100),
             // Twice 100 ms where packets are collected for locality.
-            Format::Loop => Duration::from_millis(350),
-            Format::Tidewire => Duration::from_millis(20),
+            Format::Loop | Format::Dumpcap | Format::Netsniff => Duration::from_millis(350),
+            Format::Tidewire | Format::Record => Duration::from_millis(20),
         }
     }
 

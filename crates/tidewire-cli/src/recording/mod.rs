@@ -31,6 +31,9 @@ use crate::{
 use show::{Line, now_ns};
 use trigger::Outside;
 
+/// A nice value that leaves others a tenth of a core that both want.
+const NICE: i8 = -10;
+
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     if let Some((word, rest)) = options.expression.split_first()
@@ -155,6 +158,7 @@ impl<'a> Recording<'a> {
     }
 
     fn of_interfaces(self) -> Result<u8, CliError> {
+        prefer(self.options.nice)?;
         let mut recorders = self.recorders()?;
         let cuts = self.settings.cuts();
         let capture = self.options.live.capture_with(|settings| {
@@ -214,6 +218,21 @@ impl<'a> Recording<'a> {
         }
         let failed = self.statuses.iter().any(|status| status.is_failed());
         Ok(if failed { error::OUTPUT } else { error::OK })
+    }
+}
+
+/// Threads that are started later have the nice value of the one that starts them.
+fn prefer(nice: Option<i8>) -> Result<(), CliError> {
+    let wanted = i32::from(nice.unwrap_or(NICE));
+    // Who was started before all others stays there.
+    if nice.is_none() && rustix::process::getpriority_process(None).is_ok_and(|known| known <= wanted) {
+        return Ok(());
+    }
+    match (rustix::process::setpriority_process(None, wanted), nice) {
+        (Err(error), Some(nice)) => Err(CliError::Usage(format!(
+            "--nice {nice}: {error}: less than 0 needs root, or the capability CAP_SYS_NICE"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -144,6 +144,11 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]
     pub buffer: Size,
 
+    /// Nice value of the threads that record from interfaces, -20 (before all others) to 19; the default is -10 where that is
+    /// permitted, so that those who send and receive wait before packets are lost
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-20..=19), help_heading = MEMORY)]
+    pub nice: Option<i8>,
+
     /// Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in 'port 53=3': where the disk is
     /// too slow, low priorities are shed first (repeatable)
     #[arg(long, value_name = "EXPR=LEVEL", help_heading = MEMORY)]

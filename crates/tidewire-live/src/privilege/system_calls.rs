@@ -61,6 +61,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_write,
     libc::SYS_writev,
     libc::SYS_pwrite64,
+    libc::SYS_pwritev,
     libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_fcntl,

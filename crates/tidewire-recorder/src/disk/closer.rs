@@ -1,14 +1,13 @@
 //! The thread that completes segments, syncs files, and keeps a directory within its bounds: none of it delays a write.
 
 use std::{
-    fs::File,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use tidewire_archive::{Directory, Error, Now, Retention, SegmentWriter, StorageFile as _, Summary};
+use tidewire_archive::{Directory, Error, FolderFile, Now, Retention, SegmentWriter, StorageFile as _, Summary};
 
 use super::{Notice, attempts::Attempts};
 use crate::{Status, segment::Ending};
@@ -19,8 +18,8 @@ const RETAIN_EVERY: Duration = Duration::from_secs(60);
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Closing {
-    Sync(File, PathBuf),
-    Segment(Box<SegmentWriter<File>>, Box<Ending>),
+    Sync(FolderFile, PathBuf),
+    Segment(Box<SegmentWriter<FolderFile>>, Box<Ending>),
 }
 
 pub(crate) struct Closer {
@@ -40,7 +39,7 @@ impl Closer {
         loop {
             match self.jobs.recv_timeout(RETAIN_EVERY) {
                 Ok(Closing::Sync(mut file, path)) => {
-                    let synced = |file: &mut File| {
+                    let synced = |file: &mut FolderFile| {
                         file.sync().map_err(|cause| Error::Io { path: path.clone(), what: "syncing", cause })
                     };
                     // After an error the kernel may have dropped pages: what follows is written and synced all the same.
@@ -62,7 +61,7 @@ impl Closer {
         self.attempts.targets.directories.get(self.attempts.target)
     }
 
-    fn complete(&self, mut writer: SegmentWriter<File>, ending: Ending) {
+    fn complete(&self, mut writer: SegmentWriter<FolderFile>, ending: Ending) {
         let Some(directory) = self.directory() else { return };
         let Some((stored_bytes, digest)) = self.attempts.until(|| writer.finish()) else { return self.give_up() };
         drop(writer);

@@ -1,13 +1,12 @@
 //! The thread that writes buffers to one directory.
 
 use std::{
-    fs::File,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use tidewire_archive::{SegmentName, SegmentWriter};
+use tidewire_archive::{FolderFile, SegmentName, SegmentWriter};
 
 use super::{attempts::Attempts, closer::Closing};
 use crate::{
@@ -30,7 +29,7 @@ pub(crate) enum Job {
 #[derive(Debug)]
 struct Current {
     /// `None`: it could not be created, or written to, and was given up.
-    writer: Option<SegmentWriter<File>>,
+    writer: Option<SegmentWriter<FolderFile>>,
     lost: [(u64, u64); PRIORITIES_MAX],
     is_dirty: bool,
 }
@@ -89,13 +88,13 @@ impl Writer {
 
     fn write(&self, current: &mut Current, buffer: &Buffer) {
         let written = match &mut current.writer {
-            Some(writer) => self.attempts.until(|| writer.write(&buffer.bytes)),
+            Some(writer) => self.attempts.until(|| writer.write(buffer.content())),
             None => None,
         };
         match written {
             Some(()) => {
                 current.is_dirty = true;
-                self.status.store(buffer.bytes.len() as u64);
+                self.status.store(buffer.content().len() as u64);
             }
             None => {
                 // What was written before stays, under its hidden name, for the next start to repair.

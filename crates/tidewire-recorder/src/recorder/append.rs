@@ -6,11 +6,7 @@ use tidewire_archive::block::{Interface, PACKET_OVERHEAD_BYTES, Packet, Statisti
 use tidewire_wire::Frame;
 
 use super::Recorder;
-use crate::{
-    buffer::{BUFFER_BYTES, Buffer},
-    disk::Job,
-    segment::OpenSegment,
-};
+use crate::{buffer::Buffer, disk::Job, segment::OpenSegment};
 
 /// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
 const TAIL_BYTES: u64 = 4096;
@@ -21,11 +17,7 @@ impl Recorder {
         if self.is_due(block_bytes, timestamp_ns) {
             self.end_segment();
         }
-        let has_room = self
-            .buffer
-            .as_ref()
-            .is_some_and(|buffer| buffer.bytes.is_empty() || buffer.bytes.len() + block_bytes <= BUFFER_BYTES);
-        if !has_room {
+        if !self.buffer.as_ref().is_some_and(|buffer| buffer.has_room(block_bytes)) {
             self.hand_over();
             self.buffer = self.take_buffer();
         }
@@ -41,7 +33,11 @@ impl Recorder {
     fn take_buffer(&mut self) -> Option<Buffer> {
         let buffer = if self.waits { Some(self.pool.wait()) } else { self.pool.take() };
         self.level_permille = self.pool.level_permille();
-        buffer
+        let offset = self.segment.as_ref().map_or(0, |(segment, _)| segment.plain);
+        buffer.map(|mut buffer| {
+            buffer.begin(offset);
+            buffer
+        })
     }
 
     /// Whether the open segment is to end before a block of so many bytes.
@@ -120,7 +116,7 @@ impl Recorder {
         self.flushed = Instant::now();
         let Some(buffer) = self.buffer.take() else { return };
         match &self.pipeline {
-            Some(pipeline) if !buffer.bytes.is_empty() => pipeline.send(target, Job::Data(buffer)),
+            Some(pipeline) if !buffer.content().is_empty() => pipeline.send(target, Job::Data(buffer)),
             _ => self.pool.give(buffer),
         }
     }

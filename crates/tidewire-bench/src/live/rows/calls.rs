@@ -1,6 +1,6 @@
 //! System calls per packet at full load.
 
-use super::series::{available, single};
+use crate::live::series::{available, single};
 use crate::{
     live::{
         measurement::Load,

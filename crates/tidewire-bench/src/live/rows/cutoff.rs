@@ -1,6 +1,6 @@
 //! Cutoff 0 in the kernel against the same job in user space, as Scap's figure 3.
 
-use super::series::{available, held, limit, series};
+use crate::live::series::{available, held, limit, series};
 use crate::{
     live::{
         measurement::{Load, Measurement},

@@ -1,6 +1,6 @@
 //! Packet sockets and AF_XDP at the same offered rates, as figures 5 and 6 of the fan-out paper.
 
-use super::series::{available, held, limit, series};
+use crate::live::series::{available, held, limit, series};
 use crate::{
     live::{
         measurement::{Load, Measurement},

@@ -4,7 +4,7 @@ mod calls;
 mod cutoff;
 mod engines;
 mod overload;
-mod series;
+
 mod streams;
 mod work;
 

@@ -1,6 +1,6 @@
 //! Overload: more packets than the worker can process, and the loss of the high-priority class.
 
-use super::series::{available, single};
+use crate::live::series::{available, single};
 use crate::{
     live::{
         measurement::{Load, Measurement},

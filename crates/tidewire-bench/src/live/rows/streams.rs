@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use super::series::{available, limit, single};
+use crate::live::series::{available, limit, single};
 use crate::{
     live::{
         measurement::{Kind, Load, Measurement},
@@ -97,7 +97,7 @@ pub(super) fn by_rate(settings: &Settings) -> Result<Section, String> {
         for program in &programs {
             // As many connections as fill the time at this rate.
             let load = move |rate: f64| tcp(1000, (rate * seconds / packets_each(10)) as u64, 10, rate);
-            found.push(super::series::series_of(testbed, Some(program), &load, &plan, &mut section)?);
+            found.push(crate::live::series::series_of(testbed, Some(program), &load, &plan, &mut section)?);
         }
         Ok(())
     })?;

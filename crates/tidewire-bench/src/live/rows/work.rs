@@ -1,6 +1,6 @@
 //! Loss by rate with some microseconds of work per packet, as in NCAP's appendix.
 
-use super::series::{available, single};
+use crate::live::series::{available, single};
 use crate::{
     live::{measurement::Load, settings::Settings, testbed::Testbed},
     plot::Plot,
@@ -38,7 +38,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         for program in &programs {
             let mut row = Vec::new();
             for &rate in &rates {
-                let point = single(testbed, program, &super::series::at(&load, rate), &mut section)?;
+                let point = single(testbed, program, &crate::live::series::at(&load, rate), &mut section)?;
                 row.push(point.map(|point| point.loss));
             }
             losses.push(row);

@@ -11,12 +11,12 @@ use crate::{
 };
 
 /// A load at a rate.
-pub(super) fn at(load: &Load, rate: f64) -> Load {
+pub(crate) fn at(load: &Load, rate: f64) -> Load {
     Load { rate, ..load.clone() }
 }
 
 /// Sweeps the rate of a load for a program (or for no listener).
-pub(super) fn series(
+pub(crate) fn series(
     testbed: &Testbed<'_>,
     program: Option<&Program>,
     load: &Load,
@@ -28,7 +28,7 @@ pub(super) fn series(
 
 /// Sweeps a rate for a program (or for no listener). Measurements are added to the section; a program that fails ends its
 /// series.
-pub(super) fn series_of(
+pub(crate) fn series_of(
     testbed: &Testbed<'_>,
     program: Option<&Program>,
     load: &dyn Fn(f64) -> Load,
@@ -41,7 +41,7 @@ pub(super) fn series_of(
         plan,
         |rate| {
             let measured = measure(testbed, &programs, &load(rate))?;
-            eprintln!("bench-live:   {}", line(&measured));
+            eprintln!("bench:   {}", line(&measured));
             measured.succeeded().map_err(|why| format!("{name}: {why}"))
         },
         Measurement::verdict,
@@ -54,7 +54,7 @@ pub(super) fn series_of(
             Ok(series)
         }
         Err(why) => {
-            eprintln!("bench-live:   {why}");
+            eprintln!("bench:   {why}");
             section.skipped.push(why);
             Ok(Series { points: Vec::new(), limit: None, unbounded: false })
         }
@@ -62,14 +62,14 @@ pub(super) fn series_of(
 }
 
 /// Measures once and adds the measurement to the section.
-pub(super) fn single(
+pub(crate) fn single(
     testbed: &Testbed<'_>,
     program: &Program,
     load: &Load,
     section: &mut Section,
 ) -> Result<Option<Measurement>, String> {
     let measured = measure(testbed, std::slice::from_ref(program), load)?;
-    eprintln!("bench-live:   {}", line(&measured));
+    eprintln!("bench:   {}", line(&measured));
     if let Some(why) = &measured.failed {
         section.skipped.push(format!("{}: {why}", program.name));
         return Ok(None);
@@ -84,7 +84,7 @@ fn push(section: &mut Section, measured: &Measurement) -> Result<(), String> {
 }
 
 /// The programs that are present; the section says why others are absent.
-pub(super) fn available(programs: Vec<Result<Program, String>>, section: &mut Section) -> Vec<Program> {
+pub(crate) fn available(programs: Vec<Result<Program, String>>, section: &mut Section) -> Vec<Program> {
     let mut present = Vec::new();
     for program in programs {
         match program {
@@ -105,7 +105,7 @@ fn short(command: &str) -> String {
 }
 
 /// A measurement in one line.
-fn line(measured: &Measurement) -> String {
+pub(crate) fn line(measured: &Measurement) -> String {
     let Measurement { program, offered_pps, loss, cpu, softirq, .. } = measured;
     if let Some(why) = &measured.failed {
         return format!("{program}: {why}");
@@ -132,7 +132,7 @@ fn line(measured: &Measurement) -> String {
 }
 
 /// The limit of a series, in words.
-pub(super) fn limit(series: &Series<Measurement>) -> String {
+pub(crate) fn limit(series: &Series<Measurement>) -> String {
     let last = series.points.last().map(|(_, measured)| measured);
     match series.limit {
         None if series.points.is_empty() => "–".into(),
@@ -146,7 +146,7 @@ pub(super) fn limit(series: &Series<Measurement>) -> String {
 }
 
 /// The greatest rate without loss, as it was offered.
-pub(super) fn held(series: &Series<Measurement>) -> f64 {
+pub(crate) fn held(series: &Series<Measurement>) -> f64 {
     let offered = |limit: f64| series.points.iter().find(|(rate, _)| *rate == limit).map_or(limit, |p| p.1.offered_pps);
     series.limit.map_or(0.0, offered)
 }
