@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# What recording costs, with peers in the same run: tidewire record, tcpdump, dumpcap, netsniff-ng (those that are installed) write the
-# same load, TCP over loopback in a network namespace, to memory (/dev/shm); then the recorder with a cutoff of 10 KB.
-# Prints a table: packets lost, CPU seconds for each GB captured (of the program alone: the kernel's work for the senders is the same for
-# all). Writes target/bench-record/bench-record.md. LOAD_SECONDS (10): of each run; ROUNDS (3): the median counts; QUICK=1: 3 s, one round.
-# Needs root, iperf3 and two cores.
+# What recording costs, with peers in the same run: tidewire record, tcpdump, dumpcap, netsniff-ng (those that are installed).
+# 1. TCP over loopback in a network namespace, as fast as it goes, to memory (/dev/shm); then the recorder with a cutoff of 10 KB:
+#    packets lost, CPU seconds for each GB written. Writes target/bench-record/tcp.md.
+# 2. tidewire-bench record: rates held by length of frames, to memory and to the disk of target/; work on each packet; look-back;
+#    recall. Writes target/bench-record/bench-record.md, .json and .svg plots.
+# LOAD_SECONDS (10): of each run of 1; ROUNDS (3): the median counts; QUICK=1: few and short measurements, not for quoting.
+# ROWS="tcp disk recall": only these rows (tcp, memory, disk, cases, look-back, recall). Needs root, iperf3, two cores, 20 GB of memory
+# and of disk for the whole (QUICK=1: a tenth).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 [ "$(id -u)" -eq 0 ] || { echo "bench-record: skipped: network namespaces need root" >&2; exit 0; }
@@ -19,6 +22,7 @@ output=$target/bench-record
 mkdir -p "$output"
 folder=$(mktemp -d /dev/shm/tidewire-bench-record.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
+wanted() { [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" $1 "* ]]; }
 [ -n "${TIDEWIRE:-}" ] || cargo build --locked --profile "$profile" -p tidewire-cli
 program=${TIDEWIRE:-$target/$profile/tidewire}
 
@@ -71,22 +75,35 @@ row() {
   for round in $(seq "$rounds"); do
     result=$(measure "$@")
     bytes=$({ du -sb "$folder/archive" "$folder/file" 2>/dev/null || true; } | awk '{ sum += $1 } END { print sum + 0 }')
+    # With a cutoff: by what crossed the interface.
     captured=$(sed -n 's/.*"elapsed_ns":[0-9]*,"received_packets":[0-9]*,"received_bytes":\([0-9]*\),.*/\1/p' "$folder/out")
+    [[ $name == *cutoff* ]] || captured=
     all+=("$(awk -v sent="${result% *}" -v ticks="${result#* }" -v hertz="$hertz" -v bytes="$bytes" -v captured="${captured:-$bytes}" -v lost="$(lost "$name")" -v got="$(got "$name")" \
       'BEGIN { gb = sent / 1e9; lost += 0; got += 0; all = lost + got; printf "%.3f %.2f %.2f %.2f\n", ticks / hertz / (captured / 1e9), gb, bytes / 1e9, all ? lost * 100 / all : 0 }')")
   done
   printf '%s\n' "${all[@]}" | sort -n | sed -n "$(((rounds + 1) / 2))p" |
-    awk -v name="$name" '{ printf "| %s | %s | %s | %s %% | %s |\n", name, $2, $3, $4, $1 }' | tee -a "$output/bench-record.md"
+    awk -v name="$name" '{ printf "| %s | %s | %s | %s %% | %s |\n", name, $2, $3, $4, $1 }' | tee -a "$output/tcp.md"
 }
 
-printf '# Recording\n\n%s, %s cores, Linux %s; %s s of TCP over loopback, the median of %s.\n\n' \
-  "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)" "$seconds" "$rounds" >"$output/bench-record.md"
-printf '| program | GB sent | GB written | packets lost | CPU s for each GB captured |\n|---|---|---|---|---|\n' | tee -a "$output/bench-record.md"
-record=("$program" record -i lo -q --json -o "$folder/archive" --ring 64M)
-row "tidewire record" "${record[@]}"
-row "tidewire record, cutoff 10 KB" "${record[@]}" --cutoff 10K
-row "tcpdump, 64 MB" tcpdump -i lo -w "$folder/file" -B 65536 -s 0 -Z root
-row "tcpdump" tcpdump -i lo -w "$folder/file" -s 0 -Z root
-! command -v dumpcap >/dev/null || row "dumpcap, 64 MB" dumpcap -q -i lo -B 64 -w "$folder/file"
-! command -v netsniff-ng >/dev/null || row "netsniff-ng, 64 MB" netsniff-ng -i lo -o "$folder/file" -S 64MiB -s
-echo "written: $output/bench-record.md"
+tcp() {
+  printf '# Recording\n\n%s, %s cores, Linux %s; %s s of TCP over loopback, the median of %s.\n\n' \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)" "$seconds" "$rounds" >"$output/tcp.md"
+  printf '| program | GB sent | GB written | packets lost | CPU s for each GB written |\n|---|---|---|---|---|\n' | tee -a "$output/tcp.md"
+  record=("$program" record -i lo -q --json -o "$folder/archive" --ring 64M)
+  row "tidewire record" "${record[@]}"
+  row "tidewire record, cutoff 10 KB" "${record[@]}" --cutoff 10K
+  row "tcpdump, 64 MB" tcpdump -i lo -w "$folder/file" -B 65536 -s 0 -Z root
+  row "tcpdump" tcpdump -i lo -w "$folder/file" -s 0 -Z root
+  ! command -v dumpcap >/dev/null || row "dumpcap, 64 MB" dumpcap -q -i lo -B 64 -w "$folder/file"
+  ! command -v netsniff-ng >/dev/null || row "netsniff-ng, 64 MB" netsniff-ng -i lo -o "$folder/file" -S 64MiB -s
+  echo "written: $output/tcp.md"
+}
+! wanted tcp || tcp
+[ "${ROWS:-}" != tcp ] || exit 0
+cargo build --locked --profile "$profile" -p tidewire-pcap
+cargo build --locked --profile "$profile" -p tidewire-bench
+options=(--output "$output" --programs "$target/$profile" --disk "$output")
+[ "${QUICK:-0}" = 0 ] || options+=(--quick)
+read -ra rows <<<"${ROWS:-}"
+"$target/$profile/tidewire-bench" record "${options[@]}" "${rows[@]}"
+echo "written: $output/bench-record.md, bench-record.json and plots"
