@@ -94,15 +94,18 @@ impl Pool {
     /// A buffer, once there is one.
     pub fn wait(&self) -> Buffer {
         loop {
-            if let Some(buffer) = self.take() {
+            if let Some(buffer) = self.wait_for(Duration::from_secs(1)) {
                 return buffer;
             }
-            let state = self.lock();
-            if state.taken >= self.most {
-                let waited = self.given.wait_timeout(state, Duration::from_millis(100));
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
-            }
         }
+    }
+
+    /// A buffer, if there is one before `most` has passed.
+    pub fn wait_for(&self, most: Duration) -> Option<Buffer> {
+        let state = self.lock();
+        let waited = self.given.wait_timeout_while(state, most, |state| state.taken >= self.most);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.take()
     }
 
     /// Gives a buffer back.
@@ -145,5 +148,17 @@ mod tests {
         assert_eq!((again.bytes.len(), again.packets[7]), (0, (0, 0)));
         assert_eq!(pool.wait().bytes.len(), 0);
         assert!(pool.take().is_none());
+    }
+
+    #[test]
+    fn a_buffer_that_is_given_back_ends_waiting() {
+        let pool = Pool::new(4 * BUFFER_BYTES as u64);
+        let mut taken: Vec<Buffer> = (0..4).map(|_| pool.take().expect("a buffer")).collect();
+        assert!(pool.wait_for(Duration::from_millis(1)).is_none());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.wait_for(Duration::from_secs(60)));
+            pool.give(taken.pop().expect("a buffer"));
+            assert!(waiting.join().expect("no panic").is_some());
+        });
     }
 }

@@ -38,6 +38,8 @@ pub struct Recorder {
     look_back: Option<LookBack>,
     /// Whether to wait for buffers.
     waits: bool,
+    /// Whether there was none in time when one was needed last.
+    has_waited: bool,
     classes: Classes,
     /// Whether anything may be cut off.
     cuts: bool,
@@ -102,6 +104,7 @@ impl Recorder {
             pipeline: None,
             look_back: settings.look_back.as_ref().map(LookBack::new).transpose()?,
             waits: !settings.is_live,
+            has_waited: false,
             classes,
             cuts,
             filter,

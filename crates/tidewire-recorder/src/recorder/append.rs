@@ -10,6 +10,8 @@ use crate::{buffer::Buffer, disk::Job, segment::OpenSegment};
 
 /// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
 const TAIL_BYTES: u64 = 4096;
+/// How long a buffer is waited for: a ring of 64 MiB has 50 ms at 10 Gbit/s.
+const BUFFER_WAIT: Duration = Duration::from_millis(20);
 
 impl Recorder {
     /// Makes room for a block of a packet. Returns false where there is no buffer.
@@ -31,7 +33,15 @@ impl Recorder {
     }
 
     fn take_buffer(&mut self) -> Option<Buffer> {
-        let buffer = if self.waits { Some(self.pool.wait()) } else { self.pool.take() };
+        let buffer = if self.waits {
+            Some(self.pool.wait())
+        } else {
+            // The ring holds what comes meanwhile, and this core may be the one that the writer lacks. A disk that stalls is waited
+            // for once: then packets are shed by their priority, which the kernel does not know when its ring is full.
+            let most = if self.has_waited { Duration::ZERO } else { BUFFER_WAIT };
+            self.pool.take().or_else(|| self.pool.wait_for(most))
+        };
+        self.has_waited = buffer.is_none();
         self.level_permille = self.pool.level_permille();
         let offset = self.segment.as_ref().map_or(0, |(segment, _)| segment.plain);
         buffer.map(|mut buffer| {
