@@ -3880,7 +3880,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__record)
-            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --keep-last --keep-after --keep-memory --trigger --trigger-pattern --trigger-streams --control --buffer --priority-class --base-threshold --flows --verify --index-only --identity --json --help"
+            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --keep-last --keep-after --keep-memory --trigger --trigger-pattern --trigger-streams --control --buffer --nice --priority-class --base-threshold --flows --verify --index-only --identity --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4055,6 +4055,10 @@ _tidewire() {
                     return 0
                     ;;
                 --buffer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --nice)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -670,6 +670,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger -d 
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-pattern -d 'A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l buffer -d 'Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l nice -d 'Nice value of the threads that record from interfaces, -20 (before all others) to 19; the default is -10 where that is permitted, so that those who send and receive wait before packets are lost' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l base-threshold -d 'Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l flows -d 'Flows to remember for each worker, about 250 bytes each' -r
