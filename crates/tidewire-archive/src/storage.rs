@@ -1,13 +1,6 @@
 //! What segments are written to: files of a directory, or in tests something that loses what was not synced.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
-
-use crate::FolderFile;
+use std::{io, path::PathBuf};
 
 /// A place for files, as a directory is one. Names have no folders.
 pub trait Storage: Send + Sync {
@@ -69,49 +62,4 @@ pub trait StorageFile: Send {
     /// # Errors
     /// What the system says.
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
-}
-
-/// A directory of the file system.
-#[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
-
-impl Folder {
-    /// The directory at this path, which exists.
-    #[must_use]
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
-    }
-
-    /// Its path.
-    #[must_use]
-    pub fn as_path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Storage for Folder {
-    type File = FolderFile;
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn create(&self, name: &str) -> io::Result<FolderFile> {
-        // Packets are for their recorder's group at most.
-        let path = self.path(name);
-        let file = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
-        Ok(FolderFile::new(file, &path))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path(from), self.path(to))
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
-    }
-
-    fn sync_names(&self) -> io::Result<()> {
-        File::open(&self.0)?.sync_all()
-    }
 }

@@ -1,6 +1,6 @@
 //! What an application does with each packet, at rising rates: the cases of the measurements at 1 and 10 Gbit/s.
 
-use super::{Settings, recorders::Scratch};
+use super::{recorders::Scratch, settings::Settings};
 use crate::{
     live::{
         measurement::{Load, Measurement, measure},

@@ -4,7 +4,7 @@ use std::{fs, io::Write as _, time::Duration, time::Instant};
 
 use rustix::process::Signal;
 
-use super::{Settings, recorders::Scratch};
+use super::{recorders::Scratch, settings::Settings};
 use crate::{
     live::{
         measurement::{Load, offer},

@@ -4,15 +4,14 @@ mod cases;
 mod look_back;
 mod recall;
 mod recorders;
+mod settings;
 mod sizes;
 
 use std::path::PathBuf;
 
-use crate::{
-    live::testbed::{Receiving, Testbed},
-    report::{Page, Results, Section, is_wanted},
-};
+use crate::report::{Page, Results, Section, is_wanted};
 use recorders::Recorders;
+use settings::Settings;
 
 /// How the benchmark is run.
 #[derive(Clone, Debug)]
@@ -37,26 +36,6 @@ const METHOD: &str = "Rates: two network namespaces joined by a veth pair, UDP f
 nothing at all is lost (dropped, shed, or left unread), and nothing is left to be written for longer than a tenth of the time. \
 All have rings of 64 MiB, and `tidewire record` buffers of 64 MiB behind it; it writes pcapng with index and digest. CPU is that \
 of the recorder while packets arrive and until it is idle.\n";
-
-/// What every row needs to know.
-struct Settings {
-    quick: bool,
-    programs: PathBuf,
-    memory: PathBuf,
-    disk: PathBuf,
-    recorders: Recorders,
-}
-
-impl Settings {
-    fn seconds(&self) -> f64 {
-        if self.quick { 1.0 } else { 2.0 }
-    }
-
-    /// Runs `work` between two namespaces.
-    fn inside<T: Send>(&self, work: impl FnOnce(&Testbed<'_>) -> Result<T, String> + Send) -> Result<T, String> {
-        Testbed::inside(Receiving::Sender, work)
-    }
-}
 
 type Row = fn(&Settings) -> Result<Section, String>;
 

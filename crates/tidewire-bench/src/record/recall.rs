@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Instant};
 use rustix::fs::sync;
 use serde_json::Value;
 
-use super::{Settings, recorders::Scratch};
+use super::{recorders::Scratch, settings::Settings};
 use crate::{
     live::measurement::{Kind, Load, measure},
     median::median,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Settings, recorders::Scratch};
+use super::{recorders::Scratch, settings::Settings};
 use crate::{
     live::{
         measurement::{Load, Measurement},
