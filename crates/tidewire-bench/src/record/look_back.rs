@@ -1,6 +1,11 @@
 //! Packets that wait in memory for a trigger: what they take, and how fast they are written when it fires.
 
-use std::{fs, io::Write as _, time::Duration, time::Instant};
+use std::{
+    fs,
+    io::Write as _,
+    thread,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Signal;
 
@@ -15,6 +20,9 @@ use crate::{
 
 /// Bits a second, on the cable.
 const RATE_BITS: f64 = 1e9;
+
+/// How long is waited until all is written.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Packets that waited.
 struct Waited {
@@ -47,14 +55,18 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
             let running = Running::start(&program, testbed)?;
             let report = offer(testbed, &load)?;
             let _ = running.wait_until_idle(Duration::from_secs(5));
+            let bytes = report.bytes.saturating_sub(4 * report.packets);
+            let begun = Instant::now();
             running.signal(Signal::USR1)?;
-            let write_s = running.wait_until_idle(Duration::from_secs(60)).as_secs_f64();
+            while written(&scratch) < bytes && begun.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let write_s = begun.elapsed().as_secs_f64();
             let (output, usage) = running.end(testbed)?;
             if output.packets != Some(report.packets) {
                 return Err(format!("of {} packets, {:?} were written", report.packets, output.packets));
             }
-            let bytes = report.bytes.saturating_sub(4 * report.packets) as f64;
-            Ok(Waited { bytes, peak_bytes: usage.peak_bytes as f64, write_s })
+            Ok(Waited { bytes: bytes as f64, peak_bytes: usage.peak_bytes as f64, write_s })
         })?;
         let Waited { bytes, peak_bytes, write_s } = waited;
         let cells = [seconds, bytes / 1e6, peak_bytes / 1e6].map(|figure| format!("{figure:.0}"));
@@ -80,6 +92,12 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         });
     }
     Ok(section)
+}
+
+/// Bytes of the archive's files.
+fn written(scratch: &Scratch) -> u64 {
+    let files = fs::read_dir(scratch.0.join("archive")).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|of| of.len()).sum()
 }
 
 /// How long one thread takes that does nothing but write.

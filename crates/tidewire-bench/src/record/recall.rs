@@ -125,14 +125,12 @@ impl Found<'_> {
     /// Packets of an expression.
     fn packets(&self, expression: &str) -> Result<u64, String> {
         let mut command = Command::new(self.tidewire);
-        command.arg("recall").arg(self.archive).args(["-w", "-", "--", expression]).stderr(std::process::Stdio::null());
-        let child = command.stdout(std::process::Stdio::piped()).spawn().map_err(|error| error.to_string())?;
-        let mut count = Command::new(self.tidewire);
-        count.args(["count", "-", "--json"]).stdin(child.stdout.ok_or("no output")?);
-        let output = count.output().map_err(|error| error.to_string())?;
-        let last = String::from_utf8_lossy(&output.stdout).trim_end().lines().next_back().map(str::to_owned);
-        let counted: Option<Value> = last.and_then(|line| serde_json::from_str(&line).ok());
-        counted.and_then(|all| all.get("packets")?.as_u64()).ok_or_else(|| "nothing was counted".into())
+        command.arg("recall").arg(self.archive).args(["--json", "-w", "/dev/null", "--", expression]);
+        let output = command.output().map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last: Option<Value> = text.trim_end().lines().next_back().and_then(|line| serde_json::from_str(line).ok());
+        let packets = last.and_then(|all| all.pointer("/recall/packets")?.as_u64());
+        packets.ok_or_else(|| format!("nothing was found: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
     /// Wall seconds of tcpdump over all segments.

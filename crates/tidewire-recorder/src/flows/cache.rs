@@ -1,44 +1,45 @@
-//! Packets come in trains: the flows seen last are found without hashing.
+//! Packets come in trains, and most of the rest belongs to flows of a moment ago: those are found without the table's keyed hash.
 
 use super::key::Keyed;
 
-const ENTRIES: usize = 512;
+/// 64 KiB: the part of a cache that a core has to itself holds them.
+const ENTRIES: usize = 8192;
 
+/// Where the flow was whose key has these bits in its hash.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    keyed: Option<Keyed>,
+    hash: u32,
     slot: u32,
-    serial: u64,
 }
 
-/// Places of flows that were looked up last.
+/// Places of flows that were looked up last. Who makes keys that collide makes lookups in the table, no more.
 #[derive(Debug)]
 pub(super) struct Cache(Vec<Entry>);
 
 impl Cache {
     pub fn new() -> Self {
-        Self(vec![Entry { keyed: None, slot: 0, serial: 0 }; ENTRIES])
+        Self(vec![Entry { hash: 0, slot: u32::MAX }; ENTRIES])
     }
 
-    fn place(keyed: &Keyed) -> usize {
-        let [_, a, _, b, ports, _] = keyed.key.0;
-        let mixed = (a.rotate_left(32) ^ b ^ ports.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 55) as usize % ENTRIES
-    }
-
-    /// Slot and serial number that the flow had.
     #[inline]
-    pub fn find(&self, keyed: &Keyed) -> Option<(u32, u64)> {
-        let entry = self.0.get(Self::place(keyed))?;
-        match &entry.keyed {
-            Some(known) if known.key == keyed.key => Some((entry.slot, entry.serial)),
-            _ => None,
-        }
+    fn place(keyed: &Keyed) -> (usize, u32) {
+        let [a, b, c, d, ports, rest] = keyed.key.0;
+        let folded = (a ^ b).rotate_left(32) ^ c ^ d ^ ports.rotate_left(16) ^ rest.rotate_left(7);
+        let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 51) as usize % ENTRIES, mixed as u32)
     }
 
-    pub fn set(&mut self, keyed: &Keyed, slot: u32, serial: u64) {
-        if let Some(entry) = self.0.get_mut(Self::place(keyed)) {
-            *entry = Entry { keyed: Some(*keyed), slot, serial };
+    /// Where the flow may be: what has that place now is to be compared.
+    #[inline]
+    pub fn find(&self, keyed: &Keyed) -> Option<u32> {
+        let (place, hash) = Self::place(keyed);
+        self.0.get(place).filter(|entry| entry.hash == hash).map(|entry| entry.slot)
+    }
+
+    pub fn set(&mut self, keyed: &Keyed, slot: u32) {
+        let (place, hash) = Self::place(keyed);
+        if let Some(entry) = self.0.get_mut(place) {
+            *entry = Entry { hash, slot };
         }
     }
 }

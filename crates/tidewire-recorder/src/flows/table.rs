@@ -58,14 +58,13 @@ impl Flows {
     /// The flow of a packet.
     #[inline]
     pub fn find(&mut self, keyed: &Keyed) -> Option<u32> {
-        if let Some((slot, serial)) = self.cache.find(keyed)
-            && self.get(slot).is_some_and(|lane| lane.serial == serial)
+        if let Some(slot) = self.cache.find(keyed)
+            && self.get(slot).is_some_and(|lane| lane.key == keyed.key)
         {
             return Some(slot);
         }
         let slot = *self.slots.get(&keyed.key)?;
-        let serial = self.get(slot)?.serial;
-        self.cache.set(keyed, slot, serial);
+        self.cache.set(keyed, slot);
         Some(slot)
     }
 
@@ -154,7 +153,7 @@ impl Flows {
             self.conversations.insert(conversation, slot);
         }
         self.slots.insert(key, slot);
-        self.cache.set(keyed, slot, serial);
+        self.cache.set(keyed, slot);
         if let Some(place) = self.lanes.get_mut(slot as usize) {
             *place = Some(lane);
         }
