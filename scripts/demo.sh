@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the part of the command that reads files, quickly, and runs it on the bundled capture: flows, streams, datagrams
-# and matches.
+# Builds the part of the command that reads files, quickly, and runs it on the bundled capture: flows, streams, transactions with
+# the names in them, datagrams and matches.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 tidewire=${CARGO_TARGET_DIR:-target}/demo/tidewire
@@ -28,6 +28,7 @@ run() { say "$@"; "$tidewire" "$@"; }
 echo "A capture of real hosts in network namespaces (what it shows: tests/corpus/demo/README.md)."
 run flows "$capture"
 run streams "$capture"
+run transactions "$capture" --columns service,name,request,response
 run datagrams "$capture"
 run match "$capture" -e 'gauge.tidewire' -e 'HTTP/1.1 404' -e '|05|gauge'
 echo

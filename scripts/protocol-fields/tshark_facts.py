@@ -63,7 +63,8 @@ def tls(row, protocols, add):
             add("tls.alpn", value)
     for value in row["tls.alert_message.desc"]:
         add("tls.alert", int(value))
-    if "11" in kinds and "2" in kinds and row["tls.handshake.certificate"]:
+    # A client's certificate comes with its key exchange (16) or a proof (15).
+    if "11" in kinds and not kinds & {"15", "16"} and row["tls.handshake.certificate"]:
         der = bytes.fromhex(row["tls.handshake.certificate"][0].replace(":", ""))
         add("tls.certificate.sha256", hashlib.sha256(der).hexdigest())
         for kind, value in certificate_facts(der):

@@ -21,6 +21,7 @@ mod protocols;
 mod recall;
 #[cfg(feature = "live")]
 mod recording;
+mod segments;
 mod steering;
 mod terminal;
 mod usage;

@@ -11,6 +11,7 @@ mod ends;
 mod forms;
 mod generate;
 mod kernel;
+mod names;
 mod queues;
 mod recording;
 mod refused;

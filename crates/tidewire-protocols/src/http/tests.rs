@@ -106,3 +106,40 @@ fn a_response_without_its_request_is_reported() {
     let found = transactions(&sent, 80);
     assert_eq!((summary(&found), found[0].service), (vec![(None, None, Some(500), Some(0))], Service::Http));
 }
+
+#[test]
+fn what_servers_answer_all_the_same() {
+    let cases: [(&[&str], &[Summary<'_>]); 5] = [
+        // HTTP/0.9.
+        (&["GET /old\n", "<html>"], &[(Some("GET"), Some("/old"), None, None)]),
+        (
+            &["BREW /pot HTTP/1.0\n\n", "HTTP/1.0 418 Teapot\nContent-Length: 0\n\n"],
+            &[(Some("BREW"), Some("/pot"), Some(418), Some(0))],
+        ),
+        // No request at all.
+        (&["GET nothing\n\n", "HTTP/1.1 400 Bad Request\nContent-Length: 0\n\n"], &[(None, None, Some(400), Some(0))]),
+        (
+            &["\nGET HTTP/1.1\n\n", "\nHTTP/1.10 \t200 OK\nContent-Length: 0\n\n"],
+            &[(Some("GET"), Some(""), Some(200), Some(0))],
+        ),
+        (&["GET nothing\n\n", "nothing\n\n"], &[]),
+    ];
+    for (pieces, expected) in cases {
+        let sent = conversation(pieces);
+        let found = transactions(&sent, 80);
+        assert_eq!(summary(&found), expected, "{pieces:?}");
+        assert_eq!(transactions(&sent.bytewise(), 80), found, "{pieces:?}");
+    }
+}
+
+#[test]
+fn long_addresses_are_kept_and_bounded() {
+    let path = format!("/{}", "a".repeat(5000));
+    let found = transactions(&conversation(&[&format!("GET {path} HTTP/1.1\nHost: {path}\n\n")]), 80);
+    assert_eq!(http(&found[0]).path.as_deref(), Some(&*path));
+    assert_eq!(http(&found[0]).host.as_deref().map(str::len), Some(1024));
+    // The end of the line with its version is beyond what is kept.
+    let found = transactions(&conversation(&[&format!("GET /{} HTTP/1.1\n\n", "b".repeat(70_000))]), 80);
+    let http = http(&found[0]);
+    assert_eq!((http.version.as_deref(), http.path.as_deref().map(str::len)), (None, Some((8 << 10) - 4)));
+}

@@ -73,3 +73,19 @@ fn a_session_of_ftp_has_its_files() {
     assert_eq!(transactions(&session(&["220 mx ESMTP\r\n"]), 2525)[0].service, Service::Smtp);
     assert_eq!(transactions(&session(&["220 hello\r\n"]), 9999), []);
 }
+
+#[test]
+fn first_commands_tell_greetings_apart() {
+    let cases = [
+        ("220 hello\r\n", "ehlo client.example\r\n", Some(Service::Smtp)),
+        ("220 hello\r\n", "USER anonymous\r\n", Some(Service::Ftp)),
+        ("220 hello\r\n", "AUTH TLS\r\n", Some(Service::Ftp)),
+        ("220 hello\r\n", "NOOP\r\n", None),
+    ];
+    for (greeting, command, expected) in cases {
+        let sent = session(&[greeting, command]);
+        let found = transactions(&sent, 9999);
+        assert_eq!(found.first().map(|one| one.service), expected, "{command}");
+        assert_eq!(transactions(&sent.bytewise(), 9999), found, "{command}");
+    }
+}

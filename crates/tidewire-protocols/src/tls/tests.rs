@@ -161,3 +161,49 @@ fn what_a_gap_leaves_is_reported() {
     assert_eq!(found[0].name(), Some("www.example.org"));
     assert_eq!(tls(&found[0]).version, None);
 }
+
+/// A client's hello of SSL 2.0 that offers a version, with one suite of TLS and one of SSL 2.0.
+fn old_client_hello(version: [u8; 2]) -> Vec<u8> {
+    let body = [&[1][..], &version, &[0, 6, 0, 0, 0, 16], &[0, 0, 0x2f, 7, 0, 0xc0], &[9; 16]].concat();
+    [&(0x8000 | body.len() as u16).to_be_bytes()[..], &body].concat()
+}
+
+#[test]
+fn hellos_of_ssl_2_lead_into_tls() {
+    let mut sent = handshake();
+    sent[0].1 = old_client_hello([3, 1]);
+    let found = transactions(&Sent::of(&sent), 443);
+    let [one] = &found[..] else { panic!("{found:?}") };
+    let fields = tls(one);
+    assert_eq!((fields.client_version.as_deref(), fields.version.as_deref()), (Some("TLS 1.0"), Some("TLS 1.2")));
+    assert_eq!((&fields.ja3, &fields.ja4, &fields.sni), (&None, &None, &None));
+    assert_eq!(transactions(&Sent::of(&sent).bytewise(), 443), found);
+    // SSL 2.0 itself: an unknown session, a certificate of three bytes, one suite, an identifier.
+    let answer = [&[4, 0, 1, 0, 2, 0, 3, 0, 3, 0, 16][..], b"der", &[7, 0, 0xc0], &[8; 16]].concat();
+    let answer = [&(0x8000 | answer.len() as u16).to_be_bytes()[..], &answer].concat();
+    let sent = [(Direction::ClientToServer, old_client_hello([0, 2])), (Direction::ServerToClient, answer)];
+    let found = transactions(&Sent::of(&sent), 443);
+    assert_eq!(tls(&found[0]).version.as_deref(), Some("SSL 2.0"));
+    assert_eq!(transactions(&Sent::of(&sent).bytewise(), 443), found);
+}
+
+#[cfg(feature = "certificates")]
+#[test]
+fn a_hostile_certificate_is_bounded() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names: Vec<String> = (0..1000).map(|number| format!("n{number}.example.org")).collect();
+    let mut parameters = rcgen::CertificateParams::new(names).unwrap();
+    parameters.distinguished_name.push(rcgen::DnType::OrganizationName, "\u{202e}\u{1b}[2J".repeat(1000));
+    let der = parameters.self_signed(&key).unwrap().der().to_vec();
+    let mut sent = handshake();
+    // One record holds 16 KiB: the message takes several.
+    let message = certificate_message(&der);
+    assert!(message.len() > 20_000);
+    sent[1].1 =
+        [record(22, &server_hello()), message.chunks(10_000).flat_map(|part| record(22, part)).collect()].concat();
+    let found = transactions(&Sent::of(&sent), 443);
+    let certificate = tls(&found[0]).certificate.as_ref().unwrap();
+    assert_eq!((certificate.san.len(), &*certificate.san[63]), (64, "n63.example.org"));
+    assert!(certificate.subject.as_deref().unwrap().len() <= 1024);
+    assert!(found[0].memory_bytes() < 10_000, "{} bytes", found[0].memory_bytes());
+}
