@@ -7,7 +7,7 @@
 # the one that made them; the picture is skipped without python3, which records it. `make test` builds the same.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-tests() { cargo test --quiet --locked --workspace --profile quick --test command -- documents:: manual:: "$@"; }
+tests() { cargo test --quiet --locked --workspace --features tidewire-cli/parquet --profile quick --test command -- documents:: manual:: "$@"; }
 
 case "${1:-}" in
   "")

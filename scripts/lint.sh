@@ -5,9 +5,9 @@ set -euo pipefail
 scripts/setup.sh build
 cargo fmt --all --check
 scripts/generate.sh --check
-cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
+cargo clippy --locked --workspace --features tidewire-cli/parquet --all-targets --profile quick -- -D warnings
 cargo clippy --locked -p tidewire-cli --no-default-features --profile quick -- -D warnings # what `make demo` builds
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --features tidewire-cli/parquet --no-deps --document-private-items --profile quick
 cargo test --locked --profile quick -p tidewire-lab --test house
 scripts/package.sh
 scripts/semver.sh --if-possible

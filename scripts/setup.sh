@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, fuzz, bench); says what it does.
+# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, fuzz, bench, readers); says what it does.
 # setup.sh --list PURPOSE...: prints the packages of these purposes and installs nothing.
 # setup.sh --version TOOL: prints the version of a tool that is wanted.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
@@ -67,6 +67,24 @@ install_missing() {
   rm -f "$log"
 }
 
+# Programs that read columns: Python packages in a folder of the build, each in one version. They are some 80 MB, and no test needs
+# them: what they read is skipped without them.
+readers=${CARGO_TARGET_DIR:-target}/readers
+install_readers() {
+  local log
+  [ "$(cat "$readers/versions" 2>/dev/null)" != "$READERS" ] || return 0
+  log=$(mktemp)
+  rm -rf "$readers"
+  # shellcheck disable=SC2086 # a list
+  if ! { python3 -m venv "$readers" && timeout 120 "$readers/bin/pip" install -q --only-binary :all: --timeout 15 --retries 1 $READERS; } >"$log" 2>&1; then
+    tail -n 2 "$log" >&2; rm -rf "$log" "$readers"
+    echo "setup: $READERS cannot be installed; what they read is skipped" >&2; return 0
+  fi
+  echo "$READERS" >"$readers/versions"
+  rm -f "$log"
+}
+READERS="duckdb==2.0.0 pyarrow==26.0.1"
+
 check_toolchain() {
   local wanted have
   wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -90,7 +108,7 @@ if [ "${1:-}" = --version ]; then version_of "$2"; exit; fi
 wanted=() others=()
 for purpose in "$@"; do
   [ "$purpose" != build ] || check_toolchain
-  case "$purpose" in cargo-*) install_tool "$purpose"; continue ;; esac
+  case "$purpose" in cargo-*) install_tool "$purpose"; continue ;; readers) install_missing python3-venv && install_readers; continue ;; esac
   # Tests of a program that cannot be installed say so: none of these is needed for the others.
   if [ "$purpose" = programs ]; then read -ra others <<<"$(packages_for "$purpose")"; continue; fi
   read -ra names <<<"$(packages_for "$purpose")"

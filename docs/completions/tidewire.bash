@@ -1276,7 +1276,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__flows)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --rotate --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --rotate --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1499,6 +1499,10 @@ _tidewire() {
                     return 0
                     ;;
                 --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-types)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4296,7 +4300,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__streams)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --rotate --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --rotate --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4523,6 +4527,10 @@ _tidewire() {
                     return 0
                     ;;
                 --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-types)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4756,7 +4764,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__transactions)
-            opts="-F -j -i -c -q -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --to --format --rotate --help"
+            opts="-F -j -i -c -q -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --to --format --eve-types --rotate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4975,6 +4983,10 @@ _tidewire() {
                     return 0
                     ;;
                 --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-types)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -131,8 +131,9 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'For
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write every record to PLACE instead of printing: eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l format -d 'As --to NAME:-, on standard output: eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -230,8 +231,9 @@ utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l digest -d 'Digest of the delivered bytes of each direction, in order, gaps omitted' -r -f -a "sha256\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Write every record to PLACE instead of printing: eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l format -d 'As --to NAME:-, on standard output: eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -598,8 +600,9 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l time 
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE instead of printing: eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'

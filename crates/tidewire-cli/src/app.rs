@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use tidewire::{Chunk, Gap, Mode, Stream, legible::legible};
-use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction, Value};
+use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
     arg_types::ModeName,
     error,
     options::Common,
-    output::{Object, push_string},
+    output::{Object, push_values},
     units::{Size, counted},
 };
 
@@ -125,25 +125,7 @@ pub fn push(object: &mut Object<'_>, app: &App) {
 
 /// The fields of a transaction, as an object with the name of its protocol.
 pub fn push_fields(object: &mut Object<'_>, transaction: &Transaction) {
-    object.object(transaction.service.name(), |object| push_members(object, &transaction.values()));
-}
-
-fn push_members(object: &mut Object<'_>, members: &[(&'static str, Value<'_>)]) {
-    for (name, value) in members {
-        match value {
-            Value::Number(number) => object.number(name, *number),
-            Value::Text(text) => object.text(name, text),
-            Value::Seconds(seconds) => object.key(name).extend_from_slice(seconds.to_string().as_bytes()),
-            Value::Truth(truth) => object.truth(name, *truth),
-            Value::Texts(texts) => object.array(name, texts, |out, text| push_string(out, text)),
-            Value::Object(members) => object.object(name, |object| push_members(object, members)),
-            Value::Objects(list) => object.array(name, list, |out, members| {
-                let mut object = Object::open(out);
-                push_members(&mut object, members);
-                object.close();
-            }),
-        }
-    }
+    object.object(transaction.service.name(), |object| push_values(object, &transaction.values()));
 }
 
 /// Appends [`CSV`]'s values.

@@ -80,6 +80,11 @@ impl Clock {
         Self::with(form, asked.is_some(), zone)
     }
 
+    /// Times as `--time iso` has them, in UTC.
+    pub fn iso_utc() -> Self {
+        Self::with(TimeForm::Iso, true, TimeZone::UTC)
+    }
+
     fn with(form: TimeForm, is_asked: bool, zone: TimeZone) -> Self {
         Self(Arc::new(Inner { form, is_asked, zone, title_zone: OnceLock::new() }))
     }

@@ -10,7 +10,7 @@ use crate::{
     app::{self, Follower},
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind},
+    export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
     output::{self, Object, Out},
     print_rows::{self},
@@ -103,6 +103,9 @@ impl Choose for Flows {
     }
 }
 
+/// Flows for exports.
+const ROWS: Texts = Texts::Records(Rows { header: Flow::csv_header, row: |record| Box::new(Flow(record)) });
+
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, mode) = app::of_beginnings(&options.common);
@@ -113,7 +116,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             ("--top", options.selection.top.is_some()),
             ("--write", options.write.is_on()),
         ])?;
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS });
     }
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Flow>()?;

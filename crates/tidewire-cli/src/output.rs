@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-pub use tidewire_exports::json::{Object, hex, push_number, push_string};
+pub use tidewire_exports::json::{Object, hex, push_number, push_string, push_values};
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 

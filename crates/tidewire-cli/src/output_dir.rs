@@ -66,6 +66,20 @@ impl Folder {
         Ok(Self { handle, token: self.token.clone() })
     }
 
+    /// Opens a directory in this one, which is created where it does not exist.
+    ///
+    /// # Errors
+    /// The system's error; a link is none.
+    pub fn enter(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        let name = name.as_ref();
+        match mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY | OFlags::NOFOLLOW;
+        Ok(Self { handle: openat(&self.handle, name, flags, Mode::empty())?, token: self.token.clone() })
+    }
+
     /// The hidden name of an incomplete file or directory. It contains only the beginning of a long name, so that it fits
     /// wherever the name does; names that are written differ within it.
     pub fn hidden(&self, name: &str) -> String {

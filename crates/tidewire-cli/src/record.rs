@@ -93,22 +93,7 @@ impl Record {
 
 /// The name of a protocol in records, or its number.
 pub fn proto_name(proto: u8) -> Cow<'static, str> {
-    Cow::Borrowed(match proto {
-        1 => "icmp",
-        2 => "igmp",
-        6 => "tcp",
-        17 => "udp",
-        47 => "gre",
-        50 => "esp",
-        51 => "ah",
-        58 => "icmp6",
-        89 => "ospf",
-        103 => "pim",
-        112 => "vrrp",
-        132 => "sctp",
-        136 => "udplite",
-        other => return Cow::Owned(other.to_string()),
-    })
+    tidewire_exports::protocol_name(proto).map_or_else(|| proto.to_string().into(), Cow::Borrowed)
 }
 
 /// Whether flows of a protocol have ports.

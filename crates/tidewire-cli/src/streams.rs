@@ -12,7 +12,7 @@ use crate::{
     arg_types::ModeName,
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind},
+    export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
     output::{self, Object, Out, push_number},
     print_rows::{self},
@@ -136,6 +136,10 @@ impl<const DIGEST: bool> Choose for Streams<DIGEST> {
     }
 }
 
+/// Streams for exports.
+const ROWS: Texts =
+    Texts::Records(Rows { header: Ended::csv_header, row: |record| Box::new(Ended { record, digests: None }) });
+
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.export.is_on() {
@@ -146,7 +150,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             ("--digest", options.digest.is_some()),
         ])?;
         let (common, mode) = (&options.common, Mode::Strict);
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[] });
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS });
     }
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.

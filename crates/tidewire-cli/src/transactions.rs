@@ -10,7 +10,7 @@ use crate::{
     app::{self, Follower},
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind},
+    export::{ExportOptions, Job, Kind, Rows, Texts},
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
@@ -131,12 +131,18 @@ impl Handler for Transactions<'_> {
     }
 }
 
+/// Transactions for exports.
+const ROWS: Texts = Texts::Transactions(Rows {
+    header: Found::csv_header,
+    row: |(stream, key, transaction)| Box::new(Found { stream, key, transaction }),
+});
+
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
     common.need_bytes("transactions")?;
     if options.export.is_on() {
-        let job = Job { common, mode: Mode::Strict, kind: Kind::Transactions, services: &options.service };
+        let job = Job { common, mode: Mode::Strict, kind: Kind::Transactions, services: &options.service, rows: ROWS };
         return options.export.run(&job);
     }
     let form = Form::of(options.json, options.csv);

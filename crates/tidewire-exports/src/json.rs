@@ -6,6 +6,7 @@ use std::{
 };
 
 use tidewire::legible::is_hidden;
+use tidewire_protocols::Value;
 
 /// A buffer as the target of `write!`, which cannot fail.
 pub struct Formatted<'a>(pub &'a mut Vec<u8>);
@@ -84,6 +85,36 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
         }
     }
     out.push(b'"');
+}
+
+/// Appends the members of an object that are the fields of a protocol.
+pub fn push_values(object: &mut Object<'_>, members: &[(&'static str, Value<'_>)]) {
+    for (name, value) in members {
+        match value {
+            Value::Number(number) => object.number(name, *number),
+            Value::Text(text) => object.text(name, text),
+            Value::Seconds(seconds) => object.key(name).extend_from_slice(seconds.to_string().as_bytes()),
+            Value::Truth(truth) => object.truth(name, *truth),
+            Value::Texts(texts) => object.array(name, texts, |out, text| push_string(out, text)),
+            Value::Object(members) => object.object(name, |object| push_values(object, members)),
+            Value::Objects(list) => object.array(name, list, |out, members| {
+                let mut object = Object::open(out);
+                push_values(&mut object, members);
+                object.close();
+            }),
+        }
+    }
+}
+
+/// The fields of a protocol as one object.
+#[must_use]
+pub fn of_values(members: &[(&'static str, Value<'_>)]) -> String {
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    push_values(&mut object, members);
+    object.close();
+    // What is pushed is text throughout.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// A JSON object that is written on one line.

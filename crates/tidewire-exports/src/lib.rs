@@ -8,16 +8,23 @@
 //! | [`eve`] | EVE JSON, the names and types of Suricata 8 | whatever reads `eve.json` |
 //! | [`zeek`] | logs of Zeek: conn, dns, http, ssl, weird; TSV and JSON | `zeek-cut`, whatever reads Zeek's logs |
 //! | [`ipfix`] | IPFIX (RFC 7011) with biflows (RFC 5103), files (RFC 5655), NetFlow v9 (RFC 3954) | collectors |
+//! | [`select`] | expressions on fields of records | |
+//! | [`table`] | typed rows: what the next is written from, and databases | |
+//! | `columns` (features `arrow`, `parquet`) | Arrow IPC and Parquet | DuckDB, pandas, polars, Spark |
 //! | [`json`] | what the others are written with | |
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+pub mod columns;
 pub mod eve;
 pub mod ipfix;
 pub mod json;
 mod model;
+pub mod select;
+pub mod table;
 #[cfg(test)]
 mod testing;
 mod time;
 pub mod zeek;
 
-pub use model::{Exchange, FlowRecord, Origin};
+pub use model::{EventRecord, Exchange, FlowRecord, MatchRecord, Origin, protocol_name};

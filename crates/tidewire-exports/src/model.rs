@@ -89,6 +89,68 @@ pub struct Exchange<'a> {
     pub origin: Origin<'a>,
 }
 
+/// A pattern that was found in a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchRecord<'a> {
+    /// The stream's id.
+    pub stream: u64,
+    /// Addresses, ports, protocol, VLAN and tunnel of the stream.
+    pub key: FlowKey,
+    /// Time of the stream's first packet, nanoseconds since the epoch.
+    pub stream_start_ns: u64,
+    /// Time of the packet that completed it.
+    pub time_ns: u64,
+    /// Who sent it.
+    pub direction: Direction,
+    /// Offset of its first byte in the direction.
+    pub offset: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// The pattern's name.
+    pub pattern: &'a str,
+    /// Which pattern it is, from 0.
+    pub pattern_index: u64,
+    /// How bad it is, by name, where the pattern says it.
+    pub severity: Option<&'a str>,
+    /// Where its packets came from.
+    pub origin: Origin<'a>,
+}
+
+/// Similar events, folded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventRecord<'a> {
+    /// Whose it is, where it was collected from several.
+    pub sensor: Option<&'a str>,
+    /// The number of the fold.
+    pub fold: u64,
+    /// Who reported it.
+    pub analyzer: &'a str,
+    /// What it is.
+    pub kind: &'a str,
+    /// How bad it is, by name.
+    pub severity: &'a str,
+    /// How many events.
+    pub count: u64,
+    /// Time of the first event, nanoseconds since the epoch.
+    pub first_ns: u64,
+    /// Time of the last event.
+    pub last_ns: u64,
+    /// Whether nothing else can be read.
+    pub is_encrypted: bool,
+    /// The protocol, if all have the same.
+    pub proto: Option<&'a str>,
+    /// The client's address and port, as far as all have the same.
+    pub client: (Option<std::net::IpAddr>, Option<u16>),
+    /// The server's.
+    pub server: (Option<std::net::IpAddr>, Option<u16>),
+    /// The stream, if all have the same.
+    pub stream: Option<u64>,
+    /// The first event as JSON.
+    pub event: Option<&'a str>,
+    /// What the others differ in, as JSON.
+    pub varied: Option<&'a str>,
+}
+
 /// A number that names a stream among those of many runs: it is derived from the stream's id and its first packet's time, so that
 /// records of one stream agree without a table. Not for secrets: it mixes, and is not keyed.
 pub(crate) fn stream_number(id: u64, start_ns: u64, which: u64) -> u64 {
@@ -119,4 +181,25 @@ pub(crate) mod flag {
     pub(crate) const URG: u8 = 32;
     pub(crate) const ECE: u8 = 64;
     pub(crate) const CWR: u8 = 128;
+}
+
+/// The name of an IP protocol in records; `None`: its number stands there.
+#[must_use]
+pub fn protocol_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        1 => "icmp",
+        2 => "igmp",
+        6 => "tcp",
+        17 => "udp",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmp6",
+        89 => "ospf",
+        103 => "pim",
+        112 => "vrrp",
+        132 => "sctp",
+        136 => "udplite",
+        _ => return None,
+    })
 }

@@ -6,7 +6,7 @@ use tidewire::{
 };
 use tidewire_protocols::{Answer, App, Certificate, Dhcp, Dns, Fields, Http, Quic, Service, Ssh, Tls, Transaction};
 
-use crate::{Exchange, FlowRecord, Origin};
+use crate::{Exchange, FlowRecord, MatchRecord, Origin};
 
 /// Owners of what a record borrows.
 pub(crate) struct Sample {
@@ -74,6 +74,23 @@ impl Sample {
 pub(crate) fn exchange(transaction: &Transaction) -> Exchange<'_> {
     let key = key(17);
     Exchange { stream: 17, key, stream_start_ns: START_NS, number: 0, transaction, origin: Origin::default() }
+}
+
+/// A match of a pattern of this name.
+pub(crate) fn found(name: &str) -> MatchRecord<'_> {
+    MatchRecord {
+        stream: 17,
+        key: key(6),
+        stream_start_ns: START_NS,
+        time_ns: START_NS + 5,
+        direction: Direction::ServerToClient,
+        offset: 9,
+        length: 4,
+        pattern: name,
+        pattern_index: 2,
+        severity: Some("high"),
+        origin: Origin::default(),
+    }
 }
 
 /// Transactions of which every text is `text`.

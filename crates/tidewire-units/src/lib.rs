@@ -1,7 +1,11 @@
 //! Sizes and times with units: parsing and formatting.
 #![forbid(unsafe_code)]
 
+mod nearest;
+
 use std::{fmt, str::FromStr};
+
+pub use nearest::nearest;
 
 /// A number of bytes: `1500`, `64K`, `1.5G`, `10MB`, `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

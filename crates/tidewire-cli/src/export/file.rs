@@ -1,7 +1,6 @@
 //! A file of records: under a hidden name until it is complete, and followed by others where it is rotated.
 
 use std::{
-    ffi::OsString,
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -11,7 +10,7 @@ use std::{
 use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 
-use super::rotate::Rotate;
+use super::{names::Names, rotate::Rotate, target::Place};
 use crate::{
     error::CliError,
     output_dir::{self, Folder},
@@ -20,13 +19,12 @@ use crate::{
 /// Bytes that are collected before they are written.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// Most names that are tried for a file of several.
-const NAMES_MAX: u32 = 100_000;
-
 /// What stands at the beginning and at the end of each file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Frame {
     None,
+    /// A line that names the columns.
+    Header(String),
     Zeek(zeek::Form, Log),
 }
 
@@ -34,8 +32,8 @@ pub enum Frame {
 enum Where {
     /// As it is: a pipe, a device, standard output.
     Direct(File),
-    /// To files of this folder.
-    Folder(Arc<Folder>),
+    /// To files of a folder.
+    Folder(Names),
 }
 
 /// The file that is written.
@@ -53,13 +51,11 @@ struct Current {
 pub struct Files {
     /// For messages.
     shown: String,
-    name: OsString,
     place: Where,
     frame: Frame,
     rotate: Rotate,
     current: Option<Current>,
     gathered: Vec<u8>,
-    number: u32,
     failure: Option<io::Error>,
 }
 
@@ -80,7 +76,7 @@ fn place(path: &Path) -> io::Result<Option<PathBuf>> {
 
 impl Files {
     /// Opens `path`, so that what prevents it is known before the run begins.
-    pub fn open(path: &Path, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+    pub fn open(path: &Path, frame: Frame, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
         let Some(path) = place(path).map_err(cannot)? else {
@@ -88,44 +84,66 @@ impl Files {
                 return Err(CliError::Usage(format!("{shown} is no file that --rotate could rename")));
             }
             let file = fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
-            return Ok(Self::new(shown, OsString::new(), Where::Direct(file), Frame::None, rotate));
+            return Ok(Self::direct(shown, file, frame));
         };
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
         let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
-        let mut files = Self::new(shown.clone(), name.to_owned(), Where::Folder(folder), Frame::None, rotate);
+        let names = Names::new(&folder, name.to_owned(), rotate.is_on());
+        let mut files = Self::new(shown.clone(), Where::Folder(names), frame, rotate);
         files.begin(now_ns).map_err(cannot)?;
         Ok(files)
     }
 
     /// Standard output.
-    pub fn stdout() -> Result<Self, CliError> {
+    pub fn stdout(frame: Frame) -> Result<Self, CliError> {
         use std::os::fd::AsFd as _;
         let file = io::stdout().as_fd().try_clone_to_owned().map_err(CliError::from_output)?;
-        Ok(Self::new(
-            "standard output".into(),
-            OsString::new(),
-            Where::Direct(file.into()),
-            Frame::None,
-            Rotate::default(),
-        ))
+        Ok(Self::direct("standard output".into(), file.into(), frame))
     }
 
     /// A log of a folder; it is made with its first record.
     pub fn of_log(folder: &Arc<Folder>, shown: &str, form: zeek::Form, log: Log, rotate: Rotate) -> Self {
         let name = format!("{}.log", log.name());
         let shown = format!("{shown}/{name}");
-        Self::new(shown, name.into(), Where::Folder(Arc::clone(folder)), Frame::Zeek(form, log), rotate)
+        let names = Names::new(folder, name.into(), rotate.is_on());
+        Self::new(shown, Where::Folder(names), Frame::Zeek(form, log), rotate)
     }
 
-    fn new(shown: String, name: OsString, place: Where, frame: Frame, rotate: Rotate) -> Self {
-        Self { shown, name, place, frame, rotate, current: None, gathered: Vec::new(), number: 0, failure: None }
+    /// Files of a folder that the caller completes, each with its first bytes.
+    #[cfg(feature = "parquet")]
+    pub fn of_parts(folder: &Arc<Folder>, shown: String, name: String) -> Self {
+        let names = Names::new(folder, name.into(), true);
+        Self::new(shown, Where::Folder(names), Frame::None, Rotate::default())
+    }
+
+    fn direct(shown: String, file: File, frame: Frame) -> Self {
+        let mut files = Self::new(shown, Where::Direct(file), frame, Rotate::default());
+        files.push_header(0);
+        files
+    }
+
+    fn new(shown: String, place: Where, frame: Frame, rotate: Rotate) -> Self {
+        Self { shown, place, frame, rotate, current: None, gathered: Vec::new(), failure: None }
+    }
+
+    /// Without limits of its own: a part of what the caller encodes is no file.
+    #[cfg(feature = "parquet")]
+    pub fn completed_by_caller(mut self) -> Self {
+        self.rotate = Rotate::default();
+        self
+    }
+
+    /// Whether it is a file, which has an end, and no pipe or device.
+    #[cfg(feature = "parquet")]
+    pub fn are_files(&self) -> bool {
+        matches!(self.place, Where::Folder(_))
     }
 
     /// The folder that files are made and renamed in.
     pub fn folder(&self) -> Option<PathBuf> {
         match &self.place {
             Where::Direct(_) => None,
-            Where::Folder(folder) => Some(folder.by_handle()),
+            Where::Folder(names) => Some(names.folder().by_handle()),
         }
     }
 
@@ -188,8 +206,8 @@ impl Files {
 
     /// Completes the file: it gets its name.
     pub fn complete(&mut self, now_ns: u64) {
-        if let (Frame::Zeek(form, _), true) = (self.frame, self.current.is_some()) {
-            zeek::push_footer(&mut self.gathered, form, second(now_ns));
+        if let (Frame::Zeek(form, _), true) = (&self.frame, self.current.is_some()) {
+            zeek::push_footer(&mut self.gathered, *form, second(now_ns));
         }
         self.flush();
         if self.failure.is_some() {
@@ -218,43 +236,49 @@ impl Files {
     }
 
     fn begin(&mut self, now_ns: u64) -> io::Result<()> {
-        let Where::Folder(folder) = &self.place else { return Ok(()) };
-        // Files of one run have one token: the number keeps those of a name apart.
-        let hidden = folder.hidden(&format!("{}.{}", self.name.to_string_lossy(), self.number));
-        let file = folder.create(&hidden)?;
+        let Where::Folder(names) = &self.place else { return Ok(()) };
+        let hidden = names.hidden();
+        let file = names.folder().create(&hidden)?;
         self.current = Some(Current { file, hidden, bytes: 0, opened_ns: now_ns, is_begun: false });
-        if let Frame::Zeek(form, log) = self.frame {
-            zeek::push_header(&mut self.gathered, form, log, second(now_ns));
-        }
+        self.push_header(now_ns);
         Ok(())
     }
 
-    /// Gives a file its name: where there are several, with the time of its beginning and a number, and none that exists.
-    fn name_it(&mut self, current: &Current) -> io::Result<()> {
-        let Where::Folder(folder) = &self.place else { return Ok(()) };
-        self.number += 1;
-        if !self.rotate.is_on() {
-            return folder.rename(&current.hidden, &self.name);
-        }
-        loop {
-            let renamed = folder.rename_new(&current.hidden, numbered(&self.name, current.opened_ns, self.number));
-            match renamed {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.number < NAMES_MAX => {
-                    self.number += 1
-                }
-                renamed => return renamed,
+    fn push_header(&mut self, now_ns: u64) {
+        match &self.frame {
+            Frame::None => {}
+            Frame::Header(line) => {
+                self.gathered.extend_from_slice(line.as_bytes());
+                self.gathered.push(b'\n');
             }
+            Frame::Zeek(form, log) => zeek::push_header(&mut self.gathered, *form, *log, second(now_ns)),
         }
+    }
+
+    /// Gives a file its name.
+    fn name_it(&mut self, current: &Current) -> io::Result<()> {
+        match &mut self.place {
+            Where::Direct(_) => Ok(()),
+            Where::Folder(names) => names.give(&current.hidden, current.opened_ns),
+        }
+    }
+}
+
+/// Opens the file or standard output of a place.
+pub fn open_files(place: &Place, frame: Frame, rotate: Rotate, now_ns: u64) -> Result<Files, CliError> {
+    match place {
+        Place::Path(path) => Files::open(path, frame, rotate, now_ns),
+        _ => Files::stdout(frame),
     }
 }
 
 impl Drop for Files {
     /// Removes a file that a run which did not begin left empty.
     fn drop(&mut self) {
-        if let (Where::Folder(folder), Some(current)) = (&self.place, &self.current)
+        if let (Where::Folder(names), Some(current)) = (&self.place, &self.current)
             && current.bytes == 0
         {
-            let _ = folder.remove(&current.hidden);
+            let _ = names.folder().remove(&current.hidden);
         }
     }
 }
@@ -262,20 +286,6 @@ impl Drop for Files {
 /// Seconds since the epoch.
 fn second(ns: u64) -> i64 {
     (ns / 1_000_000_000) as i64
-}
-
-/// `eve.json` becomes `eve.20261122T063000Z.000001.json`.
-fn numbered(name: &OsString, opened_ns: u64, number: u32) -> OsString {
-    let opened = jiff::Timestamp::from_second(second(opened_ns)).unwrap_or_default();
-    let moment = opened.strftime("%Y%m%dT%H%M%SZ");
-    let path = Path::new(name);
-    let mut all = path.file_stem().unwrap_or(name).to_owned();
-    all.push(format!(".{moment}.{number:06}"));
-    if let Some(extension) = path.extension() {
-        all.push(".");
-        all.push(extension);
-    }
-    all
 }
 
 #[cfg(test)]
@@ -295,7 +305,7 @@ mod tests {
     fn rotation_loses_no_record_and_leaves_no_hidden_file() {
         let place = tempfile::tempdir().unwrap();
         let rotate = Rotate { bytes: Some(1000), ns: Some(60 * SECOND) };
-        let mut files = Files::open(&place.path().join("all.txt"), rotate, 0).unwrap();
+        let mut files = Files::open(&place.path().join("all.txt"), Frame::None, rotate, 0).unwrap();
         let mut expected = String::new();
         for index in 0..1000_u64 {
             let record = format!("record {index}\n");
@@ -315,13 +325,13 @@ mod tests {
     #[test]
     fn a_file_has_its_name_when_it_is_complete() {
         let place = tempfile::tempdir().unwrap();
-        let mut files = Files::open(&place.path().join("eve.json"), Rotate::default(), 0).unwrap();
+        let mut files = Files::open(&place.path().join("eve.json"), Frame::None, Rotate::default(), 0).unwrap();
         files.push(b"{}\n", 1);
         files.flush();
         assert!(names(place.path())[0].starts_with(".eve.json."));
         files.finish(2).unwrap();
         assert_eq!(names(place.path()), ["eve.json"]);
-        drop(Files::open(&place.path().join("other"), Rotate::default(), 0).unwrap());
+        drop(Files::open(&place.path().join("other"), Frame::None, Rotate::default(), 0).unwrap());
         assert_eq!(names(place.path()), ["eve.json"]);
     }
 
@@ -330,7 +340,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let rotate = Rotate { bytes: Some(1 << 20), ns: None };
         for text in ["a", "b"] {
-            let mut files = Files::open(&place.path().join("x"), rotate, 0).unwrap();
+            let mut files = Files::open(&place.path().join("x"), Frame::None, rotate, 0).unwrap();
             files.push(text.as_bytes(), 0);
             files.finish(0).unwrap();
         }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tidewire::{Chunk, EndReason, Gap, Handler, Stream, StreamPacket};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Stream, StreamPacket};
 use tidewire_exports::{Exchange, FlowRecord, zeek::History};
 use tidewire_protocols::{App, Conversation, Report, Service, Transaction};
 
-use super::sink::Exports;
+use super::{sink::Exports, text::Rows};
 use crate::{
     app::{Follower, HasConversation},
+    record::Record,
     selection::Totals,
 };
 
@@ -24,6 +25,14 @@ pub enum Kind {
     Transactions,
 }
 
+/// How records are made rows of.
+#[derive(Clone, Copy)]
+pub enum Texts {
+    Records(Rows<Record>),
+    /// Streams' ids and keys with transactions.
+    Transactions(Rows<(u64, FlowKey, Transaction)>),
+}
+
 /// A worker. With `HISTORY` it sees each packet.
 pub struct Exporting<const HISTORY: bool> {
     pub totals: Totals,
@@ -31,6 +40,7 @@ pub struct Exporting<const HISTORY: bool> {
     pub transactions: u64,
     pub follower: Follower,
     kind: Kind,
+    rows: Texts,
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
@@ -54,12 +64,13 @@ impl HasConversation for State {
 }
 
 impl<const HISTORY: bool> Exporting<HISTORY> {
-    pub fn new(kind: Kind, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
+    pub fn new(kind: Kind, rows: Texts, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
         Self {
             totals: Totals::default(),
             transactions: 0,
             follower: Follower::default(),
             kind,
+            rows,
             services: Arc::clone(services),
             exports: Arc::clone(exports),
             scratch: Vec::new(),
@@ -78,18 +89,32 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         let (mut first, mut number) = (state.first.take(), state.transactions);
         let (exports, services, scratch) = (&self.exports, &self.services, &mut self.scratch);
         let (kept_bytes, written) = (&mut self.kept_bytes, &mut self.transactions);
+        let rows = match self.rows {
+            Texts::Transactions(rows) => Some(rows),
+            Texts::Records(_) => None,
+        };
         let mut each = |transaction: Transaction| {
+            let index = number;
+            number = number.saturating_add(1);
             if services.is_empty() || services.contains(&transaction.service) {
                 let origin = exports.origin();
-                let exchange = Exchange { stream: id, key, stream_start_ns, number, transaction: &transaction, origin };
+                let exchange =
+                    Exchange { stream: id, key, stream_start_ns, number: index, transaction: &transaction, origin };
                 exports.transaction(&exchange, scratch);
                 *written += 1;
+                if let Some(rows) = rows {
+                    if exports.wants_text() {
+                        let end_ns = transaction.end_ns;
+                        exports.text(&*(rows.row)((id, key, transaction)), end_ns, scratch);
+                    }
+                    // Streams are not written, so that none needs a name.
+                    return;
+                }
             }
-            if number == 0 && *kept_bytes < KEPT_BYTES_MAX {
+            if rows.is_none() && index == 0 && *kept_bytes < KEPT_BYTES_MAX {
                 *kept_bytes += transaction.memory_bytes();
                 first = Some(Box::new(transaction));
             }
-            number = number.saturating_add(1);
         };
         let passed = pass(&mut self.follower, stream, &mut Report::Each(&mut each));
         let state = stream.data();
@@ -136,8 +161,15 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
         if self.kind == Kind::Transactions {
             return;
         }
-        let app = app.map(|app| App { first: first.map(|first| *first), ..*app });
-        let record = FlowRecord::of(stream, reason, app.as_ref(), self.exports.origin());
+        let app = app.map(|app| Box::new(App { first: first.map(|first| *first), ..*app }));
+        let record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
         self.exports.flow(&record, history.as_deref(), &mut self.scratch);
+        if let Texts::Records(rows) = self.rows
+            && self.exports.wants_text()
+        {
+            let record = Record { app, ..Record::of(stream, reason) };
+            let end_ns = record.end_ns;
+            self.exports.text(&*(rows.row)(record), end_ns, &mut self.scratch);
+        }
     }
 }

@@ -1,16 +1,32 @@
 //! `--to FORMAT:PLACE`: records in formats of other programs, to files, folders and collectors.
 
+#[cfg(feature = "parquet")]
+mod arrow;
+mod facts;
 mod file;
 mod follow;
+mod messages;
+mod names;
 mod network;
+mod open_tables;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod rotate;
 mod sink;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod tables;
 mod target;
+mod text;
 
 use std::sync::Arc;
 
 use clap::Args;
 use tidewire::{Fate, Handler, Mode};
+use tidewire_exports::{
+    eve,
+    table::{self, Table},
+};
 use tidewire_protocols::Service;
 
 use crate::{
@@ -23,21 +39,23 @@ use crate::{
     session::{Closing, Session},
     units::{Bytes, counted},
 };
+use facts::{Content, Facts, Source};
 use follow::Exporting;
-pub use follow::Kind;
+pub use follow::{Kind, Texts};
 use rotate::Rotate;
 pub use sink::Exports;
-use sink::{Facts, Source};
 use target::{Place, Target};
+pub use text::{Rows, TextRow};
 
 /// The options.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Write every record to PLACE instead of printing: eve (Suricata's EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9
-    /// (repeatable)
+    /// Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata's EVE JSON), zeek, zeek-json,
+    /// ipfix, ipfix-uniflow, netflow9 (repeatable)
     ///
-    /// PLACE is a file or - (eve, ipfix), a folder of logs (zeek, zeek-json), or udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9).
-    /// flows and streams write transactions as well, where the format has them. A file has a hidden name until it is complete.
+    /// PLACE is a file (json, csv, sqlite, arrow, eve, ipfix) or - (these but sqlite), a folder (parquet, zeek, zeek-json), or
+    /// udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9). flows and streams write transactions as well, where the format has them.
+    /// A file has a hidden name until it is complete. parquet and arrow need a build with the feature parquet.
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
@@ -46,14 +64,25 @@ pub struct ExportOptions {
     )]
     to: Vec<Target>,
 
-    /// As --to NAME:-, on standard output: eve or ipfix
+    /// As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix
     #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "time", "limit"], help_heading = "Report")]
     format: Option<String>,
+
+    /// Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh,
+    /// stats, tls
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = eve_type, help_heading = "Report")]
+    eve_types: Vec<&'static str>,
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
     #[arg(long, value_name = "LIMITS", help_heading = "Report")]
     rotate: Option<Rotate>,
+}
+
+/// A type of EVE's records.
+fn eve_type(name: &str) -> Result<&'static str, String> {
+    let found = eve::TYPES.into_iter().find(|known| *known == name);
+    found.ok_or_else(|| format!("unknown type; expected {}", eve::TYPES.join(", ")))
 }
 
 /// A run that writes.
@@ -64,12 +93,25 @@ pub struct Job<'a> {
     pub kind: Kind,
     /// Only these protocols; empty: all.
     pub services: &'a [Service],
+    /// What is written as JSON and comma-separated values.
+    pub rows: Texts,
+}
+
+impl Job<'_> {
+    fn content(&self, eve: eve::Types) -> Content {
+        const OF_STREAMS: &[Table] = &[table::FLOWS, table::TRANSACTIONS];
+        const OF_TRANSACTIONS: &[Table] = &[table::TRANSACTIONS];
+        match self.rows {
+            Texts::Records(rows) => Content { tables: OF_STREAMS, csv_header: rows.header, eve },
+            Texts::Transactions(rows) => Content { tables: OF_TRANSACTIONS, csv_header: rows.header, eve },
+        }
+    }
 }
 
 impl ExportOptions {
     /// Whether records are written instead of printed.
     pub fn is_on(&self) -> bool {
-        !self.to.is_empty() || self.format.is_some() || self.rotate.is_some()
+        !self.to.is_empty() || self.format.is_some() || self.rotate.is_some() || !self.eve_types.is_empty()
     }
 
     /// An error if an option is given that concerns only what is printed.
@@ -82,8 +124,22 @@ impl ExportOptions {
         }
     }
 
+    fn eve(&self) -> eve::Types {
+        if self.eve_types.is_empty() {
+            return eve::Types::default();
+        }
+        let mut types = eve::Types::NONE;
+        self.eve_types.iter().for_each(|name| types.add(name));
+        types
+    }
+
     fn targets(&self) -> Result<Vec<Target>, CliError> {
         let mut targets = self.to.clone();
+        if !self.eve_types.is_empty() && targets.is_empty() && self.format.is_none() {
+            return Err(CliError::Usage(
+                "--eve-types is for EVE: name a place with --to, as in --to eve:eve.json".into(),
+            ));
+        }
         if self.rotate.is_some() && targets.is_empty() {
             return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
         }
@@ -109,7 +165,9 @@ impl ExportOptions {
         job.common.check(job.mode)?;
         let mut session = Session::new(job.common)?;
         let source = source(job.common);
-        let exports = Arc::new(Exports::open(&targets, self.rotate.unwrap_or_default(), source, &session.stop)?);
+        let exports =
+            Exports::open(&targets, self.rotate.unwrap_or_default(), source, &job.content(self.eve()), &session.stop)?;
+        let exports = Arc::new(exports);
         session.export(&exports);
         let (run, is_shown) =
             (run(&exports, job, &session), !targets.iter().any(|target| target.place == Place::Stdout));
@@ -154,7 +212,7 @@ where
     Exporting<HISTORY>: Handler,
 {
     let services: Arc<[Service]> = job.services.into();
-    let make = |_| Exporting::<HISTORY>::new(job.kind, &services, exports);
+    let make = |_| Exporting::<HISTORY>::new(job.kind, job.rows, &services, exports);
     let (handlers, closing) = session.run(job.mode, &[], make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));

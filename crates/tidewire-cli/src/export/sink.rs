@@ -1,7 +1,7 @@
 //! The outputs of a run, which its workers share.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,42 +12,21 @@ use std::{
 use tidewire::Stop;
 use tidewire_exports::{
     Exchange, FlowRecord, Origin, eve,
-    ipfix::{self, Exporter, Layout},
+    table::Row,
     zeek::{self, History, Log},
 };
 
 use super::{
-    file::Files,
-    network::Collector,
+    facts::{Content, Facts, Source},
+    file::{Files, Frame, open_files},
+    messages::Messages,
+    open_tables::open_tables,
     rotate::Rotate,
+    tables::Tables,
     target::{Format, Place, Target},
+    text::TextRow,
 };
-use crate::{error::CliError, output_dir::Folder};
-
-/// How long records wait in a message that is not full, nanoseconds.
-const MESSAGE_WAIT_NS: u64 = 1_000_000_000;
-
-/// What a run says of itself when it has ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
-    pub packets: u64,
-    pub bytes: u64,
-    /// Packets that belong to no flow.
-    pub ignored: u64,
-    /// Packets lost before they could be read; `None` for files.
-    pub dropped: Option<u64>,
-    pub uptime: u64,
-}
-
-/// Where a run's packets come from.
-#[derive(Clone, Debug, Default)]
-pub struct Source {
-    pub is_live: bool,
-    /// The interface, if it is one.
-    pub interface: Option<String>,
-    /// The file, if it is one.
-    pub file: Option<String>,
-}
+use crate::{clock::Clock, error::CliError, output_dir::Folder, row::Form};
 
 /// The outputs.
 pub struct Exports {
@@ -57,25 +36,17 @@ pub struct Exports {
     newest_ns: AtomicU64,
     flows: AtomicU64,
     stop: Stop,
+    clock: Clock,
+    /// The records of EVE that are written.
+    eve: eve::Types,
 }
 
 enum Sink {
     Eve(Mutex<Files>),
     Zeek(zeek::Form, Box<[Mutex<Files>; Log::ALL.len()]>),
     Messages(Box<Mutex<Messages>>),
-}
-
-/// Messages of records, and where they go.
-struct Messages {
-    exporter: Exporter,
-    output: Output,
-    /// When the oldest record that waits was added; 0: none waits.
-    waiting_ns: u64,
-}
-
-enum Output {
-    Files(Files),
-    Collector(Collector),
+    Text(Form, Mutex<Files>),
+    Tables(Mutex<Box<dyn Tables>>),
 }
 
 /// A worker that panicked leaves whole records.
@@ -89,10 +60,18 @@ fn wall_ns() -> u64 {
 
 impl Exports {
     /// Opens files and connections.
-    pub fn open(targets: &[Target], rotate: Rotate, source: Source, stop: &Stop) -> Result<Self, CliError> {
+    pub fn open(
+        targets: &[Target],
+        rotate: Rotate,
+        source: Source,
+        content: &Content,
+        stop: &Stop,
+    ) -> Result<Self, CliError> {
         let now_ns = if source.is_live { wall_ns() } else { 0 };
-        let sinks = targets.iter().map(|target| Sink::open(target, rotate, now_ns)).collect::<Result<_, _>>()?;
-        Ok(Self { sinks, source, newest_ns: AtomicU64::new(0), flows: AtomicU64::new(0), stop: stop.clone() })
+        let open = |target| Sink::open(target, rotate, &source, content, now_ns);
+        let sinks = targets.iter().map(open).collect::<Result<_, _>>()?;
+        let (newest_ns, flows, clock) = (AtomicU64::new(0), AtomicU64::new(0), Clock::iso_utc());
+        Ok(Self { sinks, source, newest_ns, flows, stop: stop.clone(), clock, eve: content.eve })
     }
 
     /// The folders that files are made in.
@@ -103,6 +82,11 @@ impl Exports {
     /// Whether records need the order of packets.
     pub fn wants_history(&self) -> bool {
         self.sinks.iter().any(|sink| matches!(sink, Sink::Zeek(..)))
+    }
+
+    /// Whether records are written as they are printed.
+    pub fn wants_text(&self) -> bool {
+        self.sinks.iter().any(|sink| matches!(sink, Sink::Text(..)))
     }
 
     /// Where packets come from, as far as there is one place.
@@ -122,11 +106,12 @@ impl Exports {
     pub fn flow(&self, flow: &FlowRecord<'_>, history: Option<&History>, scratch: &mut Vec<u8>) {
         let now_ns = self.now_ns(flow.end_ns);
         self.flows.fetch_add(1, Ordering::Relaxed);
+        self.row(&Row::Flow(flow), now_ns);
         for sink in &self.sinks {
             scratch.clear();
             match sink {
                 Sink::Eve(files) => {
-                    eve::push_records(scratch, flow, eve::Types::default());
+                    eve::push_records(scratch, flow, self.eve);
                     self.push(files, scratch, now_ns);
                 }
                 Sink::Zeek(form, logs) => {
@@ -141,6 +126,7 @@ impl Exports {
                     messages.push(flow, now_ns);
                     self.stop_if(messages.has_failed());
                 }
+                Sink::Text(..) | Sink::Tables(_) => {}
             }
         }
     }
@@ -148,20 +134,46 @@ impl Exports {
     /// Writes a transaction.
     pub fn transaction(&self, exchange: &Exchange<'_>, scratch: &mut Vec<u8>) {
         let now_ns = self.now_ns(exchange.transaction.end_ns);
+        self.row(&Row::Transaction(exchange), now_ns);
         for sink in &self.sinks {
             scratch.clear();
             match sink {
                 Sink::Eve(files) => {
-                    eve::push_transaction(scratch, exchange);
+                    eve::push_transaction(scratch, exchange, self.eve);
                     self.push(files, scratch, now_ns);
                 }
                 Sink::Zeek(form, logs) => {
                     if let Some(log) = zeek::log_of(exchange) {
                         zeek::push_transaction(scratch, *form, exchange);
                         self.push(&logs[log as usize], scratch, now_ns);
+                        scratch.clear();
+                        zeek::push_files(scratch, *form, exchange);
+                        self.push(&logs[Log::Files as usize], scratch, now_ns);
                     }
                 }
-                Sink::Messages(_) => {}
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes a record as it is printed.
+    pub fn text(&self, row: &dyn TextRow, end_ns: u64, scratch: &mut Vec<u8>) {
+        let now_ns = self.now_ns(end_ns);
+        for sink in &self.sinks {
+            if let Sink::Text(form, files) = sink {
+                scratch.clear();
+                row.push(*form, &self.clock, scratch);
+                self.push(files, scratch, now_ns);
+            }
+        }
+    }
+
+    fn row(&self, row: &Row<'_>, now_ns: u64) {
+        for sink in &self.sinks {
+            if let Sink::Tables(tables) = sink {
+                let mut tables = lock(tables);
+                tables.row(row, now_ns);
+                self.stop_if(tables.has_failed());
             }
         }
     }
@@ -195,8 +207,13 @@ impl Exports {
         };
         for sink in &self.sinks {
             match sink {
-                Sink::Eve(files) => flush(files),
+                Sink::Eve(files) | Sink::Text(_, files) => flush(files),
                 Sink::Zeek(_, logs) => logs.iter().for_each(flush),
+                Sink::Tables(tables) => {
+                    let mut tables = lock(tables);
+                    tables.flush(now_ns);
+                    self.stop_if(tables.has_failed());
+                }
                 Sink::Messages(messages) => {
                     let mut messages = lock(messages);
                     messages.flush(now_ns);
@@ -220,13 +237,17 @@ impl Exports {
                     let mut line = Vec::new();
                     let Facts { packets, bytes, dropped, uptime, .. } = *facts;
                     let stats = eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: flows };
-                    eve::push_stats(&mut line, &stats);
                     let mut files = lock(files);
-                    files.push(&line, now_ns);
+                    if self.eve.has("stats") {
+                        eve::push_stats(&mut line, &stats);
+                        files.push(&line, now_ns);
+                    }
                     files.finish(now_ns)
                 }
                 Sink::Zeek(_, logs) => logs.iter().map(|files| lock(files).finish(now_ns)).fold(Ok(()), Result::and),
                 Sink::Messages(messages) => lock(messages).finish(facts, now_ns),
+                Sink::Text(_, files) => lock(files).finish(now_ns),
+                Sink::Tables(tables) => lock(tables).finish(now_ns),
             };
             result = result.and(finished);
         }
@@ -235,127 +256,46 @@ impl Exports {
 }
 
 impl Sink {
-    fn open(target: &Target, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
-        let form = if target.format == Format::ZeekJson { zeek::Form::Json } else { zeek::Form::Tsv };
-        match (target.format, &target.place) {
-            (Format::Zeek | Format::ZeekJson, Place::Path(path)) => {
-                let shown = tidewire::legible::legible(&path.to_string_lossy()).into_owned();
-                let made = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
-                let folder = Arc::new(
-                    made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?,
-                );
-                let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)));
-                Ok(Self::Zeek(form, Box::new(logs)))
+    fn open(
+        target: &Target,
+        rotate: Rotate,
+        source: &Source,
+        content: &Content,
+        now_ns: u64,
+    ) -> Result<Self, CliError> {
+        Ok(match (target.format, &target.place) {
+            (Format::Zeek, Place::Path(path)) => Self::logs(zeek::Form::Tsv, path, rotate)?,
+            (Format::ZeekJson, Place::Path(path)) => Self::logs(zeek::Form::Json, path, rotate)?,
+            (Format::Eve, place) => Self::Eve(Mutex::new(open_files(place, Frame::None, rotate, now_ns)?)),
+            (Format::Json, place) => {
+                Self::Text(Form::Json, Mutex::new(open_files(place, Frame::None, rotate, now_ns)?))
             }
-            (Format::Eve, place) => Ok(Self::Eve(Mutex::new(open_files(place, rotate, now_ns)?))),
-            (format, place) => {
-                let layout = match format {
-                    Format::IpfixUniflow => Layout::Uniflow,
-                    Format::Netflow9 => Layout::Netflow9,
-                    _ => Layout::Biflow,
-                };
-                let (output, is_datagrams) = match Collector::connect(place)? {
-                    Some(collector) => {
-                        let is_datagrams = collector.is_datagrams();
-                        (Output::Collector(collector), is_datagrams)
-                    }
-                    None => (Output::Files(open_files(place, rotate, now_ns)?), false),
-                };
-                let settings = match is_datagrams {
-                    true => ipfix::Settings::of_datagrams(layout),
-                    false => ipfix::Settings::of_streams(layout),
-                };
-                let exporter = Exporter::new(settings);
-                Ok(Self::Messages(Box::new(Mutex::new(Messages { exporter, output, waiting_ns: 0 }))))
+            (Format::Csv, place) => {
+                let header = Frame::Header((content.csv_header)(&Clock::iso_utc()));
+                Self::Text(Form::Csv, Mutex::new(open_files(place, header, rotate, now_ns)?))
             }
-        }
+            (Format::Sqlite | Format::Parquet | Format::Arrow, place) => {
+                Self::Tables(Mutex::new(open_tables(target.format, place, rotate, source, content, now_ns)?))
+            }
+            (format, place) => Self::Messages(Box::new(Mutex::new(Messages::open(format, place, rotate, now_ns)?))),
+        })
+    }
+
+    fn logs(form: zeek::Form, path: &Path, rotate: Rotate) -> Result<Self, CliError> {
+        let shown = tidewire::legible::legible(&path.to_string_lossy()).into_owned();
+        let made = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        let folder =
+            Arc::new(made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?);
+        let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)));
+        Ok(Self::Zeek(form, Box::new(logs)))
     }
 
     fn folder(&self) -> Option<PathBuf> {
         match self {
-            Self::Eve(files) => lock(files).folder(),
+            Self::Eve(files) | Self::Text(_, files) => lock(files).folder(),
             Self::Zeek(_, logs) => lock(&logs[0]).folder(),
-            Self::Messages(messages) => match &lock(messages).output {
-                Output::Files(files) => files.folder(),
-                Output::Collector(_) => None,
-            },
-        }
-    }
-}
-
-fn open_files(place: &Place, rotate: Rotate, now_ns: u64) -> Result<Files, CliError> {
-    match place {
-        Place::Path(path) => Files::open(path, rotate, now_ns),
-        _ => Files::stdout(),
-    }
-}
-
-impl Messages {
-    fn has_failed(&self) -> bool {
-        match &self.output {
-            Output::Files(files) => files.has_failed(),
-            Output::Collector(collector) => collector.has_failed(),
-        }
-    }
-
-    fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
-        self.rotate(now_ns);
-        self.exporter.push(flow, ipfix::export_second(now_ns));
-        if let Output::Files(files) = &mut self.output {
-            files.touch(now_ns);
-        }
-        if self.waiting_ns == 0 {
-            self.waiting_ns = now_ns.max(1);
-        }
-        self.pass(now_ns);
-    }
-
-    /// A file begins with templates, so what is in the message that is filled belongs to the file before.
-    fn rotate(&mut self, now_ns: u64) {
-        if let Output::Files(files) = &mut self.output
-            && files.is_due(ipfix::STREAM_MESSAGE_BYTES, now_ns)
-        {
-            self.exporter.restart();
-            for message in self.exporter.take() {
-                files.push(&message, now_ns);
-            }
-            files.complete(now_ns);
-        }
-    }
-
-    fn pass(&mut self, now_ns: u64) {
-        for message in self.exporter.take() {
-            match &mut self.output {
-                Output::Files(files) => files.push(&message, now_ns),
-                Output::Collector(collector) => collector.send(&message),
-            }
-            self.waiting_ns = 0;
-        }
-    }
-
-    fn flush(&mut self, now_ns: u64) {
-        if self.waiting_ns != 0 && now_ns.saturating_sub(self.waiting_ns) >= MESSAGE_WAIT_NS {
-            self.exporter.finish_message();
-        }
-        self.rotate(now_ns);
-        self.pass(now_ns);
-        if let Output::Files(files) = &mut self.output {
-            files.flush();
-        }
-    }
-
-    fn finish(&mut self, facts: &Facts, now_ns: u64) -> Result<(), CliError> {
-        let statistics = ipfix::Statistics {
-            ignored_packets: facts.ignored,
-            dropped_packets: facts.dropped.unwrap_or_default(),
-            unsent_flows: 0,
-        };
-        self.exporter.push_statistics(&statistics, ipfix::export_second(now_ns));
-        self.exporter.finish_message();
-        self.pass(now_ns);
-        match &mut self.output {
-            Output::Files(files) => files.finish(now_ns),
-            Output::Collector(collector) => collector.finish(),
+            Self::Messages(messages) => lock(messages).folder(),
+            Self::Tables(tables) => lock(tables).folder(),
         }
     }
 }

@@ -11,17 +11,41 @@ pub enum Format {
     Ipfix,
     IpfixUniflow,
     Netflow9,
+    Json,
+    Csv,
+    Sqlite,
+    Parquet,
+    Arrow,
 }
 
 impl Format {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 11] = [
         ("eve", Self::Eve),
         ("zeek", Self::Zeek),
         ("zeek-json", Self::ZeekJson),
         ("ipfix", Self::Ipfix),
         ("ipfix-uniflow", Self::IpfixUniflow),
         ("netflow9", Self::Netflow9),
+        ("json", Self::Json),
+        ("csv", Self::Csv),
+        ("sqlite", Self::Sqlite),
+        ("parquet", Self::Parquet),
+        ("arrow", Self::Arrow),
     ];
+
+    /// Its name in `--to`.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
+    /// The feature of the build that it needs.
+    pub fn feature(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => Some("sqlite"),
+            Self::Parquet | Self::Arrow => Some("parquet"),
+            _ => None,
+        }
+    }
 
     /// Whether it is messages of records, which can be sent.
     pub fn is_messages(self) -> bool {
@@ -90,6 +114,8 @@ impl FromStr for Target {
             Place::Path(_) | Place::Stdout if format == Format::Netflow9 => {
                 Err("netflow9 is sent: udp://HOST:PORT; files are written in ipfix (RFC 5655)".into())
             }
+            Place::Stdout if format == Format::Sqlite => Err("a database needs a file: sqlite:FILE".into()),
+            Place::Stdout if format == Format::Parquet => Err("parquet is written to a folder: parquet:DIR".into()),
             Place::Stdout if format.is_logs() => Err("Zeek's logs are several files: name a folder".into()),
             place => Ok(Self { format, place }),
         }

@@ -21,7 +21,7 @@ use crate::common::*;
 type Totals = [u64; 3];
 
 /// What `flows --json` says of a capture.
-fn totals(capture: &str) -> Totals {
+pub fn totals(capture: &str) -> Totals {
     let flows = json(&["flows", "--json", capture]);
     let sum = |names: [&str; 2]| {
         flows.iter().map(|flow| names.iter().map(|name| flow[*name].as_u64().unwrap()).sum::<u64>()).sum()
@@ -30,11 +30,11 @@ fn totals(capture: &str) -> Totals {
 }
 
 /// A capture with several connections, of which some have requests, and other things.
-fn capture(bench: &Bench) -> String {
+pub fn capture(bench: &Bench) -> String {
     capture_of(bench, 200)
 }
 
-fn capture_of(bench: &Bench, connections: u16) -> String {
+pub fn capture_of(bench: &Bench, connections: u16) -> String {
     let mut pcap = mixed();
     for port in 41_000..41_000 + connections {
         let said: [(bool, &[u8]); 2] = [
@@ -46,7 +46,7 @@ fn capture_of(bench: &Bench, connections: u16) -> String {
     bench.file("many.pcap", pcap.bytes())
 }
 
-fn ok(arguments: &[&str]) -> String {
+pub fn ok(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -66,7 +66,7 @@ fn log(path: &Path) -> Vec<BTreeMap<String, String>> {
     rows.collect()
 }
 
-fn visible(folder: &Path) -> Vec<String> {
+pub fn visible(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.filter(|name| !name.starts_with('.')).collect();
     names.sort();

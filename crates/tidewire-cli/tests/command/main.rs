@@ -23,6 +23,7 @@ mod recall;
 mod recording;
 mod segments;
 mod steering;
+mod tables;
 mod terminal;
 mod usage;
 mod written;

@@ -1,5 +1,7 @@
 //! What records of all types have.
 
+use std::net::IpAddr;
+
 use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
 
@@ -53,7 +55,7 @@ impl Identity<'_> {
         }
         let has_ports = matches!(self.key.proto, proto::TCP | proto::UDP | proto::SCTP);
         for (address, port, end) in ends {
-            object.address(address, end.address);
+            push_address(&mut object, address, end.address);
             if has_ports {
                 object.number(port, end.port.into());
             }
@@ -85,6 +87,17 @@ impl Identity<'_> {
         });
         object.close();
     }
+}
+
+/// An address as Suricata writes it: of IPv6 all digits.
+fn push_address(object: &mut Object<'_>, name: &str, address: IpAddr) {
+    let IpAddr::V6(address) = address else { return object.address(name, address) };
+    let out = object.key(name);
+    for (index, group) in address.segments().into_iter().enumerate() {
+        out.push(if index == 0 { b'"' } else { b':' });
+        out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]));
+    }
+    out.push(b'"');
 }
 
 /// The name of a protocol as Suricata has it; others have three digits there.

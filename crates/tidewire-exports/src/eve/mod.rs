@@ -4,47 +4,66 @@
 //! over. What a capture of streams does not know (`flow.alerted` is always `false`; TTLs, raw DNS flags, SHA-1 of certificates) is
 //! left out.
 
+mod alert;
 mod anomaly;
 mod certificate;
 mod common;
+mod fileinfo;
 mod flow;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
+pub use alert::push_alert;
 pub use anomaly::push_anomalies;
 pub use flow::{push_flow, push_netflow};
 pub use stats::{Stats, push_stats};
 pub use transaction::push_transaction;
 
+/// The types of records.
+pub const TYPES: [&str; 12] =
+    ["alert", "anomaly", "dns", "fileinfo", "flow", "http", "mdns", "netflow", "quic", "ssh", "stats", "tls"];
+
 /// Which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Types {
-    /// `flow`: one record a stream.
-    pub flow: bool,
-    /// `netflow`: one record a direction.
-    pub netflow: bool,
-    /// `anomaly`: one record an anomaly.
-    pub anomaly: bool,
-}
+pub struct Types(u16);
 
 impl Default for Types {
     /// What Suricata's configuration has on by default: `netflow` is off.
     fn default() -> Self {
-        Self { flow: true, netflow: false, anomaly: true }
+        let mut types = Self::NONE;
+        TYPES.into_iter().filter(|name| *name != "netflow").for_each(|name| types.add(name));
+        types
+    }
+}
+
+impl Types {
+    /// No records.
+    pub const NONE: Self = Self(0);
+
+    /// Adds a type by its name; one that is unknown adds nothing.
+    pub fn add(&mut self, name: &str) {
+        let place = TYPES.iter().position(|known| *known == name);
+        self.0 |= place.map_or(0, |place| 1 << place);
+    }
+
+    /// Whether records of a type are written.
+    #[must_use]
+    pub fn has(self, name: &str) -> bool {
+        TYPES.iter().position(|known| *known == name).is_some_and(|place| self.0 >> place & 1 == 1)
     }
 }
 
 /// Appends the records of a stream that ended.
 pub fn push_records(out: &mut Vec<u8>, flow: &crate::FlowRecord<'_>, types: Types) {
-    if types.anomaly {
+    if types.has("anomaly") {
         push_anomalies(out, flow);
     }
-    if types.netflow {
+    if types.has("netflow") {
         push_netflow(out, flow);
     }
-    if types.flow {
+    if types.has("flow") {
         push_flow(out, flow);
     }
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::{
-    eve::{Stats, Types, push_records, push_stats, push_transaction},
-    testing::{Sample, exchange, hostile, key, key6, transactions},
+    eve::{Stats, TYPES, Types, push_alert, push_records, push_stats, push_transaction},
+    testing::{Sample, exchange, found, hostile, key, key6, transactions},
 };
 
 /// Types of members, as Suricata 8 documents them: its own list, not a copy of its schema. `s` string, `i` integer, `b` boolean, `t`
@@ -29,6 +29,8 @@ tls.version s, tls.client_alpns [s], tls.server_alpns [s], tls.ja3.hash s, tls.j
 quic.version s, quic.sni s, quic.ja3.hash s, quic.ja4 s,
 ssh.client.proto_version s, ssh.client.software_version s, ssh.client.hassh.hash s, ssh.server.proto_version s,
 ssh.server.software_version s, ssh.server.hassh.hash s,
+fileinfo.filename s, fileinfo.gaps b, fileinfo.state s, fileinfo.stored b, fileinfo.size i, fileinfo.tx_id i,
+direction s, alert.action s, alert.gid i, alert.signature_id i, alert.rev i, alert.signature s, alert.category s, alert.severity i,
 stats.uptime i, stats.capture.kernel_packets i, stats.capture.kernel_drops i, stats.decoder.pkts i, stats.decoder.bytes i,
 stats.flow.total i";
 
@@ -65,7 +67,8 @@ fn is_time(text: &str) -> bool {
 
 fn records(text: &str) -> Vec<u8> {
     let (sample, mut out) = (Sample::new(text), Vec::new());
-    let types = Types { netflow: true, ..Types::default() };
+    let mut types = Types::default();
+    types.add("netflow");
     for key in [key(6), key(17), key6(6), key6(58), key(132), key(200)] {
         push_records(&mut out, &sample.flow(key), types);
     }
@@ -73,8 +76,9 @@ fn records(text: &str) -> Vec<u8> {
     (tagged.vlan, tagged.icmp) = ([5, 0xffff], [8, 0]);
     push_records(&mut out, &sample.flow(tagged), types);
     for transaction in transactions(text) {
-        push_transaction(&mut out, &exchange(&transaction));
+        push_transaction(&mut out, &exchange(&transaction), types);
     }
+    push_alert(&mut out, &found(text));
     push_stats(&mut out, &Stats { dropped: Some(3), ..Stats::default() });
     out
 }
@@ -101,7 +105,9 @@ fn names_and_types_are_suricatas() {
 #[test]
 fn a_flow_is_written_as_documented() {
     let (sample, mut out) = (Sample::new("eth0"), Vec::new());
-    push_records(&mut out, &sample.flow(key(6)), Types { anomaly: false, ..Types::default() });
+    let mut types = Types::NONE;
+    types.add("flow");
+    push_records(&mut out, &sample.flow(key(6)), types);
     let value: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(value["timestamp"], "2026-11-22T06:30:02.123456+0000");
     assert_eq!(value["flow"]["start"], "2026-11-22T06:30:00.123456+0000");
@@ -117,7 +123,7 @@ fn a_flow_is_written_as_documented() {
 fn a_query_and_its_answer_are_two_records() {
     let all = transactions("a.example");
     let mut out = Vec::new();
-    assert!(push_transaction(&mut out, &exchange(&all[1])));
+    assert!(push_transaction(&mut out, &exchange(&all[1]), Types::default()));
     let lines: Vec<Value> =
         String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&Value> = lines.iter().map(|line| &line["dns"]["type"]).collect();
@@ -125,6 +131,31 @@ fn a_query_and_its_answer_are_two_records() {
     assert_eq!(lines[0]["dns"]["queries"][0]["rrname"], "a.example");
     assert!(lines[0]["dns"].get("answers").is_none() && lines[0]["flow_id"] == lines[1]["flow_id"]);
     assert_eq!(lines[1]["dns"]["grouped"]["A"][0], "a.example");
+}
+
+#[test]
+fn types_are_chosen() {
+    let (sample, all) = (Sample::new("text"), transactions("text"));
+    for name in TYPES {
+        let (mut types, mut out) = (Types::NONE, Vec::new());
+        types.add(name);
+        push_records(&mut out, &sample.flow(key(6)), types);
+        all.iter().for_each(|one| {
+            push_transaction(&mut out, &exchange(one), types);
+        });
+        let lines: Vec<Value> =
+            String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines.iter().all(|line| line["event_type"] == name), "{name}");
+        assert!(!lines.is_empty() || matches!(name, "alert" | "mdns" | "stats"), "{name}");
+    }
+}
+
+#[test]
+fn addresses_have_all_digits() {
+    let (sample, mut out) = (Sample::new("text"), Vec::new());
+    push_records(&mut out, &sample.flow(key6(6)), Types::default());
+    let line: Value = serde_json::from_slice(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
+    assert_eq!(line["src_ip"], "2001:0db8:0000:0000:0000:0000:0000:0001");
 }
 
 proptest! {

@@ -4,8 +4,10 @@ use tidewire_protocols::{Answer, Certificate, Dns, Fields, Http, Quic, Service, 
 
 use crate::{
     eve::{
+        Types,
         certificate::{push_day, push_serial},
         common::{Identity, app_proto},
+        fileinfo::push_files,
     },
     json::{Object, push_string},
     model::Exchange,
@@ -13,8 +15,16 @@ use crate::{
 
 /// Appends the records of a transaction: a query and its answer are one each. `false`: Suricata has no such record, or none that this
 /// writes, and nothing was appended.
-pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>) -> bool {
+pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types) -> bool {
     let transaction = exchange.transaction;
+    if !types.has(event_of(transaction.service)) {
+        if let Fields::Http(http) = &transaction.fields
+            && types.has("fileinfo")
+        {
+            push_files(out, exchange, http);
+        }
+        return !out.is_empty();
+    }
     let (start, end) = (transaction.start_ns, transaction.end_ns);
     match &transaction.fields {
         Fields::Dns(dns) => {
@@ -26,11 +36,25 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>) -> bool {
             }
             dns.is_asked || dns.is_answered
         }
-        Fields::Http(http) => push(out, exchange, "http", start, |object| push_http(object, http)),
+        Fields::Http(http) => {
+            push(out, exchange, "http", start, |object| push_http(object, http));
+            if types.has("fileinfo") {
+                push_files(out, exchange, http);
+            }
+            true
+        }
         Fields::Tls(tls) => push(out, exchange, "tls", end, |object| push_tls(object, tls)),
         Fields::Quic(quic) => push(out, exchange, "quic", start, |object| push_quic(object, quic)),
         Fields::Ssh(ssh) => push(out, exchange, "ssh", end, |object| push_ssh(object, ssh)),
         _ => false,
+    }
+}
+
+/// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8, of the same form.
+fn event_of(service: Service) -> &'static str {
+    match service {
+        Service::Llmnr => "dns",
+        other => other.name(),
     }
 }
 
@@ -48,8 +72,7 @@ fn push(
         origin: exchange.origin,
     };
     let transaction = exchange.transaction;
-    // Multicast DNS is an event of its own in Suricata 8, of the same form.
-    let event = if transaction.service == Service::Mdns { "mdns" } else { event };
+    let event = if event == "dns" { event_of(transaction.service) } else { event };
     let mut object = identity.open(out, event, time_ns, false, None);
     object.number("tx_id", exchange.number.into());
     object.plain("app_proto", app_proto(transaction.service));
@@ -158,7 +181,7 @@ fn push_grouped(object: &mut Object<'_>, answers: &[Answer]) {
     }
 }
 
-fn push_http(object: &mut Object<'_>, http: &Http) {
+pub(super) fn push_http(object: &mut Object<'_>, http: &Http) {
     text(object, "hostname", http.host.as_deref());
     text(object, "url", http.path.as_deref());
     text(object, "http_user_agent", http.user_agent.as_deref());

@@ -178,6 +178,11 @@ impl<'a> Line<'a> {
     /// `ts`, `uid` and `id.*` of a stream.
     pub(super) fn identity(&mut self, time_ns: u64, stream: u64, start_ns: u64, key: &FlowKey) {
         self.seconds(time_ns);
+        self.connection(stream, start_ns, key);
+    }
+
+    /// `uid` and `id.*` of a stream.
+    pub(super) fn connection(&mut self, stream: u64, start_ns: u64, key: &FlowKey) {
         self.text(&uid::of(stream, start_ns));
         let [origin, answer] = ports(key);
         self.address(key.client.address);

@@ -69,7 +69,7 @@ fn service(service: Service) -> &'static str {
 }
 
 /// Whether an address is in the networks that are private by standard, Zeek's default of `Site::local_nets`.
-fn is_local(address: IpAddr) -> bool {
+pub(super) fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [a, b, ..] = address.octets();

@@ -4,7 +4,10 @@ use tidewire_protocols::Http;
 
 use crate::{
     model::Exchange,
-    zeek::cell::{Column, Line},
+    zeek::{
+        cell::{Column, Line},
+        files,
+    },
 };
 
 #[rustfmt::skip]
@@ -31,13 +34,18 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     line.unset_all(2);
     // A set without elements.
     line.empty_set();
-    line.unset_all(5);
-    line.texts(http.request_type.as_deref().map(media_type));
-    line.unset_all(2);
-    line.texts(http.content_type.as_deref().map(media_type));
+    line.unset_all(3);
+    for (is_origin, bytes, kind) in
+        [(true, http.request_bytes, &http.request_type), (false, http.response_bytes, &http.content_type)]
+    {
+        let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| files::fuid(exchange, is_origin));
+        line.texts(fuid.as_deref());
+        line.unset();
+        line.texts(kind.as_deref().map(media_type));
+    }
 }
 
 /// The type without its parameters. Zeek looks at the content instead.
-fn media_type(kind: &str) -> &str {
+pub(super) fn media_type(kind: &str) -> &str {
     kind.split(';').next().unwrap_or_default().trim()
 }

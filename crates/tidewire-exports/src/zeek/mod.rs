@@ -1,4 +1,4 @@
-//! Logs as Zeek writes them: conn, dns, http, ssl and weird, in its TSV and as JSON lines.
+//! Logs as Zeek writes them: conn, dns, http, ssl, weird and files, in its TSV and as JSON lines.
 //!
 //! Columns are those of Zeek 7's default configuration, in its order; what a reader needs is in the header of each file. A record's
 //! `uid` is derived from the stream's id and its first packet's time, so that logs agree without a table.
@@ -6,6 +6,7 @@
 mod cell;
 mod conn;
 mod dns;
+mod files;
 mod history;
 mod http;
 mod segment;
@@ -39,11 +40,13 @@ pub enum Log {
     Ssl,
     /// Anomalies.
     Weird,
+    /// Bodies and certificates.
+    Files,
 }
 
 impl Log {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Weird];
+    pub const ALL: [Self; 6] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Weird, Self::Files];
 
     /// Its name, which is that of its file without `.log`.
     #[must_use]
@@ -54,6 +57,7 @@ impl Log {
             Self::Http => "http",
             Self::Ssl => "ssl",
             Self::Weird => "weird",
+            Self::Files => "files",
         }
     }
 
@@ -64,6 +68,7 @@ impl Log {
             Self::Http => http::COLUMNS,
             Self::Ssl => ssl::COLUMNS,
             Self::Weird => weird::COLUMNS,
+            Self::Files => files::COLUMNS,
         }
     }
 }
@@ -117,6 +122,15 @@ pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
     for anomaly in flow.anomalies {
         let mut line = Line::open(out, form, weird::COLUMNS);
         weird::push(&mut line, flow, anomaly);
+        line.close();
+    }
+}
+
+/// Appends a transaction's lines of the log `files`.
+pub fn push_files(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) {
+    for file in files::of(exchange) {
+        let mut line = Line::open(out, form, files::COLUMNS);
+        files::push(&mut line, exchange, &file);
         line.close();
     }
 }

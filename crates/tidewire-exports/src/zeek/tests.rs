@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
-    zeek::{Form, History, Log, log_of, push_conn, push_footer, push_header, push_transaction, push_weirds},
+    zeek::{
+        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_transaction, push_weirds,
+    },
 };
 
 /// A log as a reader sees it that knows its header only.
@@ -68,6 +70,7 @@ fn logs(text: &str, form: Form) -> BTreeMap<Log, String> {
     }
     for transaction in transactions(text) {
         let exchange = exchange(&transaction);
+        push_files(logs.entry(Log::Files).or_default(), form, &exchange);
         if let Some(log) = log_of(&exchange) {
             push_transaction(logs.entry(log).or_default(), form, &exchange);
         }
@@ -93,6 +96,10 @@ fn a_log_is_read_by_its_header() {
     assert_eq!((conn["uid"].len(), conn["tunnel_parents"].as_str(), conn["local_orig"].as_str()), (18, "-", "F"));
     let http = &read[&Log::Http].rows[0];
     assert_eq!((http["tags"].as_str(), http["host"].as_str(), http["uid"] == conn["uid"]), ("(empty)", "text", true));
+    // The body of a response has one name in both logs.
+    let files = &read[&Log::Files].rows;
+    assert!(files.iter().any(|file| file["fuid"] == http["resp_fuids"] && file["seen_bytes"] == "2"));
+    assert_eq!(files.iter().map(|file| file["source"].as_str()).collect::<Vec<_>>(), ["SSL", "HTTP", "HTTP"]);
     let dns = &read[&Log::Dns].rows[0];
     let values = ["answers", "TTLs", "rtt", "trans_id"].map(|name| dns[name].as_str());
     assert_eq!(values, ["text,text,text", "60.000000,60.000000,60.000000", "0.001500", "7"]);

@@ -49,37 +49,7 @@ pub fn quoted(text: &str) -> String {
 
 /// Of these names the one that was probably meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.chars().count() > QUOTED_CHARS {
-        return None;
-    }
-    let word = word.replace('_', "-").to_ascii_lowercase();
-    let most = (word.chars().count() / 3).max(1);
-    let ranked = known.into_iter().map(|name| {
-        let begins = !word.is_empty() && (name.starts_with(&word) || word.starts_with(name));
-        (if begins { 1 } else { distance(&word, name) }, name)
-    });
-    ranked.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= most).map(|(_, name)| name)
-}
-
-/// Letters to add, remove, replace or exchange with their neighbour to make one word of another.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=other.len()).collect();
-    for (row, a) in one.iter().enumerate() {
-        let mut line = vec![row + 1];
-        for (column, b) in other.iter().enumerate() {
-            let replaced = last[column] + usize::from(a != b);
-            let mut least = replaced.min(last[column + 1] + 1).min(line[column] + 1);
-            let is_exchanged = row > 0 && column > 0 && one[row - 1] == *b && *a == other[column - 1];
-            if is_exchanged {
-                least = least.min(before[column - 1] + 1);
-            }
-            line.push(least);
-        }
-        before = std::mem::replace(&mut last, line);
-    }
-    last.last().copied().unwrap_or_default()
+    tidewire_units::nearest(&word.replace('_', "-"), known)
 }
 
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! `--to arrow:FILE`: Arrow IPC, a file, or a stream where it is a pipe or standard output.
+
+use std::path::PathBuf;
+
+use tidewire_exports::{
+    columns::{Batch, Ipc, IpcForm},
+    table::{Row, Table},
+};
+
+use super::{file::Files, rotate::Rotate, tables::Tables};
+use crate::error::CliError;
+
+/// Rows of one table.
+pub struct Arrow {
+    table: &'static Table,
+    form: IpcForm,
+    batch: Batch,
+    encoder: Option<Ipc>,
+    files: Files,
+    rotate: Rotate,
+    opened_ns: u64,
+    bytes: u64,
+    failure: Option<CliError>,
+}
+
+impl Arrow {
+    /// Rows of `table` into `files`.
+    pub fn new(table: &'static Table, files: Files, rotate: Rotate, facts: &[(&'static str, String)]) -> Self {
+        let form = if files.are_files() { IpcForm::File } else { IpcForm::Stream };
+        let batch = Batch::new(table, facts);
+        Self { table, form, batch, encoder: None, files, rotate, opened_ns: 0, bytes: 0, failure: None }
+    }
+
+    fn attempt(&mut self, now_ns: u64, encode: impl FnOnce(&mut Ipc, &mut Batch) -> Result<(), String>) {
+        if self.failure.is_some() {
+            return;
+        }
+        let encoder = match self.encoder.take() {
+            Some(encoder) => Ok(encoder),
+            None => {
+                (self.opened_ns, self.bytes) = (now_ns, 0);
+                Ipc::new(self.form, &self.batch).map_err(|error| error.to_string())
+            }
+        };
+        let encoded = encoder.and_then(|mut encoder| encode(&mut encoder, &mut self.batch).map(|()| encoder));
+        match encoded {
+            Err(error) => self.failure = Some(CliError::Output(format!("Arrow: {error}"))),
+            Ok(mut encoder) => {
+                let bytes = encoder.bytes();
+                self.bytes += bytes.len() as u64;
+                self.files.push(bytes, now_ns);
+                bytes.clear();
+                self.encoder = Some(encoder);
+            }
+        }
+    }
+
+    fn write(&mut self, now_ns: u64) {
+        self.attempt(now_ns, |encoder, batch| encoder.push(batch).map_err(|error| error.to_string()));
+    }
+
+    fn complete(&mut self, now_ns: u64) {
+        self.write(now_ns);
+        self.attempt(now_ns, |encoder, _| encoder.finish().map_err(|error| error.to_string()));
+        self.encoder = None;
+        self.files.complete(now_ns);
+    }
+
+    fn is_due(&self, now_ns: u64) -> bool {
+        self.form == IpcForm::File
+            && self.encoder.is_some()
+            && (self.rotate.bytes.is_some_and(|most| self.bytes >= most)
+                || self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns))
+    }
+}
+
+impl Tables for Arrow {
+    fn row(&mut self, row: &Row<'_>, now_ns: u64) {
+        if row.table().name != self.table.name {
+            return;
+        }
+        if self.encoder.is_none() {
+            self.attempt(now_ns, |_, _| Ok(()));
+        }
+        if self.is_due(now_ns) {
+            self.complete(now_ns);
+            self.attempt(now_ns, |_, _| Ok(()));
+        }
+        row.cells(&mut |cell| self.batch.cell(cell));
+        self.batch.end_row();
+        if self.batch.is_full() {
+            self.write(now_ns);
+        }
+    }
+
+    fn flush(&mut self, now_ns: u64) {
+        if self.is_due(now_ns) {
+            self.complete(now_ns);
+        } else if self.form == IpcForm::Stream {
+            // Whoever reads a stream sees records when they are complete.
+            self.write(now_ns);
+        }
+        self.files.flush();
+    }
+
+    fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+        // A file of no rows has columns all the same.
+        self.complete(now_ns);
+        let finished = self.files.finish(now_ns);
+        self.failure.take().map_or(finished, Err)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        self.files.folder()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.is_some() || self.files.has_failed()
+    }
+}

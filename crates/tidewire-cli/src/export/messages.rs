@@ -1,0 +1,131 @@
+//! Messages of IPFIX and NetFlow, to files and collectors.
+
+use std::path::PathBuf;
+
+use tidewire_exports::{
+    FlowRecord,
+    ipfix::{self, Exporter, Layout},
+};
+
+use super::{
+    facts::Facts,
+    file::{Files, Frame, open_files},
+    network::Collector,
+    rotate::Rotate,
+    target::{Format, Place},
+};
+use crate::error::CliError;
+
+/// How long records wait in a message that is not full, nanoseconds.
+const MESSAGE_WAIT_NS: u64 = 1_000_000_000;
+
+/// Messages of records, and where they go.
+pub struct Messages {
+    exporter: Exporter,
+    output: Output,
+    /// When the oldest record that waits was added; 0: none waits.
+    waiting_ns: u64,
+}
+
+enum Output {
+    Files(Files),
+    Collector(Collector),
+}
+
+impl Messages {
+    pub fn open(format: Format, place: &Place, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+        let layout = match format {
+            Format::IpfixUniflow => Layout::Uniflow,
+            Format::Netflow9 => Layout::Netflow9,
+            _ => Layout::Biflow,
+        };
+        let (output, is_datagrams) = match Collector::connect(place)? {
+            Some(collector) => {
+                let is_datagrams = collector.is_datagrams();
+                (Output::Collector(collector), is_datagrams)
+            }
+            None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
+        };
+        let settings = match is_datagrams {
+            true => ipfix::Settings::of_datagrams(layout),
+            false => ipfix::Settings::of_streams(layout),
+        };
+        Ok(Self { exporter: Exporter::new(settings), output, waiting_ns: 0 })
+    }
+
+    /// The folder that files are made in.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match &self.output {
+            Output::Files(files) => files.folder(),
+            Output::Collector(_) => None,
+        }
+    }
+
+    pub fn has_failed(&self) -> bool {
+        match &self.output {
+            Output::Files(files) => files.has_failed(),
+            Output::Collector(collector) => collector.has_failed(),
+        }
+    }
+
+    pub fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
+        self.rotate(now_ns);
+        self.exporter.push(flow, ipfix::export_second(now_ns));
+        if let Output::Files(files) = &mut self.output {
+            files.touch(now_ns);
+        }
+        if self.waiting_ns == 0 {
+            self.waiting_ns = now_ns.max(1);
+        }
+        self.pass(now_ns);
+    }
+
+    /// A file begins with templates, so what is in the message that is filled belongs to the file before.
+    fn rotate(&mut self, now_ns: u64) {
+        if let Output::Files(files) = &mut self.output
+            && files.is_due(ipfix::STREAM_MESSAGE_BYTES, now_ns)
+        {
+            self.exporter.restart();
+            for message in self.exporter.take() {
+                files.push(&message, now_ns);
+            }
+            files.complete(now_ns);
+        }
+    }
+
+    fn pass(&mut self, now_ns: u64) {
+        for message in self.exporter.take() {
+            match &mut self.output {
+                Output::Files(files) => files.push(&message, now_ns),
+                Output::Collector(collector) => collector.send(&message),
+            }
+            self.waiting_ns = 0;
+        }
+    }
+
+    pub fn flush(&mut self, now_ns: u64) {
+        if self.waiting_ns != 0 && now_ns.saturating_sub(self.waiting_ns) >= MESSAGE_WAIT_NS {
+            self.exporter.finish_message();
+        }
+        self.rotate(now_ns);
+        self.pass(now_ns);
+        if let Output::Files(files) = &mut self.output {
+            files.flush();
+        }
+    }
+
+    pub fn finish(&mut self, facts: &Facts, now_ns: u64) -> Result<(), CliError> {
+        let statistics = ipfix::Statistics {
+            ignored_packets: facts.ignored,
+            dropped_packets: facts.dropped.unwrap_or_default(),
+            unsent_flows: 0,
+        };
+        self.exporter.push_statistics(&statistics, ipfix::export_second(now_ns));
+        self.exporter.finish_message();
+        self.pass(now_ns);
+        match &mut self.output {
+            Output::Files(files) => files.finish(now_ns),
+            Output::Collector(collector) => collector.finish(),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `--to parquet:DIR`: a folder for each table, in it one for each hour.
+
+use std::{io, path::Path, path::PathBuf, sync::Arc};
+
+use tidewire::legible::legible;
+use tidewire_exports::{
+    columns::{Batch, Parquet},
+    table::{Row, Table},
+};
+
+use super::{file::Files, rotate::Rotate, tables::Tables};
+use crate::{error::CliError, output_dir::Folder};
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+/// Hours of one table that are open at once: streams end in order, but for those that are silent for a while first. Each holds a
+/// group of rows, so another one completes the oldest.
+const HOURS_MAX: usize = 3;
+
+/// The folder.
+pub struct ParquetFolder {
+    root: Folder,
+    shown: String,
+    rotate: Rotate,
+    /// What files say of themselves.
+    facts: Vec<(&'static str, String)>,
+    parts: Vec<Part>,
+    failure: Option<CliError>,
+}
+
+/// A file that is written: an hour of a table.
+struct Part {
+    table: &'static Table,
+    hour: u64,
+    batch: Batch,
+    encoder: Parquet,
+    files: Files,
+    opened_ns: u64,
+    bytes: u64,
+}
+
+impl ParquetFolder {
+    /// Opens the folder, which is made where it does not exist.
+    pub fn open(path: &Path, rotate: Rotate, facts: Vec<(&'static str, String)>) -> Result<Self, CliError> {
+        let shown = legible(&path.to_string_lossy()).into_owned();
+        let opened = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        let root = opened.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?;
+        Ok(Self { root, shown, rotate, facts, parts: Vec::new(), failure: None })
+    }
+
+    fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, CliError> {
+        let of_hour = |part: &Part| part.table.name == table.name && part.hour == hour;
+        if let Some(index) = self.parts.iter().position(of_hour) {
+            if !self.parts[index].is_due(self.rotate, now_ns) {
+                return Ok(index);
+            }
+            self.parts.remove(index).complete(now_ns)?;
+        }
+        let of_table = |part: &&Part| part.table.name == table.name;
+        if self.parts.iter().filter(of_table).count() >= HOURS_MAX
+            && let Some(oldest) = self.parts.iter().position(|part| of_table(&part))
+        {
+            self.parts.remove(oldest).complete(now_ns)?;
+        }
+        let names = folders(table, hour);
+        let shown = format!("{}/{}/{}.parquet", self.shown, names.join("/"), table.name);
+        let folder = self.folder_of(&names);
+        let folder = folder.map_err(|error| CliError::Output(format!("{shown}: cannot be written: {error}")))?;
+        let batch = Batch::new(table, &self.facts);
+        let encoder = Parquet::new(table, &batch).map_err(|error| CliError::Output(format!("{shown}: {error}")))?;
+        let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name));
+        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns: now_ns, bytes: 0 });
+        Ok(self.parts.len() - 1)
+    }
+
+    fn folder_of(&self, [table, date, hour]: &[String; 3]) -> io::Result<Folder> {
+        self.root.enter(table)?.enter(date)?.enter(hour)
+    }
+
+    fn push(&mut self, row: &Row<'_>, now_ns: u64) -> Result<(), CliError> {
+        let index = self.part(row.table(), row.end_ns() / HOUR_NS, now_ns)?;
+        let part = &mut self.parts[index];
+        row.cells(&mut |cell| part.batch.cell(cell));
+        part.batch.end_row();
+        if part.batch.is_full() { part.write(now_ns) } else { Ok(()) }
+    }
+
+    fn note(&mut self, result: Result<(), CliError>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Part {
+    fn is_due(&self, rotate: Rotate, now_ns: u64) -> bool {
+        let bytes = self.bytes + self.encoder.waiting_bytes() as u64;
+        rotate.bytes.is_some_and(|most| bytes >= most)
+            || rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns)
+    }
+
+    /// Encodes what was gathered, and passes on what is complete.
+    fn write(&mut self, now_ns: u64) -> Result<(), CliError> {
+        self.encoder.push(&mut self.batch).map_err(|error| CliError::Output(error.to_string()))?;
+        self.pass(now_ns);
+        Ok(())
+    }
+
+    fn pass(&mut self, now_ns: u64) {
+        let bytes = self.encoder.bytes();
+        if !bytes.is_empty() {
+            self.files.push(bytes, now_ns);
+            self.bytes += bytes.len() as u64;
+            bytes.clear();
+        }
+    }
+
+    fn complete(mut self, now_ns: u64) -> Result<(), CliError> {
+        self.write(now_ns)?;
+        self.encoder.finish().map_err(|error| CliError::Output(error.to_string()))?;
+        self.pass(now_ns);
+        self.files.finish(now_ns)
+    }
+}
+
+/// The folders of an hour, as readers of Hive's partitions expect them.
+fn folders(table: &Table, hour: u64) -> [String; 3] {
+    let moment = jiff::Timestamp::from_second((hour * 3600) as i64).unwrap_or_default();
+    [table.name.into(), moment.strftime("date=%Y-%m-%d").to_string(), moment.strftime("hour=%H").to_string()]
+}
+
+impl Tables for ParquetFolder {
+    fn row(&mut self, row: &Row<'_>, now_ns: u64) {
+        if self.failure.is_none() {
+            let pushed = self.push(row, now_ns);
+            self.note(pushed);
+        }
+    }
+
+    fn flush(&mut self, now_ns: u64) {
+        // An hour that is over, or a file that is old enough, is completed without another record.
+        let rotate = Rotate { ns: self.rotate.ns.or(Some(HOUR_NS)), ..self.rotate };
+        let due: Vec<Part> = self.parts.extract_if(.., |part| part.is_due(rotate, now_ns)).collect();
+        for part in due {
+            let completed = part.complete(now_ns);
+            self.note(completed);
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+        for part in std::mem::take(&mut self.parts) {
+            let completed = part.complete(now_ns);
+            self.note(completed);
+        }
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.root.by_handle())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.is_some() || self.parts.iter().any(|part| part.files.has_failed())
+    }
+}

@@ -1,0 +1,259 @@
+//! `--to sqlite:FILE`: a database with a table for each kind of record.
+
+use std::{io, path::Path, path::PathBuf, sync::Arc};
+
+use rusqlite::{Connection, OpenFlags, Statement, types::Null};
+use tidewire::legible::legible;
+use tidewire_exports::{
+    json::push_address,
+    table::{self, Cell, Kind, Row, Table},
+};
+
+use super::{names::Names, rotate::Rotate, tables::Tables};
+use crate::{error::CliError, output_dir};
+
+/// Rows of a transaction: enough that beginning and ending it cost nothing.
+const TRANSACTION_ROWS: u32 = 4096;
+
+/// A database, or several, one after the other.
+pub struct Sqlite {
+    shown: String,
+    names: Names,
+    rotate: Rotate,
+    tables: &'static [Table],
+    current: Option<Current>,
+    scratch: Vec<u8>,
+    failure: Option<String>,
+}
+
+struct Current {
+    connection: Connection,
+    hidden: String,
+    opened_ns: u64,
+    /// Whether a row is in it. Until then it is as old as its first one.
+    is_begun: bool,
+    /// Rows of the transaction that is open; 0: none is.
+    waiting: u32,
+}
+
+impl Sqlite {
+    /// Opens a database of `tables`, so that what prevents it is known before the run begins.
+    pub fn open(path: &Path, tables: &'static [Table], rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+        let shown = legible(&path.to_string_lossy()).into_owned();
+        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+            return Err(CliError::Usage(format!("{shown} is no file: a database cannot be written to it")));
+        }
+        let path = match std::fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            found => found.map_err(cannot)?,
+        };
+        let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?.to_owned();
+        // SQLite would take a log for that of the file that gets this name.
+        let mut log = path.clone().into_os_string();
+        log.push("-wal");
+        if Path::new(&log).exists() {
+            return Err(CliError::Output(format!(
+                "{shown}: another program has this database open: {shown}-wal exists"
+            )));
+        }
+        let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
+        let names = Names::new(&folder, name, rotate.is_on());
+        let mut sqlite =
+            Self { shown: shown.clone(), names, rotate, tables, current: None, scratch: Vec::new(), failure: None };
+        sqlite.begin(now_ns).map_err(|error| CliError::Output(format!("{shown}: cannot be written: {error}")))?;
+        Ok(sqlite)
+    }
+
+    fn begin(&mut self, now_ns: u64) -> Result<(), String> {
+        let hidden = self.names.hidden();
+        self.names.folder().create(&hidden).map_err(|error| error.to_string())?;
+        let path = self.names.folder().by_handle().join(&hidden);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let begun = Connection::open_with_flags(path, flags).and_then(|connection| {
+            // With one owner the log needs no shared memory; what a transaction ended is in the file or in the log.
+            connection.execute_batch(
+                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;",
+            )?;
+            self.tables.iter().try_for_each(|table| connection.execute_batch(&definition(table)))?;
+            Ok(connection)
+        });
+        let connection = begun.map_err(|error| error.to_string())?;
+        self.current = Some(Current { connection, hidden, opened_ns: now_ns, is_begun: false, waiting: 0 });
+        Ok(())
+    }
+
+    fn push(&mut self, row: &Row<'_>, now_ns: u64) -> Result<(), String> {
+        if self.is_due(now_ns)? {
+            self.complete()?;
+        }
+        if self.current.is_none() {
+            self.begin(now_ns)?;
+        }
+        let Some(current) = &mut self.current else { return Ok(()) };
+        if !std::mem::replace(&mut current.is_begun, true) {
+            current.opened_ns = now_ns;
+        }
+        let pushed = current.insert(row, &mut self.scratch);
+        pushed.map_err(|error| error.to_string())
+    }
+
+    fn is_due(&mut self, now_ns: u64) -> Result<bool, String> {
+        let Some(current) = self.current.as_ref().filter(|current| current.is_begun) else { return Ok(false) };
+        if self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(current.opened_ns) >= ns) {
+            return Ok(true);
+        }
+        // Sizes are looked at between transactions.
+        let Some(most) = self.rotate.bytes.filter(|_| current.waiting == 0) else { return Ok(false) };
+        let pages = |name: &str| current.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let bytes = pages("page_count").and_then(|count| Ok(count * pages("page_size")?));
+        Ok(bytes.map_err(|error| error.to_string())? as u64 >= most)
+    }
+
+    /// Ends the database; it gets its name.
+    fn complete(&mut self) -> Result<(), String> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        let ended = current.commit().and_then(|()| {
+            // The log is no longer needed, and is removed.
+            current.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;")
+        });
+        let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
+        closed.map_err(|error| format!("{error}; what there is, is in {} beside it", legible(&current.hidden)))?;
+        self.names.give(&current.hidden, current.opened_ns).map_err(|error| error.to_string())
+    }
+
+    fn note(&mut self, result: Result<(), String>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Current {
+    fn insert(&mut self, row: &Row<'_>, scratch: &mut Vec<u8>) -> rusqlite::Result<()> {
+        if self.waiting == 0 {
+            self.connection.execute_batch("BEGIN")?;
+        }
+        self.waiting += 1;
+        let table = row.table();
+        let mut statement = self.connection.prepare_cached(insertion(table.name))?;
+        let (mut index, mut bound) = (0, Ok(()));
+        row.cells(&mut |cell| {
+            if let Some(column) = table.columns.get(index).filter(|_| bound.is_ok()) {
+                index += 1;
+                bound = bind(&mut statement, index, column.kind, &cell, scratch);
+            }
+        });
+        bound?;
+        statement.raw_execute()?;
+        drop(statement);
+        if self.waiting >= TRANSACTION_ROWS { self.commit() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> rusqlite::Result<()> {
+        if self.waiting > 0 {
+            self.connection.execute_batch("COMMIT")?;
+            self.waiting = 0;
+        }
+        Ok(())
+    }
+}
+
+/// Binds a cell: numbers as they are, everything else as text.
+fn bind(
+    statement: &mut Statement<'_>,
+    index: usize,
+    kind: Kind,
+    cell: &Cell<'_>,
+    scratch: &mut Vec<u8>,
+) -> rusqlite::Result<()> {
+    scratch.clear();
+    match (cell, kind) {
+        (Cell::Null, _) => return statement.raw_bind_parameter(index, Null),
+        (Cell::Number(ns), Kind::Time) => table::push_time(scratch, *ns),
+        (Cell::Number(number), _) => {
+            return statement.raw_bind_parameter(index, i64::try_from(*number).unwrap_or(i64::MAX));
+        }
+        (Cell::Signed(number), _) => return statement.raw_bind_parameter(index, number),
+        (Cell::Truth(truth), _) => return statement.raw_bind_parameter(index, truth),
+        (Cell::Text(text), _) => return statement.raw_bind_parameter(index, text),
+        (Cell::Address(address), _) => push_address(scratch, *address),
+        (cell, kind) => table::push_json(scratch, kind, cell),
+    }
+    statement.raw_bind_parameter(index, std::str::from_utf8(scratch).unwrap_or_default())
+}
+
+/// The statement that creates a table. Strict: a column has the type that it says.
+fn definition(table: &Table) -> String {
+    let columns = table.columns.iter().map(|column| {
+        let kind = match column.kind {
+            Kind::Long | Kind::Int | Kind::Truth => "INTEGER",
+            Kind::Time | Kind::Text | Kind::List(_) | Kind::Object(_) => "TEXT",
+        };
+        format!("\"{}\" {kind}{}", column.name, if column.is_optional { "" } else { " NOT NULL" })
+    });
+    format!("CREATE TABLE \"{}\" ({}) STRICT;", table.name, columns.collect::<Vec<_>>().join(", "))
+}
+
+/// The statement that adds a row.
+fn insertion(name: &str) -> &'static str {
+    use std::sync::LazyLock;
+    static ALL: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
+        let of = |table: &Table| {
+            let marks = vec!["?"; table.columns.len()].join(",");
+            (table.name, format!("INSERT INTO \"{}\" VALUES ({marks})", table.name))
+        };
+        [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS].iter().map(of).collect()
+    });
+    ALL.iter().find(|(table, _)| *table == name).map_or("", |(_, statement)| statement)
+}
+
+impl Tables for Sqlite {
+    fn row(&mut self, row: &Row<'_>, now_ns: u64) {
+        if self.failure.is_none() {
+            let pushed = self.push(row, now_ns);
+            self.note(pushed);
+        }
+    }
+
+    fn flush(&mut self, now_ns: u64) {
+        if self.failure.is_some() {
+            return;
+        }
+        let committed = self.current.as_mut().map_or(Ok(()), Current::commit).map_err(|error| error.to_string());
+        let flushed = committed.and_then(|()| match self.is_due(now_ns)? {
+            true => self.complete(),
+            false => Ok(()),
+        });
+        self.note(flushed);
+    }
+
+    fn finish(&mut self, _: u64) -> Result<(), CliError> {
+        if self.failure.is_none() {
+            let completed = self.complete();
+            self.note(completed);
+        }
+        let failed = |error| Err(CliError::Output(format!("{}: cannot be written: {error}", self.shown)));
+        self.failure.take().map_or(Ok(()), failed)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.names.folder().by_handle())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+impl Drop for Sqlite {
+    /// Removes a database that a run which did not begin left empty.
+    fn drop(&mut self) {
+        if let Some(current) = self.current.take_if(|current| !current.is_begun) {
+            drop(current.connection);
+            for end in ["", "-wal", "-shm"] {
+                let _ = self.names.folder().remove(&format!("{}{end}", current.hidden));
+            }
+        }
+    }
+}

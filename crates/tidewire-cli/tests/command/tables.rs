@@ -1,0 +1,236 @@
+//! Records as tables: what SQLite, Python and, where they are installed, DuckDB, pyarrow, polars and pandas read back.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use tidewire_testing::{Ends as _, InTime as _, missing, wait_until};
+
+use crate::{
+    common::*,
+    exports::{capture, capture_of, ok, totals, visible},
+};
+
+/// Why there is no Parquet here, if there is none: a feature of the build.
+fn without_columns(bench: &Bench, capture: &str) -> Option<&'static str> {
+    let place = format!("parquet:{}", bench.path("probe").display());
+    let output = run(&["flows", "--to", &place, capture]);
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    complaint.contains("built without").then_some("built without the feature parquet")
+}
+
+/// A Python that has DuckDB and pyarrow (`scripts/setup.sh readers`).
+fn readers() -> Result<PathBuf, String> {
+    let python = env::var_os("TIDEWIRE_READERS").map(|folder| Path::new(&folder).join("bin/python3"));
+    python.filter(|python| python.exists()).ok_or_else(|| "no Python with DuckDB and pyarrow (setup.sh readers)".into())
+}
+
+fn python(python: &Path, program: &str, arguments: &[&Path]) -> Vec<String> {
+    let output = Command::new(python).arg("-c").arg(program).args(arguments).run_in_time().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn line(totals: [u64; 3]) -> String {
+    totals.map(|number| number.to_string()).join(" ")
+}
+
+#[test]
+fn a_database_and_lines_have_the_totals_of_the_ledger() {
+    if let Some(reason) = missing(&["python3"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let expected = totals(&capture);
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let [database, lines, values] =
+        [("sqlite", "a.db"), ("json", "a.json"), ("csv", "a.csv")].map(|(format, name)| place(format, name));
+    ok(&["flows", "--to", &database, "--to", &lines, "--to", &values, "-j", "3", &capture]);
+    let program = "import sqlite3, csv, json, sys, datetime
+db = sqlite3.connect(sys.argv[1])
+print(*db.execute('select count(*), sum(packets_c2s + packets_s2c), sum(bytes_c2s + bytes_s2c) from flows').fetchone())
+print(*db.execute('select count(*), count(distinct stream) from transactions where json_extract(http, \"$.host\") = \"one.example\"').fetchone())
+print(*db.execute('select count(*) from flows join transactions on id = stream where flows.service = \"http\"').fetchone())
+print(db.execute('pragma integrity_check').fetchone()[0], db.execute('select typeof(id), typeof(start), typeof(client_known) from flows').fetchone())
+print(*db.execute('select count(*) from flows where strftime(\"%s\", start) * 1000000000 <= start_ns').fetchone())
+rows = list(csv.DictReader(open(sys.argv[3], newline='')))
+whole = lambda row, *names: sum(int(row[name]) for name in names)
+print(len(rows), sum(whole(r, 'packets_c2s', 'packets_s2c') for r in rows), sum(whole(r, 'bytes_c2s', 'bytes_s2c') for r in rows))
+print(all(datetime.datetime.fromisoformat(r['start_time']).tzinfo for r in rows))
+rows = [json.loads(text) for text in open(sys.argv[2])]
+print(len(rows), sum(r['packets_c2s'] + r['packets_s2c'] for r in rows), sum(r['bytes_c2s'] + r['bytes_s2c'] for r in rows))";
+    let files = ["a.db", "a.json", "a.csv"].map(|name| bench.path(name));
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let said = python(Path::new("python3"), program, &files);
+    assert_eq!([&said[0], &said[5], &said[7]], [&line(expected); 3]);
+    assert_eq!(said[1..4], ["201 201", "201", "ok ('integer', 'text', 'integer')"]);
+    assert_eq!((said[4].as_str(), said[6].as_str()), (expected[0].to_string().as_str(), "True"));
+    // Nothing of SQLite's own is left beside it.
+    assert_eq!(visible(bench.path("").as_path()).iter().filter(|name| name.starts_with("a.")).count(), 3);
+}
+
+#[test]
+fn lines_are_those_that_are_printed() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for command in ["flows", "streams", "transactions"] {
+        let printed = json(&[command, "--json", &capture]);
+        let mut written = json(&[command, "--format", "json", &capture]);
+        let id = |value: &Value| (value["id"].as_u64(), value["stream"].as_u64(), value["start_ns"].as_u64());
+        written.sort_by_key(id);
+        let mut sorted = printed.clone();
+        sorted.sort_by_key(id);
+        assert_eq!(written, sorted, "{command}");
+        let values = ok(&[command, "--format", "csv", &capture]);
+        assert_eq!(values.lines().count(), printed.len() + 1, "{command}");
+        let header = ok(&[command, "--csv", "--time", "iso", &capture]);
+        assert_eq!(values.lines().next(), header.lines().next(), "{command}");
+    }
+}
+
+const DUCKDB: &str = "import duckdb, sys
+t = sys.argv[1]
+print(*duckdb.sql(f\"select count(*), sum(packets_c2s + packets_s2c)::bigint, sum(bytes_c2s + bytes_s2c)::bigint from read_parquet('{t}/flows/**/*.parquet', hive_partitioning = true)\").fetchone())
+print(*duckdb.sql(f\"select count(*) from read_parquet('{t}/transactions/**/*.parquet') where http.host = 'one.example' and http.status = 200\").fetchone())
+print(*duckdb.sql(f\"select count(*) from read_parquet('{t}/flows/**/*.parquet', hive_partitioning = true) where hour = extract(hour from \\\"end\\\" at time zone 'UTC') and epoch_us(start) = start_ns // 1000\").fetchone())
+print(*duckdb.sql(f\"select typeof(start), typeof(client_known), typeof(vlan), typeof(bytes_c2s) from read_parquet('{t}/flows/**/*.parquet') limit 1\").fetchone(), sep='; ')";
+
+const PYARROW: &str = "import pyarrow as pa, pyarrow.compute as pc, pyarrow.dataset as ds, sys
+def say(t):
+ n = lambda c: pc.sum(t[c]).as_py() or 0
+ print(t.num_rows, n('packets_c2s') + n('packets_s2c'), n('bytes_c2s') + n('bytes_s2c'))
+say(ds.dataset(sys.argv[1] + '/flows', partitioning='hive', format='parquet').to_table())
+say(pa.ipc.open_file(sys.argv[2]).read_all())
+say(pa.ipc.open_stream(sys.argv[3]).read_all())";
+
+#[test]
+fn columns_have_the_totals_of_the_ledger() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    if let Some(reason) = without_columns(&bench, &capture) {
+        return println!("skipped: {reason}");
+    }
+    let expected = totals(&capture);
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let [parquet, arrow] = [("parquet", "p"), ("arrow", "a.arrow")].map(|(format, name)| place(format, name));
+    ok(&["flows", "--to", &parquet, "--to", &arrow, "-j", "3", &capture]);
+    let stream = run(&["flows", "--format", "arrow", &capture]);
+    assert!(stream.status.success());
+    fs::write(bench.path("a.stream"), &stream.stdout).unwrap();
+    for (file, mark) in [("a.arrow", b"ARROW1"), ("a.stream", &[0xff, 0xff, 0xff, 0xff, 0, 0])] {
+        let bytes = fs::read(bench.path(file)).unwrap();
+        assert!(bytes.len() > 1000 && (bytes.starts_with(mark) || file == "a.stream"), "{file}");
+    }
+    let python_here = match readers() {
+        Ok(python) => python,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let said = python(&python_here, DUCKDB, &[&bench.path("p")]);
+    let types = "TIMESTAMP WITH TIME ZONE; BOOLEAN; INTEGER[]; BIGINT";
+    assert_eq!(said, [line(expected), "201".into(), expected[0].to_string(), types.into()]);
+    let [folder, file, stream] = ["p", "a.arrow", "a.stream"].map(|name| bench.path(name));
+    let said = python(&python_here, PYARROW, &[&folder, &file, &stream]);
+    assert_eq!(said, [line(expected), line(expected), line(expected)]);
+}
+
+#[test]
+fn rotated_tables_lose_no_record() {
+    if let Some(reason) = missing(&["python3"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 2000);
+    let expected = totals(&capture);
+    for name in ["db", "json", "arrow"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    let mut words = vec!["flows".to_owned(), "--rotate".into(), "64K,1s".into(), "-j".into(), "2".into()];
+    let has_columns = without_columns(&bench, &capture).is_none();
+    let mut places = vec![place("sqlite", "db/a.db"), place("json", "json/a.json")];
+    if has_columns {
+        places.extend([place("parquet", "parquet"), place("arrow", "arrow/a.arrow")]);
+    }
+    for one in places {
+        words.extend(["--to".into(), one]);
+    }
+    words.push(capture.clone());
+    ok(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let program = "import sqlite3, glob, sys
+found = [sqlite3.connect(name).execute('select count(*), sum(packets_c2s + packets_s2c), sum(bytes_c2s + bytes_s2c) from flows').fetchone() for name in glob.glob(sys.argv[1] + '/*.db')]
+print(len(found) > 1, *[sum(values) for values in zip(*found)])";
+    let said = python(Path::new("python3"), program, &[&bench.path("db")]);
+    assert_eq!(said, [format!("True {}", line(expected))]);
+    let files = visible(&bench.path("json"));
+    let rows: usize = files.iter().map(|name| file_lines(&bench.path("json").join(name)).len()).sum();
+    assert!(files.len() > 1 && rows as u64 == expected[0], "{files:?}");
+    let (true, Ok(python_here)) = (has_columns, readers()) else { return };
+    let program = "import pyarrow as pa, pyarrow.dataset as ds, glob, sys
+files = glob.glob(sys.argv[1] + '/*.arrow')
+print(len(files) > 1, sum(pa.ipc.open_file(name).read_all().num_rows for name in files))
+files = glob.glob(sys.argv[2] + '/flows/**/*.parquet', recursive=True)
+print(len(files) > 1, ds.dataset(sys.argv[2] + '/flows', partitioning='hive', format='parquet').count_rows())";
+    let said = python(&python_here, program, &[&bench.path("arrow"), &bench.path("parquet")]);
+    assert_eq!(said, [format!("True {}", expected[0]), format!("True {}", expected[0])]);
+}
+
+#[test]
+fn a_killed_run_leaves_no_table_that_looks_whole() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let has_columns = without_columns(&bench, &capture).is_none();
+    let bytes = fs::read(&capture).unwrap();
+    let folder = bench.path("out");
+    fs::create_dir(&folder).unwrap();
+    let place = |format: &str, name: &str| format!("{format}:{}", folder.join(name).display());
+    let mut places = vec![place("sqlite", "a.db"), place("json", "a.json"), place("csv", "a.csv")];
+    if has_columns {
+        places.extend([place("parquet", "parquet"), place("arrow", "a.arrow")]);
+    }
+    let mut words = vec!["flows"];
+    places.iter().for_each(|place| words.extend(["--to", place]));
+    words.push("-");
+    let mut child = command(&words).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&bytes).unwrap();
+    let is_written = || {
+        fs::read_dir(&folder).unwrap().any(|entry| {
+            let entry = entry.unwrap();
+            entry.file_name().to_string_lossy().starts_with(".a.json") && entry.metadata().unwrap().len() > 0
+        })
+    };
+    wait_until("records are written", is_written);
+    child.kill().unwrap();
+    let _ = child.wait_in_time("the command");
+    let mut left = visible(&folder);
+    if has_columns {
+        assert_eq!(left.pop().as_deref(), Some("parquet"));
+        let whole = walk(&folder.join("parquet"));
+        assert!(whole.iter().all(|path| path.file_name().unwrap().to_string_lossy().starts_with('.')), "{whole:?}");
+    }
+    assert!(left.is_empty(), "{left:?}");
+    drop(input);
+}
+
+/// The files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn places_that_do_not_fit_are_said() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for (place, expected) in
+        [("sqlite:-", "needs a file"), ("parquet:-", "to a folder"), ("sqlite:/dev/null", "no file")]
+    {
+        let (complaint, code) = complaint(&["flows", "--to", place, &capture]);
+        assert!(code == 2 && complaint.contains(expected), "{place}: {complaint}");
+    }
+}

@@ -1,0 +1,243 @@
+//! The cells of one column.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
+    new_null_array,
+};
+use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use tidewire_protocols::Value;
+
+use crate::{
+    columns::{ColumnsError, batch::BATCH_ROWS},
+    json::push_address,
+    table::{Cell, Column, Kind},
+};
+
+/// Cells of a column.
+pub(super) struct Builder {
+    column: Column,
+    values: Values,
+    nulls: NullBufferBuilder,
+    /// Absent cells since the last one that was there: most columns of most rows are absent, and cost an addition.
+    absent: usize,
+    /// Cells but for those.
+    len: usize,
+}
+
+enum Values {
+    Longs(Vec<i64>),
+    Ints(Vec<i32>),
+    Truths(BooleanBufferBuilder),
+    Texts { ends: Vec<i32>, bytes: Vec<u8> },
+    Lists { ends: Vec<i32>, items: Box<Builder> },
+    Objects(Vec<Builder>),
+}
+
+/// The elements of a list.
+fn item(kind: Kind) -> Column {
+    Column { name: "item", kind, is_optional: true }
+}
+
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        Kind::Long => DataType::Int64,
+        Kind::Int => DataType::Int32,
+        Kind::Truth => DataType::Boolean,
+        Kind::Text => DataType::Utf8,
+        Kind::List(of) => DataType::List(Arc::new(field(&item(*of)))),
+        Kind::Object(columns) => DataType::Struct(columns.iter().map(field).collect()),
+    }
+}
+
+fn field(column: &Column) -> Field {
+    // Members of objects that may be absent are absent with them.
+    Field::new(column.name, data_type(column.kind), column.is_optional)
+}
+
+/// A number as a signed one: readers have no unsigned 64 bits, or make decimals of them.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Builder {
+    pub(super) fn new(column: &Column) -> Self {
+        let values = match column.kind {
+            Kind::Time | Kind::Long => Values::Longs(Vec::new()),
+            Kind::Int => Values::Ints(Vec::new()),
+            Kind::Truth => Values::Truths(BooleanBufferBuilder::new(0)),
+            Kind::Text => Values::Texts { ends: vec![0], bytes: Vec::new() },
+            Kind::List(of) => Values::Lists { ends: vec![0], items: Box::new(Self::new(&item(*of))) },
+            Kind::Object(columns) => Values::Objects(columns.iter().map(Self::new).collect()),
+        };
+        Self { column: *column, values, nulls: NullBufferBuilder::new(BATCH_ROWS), absent: 0, len: 0 }
+    }
+
+    pub(super) fn field(&self) -> Field {
+        field(&self.column)
+    }
+
+    /// The next cell. One of another type than the column's counts as absent.
+    #[inline]
+    pub(super) fn push(&mut self, cell: Cell<'_>) {
+        if matches!(cell, Cell::Null) && self.column.is_optional {
+            self.absent += 1;
+            return;
+        }
+        self.settle();
+        let is_time = self.column.kind == Kind::Time;
+        let is_there = match (&mut self.values, cell) {
+            (Values::Longs(list), Cell::Number(number)) => {
+                list.push(if is_time { (number / 1000) as i64 } else { signed(number) });
+                true
+            }
+            (Values::Longs(list), Cell::Signed(number)) => {
+                list.push(number);
+                true
+            }
+            (Values::Ints(list), Cell::Number(number)) => {
+                list.push(i32::try_from(number).unwrap_or(i32::MAX));
+                true
+            }
+            (Values::Truths(list), Cell::Truth(truth)) => {
+                list.append(truth);
+                true
+            }
+            (Values::Texts { ends, bytes }, Cell::Text(text)) => {
+                bytes.extend_from_slice(text.as_bytes());
+                ends.push(bytes.len() as i32);
+                true
+            }
+            (Values::Texts { ends, bytes }, Cell::Address(address)) => {
+                push_address(bytes, address);
+                ends.push(bytes.len() as i32);
+                true
+            }
+            (Values::Lists { ends, items }, Cell::List(cells)) => {
+                cells.into_iter().for_each(|cell| items.push(cell));
+                ends.push(items.rows() as i32);
+                true
+            }
+            (Values::Objects(members), Cell::Object(cells)) => {
+                let mut cells = cells.into_iter();
+                members.iter_mut().for_each(|member| member.push(cells.next().unwrap_or(Cell::Null)));
+                true
+            }
+            (Values::Objects(members), Cell::Members(values)) => {
+                for member in members {
+                    let found = values.iter().find(|(name, _)| *name == member.column.name);
+                    member.push_value(found.map(|(_, value)| value));
+                }
+                true
+            }
+            (values, _) => {
+                debug_assert!(self.column.is_optional, "{} has no value", self.column.name);
+                push_absent(values, 1);
+                false
+            }
+        };
+        self.nulls.append(is_there || !self.column.is_optional);
+        self.len += 1;
+    }
+
+    /// A field of a protocol.
+    fn push_value(&mut self, value: Option<&Value<'_>>) {
+        match value {
+            None => self.push(Cell::Null),
+            Some(Value::Number(number)) => self.push(Cell::Number(*number)),
+            Some(Value::Text(text)) => self.push(Cell::Text(text)),
+            Some(Value::Seconds(seconds)) => self.push(Cell::Signed(*seconds)),
+            Some(Value::Truth(truth)) => self.push(Cell::Truth(*truth)),
+            Some(Value::Texts(texts)) => self.push(Cell::List(texts.iter().map(|text| Cell::Text(text)).collect())),
+            Some(Value::Objects(list)) => self.push(Cell::List(list.iter().map(|one| Cell::Members(one)).collect())),
+            Some(Value::Object(members)) => self.push(Cell::Members(members)),
+        }
+    }
+
+    /// Cells so far.
+    fn rows(&self) -> usize {
+        self.len + self.absent
+    }
+
+    /// Adds the absent cells before one that is there.
+    fn settle(&mut self) {
+        if self.absent > 0 {
+            push_absent(&mut self.values, self.absent);
+            self.nulls.append_n_nulls(self.absent);
+            self.len += std::mem::take(&mut self.absent);
+        }
+    }
+
+    /// The column; none of its cells are left.
+    pub(super) fn finish(&mut self) -> Result<ArrayRef, ColumnsError> {
+        let kind = data_type(self.column.kind);
+        if self.len == 0 && self.absent > 0 {
+            return Ok(new_null_array(&kind, std::mem::take(&mut self.absent)));
+        }
+        self.settle();
+        let (nulls, len) = (self.nulls.finish(), std::mem::take(&mut self.len));
+        let ends = |ends: &mut Vec<i32>| {
+            OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(ends, Vec::with_capacity(BATCH_ROWS + 1))))
+        };
+        Ok(match &mut self.values {
+            Values::Longs(list) => {
+                let list = ScalarBuffer::from(std::mem::replace(list, Vec::with_capacity(BATCH_ROWS)));
+                match self.column.kind {
+                    Kind::Time => Arc::new(TimestampMicrosecondArray::try_new(list, nulls)?.with_timezone("UTC")),
+                    _ => Arc::new(Int64Array::try_new(list, nulls)?),
+                }
+            }
+            Values::Ints(list) => {
+                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                Arc::new(Int32Array::try_new(list.into(), nulls)?)
+            }
+            Values::Truths(list) => Arc::new(BooleanArray::new(list.finish(), nulls)),
+            Values::Texts { ends: all, bytes } => {
+                let offsets = ends(all);
+                all.push(0);
+                Arc::new(StringArray::try_new(offsets, std::mem::take(bytes).into(), nulls)?)
+            }
+            Values::Lists { ends: all, items } => {
+                let offsets = ends(all);
+                all.push(0);
+                let of = Arc::new(items.field());
+                Arc::new(ListArray::try_new(of, offsets, items.finish()?, nulls)?)
+            }
+            Values::Objects(members) => {
+                let fields: Fields = members.iter().map(Self::field).collect();
+                let arrays = members.iter_mut().map(Self::finish).collect::<Result<Vec<_>, _>>()?;
+                Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, len)?)
+            }
+        })
+    }
+}
+
+/// Something in the place of absent values.
+fn push_absent(values: &mut Values, count: usize) {
+    match values {
+        Values::Longs(list) => list.resize(list.len() + count, 0),
+        Values::Ints(list) => list.resize(list.len() + count, 0),
+        Values::Truths(list) => list.append_n(count, false),
+        Values::Texts { ends, .. } | Values::Lists { ends, .. } => {
+            let last = ends.last().copied().unwrap_or_default();
+            ends.resize(ends.len() + count, last);
+        }
+        Values::Objects(members) => members.iter_mut().for_each(|member| member.push_absent(count)),
+    }
+}
+
+impl Builder {
+    /// Cells of members of an object that is absent.
+    fn push_absent(&mut self, count: usize) {
+        if self.column.is_optional {
+            self.absent += count;
+            return;
+        }
+        push_absent(&mut self.values, count);
+        self.nulls.append_n_non_nulls(count);
+        self.len += count;
+    }
+}

@@ -1,0 +1,84 @@
+//! Parquet files.
+
+use ::parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression, Encoding, ZstdLevel},
+    file::properties::{EnabledStatistics, WriterProperties},
+    schema::types::ColumnPath,
+};
+
+use crate::{
+    columns::{Batch, ColumnsError},
+    table::{Column, Kind, Table},
+};
+
+/// Rows of a group, at most. A group is held in memory until it is complete: 30 to 60 MB.
+pub const ROW_GROUP_ROWS: usize = 256 << 10;
+
+/// An encoder.
+pub struct Parquet(ArrowWriter<Vec<u8>>);
+
+impl Parquet {
+    /// Begins a file of the table of `batch`.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn new(table: &Table, batch: &Batch) -> Result<Self, ColumnsError> {
+        Ok(Self(ArrowWriter::try_new(Vec::new(), batch.schema().clone(), Some(properties(table)))?))
+    }
+
+    /// Adds the rows of `batch` and empties it.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn push(&mut self, batch: &mut Batch) -> Result<(), ColumnsError> {
+        if batch.rows() > 0 {
+            self.0.write(&batch.take()?)?;
+        }
+        Ok(())
+    }
+
+    /// What is to be written now.
+    pub fn bytes(&mut self) -> &mut Vec<u8> {
+        self.0.inner_mut()
+    }
+
+    /// Bytes of rows that wait for their group to be complete, about.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.0.in_progress_size()
+    }
+
+    /// Adds the end, which says what is where: without it nothing can be read.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn finish(&mut self) -> Result<(), ColumnsError> {
+        self.0.finish()?;
+        Ok(())
+    }
+}
+
+/// zstd compresses least at level 1, which is still a third of what there was. Values that differ in each row are not looked up
+/// in a dictionary first.
+fn properties(table: &Table) -> WriterProperties {
+    let level = ZstdLevel::try_new(1).unwrap_or_default();
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("tidewire ", env!("CARGO_PKG_VERSION")).into())
+        .set_compression(Compression::ZSTD(level))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_offset_index_disabled(true);
+    for column in table.columns.iter().filter(|column| is_unique(column)) {
+        let path = ColumnPath::from(column.name);
+        properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        if matches!(column.kind, Kind::Long | Kind::Time) {
+            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
+}
+
+fn is_unique(column: &Column) -> bool {
+    column.kind == Kind::Time || matches!(column.name, "id" | "stream" | "community_id" | "start_ns" | "end_ns")
+}

@@ -1,0 +1,124 @@
+use std::io::Cursor;
+
+use arrow_array::{Array as _, Int64Array, ListArray, RecordBatch, StringArray, StructArray, cast::AsArray as _};
+use arrow_ipc::reader::{FileReader, StreamReader};
+
+use crate::{
+    columns::{BATCH_ROWS, Batch, Ipc, IpcForm},
+    table::{FLOWS, Row, TRANSACTIONS, Table},
+    testing::{Sample, exchange, key, key6, transactions},
+};
+
+fn push(batch: &mut Batch, row: &Row<'_>) {
+    row.cells(&mut |cell| batch.cell(cell));
+    batch.end_row();
+}
+
+/// Rows of a table in batches, as a form of Arrow and read back.
+fn read(form: IpcForm, table: &Table, fill: impl Fn(&mut dyn FnMut(&Row<'_>))) -> Vec<RecordBatch> {
+    let mut batch = Batch::new(table, &[("tidewire.version", "x".into())]);
+    let mut encoder = Ipc::new(form, &batch).unwrap();
+    fill(&mut |row| {
+        push(&mut batch, row);
+        if batch.is_full() {
+            encoder.push(&mut batch).unwrap();
+        }
+    });
+    encoder.push(&mut batch).unwrap();
+    encoder.finish().unwrap();
+    let bytes = Cursor::new(std::mem::take(encoder.bytes()));
+    match form {
+        IpcForm::Stream => StreamReader::try_new(bytes, None).unwrap().map(Result::unwrap).collect(),
+        IpcForm::File => FileReader::try_new(bytes, None).unwrap().map(Result::unwrap).collect(),
+    }
+}
+
+#[test]
+fn flows_are_read_back() {
+    let (sample, rows) = (Sample::new("text"), BATCH_ROWS + 3);
+    for form in [IpcForm::Stream, IpcForm::File] {
+        let batches = read(form, &FLOWS, |push| {
+            for index in 0..rows {
+                let mut flow = sample.flow(if index % 2 == 0 { key(6) } else { key6(58) });
+                flow.id = index as u64;
+                if index % 3 == 0 {
+                    (flow.gaps, flow.app) = (&[], None);
+                }
+                push(&Row::Flow(&flow));
+            }
+        });
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [BATCH_ROWS, 3]);
+        let column = |name: &str| batches[0].column_by_name(name).unwrap();
+        let ids: &Int64Array = column("id").as_primitive();
+        assert!((0..BATCH_ROWS).all(|row| ids.value(row) == row as i64));
+        let (addresses, services): (&StringArray, &StringArray) =
+            (column("client_addr").as_string(), column("service").as_string());
+        assert_eq!((addresses.value(2), addresses.value(3)), ("192.0.2.1", "2001:db8::1"));
+        assert!(services.is_null(0) && services.value(1) == "tls");
+        let gaps: &ListArray = column("gaps").as_list();
+        assert!(gaps.is_null(0) && gaps.value(1).len() == 1);
+        let gap = gaps.value(1);
+        let gap: &StructArray = gap.as_struct();
+        let cause: &StringArray = gap.column_by_name("cause").unwrap().as_string();
+        assert_eq!(cause.value(0), "not_captured");
+        let kinds: &arrow_array::Int32Array = column("icmp_type").as_primitive();
+        assert!(kinds.is_null(0) && kinds.is_valid(1));
+    }
+}
+
+#[test]
+fn fields_of_protocols_are_objects() {
+    let all = transactions("text");
+    let batches = read(IpcForm::File, &TRANSACTIONS, |push| {
+        all.iter().for_each(|transaction| push(&Row::Transaction(&exchange(transaction))));
+    });
+    let service = |name: &str| batches[0].column_by_name(name).unwrap().as_struct().clone();
+    for (row, transaction) in all.iter().enumerate() {
+        assert!(service(transaction.service.name()).is_valid(row) && service("smtp").is_null(row));
+    }
+    let certificate = service("tls").column_by_name("certificate").unwrap().as_struct().clone();
+    let names: &ListArray = certificate.column_by_name("san").unwrap().as_list();
+    assert_eq!(names.value(0).len(), 2);
+    // What is before 1970 is.
+    let begins: &Int64Array = certificate.column_by_name("not_before").unwrap().as_primitive();
+    assert_eq!(begins.value(0), -1);
+    let answers = service("dns").column_by_name("answers").unwrap().clone();
+    let answers: &ListArray = answers.as_list();
+    assert!(answers.is_null(0) && answers.value(1).len() == 3);
+    // Each field has a column.
+    assert_eq!(batches[0].column_by_name("other_fields").unwrap().null_count(), all.len());
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_parquet_file_is_read_back() {
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let sample = Sample::new("text");
+    let mut batch = Batch::new(&FLOWS, &[("tidewire.file", "a.pcap".into())]);
+    let mut encoder = crate::columns::Parquet::new(&FLOWS, &batch).unwrap();
+    for index in 0..2 * BATCH_ROWS + 5 {
+        let mut flow = sample.flow(key(6));
+        flow.id = index as u64;
+        push(&mut batch, &Row::Flow(&flow));
+        if batch.is_full() {
+            encoder.push(&mut batch).unwrap();
+        }
+    }
+    encoder.push(&mut batch).unwrap();
+    encoder.finish().unwrap();
+    let bytes = bytes::Bytes::from(std::mem::take(encoder.bytes()));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).unwrap();
+    assert_eq!(reader.schema().metadata()["tidewire.file"], "a.pcap");
+    let mut next = 0;
+    for rows in reader.build().unwrap() {
+        let rows = rows.unwrap();
+        let ids: &Int64Array = rows.column_by_name("id").unwrap().as_primitive();
+        for id in ids.values() {
+            assert_eq!(*id, next);
+            next += 1;
+        }
+    }
+    assert_eq!(next as usize, 2 * BATCH_ROWS + 5);
+    // Without its end it is refused.
+    assert!(ParquetRecordBatchReaderBuilder::try_new(bytes.slice(..bytes.len() - 1)).is_err());
+}

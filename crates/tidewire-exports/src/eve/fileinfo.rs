@@ -1,0 +1,44 @@
+//! `fileinfo`: the body of a request or of its response.
+
+use tidewire_protocols::Http;
+
+use crate::{
+    eve::{
+        common::{Identity, app_proto},
+        transaction::push_http,
+    },
+    model::Exchange,
+};
+
+/// Appends the records `fileinfo` of an HTTP request: one for each body that is not empty. Bodies are neither stored nor hashed, and
+/// beginnings of streams do not say whether they were whole, so that the state is `UNKNOWN`.
+pub(super) fn push_files(out: &mut Vec<u8>, exchange: &Exchange<'_>, http: &Http) {
+    let transaction = exchange.transaction;
+    for (is_answer, bytes) in [(false, http.request_bytes), (true, http.response_bytes)] {
+        let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { continue };
+        let identity = Identity {
+            stream: exchange.stream,
+            start_ns: exchange.stream_start_ns,
+            key: &exchange.key,
+            origin: exchange.origin,
+        };
+        let mut object = identity.open(out, "fileinfo", transaction.end_ns, is_answer, None);
+        object.object("http", |object| push_http(object, http));
+        object.plain("app_proto", app_proto(transaction.service));
+        object.object("fileinfo", |object| {
+            object.text("filename", http.path.as_deref().map(without_query).unwrap_or_default());
+            object.truth("gaps", false);
+            object.plain("state", "UNKNOWN");
+            object.truth("stored", false);
+            object.number("size", bytes);
+            object.number("tx_id", exchange.number.into());
+        });
+        identity.close(object, |_| {});
+        out.push(b'\n');
+    }
+}
+
+/// The path of a target, as Suricata has it: without what is behind `?`.
+fn without_query(target: &str) -> &str {
+    target.split(['?', '#']).next().unwrap_or_default()
+}

@@ -1,0 +1,134 @@
+//! Fields: columns of tables, what is made of several, and the fields of protocols.
+
+use crate::{
+    select::value::ValueKind,
+    table::{Column, Kind, TRANSACTIONS, Table},
+};
+
+/// A field that can be tested.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: ValueKind,
+    pub(super) source: Source,
+}
+
+/// Where its value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Columns, by index, of which one has to fulfil the test.
+    Any(Vec<usize>),
+    /// The sum of columns.
+    Sum(Vec<usize>),
+    /// From a time to a later one.
+    Between([usize; 2]),
+    /// The elements of a list.
+    Count(usize),
+    /// A field of a protocol, by its path in JSON.
+    Member(&'static str, Vec<&'static str>),
+}
+
+/// Names for what is made of several columns.
+const ANY: [(&str, [&str; 2]); 2] =
+    [("addr", ["client_addr", "server_addr"]), ("port", ["client_port", "server_port"])];
+const SUMS: [&str; 9] = [
+    "packets",
+    "bytes",
+    "frames",
+    "frame_bytes",
+    "payload_bytes",
+    "reassembled_bytes",
+    "retransmitted_bytes",
+    "out_of_order_packets",
+    "missing_bytes",
+];
+
+/// All fields of a table.
+pub(super) fn all(table: &'static Table) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for (index, column) in table.columns.iter().enumerate() {
+        of_column(index, column, &mut fields);
+    }
+    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+    for (name, of) in ANY {
+        if let [Some(first), Some(second)] = of.map(place) {
+            let kind = value_kind(&table.columns[first]).unwrap_or(ValueKind::Text);
+            fields.push(Field { name: name.into(), kind, source: Source::Any(vec![first, second]) });
+        }
+    }
+    for name in SUMS {
+        if let [Some(there), Some(back)] = ["c2s", "s2c"].map(|side| place(&format!("{name}_{side}"))) {
+            let kind = if name.ends_with("bytes") { ValueKind::Bytes } else { ValueKind::Number };
+            fields.push(Field { name: name.into(), kind, source: Source::Sum(vec![there, back]) });
+        }
+    }
+    if let [Some(from), Some(to)] = ["start_ns", "end_ns"].map(place) {
+        let source = Source::Between([from, to]);
+        fields.push(Field { name: "duration".into(), kind: ValueKind::Duration, source });
+    }
+    // Of a stream's transactions, one has to fulfil the test.
+    if table.name != TRANSACTIONS.name && place("transactions").is_some() {
+        for column in TRANSACTIONS.columns {
+            of_protocol(column, &mut fields);
+        }
+    }
+    fields
+}
+
+fn of_column(index: usize, column: &'static Column, fields: &mut Vec<Field>) {
+    match column.kind {
+        // As `start_ns` and `end_ns`.
+        Kind::Time => {}
+        Kind::Object(_) => of_protocol(column, fields),
+        Kind::List(Kind::Object(_)) => {
+            fields.push(Field { name: column.name.into(), kind: ValueKind::Number, source: Source::Count(index) });
+            let name = format!("{}.{}", column.name, "any");
+            fields.push(Field { name, kind: ValueKind::Text, source: Source::Any(vec![index]) });
+        }
+        _ => {
+            if let Some(kind) = value_kind(column) {
+                fields.push(Field { name: column.name.into(), kind, source: Source::Any(vec![index]) });
+            }
+        }
+    }
+}
+
+fn of_protocol(column: &Column, fields: &mut Vec<Field>) {
+    if let Kind::Object(members) = column.kind {
+        of_members(column.name, &mut Vec::new(), members, fields);
+    }
+}
+
+fn of_members(
+    service: &'static str,
+    path: &mut Vec<&'static str>,
+    members: &'static [Column],
+    fields: &mut Vec<Field>,
+) {
+    for member in members {
+        path.push(member.name);
+        match member.kind {
+            Kind::Object(inner) | Kind::List(&Kind::Object(inner)) => of_members(service, path, inner, fields),
+            _ => {
+                if let Some(kind) = value_kind(member) {
+                    let name = format!("{service}.{}", path.join("."));
+                    fields.push(Field { name, kind, source: Source::Member(service, path.clone()) });
+                }
+            }
+        }
+        path.pop();
+    }
+}
+
+/// The type of a column's values; `None`: it has none that could be tested.
+fn value_kind(column: &Column) -> Option<ValueKind> {
+    Some(match column.kind {
+        _ if column.name.ends_with("addr") => ValueKind::Address,
+        _ if column.name == "latency_ns" => ValueKind::Duration,
+        Kind::Long if column.name.contains("bytes") || column.name == "length" => ValueKind::Bytes,
+        Kind::Long | Kind::Int | Kind::List(Kind::Long | Kind::Int) => ValueKind::Number,
+        Kind::Truth => ValueKind::Truth,
+        Kind::Text | Kind::List(Kind::Text) => ValueKind::Text,
+        _ => return None,
+    })
+}

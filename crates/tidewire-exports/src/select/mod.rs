@@ -1,0 +1,180 @@
+//! Selection of records by their fields: `tls.sni ends with example.org and bytes > 1M`.
+//!
+//! ```text
+//! expression = term { "or" term }          term = factor { "and" factor }
+//! factor     = "not" factor | "(" expression ")" | test
+//! test       = field                       there is a value, or it is true
+//!            | field OPERATOR value        = != < <= > >= contains, starts with, ends with
+//!            | field "in" "(" value { "," value } ")"
+//! ```
+//!
+//! Fields are the columns of the record's table, sums and alternatives of them ([`fields`]), and the fields of protocols by their names in
+//! JSON. What type a field has decides how a value is read: `1M`, `30s`, `10.0.0.0/8`. Text is compared without regard to the case of ASCII
+//! letters. A list fulfils a test if one of its elements does. A field without a value fulfils none, also not `!=`.
+
+mod field;
+mod lexer;
+mod parser;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use tidewire_protocols::{Transaction, Value};
+
+use crate::table::{Cell, Row, Table};
+use field::{Field, Source};
+use value::Test;
+
+/// Most tests of an expression: the bits of [`Seen`].
+pub const TESTS_MAX: usize = 64;
+
+/// Bytes of an expression, at most.
+pub const TEXT_BYTES_MAX: usize = 4096;
+
+/// Why an expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectError {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for SelectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at character {}: {}", self.column, self.message)
+    }
+}
+
+impl std::error::Error for SelectError {}
+
+/// What is selected.
+#[derive(Clone, Debug)]
+pub struct Select {
+    root: Node,
+    atoms: Vec<Atom>,
+    wants_fields: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    Atom(usize),
+    Not(Box<Node>),
+    All(Vec<Node>),
+    Any(Vec<Node>),
+}
+
+/// A test of one field.
+#[derive(Clone, Debug)]
+struct Atom {
+    source: Source,
+    test: Test,
+}
+
+/// Which tests of a stream's transactions were fulfilled: one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen(u64);
+
+impl Select {
+    /// Compiles an expression on the rows of `table`.
+    ///
+    /// # Errors
+    /// Where it is wrong, and why.
+    pub fn new(text: &str, table: &'static Table) -> Result<Self, SelectError> {
+        let (root, atoms) = parser::parse(text, table)?;
+        let wants_fields = atoms.iter().any(|atom| matches!(atom.source, Source::Member(..)));
+        Ok(Self { root, atoms, wants_fields })
+    }
+
+    /// Whether fields of protocols are asked for, so that each transaction must be [seen](Self::see).
+    #[must_use]
+    pub fn wants_fields(&self) -> bool {
+        self.wants_fields
+    }
+
+    /// Looks at a transaction of a stream.
+    pub fn see(&self, transaction: &Transaction, seen: &mut Seen) {
+        if self.wants_fields {
+            seen.0 |= self.of_members(transaction.service.name(), &transaction.values());
+        }
+    }
+
+    /// Whether a record is selected. `seen`: what its transactions fulfilled.
+    #[must_use]
+    pub fn matches(&self, row: &Row<'_>, seen: Seen) -> bool {
+        let mut bits = seen.0;
+        let mut sums = [0_u64; TESTS_MAX];
+        let columns = row.table().columns;
+        let mut index = 0;
+        row.cells(&mut |cell| {
+            if let Cell::Members(values) = &cell
+                && let Some(column) = columns.get(index)
+            {
+                bits |= self.of_members(column.name, values);
+            }
+            for (place, atom) in self.atoms.iter().enumerate() {
+                let is_true = match &atom.source {
+                    Source::Any(of) => of.contains(&index) && atom.test.holds(&cell),
+                    Source::Sum(of) => {
+                        if let (true, Cell::Number(number)) = (of.contains(&index), &cell) {
+                            sums[place] = sums[place].saturating_add(*number);
+                        }
+                        false
+                    }
+                    Source::Between([from, to]) => {
+                        match &cell {
+                            Cell::Number(number) if index == *from => sums[place] = *number,
+                            Cell::Number(number) if index == *to => sums[place] = number.saturating_sub(sums[place]),
+                            _ => {}
+                        }
+                        false
+                    }
+                    Source::Count(of) => {
+                        if let (true, Cell::List(items)) = (index == *of, &cell) {
+                            sums[place] = items.len() as u64;
+                        }
+                        false
+                    }
+                    Source::Member(..) => false,
+                };
+                bits |= u64::from(is_true) << place;
+            }
+            index += 1;
+        });
+        for (place, atom) in self.atoms.iter().enumerate() {
+            if matches!(atom.source, Source::Sum(_) | Source::Between(_) | Source::Count(_)) {
+                bits |= u64::from(atom.test.holds(&Cell::Number(sums[place]))) << place;
+            }
+        }
+        self.root.holds(bits)
+    }
+
+    fn of_members(&self, service: &str, values: &[(&'static str, Value<'_>)]) -> u64 {
+        let mut bits = 0;
+        for (place, atom) in self.atoms.iter().enumerate() {
+            if let Source::Member(of, path) = &atom.source
+                && *of == service
+            {
+                bits |= u64::from(value::any_member(values, path, &atom.test)) << place;
+            }
+        }
+        bits
+    }
+}
+
+impl Node {
+    fn holds(&self, bits: u64) -> bool {
+        match self {
+            Self::Atom(place) => bits >> place & 1 == 1,
+            Self::Not(node) => !node.holds(bits),
+            Self::All(nodes) => nodes.iter().all(|node| node.holds(bits)),
+            Self::Any(nodes) => nodes.iter().any(|node| node.holds(bits)),
+        }
+    }
+}
+
+/// The fields of a table's records, by name with the type of their values: for help and documents.
+#[must_use]
+pub fn fields(table: &'static Table) -> Vec<(String, &'static str)> {
+    field::all(table).into_iter().map(|Field { name, kind, .. }| (name, kind.name())).collect()
+}

@@ -1,0 +1,203 @@
+//! The grammar, and the names and types in it.
+
+use tidewire_units::nearest;
+
+use crate::{
+    select::{
+        Atom, Node, SelectError, TESTS_MAX,
+        field::{self, Field, Source},
+        lexer::{Token, TokenKind, tokens},
+        value::{Operator, Test, ValueKind},
+    },
+    table::Table,
+};
+
+/// Parentheses and `not` within each other, at most.
+const DEPTH_MAX: usize = 32;
+
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    at: usize,
+    /// Where the text ends, in characters from 1.
+    end: usize,
+    fields: Vec<Field>,
+    atoms: Vec<Atom>,
+    depth: usize,
+}
+
+pub(super) fn parse(text: &str, table: &'static Table) -> Result<(Node, Vec<Atom>), SelectError> {
+    let end = text.chars().count() + 1;
+    let fields = field::all(table);
+    let mut parser = Parser { tokens: tokens(text)?, at: 0, end, fields, atoms: Vec::new(), depth: 0 };
+    let root = parser.expression()?;
+    match parser.tokens.get(parser.at) {
+        None => Ok((root, parser.atoms)),
+        Some(token) => Err(SelectError { column: token.column, message: "expected 'and', 'or' or the end".into() }),
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T, SelectError> {
+        let column = self.tokens.get(self.at).map_or(self.end, |token| token.column);
+        Err(SelectError { column, message: message.into() })
+    }
+
+    /// Whether the next word is `keyword`, which is taken then.
+    fn takes(&mut self, keyword: &str) -> bool {
+        let is_next = matches!(self.tokens.get(self.at), Some(Token { kind: TokenKind::Word(word), .. })
+            if word.eq_ignore_ascii_case(keyword));
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn takes_sign(&mut self, sign: &str) -> bool {
+        let is_next =
+            matches!(&self.tokens.get(self.at), Some(Token { kind: TokenKind::Sign(next), .. }) if *next == sign);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn expression(&mut self) -> Result<Node, SelectError> {
+        let mut nodes = vec![self.term()?];
+        while self.takes("or") {
+            nodes.push(self.term()?);
+        }
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Any(nodes) })
+    }
+
+    fn term(&mut self) -> Result<Node, SelectError> {
+        let mut nodes = vec![self.factor()?];
+        while self.takes("and") {
+            nodes.push(self.factor()?);
+        }
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::All(nodes) })
+    }
+
+    fn factor(&mut self) -> Result<Node, SelectError> {
+        if self.depth >= DEPTH_MAX {
+            return self.fail(format!("more than {DEPTH_MAX} parentheses within each other"));
+        }
+        self.depth += 1;
+        let node = if self.takes("not") {
+            Node::Not(Box::new(self.factor()?))
+        } else if self.takes_sign("(") {
+            let node = self.expression()?;
+            if !self.takes_sign(")") {
+                return self.fail("expected ')'");
+            }
+            node
+        } else {
+            self.test()?
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn test(&mut self) -> Result<Node, SelectError> {
+        let (kind, source) = self.field()?;
+        let test = match self.operator(kind)? {
+            None if self.takes("in") => self.one_of(kind)?,
+            None => Test::Exists,
+            Some(operator) => self.value(kind, operator)?,
+        };
+        if self.atoms.len() == TESTS_MAX {
+            return self.fail(format!("more than {TESTS_MAX} tests"));
+        }
+        self.atoms.push(Atom { source, test });
+        Ok(Node::Atom(self.atoms.len() - 1))
+    }
+
+    fn field(&mut self) -> Result<(ValueKind, Source), SelectError> {
+        let Some(Token { kind: TokenKind::Word(word), .. }) = self.tokens.get(self.at) else {
+            return self.fail("expected the name of a field");
+        };
+        // Members of objects have a dot in JSON.
+        let joined = word.replace('.', "_");
+        let found = self.fields.iter().find(|field| field.name == *word || field.name == joined);
+        match found.map(|field| (field.kind, field.source.clone())) {
+            Some(found) => {
+                self.at += 1;
+                Ok(found)
+            }
+            None => {
+                let hint = nearest(word, self.fields.iter().map(|field| field.name.as_str()));
+                let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                self.fail(format!("unknown field '{word}'{hint}"))
+            }
+        }
+    }
+
+    /// The operator that follows; `None`: there is none.
+    fn operator(&mut self, kind: ValueKind) -> Result<Option<Operator>, SelectError> {
+        let begin = self.at;
+        let operator =
+            match self.tokens.get(self.at).map(|token| &token.kind) {
+                Some(TokenKind::Sign("=" | "==")) => Operator::Equal,
+                Some(TokenKind::Sign("!=")) => Operator::Unequal,
+                Some(TokenKind::Sign("<")) => Operator::Less,
+                Some(TokenKind::Sign("<=")) => Operator::LessOrEqual,
+                Some(TokenKind::Sign(">")) => Operator::Greater,
+                Some(TokenKind::Sign(">=")) => Operator::GreaterOrEqual,
+                Some(TokenKind::Word(word)) => match word.to_ascii_lowercase().as_str() {
+                    "contains" => Operator::Contains,
+                    "starts" | "ends" => {
+                        self.at += 1;
+                        if !matches!(self.tokens.get(self.at), Some(Token { kind: TokenKind::Word(word), .. })
+                        if word.eq_ignore_ascii_case("with"))
+                        {
+                            return self.fail("expected 'with'");
+                        }
+                        if word.eq_ignore_ascii_case("starts") { Operator::StartsWith } else { Operator::EndsWith }
+                    }
+                    "and" | "or" | "in" => return Ok(None),
+                    _ => return self.fail(format!(
+                        "'{word}' is no operator; expected =, !=, <, >, in, contains, starts with, ends with, and, or"
+                    )),
+                },
+                _ => return Ok(None),
+            };
+        self.at += 1;
+        if !operator.fits(kind) {
+            self.at = begin;
+            let expected =
+                if kind == ValueKind::Text { "=, !=, in, contains, starts with, ends with" } else { "=, !=, in" };
+            let ordered = matches!(kind, ValueKind::Number | ValueKind::Bytes | ValueKind::Duration);
+            let expected = if ordered { "=, !=, <, <=, >, >=, in" } else { expected };
+            return self.fail(format!("the field is a {}, which is compared by {expected}", kind.name()));
+        }
+        Ok(Some(operator))
+    }
+
+    fn value(&mut self, kind: ValueKind, operator: Operator) -> Result<Test, SelectError> {
+        let Some(Token { kind: TokenKind::Word(text) | TokenKind::Quoted(text), .. }) = self.tokens.get(self.at) else {
+            return self.fail(format!("expected a value: {}", kind.name()));
+        };
+        match Test::read(kind, operator, text) {
+            Ok(test) => {
+                self.at += 1;
+                Ok(test)
+            }
+            Err(message) => self.fail(message),
+        }
+    }
+
+    /// Values in parentheses, or a single one, as a network.
+    fn one_of(&mut self, kind: ValueKind) -> Result<Test, SelectError> {
+        if !self.takes_sign("(") {
+            return self.value(kind, Operator::Equal);
+        }
+        let mut tests = Vec::new();
+        loop {
+            tests.push(self.value(kind, Operator::Equal)?);
+            if tests.len() > TESTS_MAX {
+                return self.fail(format!("more than {TESTS_MAX} values"));
+            }
+            if self.takes_sign(")") {
+                return Ok(Test::OneOf(tests));
+            }
+            if !self.takes_sign(",") {
+                return self.fail("expected ',' or ')'");
+            }
+        }
+    }
+}

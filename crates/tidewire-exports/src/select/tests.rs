@@ -1,0 +1,173 @@
+use proptest::prelude::*;
+
+use crate::{
+    select::{Seen, Select, fields},
+    table::{EVENTS, FLOWS, MATCHES, Row, TRANSACTIONS},
+    testing::{Sample, exchange, key, key6, transactions},
+};
+
+/// Whether a sample's stream with all of its transactions is selected.
+fn flow(text: &str) -> bool {
+    let select = Select::new(text, &FLOWS).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let sample = Sample::new("www.Example.org");
+    let mut seen = Seen::default();
+    transactions("www.Example.org").iter().for_each(|transaction| select.see(transaction, &mut seen));
+    select.matches(&Row::Flow(&sample.flow(key(6))), seen)
+}
+
+#[test]
+fn fields_are_compared_by_their_types() {
+    for (text, expected) in [
+        ("tls.sni ends with example.org and bytes > 2K", true),
+        ("tls.sni ends with example.org and bytes > 1M", false),
+        ("bytes = 3000", true),
+        ("bytes_c2s = 1000 and bytes_s2c == 2000", true),
+        ("packets >= 30 and packets <= 30 and not packets < 30", true),
+        ("duration = 2s", true),
+        ("duration > 1m", false),
+        ("duration >= 1999ms", true),
+        ("proto = TCP", true),
+        ("proto != tcp", false),
+        ("client.addr in 192.0.2.0/24", true),
+        ("client_addr in (10.0.0.0/8, 192.0.2.0/24)", true),
+        ("addr = 198.51.100.2", true),
+        ("addr = 2001:db8::1", false),
+        ("client_addr != 192.0.2.1", false),
+        ("port = 443 or port = 53", true),
+        ("port in (80, 443)", true),
+        ("port in (80, 81)", false),
+        ("server.port > 443", false),
+        ("client_known", true),
+        ("client_known = false", false),
+        ("vlan", false),
+        ("vlan != 5", false),
+        ("gaps > 0", true),
+        ("gaps.any = not_captured", true),
+        ("anomalies >= 2", true),
+        ("name starts with WWW", true),
+        ("name contains 'EXAMPLE.o'", true),
+        ("service", true),
+        ("service = dns", false),
+        ("http.status >= 300 and http.status < 400", true),
+        ("dns.answers.ttl = 60", true),
+        ("tls.certificate.san = b", true),
+        ("tls.certificate.not_before < 1", true),
+        ("tls.resumed", true),
+        ("smtp.server", false),
+        ("not smtp.server", true),
+        ("dns.latency_ns < 2ms", true),
+        ("not (proto = udp or proto = icmp)", true),
+        ("proto = udp or proto = tcp and port = 443", true),
+        ("(proto = udp or proto = tcp) and port = 80", false),
+        ("transactions = 1", true),
+    ] {
+        assert_eq!(flow(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn transactions_are_selected_by_their_own_fields() {
+    let all = transactions("www.example.org");
+    let chosen = |text: &str| {
+        let select = Select::new(text, &TRANSACTIONS).unwrap();
+        let matches = all.iter().filter(|one| select.matches(&Row::Transaction(&exchange(one)), Seen::default()));
+        matches.map(|one| one.service.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen("tls.sni contains example"), ["tls"]);
+    assert_eq!(chosen("name ends with .org and not tls.sni"), ["dns", "http", "quic", "ssh"]);
+    assert_eq!(chosen("http.status = 302 or service = quic"), ["http", "quic"]);
+    assert_eq!(chosen("proto = udp"), all.iter().map(|one| one.service.name()).collect::<Vec<_>>());
+}
+
+#[test]
+fn mistakes_are_said_with_their_place() {
+    for (text, column, expected) in [
+        ("tls.snj = x", 1, "unknown field 'tls.snj'; did you mean tls.sni?"),
+        ("bytes > 1M and byte = 2", 16, "did you mean bytes?"),
+        ("zebra", 1, "unknown field 'zebra'"),
+        ("bytes > x", 9, "'x' is no size, as in 1M"),
+        ("port = http", 8, "'http' is no number, as in 443"),
+        ("duration > 5", 12, "no unit; did you mean 5s?"),
+        ("client_addr = 10.0.0.0/33", 15, "is no address"),
+        ("name > a", 6, "the field is a text, which is compared by =, !=, in, contains"),
+        ("bytes contains 5", 7, "the field is a size, which is compared by ="),
+        ("client_known = maybe", 16, "'maybe' is no true or false"),
+        ("proto = tcp port = 5", 13, "expected 'and', 'or' or the end"),
+        ("proto = ", 9, "expected a value: text"),
+        ("proto starts tcp", 14, "expected 'with'"),
+        ("proto equals tcp", 7, "'equals' is no operator"),
+        ("(proto = tcp", 13, "expected ')'"),
+        ("port in (80 443)", 13, "expected ',' or ')'"),
+        ("name = 'a", 8, "the text has no end"),
+        ("proto ! tcp", 7, "is no operator; expected != or ="),
+        ("", 1, "expected the name of a field"),
+        ("and", 1, "unknown field 'and'"),
+        ("ä = 5", 1, "unknown field 'ä'"),
+        ("name = ü and x = 1", 14, "unknown field 'x'"),
+    ] {
+        let error = Select::new(text, &FLOWS).unwrap_err();
+        assert!(error.column == column && error.message.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn expressions_are_bounded() {
+    let many = vec!["id = 1"; 65].join(" or ");
+    assert!(Select::new(&many, &FLOWS).unwrap_err().message.contains("more than 64 tests"));
+    assert!(Select::new(&vec!["id = 1"; 64].join(" or "), &FLOWS).is_ok());
+    let deep = format!("{}id = 1{}", "(".repeat(40), ")".repeat(40));
+    assert!(Select::new(&deep, &FLOWS).unwrap_err().message.contains("parentheses"));
+    assert!(Select::new(&"not ".repeat(1000), &FLOWS).is_err());
+    assert!(Select::new(&"x".repeat(5000), &FLOWS).unwrap_err().message.contains("4096"));
+}
+
+#[test]
+fn every_table_has_fields_with_types() {
+    for table in [&FLOWS, &TRANSACTIONS, &MATCHES, &EVENTS] {
+        let fields = fields(table);
+        assert!(fields.len() > 10);
+        for (index, (name, _)) in fields.iter().enumerate() {
+            assert!(!fields[..index].iter().any(|(other, _)| other == name), "{}: {name} twice", table.name);
+            assert!(Select::new(name, table).is_ok(), "{name}");
+        }
+    }
+}
+
+/// Random expressions of a few tests, and what they are worth.
+fn expressions() -> impl Strategy<Value = (String, bool)> {
+    let leaf = prop::sample::select(vec![
+        ("proto = tcp", true),
+        ("bytes > 1G", false),
+        ("tls.sni", true),
+        ("vlan = 7", false),
+    ]);
+    leaf.prop_map(|(text, truth)| (text.to_owned(), truth)).prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|(text, truth)| (format!("not ({text})"), !truth)),
+            (inner.clone(), inner.clone()).prop_map(|((a, x), (b, y))| (format!("({a}) AND ({b})"), x && y)),
+            (inner.clone(), inner).prop_map(|((a, x), (b, y))| (format!("({a}) or ({b})"), x || y)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn truth_is_composed((text, expected) in expressions()) {
+        prop_assert_eq!(flow(&text), expected, "{}", text);
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,80}") {
+        let _ = Select::new(&text, &FLOWS);
+    }
+
+    #[test]
+    fn no_words_panic(words in prop::collection::vec(prop::sample::select(vec![
+        "and", "or", "not", "in", "(", ")", ",", "=", "<", "proto", "bytes", "tls.sni", "'", "\"x\"", "10.0.0.0/8", "1M", "ends", "with",
+    ]), 0..16)) {
+        if let Ok(select) = Select::new(&words.join(" "), &FLOWS) {
+            let sample = Sample::new("x");
+            let _ = select.matches(&Row::Flow(&sample.flow(key6(6))), Seen::default());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Records as rows of tables with typed columns: what Parquet, Arrow and SQLite are written from.
+//!
+//! Columns have the names of JSON's members (`docs/output.md`); those of a nested object are joined by `_`, as in the
+//! comma-separated values. The fields of each protocol are one column, an object of the names that JSON has.
+
+mod events;
+mod fields;
+mod flows;
+mod matches;
+mod row;
+#[cfg(test)]
+mod tests;
+mod transactions;
+
+use std::net::IpAddr;
+
+use tidewire::FlowKey;
+use tidewire_protocols::Value;
+
+use crate::{
+    json::{Object, push_number, push_string, push_values},
+    time::{SECOND_NS, push_civil, push_padded},
+};
+pub use events::EVENTS;
+pub use flows::FLOWS;
+pub use matches::MATCHES;
+pub use row::Row;
+pub use transactions::TRANSACTIONS;
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A point in time, UTC, with microseconds. Its cells are nanoseconds since the epoch.
+    Time,
+    /// A number of up to 63 bits; what is greater is written as the greatest.
+    Long,
+    /// A number of up to 31 bits.
+    Int,
+    /// True or false.
+    Truth,
+    /// Text.
+    Text,
+    /// A list of one type.
+    List(&'static Kind),
+    /// An object.
+    Object(&'static [Column]),
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name: stable.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Kind,
+    /// Whether rows may be without it.
+    pub is_optional: bool,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name: stable.
+    pub name: &'static str,
+    /// Its columns, in the order of a row's cells.
+    pub columns: &'static [Column],
+}
+
+/// A cell.
+#[derive(Clone, Debug)]
+pub enum Cell<'a> {
+    /// There is no value.
+    Null,
+    /// A number, or a time in nanoseconds since the epoch.
+    Number(u64),
+    /// A number that may be negative.
+    Signed(i64),
+    /// True or false.
+    Truth(bool),
+    /// Text.
+    Text(&'a str),
+    /// Text that is an address.
+    Address(IpAddr),
+    /// The elements of a list.
+    List(Vec<Cell<'a>>),
+    /// The members of an object, in the order of its columns.
+    Object(Vec<Cell<'a>>),
+    /// The members of an object by their names.
+    Members(&'a [(&'static str, Value<'a>)]),
+}
+
+impl<'a> Cell<'a> {
+    /// A text that may be absent.
+    #[must_use]
+    pub fn text(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+
+    /// A number that may be absent.
+    #[must_use]
+    pub fn number(number: Option<u64>) -> Self {
+        number.map_or(Self::Null, Self::Number)
+    }
+}
+
+/// A column that every row has.
+const fn always(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, is_optional: false }
+}
+
+/// A column that rows may be without.
+const fn maybe(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, is_optional: true }
+}
+
+/// The name of an IP protocol in records, or its number.
+fn protocol(number: u8, each: &mut impl FnMut(Cell<'_>)) {
+    match crate::model::protocol_name(number) {
+        Some(name) => each(Cell::Text(name)),
+        None => each(Cell::Text(&number.to_string())),
+    }
+}
+
+/// Addresses and ports of both ends.
+fn ends(key: &FlowKey, each: &mut impl FnMut(Cell<'_>)) {
+    for end in [key.client, key.server] {
+        each(Cell::Address(end.address));
+        each(Cell::Number(end.port.into()));
+    }
+}
+
+/// Appends a cell as JSON: for databases that have no lists and objects.
+pub fn push_json(out: &mut Vec<u8>, kind: Kind, cell: &Cell<'_>) {
+    match (cell, kind) {
+        (Cell::List(cells), Kind::List(of)) => {
+            out.push(b'[');
+            for (index, cell) in cells.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                push_json(out, *of, cell);
+            }
+            out.push(b']');
+        }
+        (Cell::Object(cells), Kind::Object(columns)) => {
+            let mut object = Object::open(out);
+            for (column, cell) in columns.iter().zip(cells) {
+                push_json(object.key(column.name), column.kind, cell);
+            }
+            object.close();
+        }
+        (Cell::Members(members), _) => {
+            let mut object = Object::open(out);
+            push_values(&mut object, members);
+            object.close();
+        }
+        (Cell::Number(number), _) => push_number(out, *number),
+        (Cell::Signed(number), _) => out.extend_from_slice(number.to_string().as_bytes()),
+        (Cell::Truth(truth), _) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
+        (Cell::Text(text), _) => push_string(out, text),
+        (Cell::Address(address), _) => push_string(out, &address.to_string()),
+        (Cell::Null | Cell::List(_) | Cell::Object(_), _) => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Appends a time as databases read it: `2026-11-22 06:30:00.123456`, UTC.
+pub fn push_time(out: &mut Vec<u8>, ns: u64) {
+    push_civil(out, (ns / SECOND_NS) as i64, *b"- :");
+    out.push(b'.');
+    push_padded(out, ns % SECOND_NS / 1000, 6);
+}

@@ -1,0 +1,53 @@
+//! A record with its table.
+
+use crate::{
+    model::{EventRecord, Exchange, FlowRecord, MatchRecord},
+    table::{Cell, EVENTS, FLOWS, MATCHES, TRANSACTIONS, Table, events, flows, matches, transactions},
+};
+
+/// A record of any table.
+#[derive(Clone, Copy, Debug)]
+pub enum Row<'a> {
+    /// A stream that ended.
+    Flow(&'a FlowRecord<'a>),
+    /// A transaction.
+    Transaction(&'a Exchange<'a>),
+    /// A pattern found in a stream.
+    Match(&'a MatchRecord<'a>),
+    /// Similar events as one record.
+    Event(&'a EventRecord<'a>),
+}
+
+impl Row<'_> {
+    /// Its table.
+    #[must_use]
+    pub fn table(&self) -> &'static Table {
+        match self {
+            Self::Flow(_) => &FLOWS,
+            Self::Transaction(_) => &TRANSACTIONS,
+            Self::Match(_) => &MATCHES,
+            Self::Event(_) => &EVENTS,
+        }
+    }
+
+    /// When it was complete, nanoseconds since the epoch.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        match self {
+            Self::Flow(flow) => flow.end_ns,
+            Self::Transaction(exchange) => exchange.transaction.end_ns,
+            Self::Match(found) => found.time_ns,
+            Self::Event(event) => event.last_ns,
+        }
+    }
+
+    /// Its cells, in the order of the table's columns.
+    pub fn cells(&self, each: &mut impl FnMut(Cell<'_>)) {
+        match self {
+            Self::Flow(flow) => flows::cells(flow, each),
+            Self::Transaction(exchange) => transactions::cells(exchange, each),
+            Self::Match(found) => matches::cells(found, each),
+            Self::Event(event) => events::cells(event, each),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The log `files`: bodies of HTTP, and certificates of TLS.
+
+use tidewire_protocols::{Fields, Http};
+
+use crate::{
+    model::Exchange,
+    zeek::{
+        cell::{Column, Line},
+        conn::is_local,
+        uid,
+    },
+};
+
+#[rustfmt::skip]
+pub(super) const COLUMNS: &[Column] = &[
+    ("ts", "time"), ("fuid", "string"), ("uid", "string"), ("id.orig_h", "addr"), ("id.orig_p", "port"), ("id.resp_h", "addr"),
+    ("id.resp_p", "port"), ("source", "string"), ("depth", "count"), ("analyzers", "set[string]"), ("mime_type", "string"),
+    ("filename", "string"), ("duration", "interval"), ("local_orig", "bool"), ("is_orig", "bool"), ("seen_bytes", "count"),
+    ("total_bytes", "count"), ("missing_bytes", "count"), ("overflow_bytes", "count"), ("timedout", "bool"), ("parent_fuid", "string"),
+    ("md5", "string"), ("sha1", "string"), ("sha256", "string"), ("extracted", "string"), ("extracted_cutoff", "bool"),
+    ("extracted_size", "count"),
+];
+
+/// A file of a transaction.
+pub(super) struct Found<'a> {
+    is_origin: bool,
+    source: &'static str,
+    kind: Option<&'a str>,
+    bytes: Option<u64>,
+    sha256: Option<&'a str>,
+}
+
+/// The files of a transaction.
+pub(super) fn of<'a>(exchange: &Exchange<'a>) -> impl Iterator<Item = Found<'a>> {
+    let found = match &exchange.transaction.fields {
+        Fields::Http(http) => [false, true].map(|is_answer| body(http, is_answer)),
+        Fields::Tls(tls) => {
+            let certificate = tls.certificate.as_ref().map(|certificate| Found {
+                is_origin: false,
+                source: "SSL",
+                kind: Some("application/x-x509-user-cert"),
+                bytes: None,
+                sha256: Some(&*certificate.sha256),
+            });
+            [None, certificate]
+        }
+        _ => [None, None],
+    };
+    found.into_iter().flatten()
+}
+
+fn body(http: &Http, is_answer: bool) -> Option<Found<'_>> {
+    let (bytes, kind) = match is_answer {
+        false => (http.request_bytes, &http.request_type),
+        true => (http.response_bytes, &http.content_type),
+    };
+    let bytes = bytes.filter(|bytes| *bytes > 0)?;
+    let kind = kind.as_deref().map(super::http::media_type);
+    Some(Found { is_origin: !is_answer, source: "HTTP", kind, bytes: Some(bytes), sha256: None })
+}
+
+/// The name of a transaction's file in all logs.
+pub(super) fn fuid(exchange: &Exchange<'_>, is_origin: bool) -> String {
+    uid::of_file(exchange.stream, exchange.stream_start_ns, 2 * u64::from(exchange.number) + u64::from(is_origin))
+}
+
+pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_>) {
+    let (transaction, key) = (exchange.transaction, &exchange.key);
+    let begin_ns = if file.is_origin { transaction.start_ns } else { transaction.end_ns };
+    line.seconds(begin_ns);
+    line.text(&fuid(exchange, file.is_origin));
+    line.connection(exchange.stream, exchange.stream_start_ns, key);
+    line.text(file.source);
+    line.count(0);
+    match file.source {
+        "SSL" => line.texts(["X509", "SHA256"]),
+        _ => line.empty_set(),
+    }
+    line.text_if(file.kind);
+    line.unset_all(2);
+    let sender = if file.is_origin { key.client.address } else { key.server.address };
+    line.truth(is_local(sender));
+    line.truth(file.is_origin);
+    // Only what is not looked at any more would say how much of a body was there.
+    line.count_if(file.bytes);
+    line.count_if(file.bytes);
+    line.count(0);
+    line.count(0);
+    line.truth(false);
+    line.unset_all(3);
+    line.text_if(file.sha256);
+    line.unset_all(3);
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""make FILE FLOWS: a capture of short connections. measure PROGRAM FOLDER FLOWS RUNS [CAPTURE...]: what formats cost (bench-exports.sh)."""
+import os, resource, shutil, statistics, struct, subprocess, sys
+
+START = 1_795_329_000
+
+
+def make(path, flows):
+    """Five kinds of connections in turn, 50 of them overlapping; checksums are not right, which --checksum ignore says."""
+    out = open(path, "wb", buffering=1 << 20)
+    out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
+    clock = [START * 1_000_000]
+
+    def packet(proto, src, dst, sport, dport, payload, seq=0, ack=0, flags=0):
+        clock[0] += 7
+        if proto == 6:
+            head = struct.pack(">HHIIBBHHH", sport, dport, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 80, flags, 65535, 0, 0)
+        else:
+            head = struct.pack(">HHHH", sport, dport, 8 + len(payload), 0)
+        ip = struct.pack(">BBHHHBBH4s4s", 69, 0, 20 + len(head) + len(payload), 0, 0, 64, proto, 0, src, dst)
+        data = ip + head + payload
+        out.write(struct.pack("<IIII", clock[0] // 1_000_000, clock[0] % 1_000_000, len(data), len(data)) + data)
+
+    def name(index):
+        return b"host%d.example.org" % (index % 5000)
+
+    def connection(index, kind):
+        src = struct.pack(">I", 0x0A000000 + index % 60000 + 1)
+        dst = struct.pack(">I", 0xC6336400 + index % 200 + 1)
+        sport = 1024 + index * 7 % 60000
+        if kind == 0:
+            label = b"".join(bytes([len(part)]) + part for part in name(index).split(b".")) + b"\0"
+            ask = struct.pack(">HHHHHH", index & 0xFFFF, 0x100, 1, 0, 0, 0) + label + b"\0\1\0\1"
+            packet(17, src, dst, sport, 53, ask)
+            yield
+            answer = struct.pack(">HHHHHH", index & 0xFFFF, 0x8180, 1, 1, 0, 0) + label + b"\0\1\0\1"
+            packet(17, dst, src, 53, sport, answer + b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + dst)
+            return
+        port, ask, answer = 8000, b"", b""
+        if kind in (1, 2):
+            port = 80
+            ask = b"GET /page/%d HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n\r\n" % (index, name(index))
+            answer = b"HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/html\r\nContent-Length: 700\r\n\r\n" + b"x" * 700
+        elif kind == 3:
+            port = 443
+            host = name(index)
+            sni = struct.pack(">HHHBH", 0, len(host) + 5, len(host) + 3, 0, len(host)) + host
+            rest = b"\x03\x03" + bytes(32) + b"\0" + b"\0\4\x13\1\x13\2" + b"\1\0" + struct.pack(">H", len(sni)) + sni
+            hello = b"\1" + struct.pack(">I", len(rest))[1:] + rest
+            ask = b"\x16\3\1" + struct.pack(">H", len(hello)) + hello
+            answer = b"\x15\3\3\0\2\2\x28"
+        c, s = index * 1000, index * 3000
+        packet(6, src, dst, sport, port, b"", c, 0, 2)
+        yield
+        packet(6, dst, src, port, sport, b"", s, c + 1, 18)
+        packet(6, src, dst, sport, port, b"", c + 1, s + 1, 16)
+        yield
+        if ask:
+            packet(6, src, dst, sport, port, ask, c + 1, s + 1, 24)
+            yield
+            packet(6, dst, src, port, sport, answer, s + 1, c + 1 + len(ask), 24)
+            yield
+        packet(6, src, dst, sport, port, b"", c + 1 + len(ask), s + 1 + len(answer), 17)
+        packet(6, dst, src, port, sport, b"", s + 1 + len(answer), c + 2 + len(ask), 17)
+        packet(6, src, dst, sport, port, b"", c + 2 + len(ask), s + 2 + len(answer), 16)
+
+    open_ones, begun = [], 0
+    while begun < flows or open_ones:
+        if begun < flows and len(open_ones) < 50:
+            open_ones.append(connection(begun, begun % 5))
+            begun += 1
+        for one in list(open_ones[:10]):
+            if next(one, one) is one:
+                open_ones.remove(one)
+        open_ones = open_ones[10:] + open_ones[:10]
+    out.close()
+
+
+def cpu(words):
+    """CPU seconds, user and system, of a command and its threads."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode(errors="replace")[:300])
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(program, folder, flows, runs, captures):
+    own = os.path.join(folder, "flows.pcap")
+    base = [program, "flows", "--checksum", "ignore"]
+    rows = {
+        "no records": base + ["--limit", "0", own],
+        "JSON": base + ["--format", "json", own],
+        "printed JSON": base + ["--json", own],
+    }
+    places = [("EVE", "eve:e"), ("Zeek, TSV", "zeek:z"), ("Zeek, JSON", "zeek-json:zj"), ("CSV", "csv:c"), ("SQLite", "sqlite:s"),
+              ("IPFIX", "ipfix:i"), ("Parquet", "parquet:p"), ("Arrow", "arrow:a")]
+    rows["JSON"] = base + ["--to", f"json:{folder}/j", own]
+    for name, place in places:
+        form, file = place.split(":")
+        rows[name] = base + ["--to", f"{form}:{folder}/{file}", own]
+    track = base + ["--mode", "track"]
+    rows["flows, fields"] = base + ["--json", own]
+    rows["flows, no fields"] = track + ["--json", own]
+    times, failed = {name: [] for name in rows}, {}
+    # In turn, so that what else the machine does meets all.
+    for _ in range(runs):
+        for name, words in rows.items():
+            if name in failed:
+                continue
+            try:
+                times[name].append(cpu(words))
+            except RuntimeError as error:
+                failed[name] = str(error).strip()
+            for file in os.listdir(folder):
+                path = os.path.join(folder, file)
+                if path != own:
+                    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+    median = {name: statistics.median(list_) for name, list_ in times.items() if list_}
+    print(f"{flows} flows, {os.path.getsize(own) / 1e6:.0f} MB; CPU seconds, median of {runs} runs; "
+          f"{subprocess.run([program, '--version'], capture_output=True, text=True).stdout.strip()}\n")
+    goals = {"EVE": 1.2, "Zeek, TSV": 1.0, "Parquet": 0.8, "Arrow": 0.6}
+    print("| written | CPU s | × JSON | goal | flows/s of writing |\n|---|---|---|---|---|")
+    nothing, json = median["no records"], median["JSON"]
+    for name in ["no records", "JSON"] + [name for name, _ in places]:
+        if name in failed:
+            print(f"| {name} | – | – | – | {failed[name]} |")
+            continue
+        seconds = median[name]
+        goal = f"≤ {goals[name]}" if name in goals else ""
+        rate = f"{flows / (seconds - nothing) / 1e6:.2f} million" if seconds - nothing > 1e-3 else ""
+        print(f"| {name} | {seconds:.3f} | {seconds / json:.2f} | {goal} | {rate} |")
+    print("\n| flows | with fields, CPU s | without | × | goal |\n|---|---|---|---|---|")
+    print(f"| short connections | {median['flows, fields']:.3f} | {median['flows, no fields']:.3f} "
+          f"| {median['flows, fields'] / median['flows, no fields']:.2f} | |")
+    for capture in captures:
+        both = [[cpu(base + extra + ["--json", capture]) for _ in range(runs)] for extra in ([], ["--mode", "track"])]
+        a, b = map(statistics.median, both)
+        print(f"| {os.path.basename(capture)} | {a:.3f} | {b:.3f} | {a / b:.2f} | ≤ 1.25 |")
+    print("\n| peer | CPU s | × tidewire flows |\n|---|---|---|")
+    ours = median["flows, fields"]
+    python = os.environ.get("NFSTREAM_PYTHON", sys.executable)
+    streamer = f"import nfstream; print(sum(1 for _ in nfstream.NFStreamer(source={own!r}, n_meters=1)))"
+    suricata = ["suricata", "-r", own, "-l", folder, "-k", "none", "--runmode", "single"]
+    for name, words in [("nfstream", [python, "-c", streamer]), ("Suricata", suricata)]:
+        try:
+            seconds = statistics.median(cpu(words) for _ in range(3))
+            print(f"| {name} | {seconds:.2f} | {seconds / ours:.1f} |")
+        except (RuntimeError, FileNotFoundError) as error:
+            why = str(error).strip().splitlines()
+            print(f"| {name} | not measured: {why[-1] if why else 'not installed'} | |")
+
+
+if sys.argv[1] == "make":
+    make(sys.argv[2], int(sys.argv[3]))
+else:
+    measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6:])
