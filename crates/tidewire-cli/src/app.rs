@@ -1,8 +1,13 @@
 //! Protocol fields of streams: how handlers gather them, and how they are printed.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use tidewire::{Chunk, Gap, Mode, Stream, legible::legible};
+use tidewire::{Chunk, EndReason, Gap, Mode, Stream, legible::legible};
+use tidewire_exports::{
+    FlowRecord, Origin,
+    select::{Seen, Select},
+    table::Row,
+};
 use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
@@ -19,6 +24,35 @@ pub const CSV: &str = "service,name";
 /// Most characters of a name in a table.
 const CELL_CHARS: usize = 48;
 
+/// Bytes of first transactions that a worker keeps until their streams end.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// What is noted of a stream's transactions while it is not known whether it is selected.
+#[derive(Default)]
+pub struct Noted {
+    seen: Seen,
+    first: Option<Transaction>,
+}
+
+/// State of a stream that may be selected by fields of its transactions.
+#[derive(Default)]
+pub struct Watched {
+    conversation: Conversation,
+    noted: Option<Box<Noted>>,
+}
+
+impl HasConversation for Watched {
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+}
+
+impl AsMut<Self> for Watched {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 /// State of a stream that has a conversation in it.
 pub trait HasConversation {
     /// The conversation.
@@ -30,6 +64,9 @@ impl HasConversation for Conversation {
         self
     }
 }
+
+/// What a stream must fulfil to be reported.
+pub type Selected = Option<Arc<Select>>;
 
 /// Whether the options leave bytes to look at, and records to print.
 fn is_on(common: &Common) -> bool {
@@ -53,9 +90,61 @@ pub fn of_beginnings(common: &Common) -> (Cow<'_, Common>, Mode) {
 #[derive(Default)]
 pub struct Follower {
     budget: Budget,
+    /// What streams are selected by.
+    select: Selected,
+    kept_bytes: usize,
 }
 
 impl Follower {
+    /// One that notes what `select` wants to know.
+    pub fn with(select: &Selected) -> Self {
+        Self { select: select.clone(), ..Self::default() }
+    }
+
+    /// Passes something to a stream's conversation, which keeps its first transaction.
+    pub fn watch<D: HasConversation + AsMut<Watched>, T>(
+        &mut self,
+        stream: &mut Stream<'_, D>,
+        pass: impl FnOnce(&mut Self, &mut Stream<'_, D>, &mut Report<'_>) -> T,
+    ) -> T {
+        let Some(select) = self.select.clone().filter(|select| select.wants_fields()) else {
+            return pass(self, stream, &mut Report::First);
+        };
+        let mut noted = stream.data().as_mut().noted.take().unwrap_or_default();
+        let has_room = self.kept_bytes < KEPT_BYTES_MAX;
+        let mut kept_bytes = 0;
+        let mut each = |transaction: Transaction| {
+            select.see(&transaction, &mut noted.seen);
+            if has_room && noted.first.is_none() {
+                kept_bytes = transaction.memory_bytes();
+                noted.first = Some(transaction);
+            }
+        };
+        let passed = pass(self, stream, &mut Report::Each(&mut each));
+        self.kept_bytes += kept_bytes;
+        stream.data().as_mut().noted = Some(noted);
+        passed
+    }
+
+    /// The stream ended: what it was; `None`: it is not selected.
+    pub fn end<D: HasConversation + AsMut<Watched>>(
+        &mut self,
+        stream: &mut Stream<'_, D>,
+        reason: EndReason,
+    ) -> Option<Option<Box<App>>> {
+        let mut app = self.watch(stream, |follower, stream, report| follower.close(stream, report));
+        let Some(select) = self.select.clone() else { return Some(app) };
+        let Noted { seen, first } = stream.data().as_mut().noted.take().map(|noted| *noted).unwrap_or_default();
+        if let Some(first) = first {
+            self.kept_bytes = self.kept_bytes.saturating_sub(first.memory_bytes());
+            if let Some(app) = &mut app {
+                app.first = Some(first);
+            }
+        }
+        let record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
+        select.matches(&Row::Flow(&record), seen).then_some(app)
+    }
+
     /// Bytes of a stream.
     #[inline]
     pub fn data<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>, report: &mut Report<'_>) {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
-use tidewire_protocols::{Conversation, Report};
+use tidewire_exports::table::FLOWS;
 
 use crate::{
-    app::{self, Follower},
+    app::{self, Follower, Watched},
     clock::Clock,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
@@ -21,6 +21,7 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{BitRate, Bytes, Lasting, counted},
+    where_option::WhereOption,
     write::{Choose, Want, WriteOption},
 };
 
@@ -41,6 +42,9 @@ pub struct Options {
     export: ExportOptions,
 
     #[command(flatten)]
+    selected: WhereOption,
+
+    #[command(flatten)]
     write: WriteOption,
 }
 
@@ -52,6 +56,8 @@ struct Flows {
     /// Prints flows as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
+    /// Whether packets of a stream that did not end are wanted.
+    want: Want,
     printed: Want,
 }
 
@@ -64,20 +70,23 @@ impl AsRef<Record> for Flow {
 }
 
 impl Handler for Flows {
-    type Data = Conversation;
+    type Data = Watched;
 
     #[inline]
-    fn data(&mut self, stream: &mut Stream<'_, Conversation>, chunk: Chunk<'_>) {
-        self.follower.data(stream, &chunk, &mut Report::First);
+    fn data(&mut self, stream: &mut Stream<'_, Watched>, chunk: Chunk<'_>) {
+        self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
     }
 
-    fn gap(&mut self, stream: &mut Stream<'_, Conversation>, gap: Gap) {
-        self.follower.gap(stream, &gap, &mut Report::First);
+    fn gap(&mut self, stream: &mut Stream<'_, Watched>, gap: Gap) {
+        self.follower.watch(stream, |follower, stream, report| follower.gap(stream, &gap, report));
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Conversation>, reason: EndReason) {
+    fn close(&mut self, stream: &mut Stream<'_, Watched>, reason: EndReason) {
+        let Some(app) = self.follower.end(stream, reason) else {
+            self.printed = Want::No;
+            return;
+        };
         self.totals.add(stream);
-        let app = self.follower.close(stream, &mut Report::First);
         if !self.order.is_empty() {
             // Anomalies are not printed here.
             let record = Record { app, ..Record::of_figures(stream, reason) };
@@ -90,8 +99,8 @@ impl Handler for Flows {
 }
 
 impl Choose for Flows {
-    fn want(&self, _: u64, _: &Conversation) -> Want {
-        self.order.want()
+    fn want(&self, _: u64, _: &Watched) -> Want {
+        self.want
     }
 
     fn printed(&self) -> Want {
@@ -110,27 +119,31 @@ const ROWS: Texts = Texts::Records(Rows { header: Flow::csv_header, row: |record
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, mode) = app::of_beginnings(&options.common);
     let (common, form) = (&*common, options.selection.form());
+    let select = options.selected.select(&FLOWS)?;
     if options.export.is_on() {
         options.export.refuse(&[
             ("--sort", options.selection.sort.is_some()),
             ("--top", options.selection.top.is_some()),
+            ("--time", options.selection.time.time.is_some()),
             ("--write", options.write.is_on()),
         ])?;
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS });
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select });
     }
     let order = options.selection.order(common);
+    let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Flow>()?;
     let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
-    let mut writing = options.write.begin(common, mode, sink.is_none() && order.want() == Want::Later, &mut session)?;
+    let mut writing = options.write.begin(common, mode, sink.is_none() && want == Want::Later, &mut session)?;
     let make = |_| Flows {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
-        follower: Follower::default(),
+        follower: Follower::with(&select),
         sink: sink.clone(),
         scratch: Vec::new(),
+        want,
         printed: Want::Later,
     };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;

@@ -26,7 +26,7 @@ const RARE: [&str; 8] =
 const COMMON: [&str; 4] = ["interface", "duration", "packets", "cutoff"];
 
 /// Options under other headings that `-h` leaves out.
-const OTHERS: [&str; 7] = ["workers", "config", "expression", "to", "format", "rotate", "eve_types"];
+const OTHERS: [&str; 8] = ["where_test", "workers", "config", "expression", "to", "format", "rotate", "eve_types"];
 
 const EXAMPLES: &str = "\
 Examples:

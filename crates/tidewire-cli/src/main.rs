@@ -76,6 +76,7 @@ mod times;
 #[cfg(feature = "live")]
 mod top;
 mod transactions;
+mod where_option;
 mod write;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};

@@ -8,6 +8,7 @@ use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, St
 use crate::{
     clock::Clock,
     error::{self, CliError},
+    export::{ExportOptions, Exports},
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
@@ -22,6 +23,7 @@ use crate::{
     units::counted,
     write::{Choose, Comment, Want, WriteOption},
 };
+use tidewire_exports::{MatchRecord, table::MATCHES};
 use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 
 /// Search streams for byte patterns, across segment borders
@@ -78,6 +80,9 @@ pub struct Options {
 
     #[command(flatten)]
     columns: ColumnOptions,
+
+    #[command(flatten)]
+    export: ExportOptions,
 
     #[command(flatten)]
     write: WriteOption,
@@ -139,6 +144,8 @@ struct Matcher<'a> {
     found: Vec<Found>,
     /// Prints matches as they are found, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
+    /// Writes matches as they are found.
+    exports: Option<Arc<Exports>>,
     scratch: Vec<u8>,
 }
 
@@ -157,7 +164,11 @@ impl Handler for Matcher<'_> {
         let (patterns, first) = (self.patterns, looking.matches.len());
         let mut number = 0;
         let (matches, lengths, counts) = (&mut looking.matches, self.lengths, &mut self.counts);
-        let exact = self.keeps || self.notes || self.left != u64::MAX || self.left_in_stream != u64::MAX;
+        let exact = self.keeps
+            || self.exports.is_some()
+            || self.notes
+            || self.left != u64::MAX
+            || self.left_in_stream != u64::MAX;
         patterns.find(border, chunk.fresh(), &mut |hit| {
             number += 1;
             if exact {
@@ -169,7 +180,7 @@ impl Handler for Matcher<'_> {
             }
         });
         if number > 0 {
-            self.settle(stream, first, number);
+            self.settle(stream, first, number, chunk.timestamp_ns);
         }
     }
 
@@ -219,8 +230,8 @@ impl Choose for Matcher<'_> {
 
 impl Matcher<'_> {
     /// Processes `number` new matches of a stream, from index `first`: limits and counts.
-    fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64) {
-        let (id, key) = (stream.id(), stream.key());
+    fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64, time_ns: u64) {
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
         let looking = stream.data();
         let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
         let taken = number.min(room);
@@ -244,6 +255,26 @@ impl Matcher<'_> {
                 for &one in &looking.matches[first..] {
                     let pattern = &self.list[one.pattern as usize];
                     looking.printed |= sink.push(&Hit { id, key, one, pattern }, &mut self.scratch);
+                }
+            }
+            if let Some(exports) = &self.exports {
+                for &one in &looking.matches[first..] {
+                    let pattern = &self.list[one.pattern as usize];
+                    let found = MatchRecord {
+                        stream: id,
+                        key,
+                        stream_start_ns,
+                        time_ns,
+                        direction: record::DIRECTIONS[usize::from(one.direction)],
+                        offset: one.offset,
+                        length: pattern.bytes.len() as u64,
+                        pattern: &pattern.name,
+                        pattern_index: one.pattern.into(),
+                        severity: pattern.severity,
+                        origin: exports.origin(),
+                    };
+                    exports.matched(&found, &mut self.scratch);
+                    exports.text(&Hit { id, key, one, pattern }, time_ns, &mut self.scratch);
                 }
             }
             if !self.keeps || self.sink.is_some() {
@@ -274,10 +305,21 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.stop_after.is_some() {
         common.workers = 1;
     }
-    let keeps = !options.count && common.limit != Some(0);
+    let is_exported = options.export.is_on();
+    if is_exported {
+        options.export.refuse(&[("--count", options.count), ("--write", options.write.is_on())])?;
+        // Options are checked before a file is created.
+        common.check(Mode::Strict)?;
+    }
+    let keeps = !options.count && !is_exported && common.limit != Some(0);
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
     let mut session = Session::new(&common)?;
+    let opened = match is_exported {
+        true => Some(options.export.open(Some(&common), &[MATCHES], Hit::csv_header, &session.stop)?),
+        false => None,
+    };
+    opened.iter().for_each(|opened| session.export(&opened.exports));
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
     let writes_all = common.limit.is_none();
@@ -296,6 +338,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         streams: 0,
         found: Vec::new(),
         sink: sink.clone(),
+        exports: opened.as_ref().map(|opened| Arc::clone(&opened.exports)),
         scratch: Vec::new(),
     };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
@@ -310,8 +353,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     found.iter_mut().for_each(|found| found.matches.sort_unstable());
     let total: u64 = counts.iter().sum();
     let written = writing.finish(options.printed(&found));
+    let exported = opened.as_ref().map_or(Ok(()), |opened| opened.finish(&closing));
     let mut out = Out::stdout();
-    if options.count && common.limit != Some(0) {
+    if is_exported {
+        // Written as they were found.
+    } else if options.count && common.limit != Some(0) {
         options.print_counts(&list, &counts, &mut out)?;
     } else {
         let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
@@ -324,13 +370,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let hits = found.iter().flat_map(|found| found.matches.iter().map(move |one| hit(found, one))).take(limit);
         print_rows::print(hits, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     }
-    if !options.json && !options.csv {
+    if !options.json && !options.csv && opened.as_ref().is_none_or(|opened| opened.is_shown) {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
         closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
     }
     let code = if total > 0 { error::OK } else { error::NOT_FOUND };
     let code = closing.finish(&common, options.json, &mut out, code)?;
-    written.map(|()| code)
+    written.and(exported).map(|()| code)
 }
 
 impl Options {

@@ -84,7 +84,7 @@ pub struct Selection {
     columns: ColumnOptions,
 
     #[command(flatten)]
-    time: TimeOption,
+    pub time: TimeOption,
 }
 
 /// The order of records, and their limit.

@@ -5,10 +5,11 @@ use std::{fmt::Write as _, sync::Arc};
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
 use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
-use tidewire_protocols::{Conversation, Report};
+use tidewire_exports::table::FLOWS;
+use tidewire_protocols::Conversation;
 
 use crate::{
-    app::{self, Follower, HasConversation},
+    app::{self, Follower, HasConversation, Watched},
     arg_types::ModeName,
     clock::Clock,
     error::{self, CliError},
@@ -23,6 +24,7 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{Bytes, Count, Lasting, counted},
+    where_option::WhereOption,
     write::{Choose, Want, WriteOption},
 };
 
@@ -45,6 +47,9 @@ pub struct Options {
     export: ExportOptions,
 
     #[command(flatten)]
+    selected: WhereOption,
+
+    #[command(flatten)]
     write: WriteOption,
 }
 
@@ -62,6 +67,8 @@ struct Streams<const DIGEST: bool> {
     /// Prints streams as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
+    /// Whether packets of a stream that did not end are wanted.
+    want: Want,
     printed: Want,
 }
 
@@ -82,12 +89,18 @@ impl AsRef<Record> for Ended {
 struct Following {
     /// A running digest for each direction.
     digests: Option<Box<[Sha256; 2]>>,
-    conversation: Conversation,
+    watched: Watched,
 }
 
 impl HasConversation for Following {
     fn conversation(&mut self) -> &mut Conversation {
-        &mut self.conversation
+        self.watched.conversation()
+    }
+}
+
+impl AsMut<Watched> for Following {
+    fn as_mut(&mut self) -> &mut Watched {
+        &mut self.watched
     }
 }
 
@@ -100,16 +113,19 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
             let digests = stream.data().digests.get_or_insert_default();
             digests[chunk.direction as usize].update(chunk.fresh());
         }
-        self.follower.data(stream, &chunk, &mut Report::First);
+        self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Following>, gap: Gap) {
-        self.follower.gap(stream, &gap, &mut Report::First);
+        self.follower.watch(stream, |follower, stream, report| follower.gap(stream, &gap, report));
     }
 
     fn close(&mut self, stream: &mut Stream<'_, Following>, reason: EndReason) {
+        let Some(app) = self.follower.end(stream, reason) else {
+            self.printed = Want::No;
+            return;
+        };
         self.totals.add(stream);
-        let app = self.follower.close(stream, &mut Report::First);
         if !self.order.is_empty() {
             let digests = stream.data().digests.take();
             let digests = DIGEST.then(|| digests.unwrap_or_default().map(|hash| hash.finalize().into()));
@@ -124,7 +140,7 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
 
 impl<const DIGEST: bool> Choose for Streams<DIGEST> {
     fn want(&self, _: u64, _: &Following) -> Want {
-        self.order.want()
+        self.want
     }
 
     fn printed(&self) -> Want {
@@ -146,11 +162,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         options.export.refuse(&[
             ("--sort", options.selection.sort.is_some()),
             ("--top", options.selection.top.is_some()),
+            ("--time", options.selection.time.time.is_some()),
             ("--write", options.write.is_on()),
             ("--digest", options.digest.is_some()),
         ])?;
         let (common, mode) = (&options.common, Mode::Strict);
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS });
+        let select = options.selected.select(&FLOWS)?;
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select });
     }
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.
@@ -159,20 +177,22 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 
 fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
+    let select = options.selected.select(&FLOWS)?;
     let order = options.selection.order(common);
+    let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Ended>()?;
     let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
-    let mut writing =
-        options.write.begin(common, Mode::Strict, sink.is_none() && order.want() == Want::Later, &mut session)?;
+    let mut writing = options.write.begin(common, Mode::Strict, sink.is_none() && want == Want::Later, &mut session)?;
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
-        follower: Follower::default(),
+        follower: Follower::with(&select),
         sink: sink.clone(),
         scratch: Vec::new(),
+        want,
         printed: Want::Later,
     };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;

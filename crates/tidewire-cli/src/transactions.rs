@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream};
+use tidewire_exports::{
+    Exchange, Origin,
+    select::Seen,
+    table::{Row as TableRow, TRANSACTIONS},
+};
 use tidewire_protocols::{Conversation, Report, Service, Transaction};
 
 use crate::{
-    app::{self, Follower},
+    app::{self, Follower, Selected},
     clock::Clock,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
@@ -19,6 +24,7 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     units::{Lasting, counted},
+    where_option::WhereOption,
 };
 
 /// Most characters of what was asked and answered in a table.
@@ -53,6 +59,9 @@ pub struct Options {
 
     #[command(flatten)]
     export: ExportOptions,
+
+    #[command(flatten)]
+    selected: WhereOption,
 }
 
 /// A protocol by its name.
@@ -64,6 +73,7 @@ fn service(name: &str) -> Result<Service, String> {
 
 struct Transactions<'a> {
     services: &'a [Service],
+    select: Selected,
     keeps: bool,
     count: u64,
     found: Vec<Found>,
@@ -87,11 +97,17 @@ impl Transactions<'_> {
         stream: &mut Stream<'_, Conversation>,
         pass: impl FnOnce(&mut Follower, &mut Stream<'_, Conversation>, &mut Report<'_>),
     ) {
-        let (id, key) = (stream.id(), stream.key());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
+        let select = self.select.as_deref();
         let (services, sink, keeps) = (self.services, self.sink.as_deref(), self.keeps);
         let (found, count, scratch) = (&mut self.found, &mut self.count, &mut self.scratch);
         let mut each = |transaction: Transaction| {
             if !services.is_empty() && !services.contains(&transaction.service) {
+                return;
+            }
+            let origin = Origin::default();
+            let exchange = Exchange { stream: id, key, stream_start_ns, number: 0, transaction: &transaction, origin };
+            if select.is_some_and(|select| !select.matches(&TableRow::Transaction(&exchange), Seen::default())) {
                 return;
             }
             *count += 1;
@@ -141,8 +157,11 @@ const ROWS: Texts = Texts::Transactions(Rows {
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
     common.need_bytes("transactions")?;
+    let select = options.selected.select(&TRANSACTIONS)?;
     if options.export.is_on() {
-        let job = Job { common, mode: Mode::Strict, kind: Kind::Transactions, services: &options.service, rows: ROWS };
+        options.export.refuse(&[("--time", options.time.time.is_some())])?;
+        let (kind, services) = (Kind::Transactions, options.service.as_slice());
+        let job = Job { common, mode: Mode::Strict, kind, services, rows: ROWS, select };
         return options.export.run(&job);
     }
     let form = Form::of(options.json, options.csv);
@@ -153,6 +172,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let sink = is_unending.then(|| SharedOutput::stdout::<Found>(form, &layout, common.limit, &session.stop));
     let make = |_| Transactions {
         services: &options.service,
+        select: select.clone(),
         keeps,
         count: 0,
         found: Vec::new(),

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use tidewire::legible::legible;
 use tidewire_event_store::Row as StoredRow;
 use tidewire_events::{Event, Field, FlowKey, Severity, Value, Varied};
+use tidewire_exports::EventRecord;
 
 use super::{
     options::Options,
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     clock::Clock,
     error::CliError,
+    export::Exports,
     layout::Layout,
     output::{Object, hex, push_number, push_string},
     record::proto_name,
@@ -214,6 +216,46 @@ impl Folded {
     }
 }
 
+impl Folded {
+    /// Writes it. An end of the key is there as far as all events have the same.
+    pub fn export(&self, exports: &Exports, scratch: &mut Vec<u8>) {
+        let rows = self.varied(1);
+        let of_all = |name: &str| self.distinct(&rows, name) == 1;
+        let key = self.key();
+        let proto = key.filter(|_| of_all("proto")).map(|key| proto_name(key.protocol));
+        let end = |names: [&str; 2], of: fn(&FlowKey) -> (IpAddr, u16)| {
+            let end = key.map(of);
+            (end.map(|end| end.0).filter(|_| of_all(names[0])), end.map(|end| end.1).filter(|_| of_all(names[1])))
+        };
+        let json = self.read.as_ref().map(|(event, varied)| (event.to_json(), varied_json(varied)));
+        let record = EventRecord {
+            sensor: Some(self.sensor.as_str()).filter(|sensor| !sensor.is_empty()),
+            fold: self.fold,
+            analyzer: &self.analyzer,
+            kind: &self.kind,
+            severity: self.severity.name(),
+            count: self.count,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+            is_encrypted: self.read.is_none(),
+            proto: proto.as_deref(),
+            client: end(["client_addr", "client_port"], |key| (key.client_addr, key.client_port)),
+            server: end(["server_addr", "server_port"], |key| (key.server_addr, key.server_port)),
+            stream: self.stream(&rows),
+            event: json.as_ref().map(|(event, _)| event.as_str()),
+            varied: json.as_ref().map(|(_, varied)| varied.as_str()),
+        };
+        exports.event(&record);
+        exports.text(self, self.last_ns, scratch);
+    }
+}
+
+/// What varied, as JSON.
+fn varied_json(varied: &Varied) -> String {
+    let table = serde_json::from_str::<Json>(&varied.to_json(JSON_TOP)).unwrap_or_default();
+    table.get("varied").map(Json::to_string).unwrap_or_else(|| "[]".into())
+}
+
 /// What varied of a member: how many values, from where to where, or the most frequent ones.
 fn varied(row: &tidewire_events::Row, clock: &Clock) -> String {
     let at_least = if row.is_at_least { "at least " } else { "" };
@@ -314,9 +356,7 @@ impl Row for Folded {
             Some((event, varied)) => {
                 // What is written by the events themselves is JSON already, with every character that a terminal obeys escaped.
                 push_json(object.key("event"), &event.to_json());
-                let table = serde_json::from_str::<Json>(&varied.to_json(JSON_TOP)).unwrap_or_default();
-                let rows = table.get("varied").map(Json::to_string).unwrap_or_else(|| "[]".into());
-                push_json(object.key("varied"), &rows);
+                push_json(object.key("varied"), &varied_json(varied));
             }
         }
         object.close();

@@ -10,12 +10,15 @@ mod stores;
 
 pub use options::Options;
 
+use tidewire::Stop;
+use tidewire_exports::table::EVENTS;
+
 use crate::{
     error::{CliError, notify},
     layout::Layout,
     output::Out,
     print_rows,
-    row::Form,
+    row::{Form, Row as _},
     units::{Count, counted},
 };
 use folded::{Fold, Folded, layout};
@@ -29,11 +32,16 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let message = "originals have different fields, and no columns in common; use --expand with --json";
         return Err(CliError::Usage(message.into()));
     }
+    if options.export.is_on() {
+        let time = options.time.time.is_some();
+        options.export.refuse(&[("--expand", options.expand), ("--follow", options.follow), ("--time", time)])?;
+    }
     let selection = Selection::new(options)?;
     let stores = Stores::open(options)?;
     let code = match (options.follow, options.expand) {
         (true, _) => follow::run(options, &selection, stores, form),
         (false, true) => expanded::run(options, &selection, &stores, form),
+        (false, false) if options.export.is_on() => export(options, &selection, &stores),
         (false, false) => print_folded(options, &selection, &stores, form),
     };
     let unexamined = selection.unexamined();
@@ -44,6 +52,28 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         ));
     }
     code
+}
+
+/// Writes a record for each fold, by the time of its first event.
+fn export(options: &Options, selection: &Selection, stores: &Stores) -> Result<u8, CliError> {
+    let folds = folded::gather(selection, stores)?;
+    let opened = options.export.open(None, &[EVENTS], Folded::csv_header, &Stop::new())?;
+    let (mut scratch, mut count) = (Vec::new(), 0);
+    // A record that cannot be read any more ends those before it, which are completed.
+    let written = folds.iter().try_for_each(|fold| {
+        if let Some(folded) = Folded::read(fold, stores)? {
+            folded.export(&opened.exports, &mut scratch);
+            count += 1;
+        }
+        Ok(())
+    });
+    written.and(opened.finish_without())?;
+    if opened.is_shown {
+        let mut out = Out::stdout();
+        out.line(&format!("{} written", counted(count, "row", "rows")))?;
+        out.flush()?;
+    }
+    Ok(stores.code())
 }
 
 /// Prints a row for each fold, by the time of its first event.
@@ -92,7 +122,7 @@ fn closing_lines(stores: &Stores, folds: &[Fold], events: u64, skipped: usize, l
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::Clock, row::Row as _};
+    use crate::clock::Clock;
 
     #[test]
     fn every_name_is_documented() {

@@ -3,7 +3,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tidewire_events::Severity;
 
-use crate::layout::{ColumnOptions, TimeOption};
+use crate::{
+    export::ExportOptions,
+    layout::{ColumnOptions, TimeOption},
+};
 
 /// Headings of the help.
 const STORE: &str = "Stores";
@@ -79,6 +82,9 @@ pub struct Options {
     /// Print the last N rows; with --expand the first N events, with --follow N rows and end
     #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<u64>, help_heading = REPORT)]
     pub(super) limit: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) export: ExportOptions,
 
     /// Print JSON, one object on each line (docs/output.md)
     #[arg(long, overrides_with = "csv", help_heading = REPORT)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Stream, StreamPacket};
-use tidewire_exports::{Exchange, FlowRecord, zeek::History};
+use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
 use tidewire_protocols::{App, Conversation, Report, Service, Transaction};
 
 use super::{sink::Exports, text::Rows};
 use crate::{
-    app::{Follower, HasConversation},
+    app::{Follower, HasConversation, Selected},
     record::Record,
     selection::Totals,
 };
@@ -41,6 +41,7 @@ pub struct Exporting<const HISTORY: bool> {
     pub follower: Follower,
     kind: Kind,
     rows: Texts,
+    select: Selected,
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
@@ -55,6 +56,7 @@ pub struct State {
     /// The first transaction, which names the stream.
     first: Option<Box<Transaction>>,
     transactions: u32,
+    seen: Seen,
 }
 
 impl HasConversation for State {
@@ -64,13 +66,14 @@ impl HasConversation for State {
 }
 
 impl<const HISTORY: bool> Exporting<HISTORY> {
-    pub fn new(kind: Kind, rows: Texts, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
+    pub fn new(kind: Kind, rows: Texts, select: Selected, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
         Self {
             totals: Totals::default(),
             transactions: 0,
             follower: Follower::default(),
             kind,
             rows,
+            select,
             services: Arc::clone(services),
             exports: Arc::clone(exports),
             scratch: Vec::new(),
@@ -86,7 +89,8 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
     ) -> T {
         let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
         let state = stream.data();
-        let (mut first, mut number) = (state.first.take(), state.transactions);
+        let (mut first, mut number, mut seen) = (state.first.take(), state.transactions, state.seen);
+        let (select, is_of_streams) = (self.select.as_deref(), self.kind == Kind::Streams);
         let (exports, services, scratch) = (&self.exports, &self.services, &mut self.scratch);
         let (kept_bytes, written) = (&mut self.kept_bytes, &mut self.transactions);
         let rows = match self.rows {
@@ -96,10 +100,15 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         let mut each = |transaction: Transaction| {
             let index = number;
             number = number.saturating_add(1);
-            if services.is_empty() || services.contains(&transaction.service) {
+            if let Some(select) = select.filter(|_| is_of_streams) {
+                select.see(&transaction, &mut seen);
+            } else if services.is_empty() || services.contains(&transaction.service) {
                 let origin = exports.origin();
                 let exchange =
                     Exchange { stream: id, key, stream_start_ns, number: index, transaction: &transaction, origin };
+                if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
+                    return;
+                }
                 exports.transaction(&exchange, scratch);
                 *written += 1;
                 if let Some(rows) = rows {
@@ -118,7 +127,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         };
         let passed = pass(&mut self.follower, stream, &mut Report::Each(&mut each));
         let state = stream.data();
-        (state.first, state.transactions) = (first, number);
+        (state.first, state.transactions, state.seen) = (first, number, seen);
         passed
     }
 }
@@ -151,7 +160,6 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
     }
 
     fn close(&mut self, stream: &mut Stream<'_, State>, reason: EndReason) {
-        self.totals.add(stream);
         let app = self.follow(stream, |follower, stream, report| follower.close(stream, report));
         let state = stream.data();
         let (first, history) = (state.first.take(), state.history.take());
@@ -159,10 +167,16 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
             self.kept_bytes = self.kept_bytes.saturating_sub(first.memory_bytes());
         }
         if self.kind == Kind::Transactions {
+            self.totals.add(stream);
             return;
         }
+        let seen = stream.data().seen;
         let app = app.map(|app| Box::new(App { first: first.map(|first| *first), ..*app }));
         let record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
+        if self.select.as_ref().is_some_and(|select| !select.matches(&Row::Flow(&record), seen)) {
+            return;
+        }
+        self.totals.add(stream);
         self.exports.flow(&record, history.as_deref(), &mut self.scratch);
         if let Texts::Records(rows) = self.rows
             && self.exports.wants_text()

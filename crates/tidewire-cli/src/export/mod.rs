@@ -22,7 +22,7 @@ mod text;
 use std::sync::Arc;
 
 use clap::Args;
-use tidewire::{Fate, Handler, Mode};
+use tidewire::{Fate, Handler, Mode, Stop};
 use tidewire_exports::{
     eve,
     table::{self, Table},
@@ -30,7 +30,7 @@ use tidewire_exports::{
 use tidewire_protocols::Service;
 
 use crate::{
-    app,
+    app::{self, Selected},
     clock::Clock,
     error::{self, CliError},
     options::Common,
@@ -54,18 +54,19 @@ pub struct ExportOptions {
     /// ipfix, ipfix-uniflow, netflow9 (repeatable)
     ///
     /// PLACE is a file (json, csv, sqlite, arrow, eve, ipfix) or - (these but sqlite), a folder (parquet, zeek, zeek-json), or
-    /// udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9). flows and streams write transactions as well, where the format has them.
+    /// udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9). flows and streams write transactions as well, where the format has them; with
+    /// --where streams only.
     /// A file has a hidden name until it is complete. parquet and arrow need a build with the feature parquet.
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
-        conflicts_with_all = ["json", "csv", "columns", "time", "limit"],
+        conflicts_with_all = ["json", "csv", "columns", "limit"],
         help_heading = "Report"
     )]
     to: Vec<Target>,
 
     /// As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "time", "limit"], help_heading = "Report")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "limit"], help_heading = "Report")]
     format: Option<String>,
 
     /// Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh,
@@ -86,7 +87,7 @@ fn eve_type(name: &str) -> Result<&'static str, String> {
 }
 
 /// A run that writes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Job<'a> {
     pub common: &'a Common,
     pub mode: Mode,
@@ -95,15 +96,17 @@ pub struct Job<'a> {
     pub services: &'a [Service],
     /// What is written as JSON and comma-separated values.
     pub rows: Texts,
+    /// What is selected.
+    pub select: Selected,
 }
 
 impl Job<'_> {
-    fn content(&self, eve: eve::Types) -> Content {
+    fn tables(&self) -> (&'static [Table], fn(&Clock) -> String) {
         const OF_STREAMS: &[Table] = &[table::FLOWS, table::TRANSACTIONS];
         const OF_TRANSACTIONS: &[Table] = &[table::TRANSACTIONS];
         match self.rows {
-            Texts::Records(rows) => Content { tables: OF_STREAMS, csv_header: rows.header, eve },
-            Texts::Transactions(rows) => Content { tables: OF_TRANSACTIONS, csv_header: rows.header, eve },
+            Texts::Records(rows) => (OF_STREAMS, rows.header),
+            Texts::Transactions(rows) => (OF_TRANSACTIONS, rows.header),
         }
     }
 }
@@ -158,29 +161,67 @@ impl ExportOptions {
         Ok(targets)
     }
 
+    /// Opens the places of records of `tables`. `captures`: the options of the run, where it is one of a capture; `stop` ends it.
+    pub fn open(
+        &self,
+        captures: Option<&Common>,
+        tables: &'static [Table],
+        csv_header: fn(&Clock) -> String,
+        stop: &Stop,
+    ) -> Result<Opened, CliError> {
+        let targets = self.targets()?;
+        let fits = |target: &&Target| target.format.has_place_for(tables[0].name);
+        if let Some(target) = targets.iter().find(|target| !fits(target)) {
+            let (name, records) = (target.format.name(), tables[0].name);
+            return Err(CliError::Usage(format!(
+                "{name} has no place for {records}; json, csv, sqlite, parquet and arrow have"
+            )));
+        }
+        let content = Content { tables, csv_header, eve: self.eve() };
+        let source = captures.map(source).unwrap_or_default();
+        let exports = Exports::open(&targets, self.rotate.unwrap_or_default(), source, &content, stop)?;
+        let is_shown = !targets.iter().any(|target| target.place == Place::Stdout);
+        Ok(Opened { exports: Arc::new(exports), is_shown })
+    }
+
     /// Runs a subcommand whose records are written.
     pub fn run(&self, job: &Job<'_>) -> Result<u8, CliError> {
-        let targets = self.targets()?;
         // Options are checked before a file is created.
         job.common.check(job.mode)?;
         let mut session = Session::new(job.common)?;
-        let source = source(job.common);
-        let exports =
-            Exports::open(&targets, self.rotate.unwrap_or_default(), source, &job.content(self.eve()), &session.stop)?;
-        let exports = Arc::new(exports);
-        session.export(&exports);
-        let (run, is_shown) =
-            (run(&exports, job, &session), !targets.iter().any(|target| target.place == Place::Stdout));
-        let (totals, transactions, closing) = run?;
-        let finished = exports.finish(&facts(&closing));
+        let (tables, csv_header) = job.tables();
+        let opened = self.open(Some(job.common), tables, csv_header, &session.stop)?;
+        let exports = &opened.exports;
+        session.export(exports);
+        let (totals, transactions, closing) = run(exports, job, &session)?;
+        let finished = opened.finish(&closing);
         let mut out = Out::stdout();
-        if is_shown {
+        if opened.is_shown {
             let counts = counts(job.kind, &totals, transactions);
             let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
             lines.into_iter().try_for_each(|line| out.line(&line))?;
         }
         let code = closing.finish(job.common, false, &mut out, error::OK)?;
         finished.map(|()| code)
+    }
+}
+
+/// Places that are open.
+pub struct Opened {
+    pub exports: Arc<Exports>,
+    /// Whether standard output is free for a summary.
+    pub is_shown: bool,
+}
+
+impl Opened {
+    /// Completes everything.
+    pub fn finish(&self, closing: &Closing) -> Result<(), CliError> {
+        self.exports.finish(&facts(closing))
+    }
+
+    /// As [`finish`](Self::finish), of no capture.
+    pub fn finish_without(&self) -> Result<(), CliError> {
+        self.exports.finish(&Facts::default())
     }
 }
 
@@ -212,7 +253,7 @@ where
     Exporting<HISTORY>: Handler,
 {
     let services: Arc<[Service]> = job.services.into();
-    let make = |_| Exporting::<HISTORY>::new(job.kind, job.rows, &services, exports);
+    let make = |_| Exporting::<HISTORY>::new(job.kind, job.rows, job.select.clone(), &services, exports);
     let (handlers, closing) = session.run(job.mode, &[], make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));

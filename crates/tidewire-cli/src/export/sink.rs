@@ -11,7 +11,7 @@ use std::{
 
 use tidewire::Stop;
 use tidewire_exports::{
-    Exchange, FlowRecord, Origin, eve,
+    EventRecord, Exchange, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
     zeek::{self, History, Log},
 };
@@ -166,6 +166,26 @@ impl Exports {
                 self.push(files, scratch, now_ns);
             }
         }
+    }
+
+    /// Writes a pattern that was found.
+    pub fn matched(&self, found: &MatchRecord<'_>, scratch: &mut Vec<u8>) {
+        let now_ns = self.now_ns(found.time_ns);
+        self.row(&Row::Match(found), now_ns);
+        for sink in &self.sinks {
+            if let Sink::Eve(files) = sink
+                && self.eve.has("alert")
+            {
+                scratch.clear();
+                eve::push_alert(scratch, found);
+                self.push(files, scratch, now_ns);
+            }
+        }
+    }
+
+    /// Writes similar events as one record.
+    pub fn event(&self, event: &EventRecord<'_>) {
+        self.row(&Row::Event(event), self.now_ns(event.last_ns));
     }
 
     fn row(&self, row: &Row<'_>, now_ns: u64) {

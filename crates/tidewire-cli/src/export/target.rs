@@ -47,6 +47,15 @@ impl Format {
         }
     }
 
+    /// Whether records of a table have a place in it.
+    pub fn has_place_for(self, table: &str) -> bool {
+        match table {
+            "matches" => !self.is_messages() && !self.is_logs(),
+            "events" => !self.is_messages() && !self.is_logs() && self != Self::Eve,
+            _ => true,
+        }
+    }
+
     /// Whether it is messages of records, which can be sent.
     pub fn is_messages(self) -> bool {
         matches!(self, Self::Ipfix | Self::IpfixUniflow | Self::Netflow9)

@@ -113,6 +113,33 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
 }
 
 #[test]
+fn rows_are_written_in_other_formats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let probes: Vec<Event> = (0..50).map(|number| probe(number, "192.0.2.1")).collect();
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&probes), ..Batch::default() });
+    let rows = lines(&run(&["--json"], &path));
+    let place = |format: &str, name: &str| format!("{format}:{}", folder.path().join(name).display());
+    let [database, other] = [place("sqlite", "out.db"), place("json", "out.json")];
+    let store = path.to_str().expect("UTF-8");
+    let words = ["events", "--store", store, "--to", &database, "--to", &other];
+    text(&command(&words).run_in_time().expect("tidewire"));
+    let written = fs::read_to_string(folder.path().join("out.json")).expect("lines");
+    let written: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(written, rows);
+    let refused = command(&["events", "--store", store, "--to", "eve:x"]).run_in_time().expect("tidewire");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("eve has no place for events"));
+    if let Some(reason) = tidewire_testing::missing(&["python3"]) {
+        return println!("skipped: {reason}");
+    }
+    let program = "import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(*db.execute('select count(*), sum(count), min(client_addr), count(server_port) from events').fetchone())";
+    let mut python = std::process::Command::new("python3");
+    let output = python.args(["-c", program]).arg(folder.path().join("out.db")).run_in_time().expect("Python");
+    assert_eq!(text(&output).trim(), format!("{} 50 192.0.2.1 0", rows.len()));
+}
+
+#[test]
 fn whatever_is_in_events_fits_a_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let long = "x".repeat(64);

@@ -288,7 +288,8 @@ fn standard_output_has_one_format_and_nothing_else() {
     let records = json(&["flows", "--format", "eve", &capture]);
     assert!(records.iter().all(|record| record["event_type"].is_string() && record["timestamp"].is_string()));
     let requests = json(&["transactions", "--to", "eve:-", "--service", "http", &capture]);
-    assert_eq!(requests.len(), 202);
+    // Each with its body, and the counters of the run.
+    assert_eq!(requests.len(), 403);
     let (complaint, code) = complaint(&["flows", "--format", "eve", "--to", "ipfix:-", &capture]);
     assert!(code == 2 && complaint.contains("only one format"), "{complaint}");
 }

@@ -26,4 +26,5 @@ mod steering;
 mod tables;
 mod terminal;
 mod usage;
+mod where_test;
 mod written;

@@ -1,0 +1,30 @@
+//! `--where`: records are selected by their fields.
+
+use std::sync::Arc;
+
+use clap::Args;
+use tidewire_exports::{select::Select, table::Table};
+
+use crate::error::CliError;
+
+/// The option.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WhereOption {
+    /// Only records whose fields fulfil this, as in 'tls.sni ends with example.org and bytes > 1M'
+    ///
+    /// FIELD OPERATOR VALUE, joined by and, or, not and parentheses. Operators: = != < <= > >=, in (a, b), contains, starts with, ends
+    /// with; a field alone has to be there. Fields have the names of JSON, as client.addr, packets_c2s, http.status; and addr, port,
+    /// packets, bytes, duration of both directions. Values have units, as 1M, 30s, 10.0.0.0/8 (docs/output.md). Of a stream's
+    /// transactions one has to fulfil a test of their fields.
+    #[arg(long = "where", value_name = "TEST", help_heading = "Report")]
+    where_test: Option<String>,
+}
+
+impl WhereOption {
+    /// What is selected of a table; `None`: everything.
+    pub fn select(&self, table: &'static Table) -> Result<Option<Arc<Select>>, CliError> {
+        let Some(text) = &self.where_test else { return Ok(None) };
+        let select = Select::new(text, table);
+        select.map(|select| Some(Arc::new(select))).map_err(|error| CliError::Usage(format!("--where: {error}")))
+    }
+}
