@@ -988,7 +988,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__events)
-            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --json --csv --columns --wide --time --help"
+            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --to --format --eve-types --rotate --json --csv --columns --wide --time --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1027,6 +1027,22 @@ _tidewire() {
                     return 0
                     ;;
                 --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-types)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rotate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1276,7 +1292,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__flows)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --rotate --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --rotate --where --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1507,6 +1523,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --where)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3572,7 +3592,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__match)
-            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --write --help"
+            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --to --format --eve-types --rotate --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3799,6 +3819,22 @@ _tidewire() {
                     return 0
                     ;;
                 --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-types)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rotate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4300,7 +4336,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__streams)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --rotate --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --rotate --where --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4538,6 +4574,10 @@ _tidewire() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --where)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --write)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4764,7 +4804,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__transactions)
-            opts="-F -j -i -c -q -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --to --format --eve-types --rotate --help"
+            opts="-F -j -i -c -q -h --filter --workers --config --identity --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --to --format --eve-types --rotate --where --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4991,6 +5031,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --where)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -135,6 +135,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
@@ -235,6 +236,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Wri
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
@@ -454,6 +456,10 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Pr
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s x -l hex -d 'Read all patterns as hexadecimal'
@@ -604,6 +610,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -970,6 +977,10 @@ high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'

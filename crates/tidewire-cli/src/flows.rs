@@ -92,7 +92,10 @@ impl Handler for Flows {
             let record = Record { app, ..Record::of_figures(stream, reason) };
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&Flow(record), &mut self.scratch).into(),
-                None => self.kept.push(Flow(record)),
+                None => {
+                    self.kept.push(Flow(record));
+                    self.printed = Want::Later;
+                }
             }
         }
     }

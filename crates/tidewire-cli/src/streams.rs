@@ -132,7 +132,10 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
             let ended = Ended { record: Record { app, ..Record::of(stream, reason) }, digests };
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&ended, &mut self.scratch).into(),
-                None => self.kept.push(ended),
+                None => {
+                    self.kept.push(ended);
+                    self.printed = Want::Later;
+                }
             }
         }
     }

@@ -162,6 +162,11 @@ pub(crate) fn stream_number(id: u64, start_ns: u64, which: u64) -> u64 {
     value ^ value >> 31
 }
 
+/// A type of media without its parameters.
+pub(crate) fn media_type(kind: &str) -> &str {
+    kind.split(';').next().unwrap_or_default().trim()
+}
+
 /// IP protocol numbers.
 pub(crate) mod proto {
     pub(crate) const ICMP: u8 = 1;

@@ -39,9 +39,13 @@ impl Civil {
 
 /// Appends a number with leading zeros.
 pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, digits: u32) {
-    for place in (0..digits).rev() {
-        out.push(b'0' + (value / 10_u64.pow(place) % 10) as u8);
+    let (mut text, mut value) = ([b'0'; 20], value);
+    let digits = (digits as usize).min(text.len());
+    for digit in text[..digits].iter_mut().rev() {
+        *digit += (value % 10) as u8;
+        value /= 10;
     }
+    out.extend_from_slice(&text[..digits]);
 }
 
 /// Appends date and time with the separators of a format: between parts of the date, between both, and between parts of the time.

@@ -15,7 +15,10 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         let begins = !word.is_empty() && (name.starts_with(&word) || word.starts_with(name));
         (if begins { 1 } else { distance(&word, name) }, name)
     });
-    ranked.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= most).map(|(_, name)| name)
+    ranked
+        .min_by_key(|(distance, name)| (*distance, name.len()))
+        .filter(|(distance, _)| *distance <= most)
+        .map(|(_, name)| name)
 }
 
 /// Letters to add, remove, replace or exchange with their neighbour to make one word of another.

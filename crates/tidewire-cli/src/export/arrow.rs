@@ -69,7 +69,7 @@ impl Arrow {
     fn is_due(&self, now_ns: u64) -> bool {
         self.form == IpcForm::File
             && self.encoder.is_some()
-            && (self.rotate.bytes.is_some_and(|most| self.bytes >= most)
+            && (self.rotate.bytes.is_some_and(|most| self.bytes + self.batch.bytes() >= most)
                 || self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns))
     }
 }

@@ -33,19 +33,20 @@ enum Output {
 }
 
 impl Messages {
-    pub fn open(format: Format, place: &Place, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+    pub fn open(format: Format, place: &Place, rotate: Rotate, is_live: bool, now_ns: u64) -> Result<Self, CliError> {
         let layout = match format {
             Format::IpfixUniflow => Layout::Uniflow,
             Format::Netflow9 => Layout::Netflow9,
             _ => Layout::Biflow,
         };
-        let (output, is_datagrams) = match Collector::connect(place)? {
-            Some(collector) => {
-                let is_datagrams = collector.is_datagrams();
-                (Output::Collector(collector), is_datagrams)
-            }
-            None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
-        };
+        let (output, is_datagrams) =
+            match Collector::connect(place, || ipfix::templates(ipfix::Settings::of_streams(layout)), is_live)? {
+                Some(collector) => {
+                    let is_datagrams = collector.is_datagrams();
+                    (Output::Collector(collector), is_datagrams)
+                }
+                None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
+            };
         let settings = match is_datagrams {
             true => ipfix::Settings::of_datagrams(layout),
             false => ipfix::Settings::of_streams(layout),
@@ -58,6 +59,22 @@ impl Messages {
         match &self.output {
             Output::Files(files) => files.folder(),
             Output::Collector(_) => None,
+        }
+    }
+
+    /// The ports that are connected to again.
+    #[cfg(feature = "live")]
+    pub fn ports(&self) -> Vec<u16> {
+        match &self.output {
+            Output::Files(_) => Vec::new(),
+            Output::Collector(collector) => collector.ports(),
+        }
+    }
+
+    fn unsent_records(&self) -> u64 {
+        match &self.output {
+            Output::Files(_) => 0,
+            Output::Collector(collector) => collector.unsent_records(),
         }
     }
 
@@ -118,7 +135,7 @@ impl Messages {
         let statistics = ipfix::Statistics {
             ignored_packets: facts.ignored,
             dropped_packets: facts.dropped.unwrap_or_default(),
-            unsent_flows: 0,
+            unsent_flows: self.unsent_records(),
         };
         self.exporter.push_statistics(&statistics, ipfix::export_second(now_ns));
         self.exporter.finish_message();

@@ -15,6 +15,7 @@ mod rotate;
 mod sink;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod stream;
 mod tables;
 mod target;
 mod text;
@@ -220,6 +221,7 @@ impl Opened {
     }
 
     /// As [`finish`](Self::finish), of no capture.
+    #[cfg(feature = "live")]
     pub fn finish_without(&self) -> Result<(), CliError> {
         self.exports.finish(&Facts::default())
     }

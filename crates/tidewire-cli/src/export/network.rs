@@ -3,60 +3,85 @@
 use std::{
     fs::File,
     io::{self, Write as _},
-    net::{TcpStream, ToSocketAddrs as _, UdpSocket},
+    net::{SocketAddr, ToSocketAddrs as _, UdpSocket},
     os::fd::OwnedFd,
-    time::Duration,
 };
 
-use super::target::Place;
+use super::{stream::Stream, target::Place};
 use crate::error::CliError;
 
-/// How long a collector has to answer, and to accept a message.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A collector.
+pub enum Collector {
+    Datagrams(Datagrams),
+    Stream(Box<Stream>),
+}
 
-/// A socket to a collector. It is written to as a file: a capture that gave up its privileges opens no other.
-pub struct Collector {
+/// A socket of UDP. It is written to as a file: a capture that gave up its privileges sends nothing else.
+pub struct Datagrams {
     socket: File,
     shown: String,
-    is_datagrams: bool,
     /// Messages that the host of the collector refused: nobody listens there, or did not.
     refused: u64,
     failure: Option<io::Error>,
 }
 
 impl Collector {
-    /// Connects to `place`; `None`: it is none of the network.
-    pub fn connect(place: &Place) -> Result<Option<Self>, CliError> {
-        let (scheme, address, is_datagrams) = match place {
-            Place::Udp(address) => ("udp", address, true),
-            Place::Tcp(address) => ("tcp", address, false),
+    /// Connects to `place`; `None`: it is none of the network. `templates`: a message that begins a connection that is made again.
+    pub fn connect(
+        place: &Place,
+        templates: impl FnOnce() -> Vec<u8>,
+        is_live: bool,
+    ) -> Result<Option<Self>, CliError> {
+        let (scheme, address) = match place {
+            Place::Udp(address) => ("udp", address),
+            Place::Tcp(address) => ("tcp", address),
             _ => return Ok(None),
         };
         let shown = format!("{scheme}://{address}");
-        let socket = connected(address, is_datagrams);
-        let socket = socket.map_err(|error| CliError::Output(format!("{shown}: cannot be reached: {error}")))?;
-        Ok(Some(Self { socket: File::from(socket), shown, is_datagrams, refused: 0, failure: None }))
+        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be reached: {error}"));
+        let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(cannot)?.collect();
+        let collector = match scheme {
+            "tcp" => Stream::connect(shown.clone(), addresses, templates(), is_live)
+                .map(|stream| Self::Stream(Box::new(stream))),
+            _ => datagrams(&addresses)
+                .map(|socket| Self::Datagrams(Datagrams { socket, shown: shown.clone(), refused: 0, failure: None })),
+        };
+        collector.map(Some).map_err(cannot)
     }
 
     pub fn is_datagrams(&self) -> bool {
-        self.is_datagrams
+        matches!(self, Self::Datagrams(_))
+    }
+
+    /// The ports that are connected to again.
+    #[cfg(feature = "live")]
+    pub fn ports(&self) -> Vec<u16> {
+        match self {
+            Self::Datagrams(_) => Vec::new(),
+            Self::Stream(stream) => stream.ports(),
+        }
     }
 
     pub fn has_failed(&self) -> bool {
-        self.failure.is_some()
+        match self {
+            Self::Datagrams(datagrams) => datagrams.failure.is_some(),
+            Self::Stream(stream) => stream.has_failed(),
+        }
+    }
+
+    /// Records that are known not to be sent.
+    pub fn unsent_records(&self) -> u64 {
+        match self {
+            Self::Datagrams(_) => 0,
+            Self::Stream(stream) => stream.unsent_records(),
+        }
     }
 
     /// Sends a message.
     pub fn send(&mut self, message: &[u8]) {
-        if self.failure.is_some() {
-            return;
-        }
-        let sent =
-            if self.is_datagrams { self.socket.write(message).map(drop) } else { self.socket.write_all(message) };
-        match sent {
-            // What the host answered to an earlier datagram; this one was not sent.
-            Err(error) if self.is_datagrams && error.kind() == io::ErrorKind::ConnectionRefused => self.refused += 1,
-            sent => self.failure = sent.err(),
+        match self {
+            Self::Datagrams(datagrams) => datagrams.send(message),
+            Self::Stream(stream) => stream.send(message),
         }
     }
 
@@ -65,33 +90,46 @@ impl Collector {
     /// # Errors
     /// The connection was lost, or nobody listens.
     pub fn finish(&mut self) -> Result<(), CliError> {
+        let finished = match self {
+            Self::Datagrams(datagrams) => datagrams.finish(),
+            Self::Stream(stream) => stream.finish(),
+        };
+        finished.map_err(CliError::Output)
+    }
+}
+
+impl Datagrams {
+    fn send(&mut self, message: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        match self.socket.write(message) {
+            // What the host answered to an earlier datagram; this one was not sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.refused += 1,
+            sent => self.failure = sent.err(),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
         if let Some(failure) = self.failure.take() {
-            return Err(CliError::Output(format!("{}: records cannot be sent: {failure}", self.shown)));
+            return Err(format!("{}: records cannot be sent: {failure}", self.shown));
         }
         match self.refused {
             0 => Ok(()),
-            count => Err(CliError::Output(format!(
+            count => Err(format!(
                 "{}: nobody listens there: {count} messages were refused, and with each the one before it",
                 self.shown
-            ))),
+            )),
         }
     }
 }
 
-fn connected(address: &str, is_datagrams: bool) -> io::Result<OwnedFd> {
+fn datagrams(addresses: &[SocketAddr]) -> io::Result<File> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for address in address.to_socket_addrs()? {
-        let socket: io::Result<OwnedFd> = if is_datagrams {
-            let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-            UdpSocket::bind(any).and_then(|socket| socket.connect(address).map(|()| socket.into()))
-        } else {
-            TcpStream::connect_timeout(&address, PATIENCE).and_then(|stream| {
-                stream.set_write_timeout(Some(PATIENCE))?;
-                Ok(stream.into())
-            })
-        };
-        match socket {
-            Ok(socket) => return Ok(socket),
+    for address in addresses {
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        match UdpSocket::bind(any).and_then(|socket| socket.connect(address).map(|()| OwnedFd::from(socket))) {
+            Ok(socket) => return Ok(File::from(socket)),
             Err(error) => last = error,
         }
     }

@@ -94,7 +94,7 @@ impl ParquetFolder {
 
 impl Part {
     fn is_due(&self, rotate: Rotate, now_ns: u64) -> bool {
-        let bytes = self.bytes + self.encoder.waiting_bytes() as u64;
+        let bytes = self.bytes + self.encoder.waiting_bytes() as u64 + self.batch.bytes();
         rotate.bytes.is_some_and(|most| bytes >= most)
             || rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns)
     }

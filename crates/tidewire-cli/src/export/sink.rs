@@ -11,7 +11,7 @@ use std::{
 
 use tidewire::Stop;
 use tidewire_exports::{
-    EventRecord, Exchange, FlowRecord, MatchRecord, Origin, eve,
+    Exchange, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
     zeek::{self, History, Log},
 };
@@ -77,6 +77,16 @@ impl Exports {
     /// The folders that files are made in.
     pub fn folders(&self) -> Vec<PathBuf> {
         self.sinks.iter().filter_map(Sink::folder).collect()
+    }
+
+    /// The ports of TCP that collectors are connected to.
+    #[cfg(feature = "live")]
+    pub fn ports(&self) -> Vec<u16> {
+        let ports = self.sinks.iter().map(|sink| match sink {
+            Sink::Messages(messages) => lock(messages).ports(),
+            _ => Vec::new(),
+        });
+        ports.flatten().collect()
     }
 
     /// Whether records need the order of packets.
@@ -184,7 +194,8 @@ impl Exports {
     }
 
     /// Writes similar events as one record.
-    pub fn event(&self, event: &EventRecord<'_>) {
+    #[cfg(feature = "live")]
+    pub fn event(&self, event: &tidewire_exports::EventRecord<'_>) {
         self.row(&Row::Event(event), self.now_ns(event.last_ns));
     }
 
@@ -297,7 +308,9 @@ impl Sink {
             (Format::Sqlite | Format::Parquet | Format::Arrow, place) => {
                 Self::Tables(Mutex::new(open_tables(target.format, place, rotate, source, content, now_ns)?))
             }
-            (format, place) => Self::Messages(Box::new(Mutex::new(Messages::open(format, place, rotate, now_ns)?))),
+            (format, place) => {
+                Self::Messages(Box::new(Mutex::new(Messages::open(format, place, rotate, source.is_live, now_ns)?)))
+            }
         })
     }
 

@@ -12,7 +12,10 @@ use tidewire::{
     Capture,
     live::{InKernel, Interface, LiveSettings, Role, TrafficDirection},
 };
-use tidewire_live::{privilege::Confinement, sys::net::first_capturing_number};
+use tidewire_live::{
+    privilege::{Confinement, Connections},
+    sys::net::first_capturing_number,
+};
 use tidewire_steer::{Compiled, Program, Settings};
 
 use crate::{
@@ -179,8 +182,11 @@ impl Live {
     }
 
     /// Restricts the process before packets arrive: no file access except below `writable`. `None`: no restriction.
-    pub fn confinement(&self, writable: &[PathBuf]) -> Option<Confinement> {
-        let confinement = writable.iter().fold(Confinement::new(), |all, path| all.writable(path));
+    pub fn confinement(&self, writable: &[PathBuf], ports: Vec<u16>) -> Option<Confinement> {
+        let mut confinement = writable.iter().fold(Confinement::new(), |all, path| all.writable(path));
+        if !ports.is_empty() {
+            confinement = confinement.connect(Connections::To { ports: Some(ports), names: false });
+        }
         (!self.no_sandbox).then_some(confinement)
     }
 

@@ -28,7 +28,8 @@ pub fn run<H: Handler + Send>(
     let mut is_closed = false;
     let flush = |_: &LiveReport| outputs.flush();
     let opened = |names| outputs.packets.iter().for_each(|packets| packets.set_names(Vec::clone(&names)));
-    let watching = Watching { opened, look: flush, families: Vec::new };
+    let ports = outputs.exports.map(|exports| exports.ports()).unwrap_or_default();
+    let watching = Watching { opened, look: flush, families: Vec::new, ports };
     let capture = watched_with(capture, live, stop, watching, &mut is_closed, writable)?;
     let outcome = capture.run(make);
     DONE.store(true, Ordering::Relaxed);
@@ -54,7 +55,7 @@ pub fn watched<'a>(
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
-    let watching = Watching { opened: |_| {}, look, families: Vec::new };
+    let watching = Watching { opened: |_| {}, look, families: Vec::new, ports: Vec::new() };
     watched_with(capture, live, stop, watching, is_closed, writable)
 }
 
@@ -66,6 +67,8 @@ pub struct Watching<O, L, F> {
     pub look: L,
     /// Metrics beside those of the capture.
     pub families: F,
+    /// Ports of TCP that are connected to again.
+    pub ports: Vec<u16>,
 }
 
 /// As [`watched`], with more calls.
@@ -77,12 +80,12 @@ pub fn watched_with<'a>(
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
-    let Watching { opened, mut look, families } = watching;
+    let Watching { opened, mut look, families, ports } = watching;
     // Binds with the initial privileges; the thread starts without them.
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));
     let shown = Rc::clone(&metrics);
-    let confinement = live.confinement(writable);
+    let confinement = live.confinement(writable, ports);
     let capture = capture.before_start(move |interfaces| {
         if !live.quiet {
             report::say_engines(interfaces);

@@ -187,7 +187,7 @@ impl<'a> Recording<'a> {
         };
         let statuses = self.statuses.clone();
         let families = move || metrics::families(&show::sum(&statuses));
-        let watching = live::Watching { opened, look, families };
+        let watching = live::Watching { opened, look, families, ports: Vec::new() };
         let capture = live::watched_with(capture, &self.options.live, &self.stop, watching, &mut is_closed, &writable)?;
         let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
         DONE.store(true, Ordering::Relaxed);

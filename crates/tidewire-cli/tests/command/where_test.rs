@@ -27,7 +27,8 @@ fn streams_and_transactions_are_selected() {
         let large = ids(&[command, "--json", "--where", "bytes > 1K or proto = udp", &capture]);
         let is_large = |flow: &serde_json::Value| number(flow, "bytes_c2s") + number(flow, "bytes_s2c") > 1024;
         assert_eq!(large, expected(&|flow| is_large(flow) || flow["proto"] == "udp"), "{command}");
-        let ports = ids(&[command, "--json", "--where", "client.port in (41000, 41001) and not service = dns", &capture]);
+        let ports =
+            ids(&[command, "--json", "--where", "client.port in (41000, 41001) and not service = dns", &capture]);
         assert_eq!(ports.len(), 2);
     }
     // The names that are shown are there as without it.

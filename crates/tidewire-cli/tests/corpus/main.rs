@@ -21,5 +21,6 @@ mod own;
 mod protocols;
 mod record;
 mod robustness;
+mod suricata;
 mod wrap;
 mod zeek;

@@ -50,6 +50,34 @@ fn the_largest_come_at_the_end() {
     });
 }
 
+/// Files are made, renamed and, of a database, locked and synced by a process that gave up its privileges.
+#[test]
+fn records_are_written_without_privileges() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let folder = rig.directory.path().join("exports");
+        fs::create_dir(&folder).expect("a folder");
+        let place = |format: &str, name: &str| format!("{format}:{}", folder.join(name).display());
+        let places = [place("sqlite", "a.db"), place("json", "a.json"), place("zeek", "logs")];
+        let [database, lines, logs] = &places;
+        let words = ["flows", "-i", HERE, "-F", "tcp port 80", "--to", database, "--to", lines, "--to", logs];
+        let running = rig.tidewire(&words);
+        for _ in 0..2 {
+            rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
+        }
+        settle();
+        let ended = running.interrupt();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        assert!(ended.out.starts_with("2 flows and 2 transactions written"), "{}", ended.out);
+        assert_eq!(file_lines(&folder.join("a.json")).len(), 2);
+        assert!(fs::read(folder.join("a.db")).expect("a database").starts_with(b"SQLite format 3\0"));
+        let names = fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        assert_eq!(names, ["a.db", "a.json", "logs"], "nothing hidden is left");
+    });
+}
+
 #[test]
 fn files_and_their_index_grow_while_it_runs() {
     rig::run(&["nginx", "curl"], |rig| {

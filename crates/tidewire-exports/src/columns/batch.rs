@@ -6,12 +6,15 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::{
-    columns::{ColumnsError, builder::Builder},
+    columns::{
+        ColumnsError,
+        builder::{BATCH_ROWS, Builder},
+    },
     table::{Cell, Table},
 };
 
-/// Rows of a batch, at most: columns of them fit in the cache.
-pub const BATCH_ROWS: usize = 8192;
+/// Bytes of a row of `flows`, about.
+const ROW_BYTES: u64 = 300;
 
 /// Rows of a table that are gathered.
 pub struct Batch {
@@ -36,6 +39,12 @@ impl Batch {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// About how many bytes they are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.rows as u64 * ROW_BYTES
     }
 
     /// Whether it should be taken.

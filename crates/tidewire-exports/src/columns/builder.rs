@@ -11,10 +11,13 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use tidewire_protocols::Value;
 
 use crate::{
-    columns::{ColumnsError, batch::BATCH_ROWS},
+    columns::ColumnsError,
     json::push_address,
     table::{Cell, Column, Kind},
 };
+
+/// Rows of a batch, at most: columns of them fit in the cache.
+pub(super) const BATCH_ROWS: usize = 8192;
 
 /// Cells of a column.
 pub(super) struct Builder {

@@ -13,7 +13,7 @@ mod tests;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{Parquet, ROW_GROUP_ROWS};
 pub use self::{
-    batch::{BATCH_ROWS, Batch},
+    batch::Batch,
     ipc::{Ipc, IpcForm},
 };
 

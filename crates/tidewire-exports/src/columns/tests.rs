@@ -4,7 +4,7 @@ use arrow_array::{Array as _, Int64Array, ListArray, RecordBatch, StringArray, S
 use arrow_ipc::reader::{FileReader, StreamReader};
 
 use crate::{
-    columns::{BATCH_ROWS, Batch, Ipc, IpcForm},
+    columns::{Batch, Ipc, IpcForm, builder::BATCH_ROWS},
     table::{FLOWS, Row, TRANSACTIONS, Table},
     testing::{Sample, exchange, key, key6, transactions},
 };

@@ -5,7 +5,7 @@ use tidewire_protocols::Http;
 use crate::{
     eve::{
         common::{Identity, app_proto},
-        transaction::push_http,
+        http::push_http,
     },
     model::Exchange,
 };

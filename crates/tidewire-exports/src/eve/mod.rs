@@ -10,6 +10,7 @@ mod certificate;
 mod common;
 mod fileinfo;
 mod flow;
+mod http;
 mod stats;
 #[cfg(test)]
 mod tests;

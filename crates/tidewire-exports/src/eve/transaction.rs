@@ -1,6 +1,6 @@
 //! `dns`, `http`, `tls`, `quic`, `ssh`.
 
-use tidewire_protocols::{Answer, Certificate, Dns, Fields, Http, Quic, Service, Ssh, Tls};
+use tidewire_protocols::{Answer, Certificate, Dns, Fields, Quic, Service, Ssh, Tls};
 
 use crate::{
     eve::{
@@ -8,6 +8,7 @@ use crate::{
         certificate::{push_day, push_serial},
         common::{Identity, app_proto},
         fileinfo::push_files,
+        http::{push_http, text},
     },
     json::{Object, push_string},
     model::Exchange,
@@ -109,12 +110,6 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
     }
 }
 
-fn text(object: &mut Object<'_>, name: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        object.text(name, text);
-    }
-}
-
 fn texts(object: &mut Object<'_>, name: &str, texts: &[Box<str>]) {
     if !texts.is_empty() {
         object.array(name, texts, |out, text| push_string(out, text));
@@ -179,27 +174,6 @@ fn push_grouped(object: &mut Object<'_>, answers: &[Answer]) {
             object.array(kind, of_kind(), |out, answer| push_string(out, &answer.data));
         }
     }
-}
-
-pub(super) fn push_http(object: &mut Object<'_>, http: &Http) {
-    text(object, "hostname", http.host.as_deref());
-    text(object, "url", http.path.as_deref());
-    text(object, "http_user_agent", http.user_agent.as_deref());
-    // Without its parameters, as Suricata has it.
-    let kind = http.content_type.as_deref().and_then(|kind| kind.split(';').next()).map(str::trim_end);
-    text(object, "http_content_type", kind);
-    text(object, "http_refer", http.referrer.as_deref());
-    text(object, "http_method", http.method.as_deref());
-    if let Some(version) = &http.version {
-        object.text("protocol", &format!("HTTP/{version}"));
-    }
-    if let Some(status) = http.status {
-        object.number("status", status.into());
-    }
-    if matches!(http.status, Some(300..=399)) {
-        text(object, "redirect", http.location.as_deref());
-    }
-    object.number("length", http.response_bytes.unwrap_or(0));
 }
 
 /// A version as Suricata names it: `TLS 1.2`, and `TLSv1`, `SSLv3`, `SSLv2` of old ones.

@@ -200,6 +200,15 @@ impl Exporter {
     }
 }
 
+/// A message of templates alone, for a connection that is made again. Its time and its number are the caller's to set.
+#[must_use]
+pub fn templates(settings: Settings) -> Vec<u8> {
+    let mut exporter = Exporter::new(settings);
+    exporter.begin_message();
+    exporter.finish_message();
+    exporter.take().pop().unwrap_or_default()
+}
+
 /// Seconds since the epoch of a packet's time: when a record of a capture file was exported.
 #[must_use]
 pub fn export_second(ns: u64) -> u32 {

@@ -11,5 +11,5 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-pub use exporter::{Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second};
+pub use exporter::{Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second, templates};
 pub use field::Layout;

@@ -1,6 +1,6 @@
 //! Words, texts in quotes, and signs.
 
-use crate::select::{SelectError, TEXT_BYTES_MAX};
+use crate::select::node::{SelectError, TEXT_BYTES_MAX};
 
 /// A token with its place, in characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

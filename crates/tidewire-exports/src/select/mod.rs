@@ -14,6 +14,7 @@
 
 mod field;
 mod lexer;
+mod node;
 mod parser;
 #[cfg(test)]
 mod tests;
@@ -23,30 +24,8 @@ use tidewire_protocols::{Transaction, Value};
 
 use crate::table::{Cell, Row, Table};
 use field::{Field, Source};
-use value::Test;
-
-/// Most tests of an expression: the bits of [`Seen`].
-pub const TESTS_MAX: usize = 64;
-
-/// Bytes of an expression, at most.
-pub const TEXT_BYTES_MAX: usize = 4096;
-
-/// Why an expression cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SelectError {
-    /// Where, in characters from 1.
-    pub column: usize,
-    /// What is wrong, and what to do.
-    pub message: String,
-}
-
-impl std::fmt::Display for SelectError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "at character {}: {}", self.column, self.message)
-    }
-}
-
-impl std::error::Error for SelectError {}
+use node::{Atom, Node};
+pub use node::{SelectError, TESTS_MAX, TEXT_BYTES_MAX};
 
 /// What is selected.
 #[derive(Clone, Debug)]
@@ -54,21 +33,6 @@ pub struct Select {
     root: Node,
     atoms: Vec<Atom>,
     wants_fields: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Node {
-    Atom(usize),
-    Not(Box<Node>),
-    All(Vec<Node>),
-    Any(Vec<Node>),
-}
-
-/// A test of one field.
-#[derive(Clone, Debug)]
-struct Atom {
-    source: Source,
-    test: Test,
 }
 
 /// Which tests of a stream's transactions were fulfilled: one bit each.
@@ -159,17 +123,6 @@ impl Select {
             }
         }
         bits
-    }
-}
-
-impl Node {
-    fn holds(&self, bits: u64) -> bool {
-        match self {
-            Self::Atom(place) => bits >> place & 1 == 1,
-            Self::Not(node) => !node.holds(bits),
-            Self::All(nodes) => nodes.iter().all(|node| node.holds(bits)),
-            Self::Any(nodes) => nodes.iter().any(|node| node.holds(bits)),
-        }
     }
 }
 

@@ -4,9 +4,9 @@ use tidewire_units::nearest;
 
 use crate::{
     select::{
-        Atom, Node, SelectError, TESTS_MAX,
         field::{self, Field, Source},
         lexer::{Token, TokenKind, tokens},
+        node::{Atom, Node, SelectError, TESTS_MAX},
         value::{Operator, Test, ValueKind},
     },
     table::Table,

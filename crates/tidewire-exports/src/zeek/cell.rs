@@ -234,6 +234,12 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
         out.extend_from_slice(b"(empty)");
         return;
     }
+    // Most texts are names without any of what follows.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b',');
+    if !matches!(text.as_bytes()[0], b'-' | b'(' | b'#') && text.bytes().all(is_plain) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
     let is_special = matches!(text, "-" | "(empty)");
     for (index, c) in text.chars().enumerate() {
         let is_separator = is_in_list && c == ',';

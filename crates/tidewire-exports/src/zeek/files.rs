@@ -3,7 +3,7 @@
 use tidewire_protocols::{Fields, Http};
 
 use crate::{
-    model::Exchange,
+    model::{Exchange, media_type},
     zeek::{
         cell::{Column, Line},
         conn::is_local,
@@ -55,20 +55,15 @@ fn body(http: &Http, is_answer: bool) -> Option<Found<'_>> {
         true => (http.response_bytes, &http.content_type),
     };
     let bytes = bytes.filter(|bytes| *bytes > 0)?;
-    let kind = kind.as_deref().map(super::http::media_type);
+    let kind = kind.as_deref().map(media_type);
     Some(Found { is_origin: !is_answer, source: "HTTP", kind, bytes: Some(bytes), sha256: None })
-}
-
-/// The name of a transaction's file in all logs.
-pub(super) fn fuid(exchange: &Exchange<'_>, is_origin: bool) -> String {
-    uid::of_file(exchange.stream, exchange.stream_start_ns, 2 * u64::from(exchange.number) + u64::from(is_origin))
 }
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_>) {
     let (transaction, key) = (exchange.transaction, &exchange.key);
     let begin_ns = if file.is_origin { transaction.start_ns } else { transaction.end_ns };
     line.seconds(begin_ns);
-    line.text(&fuid(exchange, file.is_origin));
+    line.text(&uid::of_body(exchange, file.is_origin));
     line.connection(exchange.stream, exchange.stream_start_ns, key);
     line.text(file.source);
     line.count(0);

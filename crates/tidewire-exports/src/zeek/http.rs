@@ -3,10 +3,10 @@
 use tidewire_protocols::Http;
 
 use crate::{
-    model::Exchange,
+    model::{Exchange, media_type},
     zeek::{
         cell::{Column, Line},
-        files,
+        uid,
     },
 };
 
@@ -38,14 +38,9 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     for (is_origin, bytes, kind) in
         [(true, http.request_bytes, &http.request_type), (false, http.response_bytes, &http.content_type)]
     {
-        let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| files::fuid(exchange, is_origin));
+        let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| uid::of_body(exchange, is_origin));
         line.texts(fuid.as_deref());
         line.unset();
         line.texts(kind.as_deref().map(media_type));
     }
-}
-
-/// The type without its parameters. Zeek looks at the content instead.
-pub(super) fn media_type(kind: &str) -> &str {
-    kind.split(';').next().unwrap_or_default().trim()
 }

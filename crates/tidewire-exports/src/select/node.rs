@@ -1,0 +1,54 @@
+//! What an expression is made of, its limits, and what is wrong with it.
+
+use crate::select::{field::Source, value::Test};
+
+/// Most tests of an expression: the bits of [`Seen`].
+pub const TESTS_MAX: usize = 64;
+
+/// Bytes of an expression, at most.
+pub const TEXT_BYTES_MAX: usize = 4096;
+
+/// Why an expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectError {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for SelectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at character {}: {}", self.column, self.message)
+    }
+}
+
+impl std::error::Error for SelectError {}
+
+/// Tests and how they are joined.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Atom(usize),
+    Not(Box<Node>),
+    All(Vec<Node>),
+    Any(Vec<Node>),
+}
+
+/// A test of one field.
+#[derive(Clone, Debug)]
+pub(super) struct Atom {
+    pub(super) source: Source,
+    pub(super) test: Test,
+}
+
+impl Node {
+    /// Whether it is fulfilled where these tests are.
+    pub(super) fn holds(&self, bits: u64) -> bool {
+        match self {
+            Self::Atom(place) => bits >> place & 1 == 1,
+            Self::Not(node) => !node.holds(bits),
+            Self::All(nodes) => nodes.iter().all(|node| node.holds(bits)),
+            Self::Any(nodes) => nodes.iter().any(|node| node.holds(bits)),
+        }
+    }
+}
