@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-pub use tidewire_exports::json::{Object, hex, push_number, push_string, push_values};
+#[cfg(feature = "live")]
+pub use tidewire_exports::json::push_string;
+pub use tidewire_exports::json::{Object, hex, push_number, push_values};
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 
