@@ -68,10 +68,13 @@ while :; do
   # About as long: a kill and a start take some hundredths of a second.
   TIDEWIRE_TEST_KILLS=$((part * 8)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-sensor --test events -- \
     kills --nocapture 2>/dev/null | sed -n 's/^[^0-9]*\([0-9]*\) kills, \([0-9]*\) events$/{"kills_of_events":\1,"events":\2}/p' >>"$log" || failed "events" "$((seed + round))"
-  KILLS=$((part * 8)) cargo test --locked --profile quick -p tidewire-cli --test command -- --exact \
-    recording::a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs >"$output/record.log" 2>&1 ||
+  KILLS=$((part * 4)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-cli --test command -- --exact \
+    recorder_kills::a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs >"$output/record.log" 2>&1 ||
     failed "recorder: $output/record.log" "$((seed + round))"
-  echo "{\"kills_of_recorders\":$((part * 8))}" >>"$log"
-  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((3 + with_sensor)) "$log" | tr '\n' ' ')" >&2
+  echo "{\"kills_of_recorders\":$((part * 4))}" >>"$log"
+  ROUNDS=$((part * 200)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-archive --lib -- storage \
+    >"$output/power.log" 2>&1 || failed "power failures: $output/power.log" "$((seed + round))"
+  echo "{\"power_failures_of_archives\":$((part * 200))}" >>"$log"
+  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((4 + with_sensor)) "$log" | tr '\n' ' ')" >&2
 done
 echo "crash: $round round(s) without a violation: $log"

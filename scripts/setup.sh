@@ -11,7 +11,7 @@ packages_for() {
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, C sources of zstd and SQLite, filter expressions
     test) echo tshark tcpdump nfdump iproute2 python3 python3-jsonschema jq xz-utils bzip2 lz4 zstd g++ valgrind libc6-dbg ;; # oracles, a collector, network namespaces, the C library
     programs) echo softflowd fprobe nfdump p0f ngrep argus-server argus-client ssldump nmap libndpi-bin libnids-dev python3-scapy openssl ;; # what runs over the drop-in libpcap
-    live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ethtool ;; # namespaces, and what talks in them
+    live) echo iproute2 iputils-ping tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ethtool ;; # namespaces, and what talks in them
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
     fuzz) echo g++ ;;                                               # libFuzzer

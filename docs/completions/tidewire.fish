@@ -678,7 +678,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-after 
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-memory -d 'Memory of each worker for packets that wait' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger -d 'A packet that matches EXPR is a trigger (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-pattern -d 'A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`; with `-` behind it, each line of its standard input is a trigger (of `tidewire events --follow`, say)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l buffer -d 'Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l nice -d 'Nice value of the threads that record from interfaces, -20 (before all others) to 19; the default is -10 where that is permitted, so that those who send and receive wait before packets are lost' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
@@ -686,7 +686,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l base-thresh
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l flows -d 'Flows to remember for each worker, about 250 bytes each' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l verify -d 'Check an archive: every segment and index against the digests that were noted when it was written' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l index-only -d 'Make the indexes that captures in DIR lack: DIR becomes an archive' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l identity -d 'Open encrypted segments that need a new index with the identity in FILE (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l identity -d 'Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l incoming -d 'Capture incoming packets only, none that this host sends'

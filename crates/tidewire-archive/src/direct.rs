@@ -2,7 +2,7 @@
 //! memory, and no storm of writing back.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, IoSlice},
     os::unix::fs::FileExt as _,
     path::Path,
@@ -56,6 +56,22 @@ impl FolderFile {
     pub(crate) fn new(file: File, path: &Path) -> Self {
         let direct = Direct::of(&file, path);
         Self { file, direct }
+    }
+
+    /// A file that is written through the page cache.
+    pub(crate) fn plain(file: File) -> Self {
+        Self { file, direct: None }
+    }
+
+    /// The file, with all that was written.
+    pub(crate) fn written(&mut self) -> io::Result<&File> {
+        self.write_held()?;
+        Ok(&self.file)
+    }
+
+    /// What the system knows of it.
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     /// Writes what is held of the last page, through the page cache.

@@ -4,72 +4,52 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
 };
 
-use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock, open},
-    io::Errno,
-    rand::{GetRandomFlags, getrandom},
-};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{
-    Digest, Error, Folder, Recipients, Sections, SegmentName, Settings, Storage, StorageFile, Summary,
+    Digest, Error, Folder, FolderFile, Sections, SegmentName, SegmentWriter, Settings, Storage, StorageFile, Summary,
     ages::Ages,
-    index::write,
-    manifest::{self, Event, Line, Manifest},
-    name::{hidden, index_of},
-    seal::{Content, SealWriter},
+    listing::{Segment, names, segments},
+    lock::locked,
+    manifest::{self, Event, Line, Manifest, last_indexes},
+    publish::{index_file, publish},
 };
 
-/// A complete segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Its name.
-    pub name: SegmentName,
-    /// Bytes of its file.
-    pub bytes: u64,
-    /// Bytes of its index.
-    pub index_bytes: u64,
-}
-
-impl Segment {
-    /// Bytes of its file and of its index.
-    #[must_use]
-    pub fn all_bytes(&self) -> u64 {
-        self.bytes + self.index_bytes
-    }
-}
-
 /// The directory of an archive, locked: it has one recorder.
-#[derive(Debug)]
-pub struct Directory {
-    folder: Folder,
+pub struct Directory<S: Storage = Folder> {
+    folder: S,
     settings: Settings,
     recording: String,
     /// Number of the last segment of each worker.
     sequences: Mutex<BTreeMap<u16, u64>>,
-    log: Mutex<Log>,
+    log: Mutex<Log<S::File>>,
     kept: Mutex<BTreeMap<SegmentName, u64>>,
     pub(crate) ages: Mutex<Ages>,
-    /// Holds the lock, which needs no file.
-    _lock: File,
+    /// Holds the lock, which needs no file; `None`: of a storage that is no directory.
+    lock: Mutex<Option<File>>,
+}
+
+impl<S: Storage> std::fmt::Debug for Directory<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Directory").field("path", &self.folder.path("")).finish_non_exhaustive()
+    }
 }
 
 /// What is written when a segment is completed.
-#[derive(Debug)]
-struct Log {
-    manifest: Manifest,
+struct Log<F> {
+    manifest: Manifest<F>,
     /// Digest of the index of each worker's last segment.
     last: BTreeMap<u16, String>,
     /// Packets that have a number.
     packets: u64,
 }
 
-impl Log {
+impl<F: StorageFile> Log<F> {
     fn append(&mut self, line: Line) -> Result<(), Error> {
         let packets = self.packets.max(line.packets_to);
         self.manifest.append(line)?;
@@ -89,10 +69,9 @@ pub struct Kept {
     pub oldest_ns: Option<u64>,
 }
 
-/// How often a lock is tried again, and after which pause: a recorder that has just ended may not be gone, and a program that the
-/// same process is starting has its locks until it is executed.
-const LOCK_ATTEMPTS: u32 = 50;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// A process that gave up its privileges may write to the directory that it opened, and to none that has its name later.
+const ANOTHER_DIRECTORY: &str = "the directory was removed and made again, and the sandbox allows the first one only \
+                                 (start the recorder again; --no-sandbox spares that)";
 
 /// What is inside, whatever became of another thread that had it: each change is whole.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -111,36 +90,21 @@ impl Directory {
             }
             _ => {}
         }
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let lock = open(path, flags, Mode::empty()).map_err(|error| Error::io(path, "opening")(error.into()))?;
-        let mut attempts = LOCK_ATTEMPTS;
-        loop {
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) if attempts > 0 => {
-                    attempts -= 1;
-                    thread::sleep(LOCK_PAUSE);
-                }
-                Err(Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
-                Err(error) => return Err(Error::io(path, "locking")(error.into())),
-            }
-        }
+        let lock = locked(path)?;
         let read = manifest::read(path)?;
         let mut manifest = Manifest::open(path, &read)?;
         let mut recording = [0; 8];
         getrandom(&mut recording, GetRandomFlags::empty())
             .map_err(|error| Error::io(path, "naming the recording")(error.into()))?;
         let recording: String = recording.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (mut sequences, mut last) = (BTreeMap::new(), BTreeMap::new());
+        let (mut sequences, last) = (BTreeMap::new(), last_indexes(&read.lines));
         let mut number = |name: &SegmentName| {
             let most = sequences.entry(name.worker).or_insert(0);
             *most = name.sequence.max(*most);
         };
         for line in &read.lines {
-            let Some(name) = SegmentName::parse(&line.segment) else { continue };
-            number(&name);
-            if matches!(line.event, Event::Segment | Event::Repaired | Event::Indexed) {
-                last.insert(name.worker, line.index_digest.clone());
+            if let Some(name) = SegmentName::parse(&line.segment) {
+                number(&name);
             }
         }
         let packets = read.lines.iter().map(|line| line.packets_to).max().unwrap_or(0);
@@ -163,7 +127,7 @@ impl Directory {
             log: Mutex::new(Log { manifest, last, packets }),
             kept: Mutex::new(kept),
             ages: Mutex::default(),
-            _lock: File::from(lock),
+            lock: Mutex::new(Some(lock)),
         })
     }
 
@@ -177,6 +141,84 @@ impl Directory {
     #[must_use]
     pub fn storage(&self) -> &Folder {
         &self.folder
+    }
+
+    /// Creates the file of a segment, under its hidden name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn create(&self, name: &SegmentName) -> Result<SegmentWriter<FolderFile>, Error> {
+        self.settle()?;
+        let recipients = self.settings.recipients.as_ref().filter(|_| name.is_sealed);
+        SegmentWriter::create(&self.folder, name, recipients)
+    }
+
+    /// If the directory was removed, and there is another one in its place: goes on there.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        let path = self.path();
+        let failed = |error| Error::io(path, "looking for the directory")(error);
+        let mut lock = held(&self.lock);
+        let own = lock.as_ref().map(File::metadata).transpose().map_err(failed)?;
+        let found = fs::metadata(path).map_err(failed)?;
+        if own.is_none_or(|own| (own.dev(), own.ino()) == (found.dev(), found.ino())) {
+            return held(&self.log).manifest.reopen();
+        }
+        let open = || {
+            let (new, read) = (locked(path)?, manifest::read(path)?);
+            Manifest::open(path, &read).map(|manifest| (new, read, manifest))
+        };
+        let (new, read, manifest) = open().map_err(|error| match error {
+            Error::Io { path, cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
+                Error::Io { path, what: ANOTHER_DIRECTORY, cause }
+            }
+            error => error,
+        })?;
+        let mut log = held(&self.log);
+        log.manifest = manifest;
+        log.last = last_indexes(&read.lines);
+        log.packets = read.lines.iter().map(|line| line.packets_to).fold(log.packets, u64::max);
+        let complete = segments(path)?;
+        *held(&self.kept) = complete.into_iter().map(|segment| (segment.name.clone(), segment.all_bytes())).collect();
+        *lock = Some(new);
+        Ok(())
+    }
+
+    /// Gives a segment its name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
+    /// `stored_bytes`, `interfaces`, `descriptions`, `ledger` and `digest`, the rest is filled in here. May be called again after an
+    /// error.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn complete(
+        &self,
+        name: &SegmentName,
+        sections: &Sections,
+        summary: Summary,
+        now_ns: u64,
+    ) -> Result<Segment, Error> {
+        self.settle()?;
+        let recording = self.recording.clone();
+        self.complete_as(Event::Segment, recording, name, sections, summary, now_ns)
+    }
+}
+
+impl<S: Storage> Directory<S> {
+    /// An empty directory that is no real one.
+    #[cfg(test)]
+    pub(crate) fn with_storage(folder: S, settings: &Settings, manifest: S::File) -> Result<Self, Error> {
+        let mut manifest = Manifest::new(manifest, folder.path(manifest::MANIFEST_NAME));
+        manifest.append(Line::default())?;
+        folder.sync_names().map_err(Error::io(folder.path(""), "syncing the directory"))?;
+        Ok(Self {
+            folder,
+            settings: settings.clone(),
+            recording: "test".into(),
+            sequences: Mutex::default(),
+            log: Mutex::new(Log { manifest, last: BTreeMap::new(), packets: 0 }),
+            kept: Mutex::default(),
+            ages: Mutex::default(),
+            lock: Mutex::default(),
+        })
     }
 
     /// How its segments are written.
@@ -203,23 +245,6 @@ impl Directory {
             compression: self.settings.compression,
             is_sealed: self.settings.recipients.is_some(),
         }
-    }
-
-    /// Gives a segment its name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
-    /// `stored_bytes`, `interfaces`, `descriptions`, `ledger` and `digest`, the rest is filled in here. May be called again after an
-    /// error.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn complete(
-        &self,
-        name: &SegmentName,
-        sections: &Sections,
-        summary: Summary,
-        now_ns: u64,
-    ) -> Result<Segment, Error> {
-        let recording = self.recording.clone();
-        self.complete_as(Event::Segment, recording, name, sections, summary, now_ns)
     }
 
     pub(crate) fn complete_as(
@@ -293,7 +318,7 @@ impl Directory {
 
     /// Makes names durable.
     pub(crate) fn storage_sync(&self) -> Result<(), Error> {
-        self.folder.sync_names().map_err(Error::io(self.path(), "syncing the directory"))
+        self.folder.sync_names().map_err(Error::io(self.folder.path(""), "syncing the directory"))
     }
 
     /// Appends to the manifest.
@@ -311,74 +336,4 @@ impl Directory {
         }
         Ok(())
     }
-}
-
-/// The file of an index, sealed if segments are.
-pub(crate) fn index_file(
-    sections: &Sections,
-    summary: &Summary,
-    recipients: Option<&Recipients>,
-) -> Result<Vec<u8>, Error> {
-    let plain = write(sections, summary);
-    let Some(recipients) = recipients else { return Ok(plain) };
-    let mut sealed = Vec::new();
-    let mut seal = SealWriter::begin(recipients, Content::Index, &mut sealed)?;
-    seal.push(&plain, &mut sealed);
-    seal.finish(&mut sealed);
-    Ok(sealed)
-}
-
-/// Gives a segment and its index their names: the index first, so that a segment with its name has one.
-pub(crate) fn publish<S: Storage>(storage: &S, name: &SegmentName, index: &[u8]) -> Result<(), Error> {
-    let (shown, index_name) = (name.to_string(), name.index());
-    write_index(storage, &index_name, index)?;
-    match storage.rename(&hidden(&shown), &shown) {
-        Ok(()) => {}
-        // It was renamed before an error, and this is the second call.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && storage.path(&shown).exists() => {}
-        Err(error) => return Err(Error::io(storage.path(&shown), "giving the segment its name")(error)),
-    }
-    storage.sync_names().map_err(Error::io(storage.path(""), "syncing the directory"))
-}
-
-/// Writes an index under a hidden name, and gives it its own.
-pub(crate) fn write_index<S: Storage>(storage: &S, name: &str, index: &[u8]) -> Result<(), Error> {
-    let hidden = hidden(name);
-    match storage.remove(&hidden) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::io(storage.path(&hidden), "removing an unfinished index")(error));
-        }
-        _ => {}
-    }
-    let mut file = storage.create(&hidden).map_err(Error::io(storage.path(&hidden), "creating"))?;
-    let written = file.write_at(index, 0).and_then(|()| file.sync());
-    written.map_err(Error::io(storage.path(&hidden), "writing"))?;
-    storage.rename(&hidden, name).map_err(Error::io(storage.path(name), "giving the index its name"))
-}
-
-/// Names of the files in a directory, in order.
-pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
-    let failed = |error| Error::io(path, "reading the directory")(error);
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let name = entry.map_err(|error| Error::io(path, "reading the directory")(error))?.file_name();
-        names.extend(name.into_string());
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// The complete segments of a directory, the oldest first.
-pub(crate) fn segments(path: &Path) -> Result<Vec<Segment>, Error> {
-    let mut segments: Vec<Segment> = Vec::new();
-    for name in names(path)? {
-        let Some(parsed) = SegmentName::parse(&name) else { continue };
-        let bytes = |path: PathBuf| fs::metadata(path).map(|metadata| metadata.len());
-        // One that is not there was just removed.
-        let Ok(of_file) = bytes(path.join(&name)) else { continue };
-        let index_bytes = bytes(path.join(index_of(&name))).unwrap_or(0);
-        segments.push(Segment { name: parsed, bytes: of_file, index_bytes });
-    }
-    segments.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(segments)
 }

@@ -80,6 +80,12 @@ impl Error {
         Self::Damaged { path: path.into(), what: what.into() }
     }
 
+    /// Whether a newer program wrote the file: it is neither read nor written over.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        matches!(self, Self::Version { found, supported, .. } if found > supported)
+    }
+
     /// Whether the bytes of a file are the reason: it can be made again from the packets.
     #[must_use]
     pub fn is_damage(&self) -> bool {

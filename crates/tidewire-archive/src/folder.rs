@@ -3,11 +3,14 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use crate::{FolderFile, Storage};
+
+/// Bytes of a file that are copied at once where it lost its name.
+const RESTORED_AT_ONCE: usize = 1 << 20;
 
 /// A directory of the file system.
 #[derive(Clone, Debug)]
@@ -39,6 +42,33 @@ impl Storage for Folder {
         let path = self.path(name);
         let file = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
         Ok(FolderFile::new(file, &path))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    fn restore(&self, name: &str, file: &mut FolderFile) -> io::Result<Option<FolderFile>> {
+        let path = self.path(name);
+        let file = file.written()?;
+        let own = file.metadata()?;
+        match fs::symlink_metadata(&path) {
+            Ok(found) if (found.dev(), found.ino()) == (own.dev(), own.ino()) => return Ok(None),
+            // One that could not be restored to its end.
+            Ok(_) => fs::remove_file(&path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let restored = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
+        let (mut piece, mut at) = (vec![0; RESTORED_AT_ONCE], 0);
+        loop {
+            let bytes = file.read_at(&mut piece, at)?;
+            let Some(read) = piece.get(..bytes).filter(|read| !read.is_empty()) else { break };
+            restored.write_all_at(read, at)?;
+            at += bytes as u64;
+        }
+        restored.sync_data()?;
+        Ok(Some(FolderFile::plain(restored)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -6,11 +6,11 @@ use std::{
 };
 
 use crate::{
-    Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
-    directory::{index_file, names, write_index},
-    index_of, indexing,
+    Compression, Digest, Directory, Error, Identities, SegmentName, Summary, index_of, indexing,
+    listing::names,
     manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED},
+    publish::{index_file, write_index},
     read_at::{Plain, ReadAt},
     recall::{modified_ns, open_index, plain},
     repair::digest_of,
@@ -76,7 +76,7 @@ impl Directory {
             }
             match self.index_one(&path, &name, segment.as_ref(), identities, (now_ns, &known)) {
                 Ok(made) => each(made),
-                Err(why @ (Error::Io { what: "writing" | "creating", .. } | Error::Version { .. })) => return Err(why),
+                Err(why @ Error::Io { what: "writing" | "creating", .. }) => return Err(why),
                 Err(why) => each(IndexResult::Refused { path, why }),
             }
         }
@@ -92,8 +92,8 @@ impl Directory {
                     && (is_segment || summary.modified_ns == modified_ns(&metadata));
                 is_same && sidecar.check().is_ok()
             }
-            // What another program made of it, a newer one maybe, is not written over.
-            Err(error @ (Error::Version { .. } | Error::Sealed { .. })) => return Err(error),
+            // What a newer program made of it is not written over.
+            Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => return Err(error),
             Ok(None) | Err(_) => false,
         })
     }

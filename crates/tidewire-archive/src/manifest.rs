@@ -2,15 +2,15 @@
 //! changed or taken out unnoticed, but for the last ones.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Error, name::MANIFEST};
+use crate::{Digest, Error, FolderFile, SegmentName, StorageFile, name::MANIFEST};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,8 @@ pub(crate) const VERSION: u16 = 1;
 /// Bytes of a manifest at most: 100 million segments.
 const BYTES_MAX: u64 = 32 << 30;
 
-/// The lines of a manifest, each with its digest and whether it names the one before. The last one may be cut: a crash.
+/// The lines of a manifest, each with its digest and whether it names the one before. The last ones may be cut, or not have been
+/// written: a crash.
 pub(crate) struct Read {
     pub lines: Vec<Line>,
     /// Numbers, from 1, of lines that do not name the line before.
@@ -98,30 +99,33 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
         Err(error) => return Err(failed(error)),
     };
     let mut read = Read { lines: Vec::new(), broken: Vec::new(), last: String::new(), whole_bytes: 0 };
+    // Lines at the end that are none: power failed while they were written.
+    let (mut torn, mut at, mut before) = (Vec::new(), 0, String::new());
     for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let Some(line) = line.strip_suffix(b"\n") else { break };
-        read.whole_bytes += line.len() as u64 + 1;
+        at += line.len() as u64 + 1;
         match serde_json::from_slice::<Line>(line) {
             Ok(parsed) => {
                 if parsed.version > VERSION {
                     return Err(Error::Version { path: path.clone(), found: parsed.version, supported: VERSION });
                 }
-                if parsed.previous != read.last {
+                read.broken.append(&mut torn);
+                if parsed.previous != before {
                     read.broken.push(number + 1);
                 }
                 read.lines.push(parsed);
+                (read.last, read.whole_bytes) = (Digest::of(line), at);
             }
-            Err(_) => read.broken.push(number + 1),
+            Err(_) => torn.push(number + 1),
         }
-        read.last = Digest::of(line);
+        before = Digest::of(line);
     }
     Ok(read)
 }
 
 /// A manifest that is written.
-#[derive(Debug)]
-pub(crate) struct Manifest {
-    file: File,
+pub(crate) struct Manifest<F = FolderFile> {
+    file: F,
     path: PathBuf,
     last: String,
     /// Where the next line begins: what a failed write left is behind it.
@@ -135,25 +139,58 @@ impl Manifest {
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o640).open(&path);
         let file = open.map_err(Error::io(&path, "opening"))?;
         file.set_len(read.whole_bytes).map_err(Error::io(&path, "cutting off an unfinished line"))?;
-        Ok(Self { file, path, last: read.last.clone(), bytes: read.whole_bytes })
+        Ok(Self { file: FolderFile::plain(file), path, last: read.last.clone(), bytes: read.whole_bytes })
+    }
+
+    /// Whether the file still has its name.
+    fn is_there(&self) -> Result<bool, Error> {
+        let own = self.file.metadata().map_err(Error::io(&self.path, "looking for it"))?;
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io(&self.path, "looking for it")(error)),
+        }
+    }
+
+    /// Opens it again, if it was removed or replaced: what follows is appended to the one that is there. An empty one goes on from the
+    /// last line of the one that was removed, so that this can be seen.
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        let Some(folder) = self.path.parent().filter(|_| !matches!(self.is_there(), Ok(true))) else { return Ok(()) };
+        let read = read(folder)?;
+        let last = if read.lines.is_empty() { self.last.clone() } else { read.last.clone() };
+        *self = Self { last, ..Self::open(folder, &read)? };
+        Ok(())
+    }
+}
+
+impl<F: StorageFile> Manifest<F> {
+    /// An empty one.
+    #[cfg(test)]
+    pub fn new(file: F, path: PathBuf) -> Self {
+        Self { file, path, last: String::new(), bytes: 0 }
     }
 
     /// Appends a line, and makes it durable.
     pub fn append(&mut self, line: Line) -> Result<(), Error> {
-        use std::os::unix::fs::FileExt as _;
         let line = Line { version: VERSION, previous: self.last.clone(), ..line };
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
         let digest = Digest::of(&text);
         text.push(b'\n');
-        let written = self.file.write_all_at(&text, self.bytes).and_then(|()| self.file.sync_data());
+        let written = self.file.write_at(&text, self.bytes).and_then(|()| self.file.sync());
         if let Err(error) = written {
             // Nothing of it stays.
-            let _ = self.file.set_len(self.bytes);
+            let _ = self.file.truncate(self.bytes);
             return Err(Error::io(&self.path, "writing")(error));
         }
-        let _ = self.file.flush();
         self.last = digest;
         self.bytes += text.len() as u64;
         Ok(())
     }
+}
+
+/// The digest of the index of each worker's last segment.
+pub(crate) fn last_indexes(lines: &[Line]) -> BTreeMap<u16, String> {
+    let is_segment = |line: &&Line| matches!(line.event, Event::Segment | Event::Repaired | Event::Indexed);
+    let of_worker = |line: &Line| Some((SegmentName::parse(&line.segment)?.worker, line.index_digest.clone()));
+    lines.iter().filter(is_segment).filter_map(of_worker).collect()
 }

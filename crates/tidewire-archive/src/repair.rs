@@ -9,15 +9,14 @@ use std::{
 };
 
 use crate::{
-    Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
-    directory::{names, segments},
-    index_of,
+    Compression, Digest, Directory, Error, Identities, SegmentName, Summary, index_of,
     indexing::{self, Indexed},
     inflate::Inflated,
+    listing::{names, segments},
     manifest::{self, Event, Line},
     name::{INDEX, SEALED, shown},
     read_at::{Plain, ReadAt},
-    recall::plain,
+    recall::{open_index, plain},
     seal,
     transform::Transform,
 };
@@ -52,7 +51,10 @@ impl std::fmt::Display for Repaired {
         match self {
             Self::Completed { path, packets, dropped_bytes } => {
                 let path = path.display();
-                write!(f, "{path}: repaired: {packets} packets, {dropped_bytes} bytes of an unfinished block dropped")
+                write!(
+                    f,
+                    "{path}: repaired: {packets} packets, {dropped_bytes} bytes of an unfinished block dropped; its streams have new ids"
+                )
             }
             Self::Sealed { path } => {
                 let path = path.display();
@@ -73,6 +75,8 @@ impl Directory {
         let folder = self.path().to_owned();
         let mut repaired = Vec::new();
         self.finish_removals(&folder)?;
+        // What was completed comes before what was not: each index names the one before it, and numbers of packets go on.
+        self.note_unlisted(&folder, identities, now_ns)?;
         for name in names(&folder)? {
             let path = folder.join(&name);
             let Some(visible) = shown(&name) else { continue };
@@ -89,7 +93,6 @@ impl Directory {
                 remove(&folder.join(&name))?;
             }
         }
-        self.note_unlisted(&folder, now_ns)?;
         Ok(repaired)
     }
 
@@ -110,7 +113,7 @@ impl Directory {
     }
 
     /// Lists segments that got their name, and no line, before a crash.
-    fn note_unlisted(&self, folder: &Path, now_ns: u64) -> Result<(), Error> {
+    fn note_unlisted(&self, folder: &Path, identities: &Identities, now_ns: u64) -> Result<(), Error> {
         let lines = manifest::read(folder)?.lines;
         let listed: std::collections::BTreeSet<&str> = lines.iter().map(|line| &*line.segment).collect();
         for segment in segments(folder)? {
@@ -121,6 +124,12 @@ impl Directory {
             let digest = digest_of(&folder.join(&name))?;
             let index = folder.join(segment.name.index());
             let index_digest = if index.exists() { digest_of(&index)? } else { String::new() };
+            // Of an index that nobody here can read, the numbers of packets are not known.
+            let summary = open_index(&index, identities).ok().flatten();
+            let packets_to = summary.map_or(0, |found| {
+                let summary = found.summary();
+                summary.packets_before.saturating_add(summary.packets)
+            });
             self.list(
                 segment.name.worker,
                 Line {
@@ -130,6 +139,7 @@ impl Directory {
                     bytes: segment.bytes,
                     digest,
                     index_digest,
+                    packets_to,
                     why: "completed before a crash".into(),
                     ..Line::default()
                 },

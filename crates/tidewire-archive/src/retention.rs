@@ -15,7 +15,7 @@ use rustix::{
 use crate::{
     Directory, Error, SegmentName, Storage as _,
     ages::Now,
-    directory::{Segment, segments},
+    listing::{Segment, segments},
     manifest::{Event, Line},
 };
 
@@ -48,6 +48,7 @@ impl Directory {
     /// # Errors
     /// What the system says.
     pub fn retain(&self, retention: &Retention, open: u32, now: &Now) -> Result<Vec<Removed>, Error> {
+        self.settle()?;
         let path = self.path().to_owned();
         let mut complete = segments(&path)?;
         let known: HashSet<&SegmentName> = complete.iter().map(|segment| &segment.name).collect();

@@ -1,5 +1,8 @@
 //! What segments are written to: files of a directory, or in tests something that loses what was not synced.
 
+#[cfg(test)]
+mod tests;
+
 use std::{io, path::PathBuf};
 
 /// A place for files, as a directory is one. Names have no folders.
@@ -16,6 +19,9 @@ pub trait Storage: Send + Sync {
     /// What the system says.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
+    /// Whether there is a file of this name.
+    fn has(&self, name: &str) -> bool;
+
     /// Gives a file another name, in place of any file that has it.
     ///
     /// # Errors
@@ -27,6 +33,16 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// What the system says.
     fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// A file that no longer has its name, because it or its directory was removed: another one, with what it holds. `None`: it has
+    /// it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn restore(&self, name: &str, file: &mut Self::File) -> io::Result<Option<Self::File>> {
+        let _ = (name, file);
+        Ok(None)
+    }
 
     /// Makes names durable: those that were made, given and removed before.
     ///

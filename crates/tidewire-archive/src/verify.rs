@@ -7,9 +7,8 @@ use std::{
 };
 
 use crate::{
-    Error, Identities, SegmentName,
-    directory::names,
-    index_of,
+    Error, Identities, SegmentName, index_of,
+    listing::names,
     manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED},
     recall::open_index,

@@ -7,6 +7,7 @@ use crate::{Digest, Error, Recipients, SegmentName, Storage, StorageFile, transf
 pub struct SegmentWriter<F: StorageFile> {
     file: F,
     path: std::path::PathBuf,
+    hidden: String,
     transform: Transform,
     digest: Digest,
     /// Bytes of the file that were written, and those that were not yet.
@@ -37,8 +38,21 @@ impl<F: StorageFile> SegmentWriter<F> {
         let path = storage.path(&hidden);
         let mut pending = Vec::new();
         let transform = Transform::new(name.compression, recipients, &mut pending)?;
-        let file = storage.create(&hidden).map_err(Error::io(&path, "creating"))?;
-        Ok(Self { file, path, transform, digest: Digest::new(), stored: 0, pending, plain: 0, durable: 0 })
+        let created = match storage.create(&hidden) {
+            // Numbers are given once: an earlier attempt failed, and so did its removal.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                storage.remove(&hidden).and_then(|()| storage.create(&hidden))
+            }
+            created => created,
+        };
+        let file = created.map_err(Error::io(&path, "creating"))?;
+        // What is synced later is of no use without its name.
+        if let Err(error) = storage.sync_names() {
+            // The next attempt creates it again.
+            let _ = storage.remove(&hidden);
+            return Err(Error::io(&path, "syncing its name")(error));
+        }
+        Ok(Self { file, path, hidden, transform, digest: Digest::new(), stored: 0, pending, plain: 0, durable: 0 })
     }
 
     /// Plain bytes so far: where the next block lies.
@@ -107,6 +121,18 @@ impl<F: StorageFile> SegmentWriter<F> {
         self.transform.flush(&mut self.pending)?;
         self.write_pending()?;
         self.file.duplicate().map_err(Error::io(&self.path, "syncing"))
+    }
+
+    /// Gives the file its hidden name again, with what it holds, if it or its directory was removed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep<S: Storage<File = F>>(&mut self, storage: &S) -> Result<(), Error> {
+        let restored = storage.restore(&self.hidden, &mut self.file);
+        if let Some(file) = restored.map_err(Error::io(&self.path, "writing again what was removed"))? {
+            self.file = file;
+        }
+        Ok(())
     }
 
     /// The path of the file.

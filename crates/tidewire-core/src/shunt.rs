@@ -88,6 +88,12 @@ pub trait Shunt: Send {
         let _ = (key, direction, priority);
     }
 
+    /// Packets that a filter before the rings left out so far, and their bytes, where they are counted: of one of the engines that
+    /// share the programs; the others have none.
+    fn filtered(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Publishes the share of the memory in use, in thousandths.
     fn level(&mut self, permille: u32) {
         let _ = permille;

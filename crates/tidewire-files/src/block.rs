@@ -2,6 +2,7 @@ use std::{fmt, time::Duration};
 
 use crate::{
     Error,
+    encode::Interface,
     limits::{BLOCK_BYTES_MAX, PAGE_BYTES},
 };
 use tidewire_wire::{Batch, Frame};
@@ -221,6 +222,12 @@ pub trait Source: Send {
         true
     }
 
+    /// Interfaces that were described in what the last [`fill`](Self::fill) read, by their number in frames: before the first of
+    /// their frames, or with it.
+    fn described(&mut self) -> Vec<(u16, Interface)> {
+        Vec::new()
+    }
+
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
     fn bytes_read(&self) -> u64;
 
@@ -235,6 +242,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn wait(&mut self, most: Duration) -> bool {
         (**self).wait(most)
+    }
+
+    fn described(&mut self) -> Vec<(u16, Interface)> {
+        (**self).described()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod described;
 pub mod encode;
 mod erf;
 mod error;
@@ -32,6 +33,7 @@ mod records;
 mod snoop;
 
 pub use block::{Block, BlockFull, Source};
+pub use described::described;
 pub use error::{Damage, Error};
 pub use merge::Merge;
 pub use reader::Reader;

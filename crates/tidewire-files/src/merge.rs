@@ -1,11 +1,12 @@
 use crate::{
     Block, Error, Reader, Source,
+    encode::Interface,
     limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
     record_cursor::Count,
 };
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
+    collections::{BinaryHeap, HashMap, VecDeque},
     fmt,
     path::{Path, PathBuf},
 };
@@ -37,6 +38,7 @@ pub struct Merge {
     problems: VecDeque<Error>,
     count: Count,
     interfaces_seen: u32,
+    described: Vec<(u16, Interface)>,
     keep_open: bool,
     bytes_read: u64,
     bytes_total: Option<u64>,
@@ -63,6 +65,8 @@ struct Active {
     next: usize,
     /// Interfaces of the merged input by those of this one; filled as they appear.
     interfaces: Vec<Option<u16>>,
+    /// Descriptions of this input's interfaces, until their first frame.
+    described: HashMap<u16, Interface>,
 }
 
 impl Merge {
@@ -82,6 +86,7 @@ impl Merge {
             problems: VecDeque::new(),
             count: Count::default(),
             interfaces_seen: 0,
+            described: Vec::new(),
             keep_open: paths.len() <= MERGE_OPEN_FILES_MAX,
             bytes_read: 0,
             bytes_total: Some(0),
@@ -126,7 +131,7 @@ impl Merge {
     /// Takes an input among the active ones, unless it has no frame.
     fn start(&mut self, index: usize, reader: Reader) {
         let block = self.spare.pop().unwrap_or_default();
-        let active = Active { reader, block, next: 0, interfaces: Vec::new() };
+        let active = Active { reader, block, next: 0, interfaces: Vec::new(), described: HashMap::new() };
         self.active_count += 1;
         self.refill(index, active);
     }
@@ -137,7 +142,9 @@ impl Merge {
         active.reader.set_piece_bytes(piece_bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES));
         active.next = 0;
         let more = loop {
-            match active.reader.fill(&mut active.block) {
+            let filled = active.reader.fill(&mut active.block);
+            active.described.extend(active.reader.described());
+            match filled {
                 // Without its next frame an input has no place in the order.
                 Ok(true) if active.block.frames.is_empty() => {}
                 Ok(more) => break more,
@@ -196,6 +203,11 @@ impl Merge {
             let at = block.bytes().len();
             block.append(active.block.batch().bytes(&frame));
             let interface = active.interface(frame.interface, &mut self.interfaces_seen);
+            if !active.described.is_empty()
+                && let Some(description) = active.described.remove(&frame.interface)
+            {
+                self.described.push((interface, description));
+            }
             self.count.number += 1;
             self.count.clock_ns = self.count.clock_ns.max(frame.timestamp_ns);
             let (number, clock_ns) = (self.count.number, self.count.clock_ns);
@@ -230,6 +242,7 @@ impl Active {
 impl Source for Merge {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         block.clear();
+        self.described.clear();
         while block.bytes().len() < PIECE_BYTES {
             self.wake();
             let Some(Reverse(due)) = self.heads.pop() else { break };
@@ -239,6 +252,10 @@ impl Source for Merge {
             return Ok(true);
         }
         self.problems.pop_front().map_or(Ok(false), Err)
+    }
+
+    fn described(&mut self) -> Vec<(u16, Interface)> {
+        std::mem::take(&mut self.described)
     }
 
     fn bytes_read(&self) -> u64 {

@@ -1,5 +1,6 @@
 use crate::{
     Block, Damage, Error, Source,
+    encode::Interface,
     erf::{self, Erf},
     input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
@@ -73,6 +74,13 @@ impl Format {
             Self::Snoop(snoop) => snoop.walk(bytes, origin, count, frames),
             Self::Netmon(netmon) => netmon.walk(bytes, origin, count, frames),
             Self::Erf(erf) => erf.walk(bytes, origin, count, frames),
+        }
+    }
+
+    fn take_described(&mut self) -> Vec<(u16, Interface)> {
+        match self {
+            Self::Pcapng(pcapng) => pcapng.take_described(),
+            _ => Vec::new(),
         }
     }
 
@@ -194,6 +202,8 @@ impl Reader {
 impl Source for Reader {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         block.clear();
+        // Whoever does not ask for them does not gather them.
+        drop(self.format.take_described());
         if !self.ended {
             block.begin(&self.rest, self.piece_bytes);
             self.rest.clear();
@@ -220,6 +230,10 @@ impl Source for Reader {
         }
         block.clear();
         self.ending.take().map_or(Ok(false), Err)
+    }
+
+    fn described(&mut self) -> Vec<(u16, Interface)> {
+        self.format.take_described()
     }
 
     /// Pipes that are not compressed can say: elsewhere bytes may lie between the pipe and here.

@@ -103,7 +103,10 @@ impl Records {
                     };
                     self.frames.clear();
                     let block = rest.get(..length).unwrap_or_default();
-                    if let Walk::Damaged(_, what) = pcapng.walk(block, 0, &mut self.count, &mut self.frames) {
+                    let walk = pcapng.walk(block, 0, &mut self.count, &mut self.frames);
+                    // The caller has the block itself.
+                    drop(pcapng.take_described());
+                    if let Walk::Damaged(_, what) = walk {
                         return Err((at, what));
                     }
                     let record = match self.frames.first() {

@@ -245,6 +245,9 @@ settings! {
         cuts, set_cuts, with_cuts: bool as bool, bool;
         /// Whether every direction is cut off after its first packet (cutoff 0 for all).
         cuts_all, set_cuts_all, with_cuts_all: bool as bool, bool;
+        /// Whether frames that the filter leaves out are counted, where a program can be loaded for that (Ethernet; not as a tap):
+        /// see [`tidewire_core::Shunt::filtered`]. Elsewhere they are not.
+        counts, set_counts, with_counts: bool as bool, bool;
         /// Prioritized packet loss.
         shed.as_ref, set_shed, with_shed: Option<Shed> as Option<&Shed>, impl Into<Option<Shed>>;
         /// Whether VLAN ids are part of a flow's key. Default: no.
@@ -265,6 +268,7 @@ impl Default for KernelNeeds {
             offload: InKernel::default(),
             cuts: false,
             cuts_all: false,
+            counts: false,
             shed: None,
             key_vlan: false,
             wire: defaults.wire,

@@ -2,6 +2,7 @@
 
 mod append;
 mod flow;
+mod fragment;
 mod held;
 mod offload;
 mod run;
@@ -10,7 +11,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use tidewire::{EndReason, FilterError, Shunt};
 use tidewire_archive::{
-    SegmentName,
+    Fragments, SegmentName,
     block::{Interface, Statistics},
 };
 use tidewire_filter::Filter;
@@ -46,6 +47,7 @@ pub struct Recorder {
     filter: Option<Filter>,
     walk: Walk,
     flows: Flows,
+    fragments: Fragments<fragment::Place>,
     /// From which level of the buffers on each priority is shed, in thousandths.
     watermarks: [u32; crate::PRIORITIES_MAX],
     level_permille: u32,
@@ -59,12 +61,16 @@ pub struct Recorder {
     totals: Totals,
     interfaces: Vec<Interface>,
     statistics: Vec<Statistics>,
+    /// Interfaces of capture files, by number.
+    described: HashMap<u16, Interface>,
     /// Numbers in segments, by the capture's interface and link type.
     interface_numbers: HashMap<(u16, u16), u32>,
     last_interface: Option<((u16, u16), u32)>,
     shunt: Option<Box<dyn Shunt>>,
     /// Flows with directions that the kernel drops.
     shunted: Vec<(u32, u64)>,
+    /// Packets and bytes that the kernel's filter left out, as far as they are counted.
+    kernel_filtered: (u64, u64),
     /// Packets that the kernel dropped, and those of them that no packet has told yet.
     dropped: u64,
     dropped_untold: u64,
@@ -110,6 +116,7 @@ impl Recorder {
             filter,
             walk: Walk::new(depth),
             flows: Flows::new(settings.flows_max, idle_ns),
+            fragments: Fragments::default(),
             watermarks,
             level_permille: 0,
             buffer: None,
@@ -120,10 +127,12 @@ impl Recorder {
             totals: Totals::default(),
             interfaces: Vec::new(),
             statistics: Vec::new(),
+            described: HashMap::new(),
             interface_numbers: HashMap::new(),
             last_interface: None,
             shunt: None,
             shunted: Vec::new(),
+            kernel_filtered: (0, 0),
             dropped: 0,
             dropped_untold: 0,
             clock_ns: 0,

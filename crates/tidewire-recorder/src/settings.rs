@@ -24,6 +24,8 @@ pub struct RecordSettings {
     pub snap_bytes: u32,
     /// Only packets that match this expression are recorded; the others are counted as filtered.
     pub filter: Option<String>,
+    /// The expression that packets passed, here or before: for the descriptions of interfaces.
+    pub expression: Option<String>,
     /// Memory between capture and disk of each worker, bytes: at least [`BUFFER_BYTES_MIN`]. Default 64 MiB.
     pub buffer_bytes: u64,
     /// Share of that memory from which on low priorities are shed, in thousandths. Default 500.
@@ -52,6 +54,7 @@ impl Default for RecordSettings {
             classes: Vec::new(),
             snap_bytes: u32::MAX,
             filter: None,
+            expression: None,
             buffer_bytes: 64 << 20,
             base_threshold_permille: 500,
             flows_max: 1 << 18,

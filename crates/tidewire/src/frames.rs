@@ -27,6 +27,13 @@ pub trait FrameHandler {
     /// Frames in the order of capture. What the batch borrows is valid until the call returns.
     fn frames(&mut self, batch: &Batch<'_>);
 
+    /// An interface of a capture file, as the file describes it: before the first of its frames. Those of captures that are
+    /// merged have numbers of the merged input.
+    #[cfg(feature = "files")]
+    fn describe(&mut self, number: u16, interface: &tidewire_files::encode::Interface) {
+        let _ = (number, interface);
+    }
+
     /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About
     /// every 50 ms of an interface and 200 ms of a pipe.
     fn quiet(&mut self, until_ns: u64) {

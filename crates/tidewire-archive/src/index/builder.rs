@@ -94,6 +94,25 @@ impl IndexBuilder {
         }
     }
 
+    /// Moves a packet, counted from 0, to another record: what it belongs to was found out later. `bytes`: captured ones.
+    pub fn attribute(
+        &mut self,
+        packet: usize,
+        flow: u32,
+        (from, to): (usize, usize),
+        (bytes, timestamp_ns): (u64, u64),
+    ) {
+        let Some(before) = self.packets.get(packet).map(|placed| placed.flow) else { return };
+        if let Some(written) = self.records.get_mut(before as usize).and_then(|record| record.written.get_mut(from)) {
+            written.packets = written.packets.saturating_sub(1);
+            written.bytes = written.bytes.saturating_sub(bytes);
+        }
+        self.renumber(packet, flow);
+        if let Some(record) = self.record(flow) {
+            record.count(to, bytes, timestamp_ns);
+        }
+    }
+
     /// The record of a number, to be changed; made if there is none.
     pub fn record(&mut self, flow: u32) -> Option<&mut FlowRecord> {
         if flow as usize >= self.records.len() {

@@ -9,7 +9,8 @@ use tidewire::{Direction, EndReason, FlowKey, Handler, LinkType, Stream, StreamP
 use tidewire_wire::{Frame, Settings as WireSettings};
 
 use super::{
-    facts::{Facts, facts},
+    facts::{Facts, facts, with_vlan},
+    fragments::Fragments,
     indexed::Indexed,
 };
 use crate::{
@@ -29,6 +30,8 @@ struct Waiting {
     bytes: u64,
     facts: Option<Facts>,
     is_fragment: bool,
+    /// Of a fragment: whether the lower end sent it.
+    is_from_lower: bool,
 }
 
 /// A record: a stream in one kind of encapsulation, or packets of the same headers that belong to none.
@@ -45,6 +48,9 @@ pub(super) struct Attribution {
     wire: WireSettings,
     records: HashMap<RecordKey, u32>,
     next_record: u32,
+    /// The last stream of each conversation, for fragments of datagrams that were never whole.
+    streams: HashMap<FlowKey, (u64, FlowKey)>,
+    fragments: Fragments<u64>,
     /// Packets of the block that the engine has.
     block: Vec<Option<Waiting>>,
     /// Number of the first of them.
@@ -73,6 +79,8 @@ impl Attribution {
             wire: WireSettings::default().with_tunnel_depth(settings.tunnel_depth),
             records: HashMap::new(),
             next_record: UNKNOWN + 1,
+            streams: HashMap::new(),
+            fragments: Fragments::default(),
             block: Vec::new(),
             block_from: 1,
             late: HashMap::new(),
@@ -90,9 +98,17 @@ impl Attribution {
     pub fn packet(&mut self, frame: &Frame, bytes: &[u8], offset: u64, block_bytes: u32) {
         let packet = self.builder.packets() as usize;
         self.builder.packet(UNKNOWN, offset, block_bytes, frame.timestamp_ns);
-        let (facts, is_fragment) = facts(frame, bytes, &self.wire);
+        let (mut facts, is_fragment) = facts(frame, bytes, &self.wire);
+        let mut is_from_lower = true;
+        if is_fragment {
+            if let Some(known) = self.fragments.add(frame, bytes, &self.wire) {
+                known.earlier.iter().for_each(|&number| self.set_facts(number, known.facts, known.is_from_lower));
+                (facts, is_from_lower) = (Some(known.facts), known.is_from_lower);
+            }
+            self.fragments.wait(self.block_from + self.block.len() as u64);
+        }
         let (timestamp_ns, captured) = (frame.timestamp_ns, bytes.len() as u64);
-        self.block.push(Some(Waiting { packet, timestamp_ns, bytes: captured, facts, is_fragment }));
+        self.block.push(Some(Waiting { packet, timestamp_ns, bytes: captured, facts, is_fragment, is_from_lower }));
         self.ledger.received_packets += 1;
         self.ledger.received_bytes += u64::from(frame.wire_bytes);
         self.ledger.written_packets += 1;
@@ -120,8 +136,27 @@ impl Attribution {
         }
     }
 
-    /// Gives a packet that belongs to no stream a record of its headers.
+    /// The ports of a fragment that came before.
+    fn set_facts(&mut self, number: u64, facts: Facts, is_from_lower: bool) {
+        let waiting = match number.checked_sub(self.block_from) {
+            Some(place) => self.block.get_mut(place as usize).and_then(Option::as_mut),
+            None => self.late.get_mut(&number),
+        };
+        if let Some(waiting) = waiting {
+            waiting.is_from_lower = is_from_lower;
+            waiting.facts = waiting.facts.map(|own| Facts { key: with_vlan(facts.key, own.key.vlan), ..own });
+        }
+    }
+
+    /// Gives a packet that the engine found in no stream a record of its headers; a fragment of a datagram that was never whole is of
+    /// the stream whose ports it has.
     fn settle(&mut self, waiting: &Waiting) {
+        if let Some(facts) = waiting.facts.filter(|_| waiting.is_fragment)
+            && let Some(&(stream, key)) = self.streams.get(&facts.conversation())
+        {
+            let direction = usize::from((facts.key.client == key.client) != waiting.is_from_lower);
+            return self.join(waiting, stream, key, direction, &mut Vec::new());
+        }
         let record = match waiting.facts {
             Some(Facts { key, outer }) => self.record(RecordKey { stream: 0, key: Some(key), outer }),
             None => UNKNOWN,
@@ -143,6 +178,11 @@ impl Attribution {
         let number = self.next_record;
         self.next_record += 1;
         self.records.insert(key, number);
+        if let Some(own) = key.key.filter(|_| key.stream != 0) {
+            let mut ends = [own.client, own.server];
+            ends.sort();
+            self.streams.insert(FlowKey::new(ends[0], ends[1], own.proto), (key.stream, own));
+        }
         let record = FlowRecord { stream: key.stream, key: key.key, outer: key.outer, ..FlowRecord::NONE };
         self.builder.flow(number, record);
         number
@@ -162,7 +202,7 @@ impl Attribution {
     fn join(&mut self, waiting: &Waiting, stream: u64, key: FlowKey, direction: usize, records: &mut Vec<u32>) {
         let key = match waiting.facts {
             // What it says by itself is not what the stream does: a fragment of a tunnel's packet, an aggregate.
-            Some(facts) if facts.is_of(&key) => {
+            Some(facts) if facts.is_of(&key, waiting.is_fragment) => {
                 let key = with_vlan(key, facts.key.vlan);
                 RecordKey { stream, key: Some(key), outer: facts.outer }
             }
@@ -215,11 +255,6 @@ impl Attribution {
             self.interfaces.resize(place + 1, InterfaceSummary { name: String::new(), link: link.0 });
         }
     }
-}
-
-fn with_vlan(mut key: FlowKey, vlan: [u16; 2]) -> FlowKey {
-    key.vlan = vlan;
-    key
 }
 
 /// The handler that tells which packets belong to which stream.

@@ -121,11 +121,26 @@ fn outer(frame: &Frame, bytes: &[u8]) -> Option<Outer> {
     Some(Outer { source, destination, proto })
 }
 
+/// The same key with other VLANs.
+pub(super) fn with_vlan(mut key: FlowKey, vlan: [u16; 2]) -> FlowKey {
+    key.vlan = vlan;
+    key
+}
+
 impl Facts {
-    /// Whether a stream's key has the same addresses, ports and protocol.
-    pub(super) fn is_of(&self, key: &FlowKey) -> bool {
+    /// Whether a stream's key has the same addresses, ports and protocol. A fragment's ports may not be known.
+    pub(super) fn is_of(&self, key: &FlowKey, is_fragment: bool) -> bool {
         let mut ends = [key.client, key.server];
+        let mut own = [self.key.client, self.key.server];
+        if is_fragment && own.iter().all(|end| end.port == 0) {
+            ends.iter_mut().chain(&mut own).for_each(|end| end.port = 0);
+        }
         ends.sort();
-        ends == [self.key.client, self.key.server] && key.proto == self.key.proto
+        ends == own && key.proto == self.key.proto
+    }
+
+    /// Addresses, ports and protocol alone.
+    pub(super) fn conversation(&self) -> FlowKey {
+        FlowKey::new(self.key.client, self.key.server, self.key.proto)
     }
 }

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod facts;
+mod fragments;
 mod indexed;
 mod walker;
 
@@ -16,6 +17,7 @@ use tidewire::{Capture, KeyIds, Mode};
 use crate::{Error, IndexSettings, read_at::ReadAt};
 use attribution::{Attribution, Tracker};
 pub use facts::{Facts, facts};
+pub use fragments::{FRAGMENTED_DATAGRAMS_MAX, Fragmented, Fragments};
 pub(crate) use indexed::Indexed;
 use walker::Walker;
 

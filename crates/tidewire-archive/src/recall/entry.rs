@@ -11,10 +11,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{
     Compression, Error, Identities, SegmentName,
-    directory::names,
     index::{Sidecar, Summary},
     index_of,
     inflate::Inflated,
+    listing::names,
     name::{INDEX, SEALED, shown},
     read_at::{Plain, ReadAt},
     seal::{Content, unseal},
@@ -58,7 +58,8 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Vec<Entr
         let mut entry = Entry { path, name: parsed, is_part, summary, index, packets_before, stream, problem };
         match open_index(&entry.index, identities) {
             Ok(sidecar) => entry.summary = sidecar.map(|sidecar| sidecar.summary().clone()),
-            Err(error @ (Error::Sealed { .. } | Error::Version { .. })) => return Err(error),
+            Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => return Err(error),
+            // One of an older version is as a damaged one: it can be made again.
             Err(error) => entry.problem = Some(error),
         }
         entry.check_summary();

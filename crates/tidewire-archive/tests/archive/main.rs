@@ -4,6 +4,7 @@
 mod crashes;
 mod numbers;
 mod queries;
+mod retention;
 mod rig;
 mod seeds;
 mod streams;

@@ -8,7 +8,8 @@ mod trigger;
 mod upkeep;
 
 use std::{
-    path::PathBuf,
+    fs,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -17,6 +18,7 @@ use nix::sys::signal::{SigSet, Signal};
 pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
 use tidewire_archive::{Directory, Identities};
+use tidewire_files::Reader;
 use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
 
 use crate::{
@@ -43,7 +45,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         return trigger::fire(rest);
     }
     if let Some(folder) = &options.verify {
-        return upkeep::check(folder, options.json);
+        return upkeep::check(folder, options);
     }
     if let Some(folder) = &options.index_only {
         return upkeep::index(folder, options);
@@ -54,6 +56,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     // A write beyond the limit of file sizes then fails with an error instead of ending the process.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
+    files.iter().flatten().try_for_each(|file| readable(file))?;
     let recording = Recording::open(options)?;
     match files {
         Some(files) => recording.of_files(&files),
@@ -86,6 +89,18 @@ fn files(options: &Options) -> Result<Option<Vec<PathBuf>>, CliError> {
         return Err(CliError::Usage("standard input ('-') is named twice; name it once".into()));
     }
     Ok(Some(files.to_vec()))
+}
+
+/// Checks a file before a directory is made. What is no regular file is read once only.
+fn readable(path: &Path) -> Result<(), CliError> {
+    if path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(());
+    }
+    match Reader::open(path) {
+        // What is before the damage is recorded.
+        Ok(_) | Err(tidewire_files::Error::Empty { .. } | tidewire_files::Error::Damaged(_)) => Ok(()),
+        Err(error) => Err(CliError::from(tidewire::Error::from(error))),
+    }
 }
 
 /// A recording that is about to begin.
@@ -160,9 +175,9 @@ impl<'a> Recording<'a> {
     fn of_interfaces(self) -> Result<u8, CliError> {
         prefer(self.options.nice)?;
         let mut recorders = self.recorders()?;
-        let cuts = self.settings.cuts();
+        let (cuts, counts) = (self.settings.cuts(), self.filter.is_some());
         let capture = self.options.live.capture_with(|settings| {
-            let kernel = settings.kernel().clone().with_cuts(cuts);
+            let kernel = settings.kernel().clone().with_cuts(cuts).with_counts(counts);
             settings.set_kernel(kernel);
         })?;
         let mut capture = capture.workers(self.statuses.len()).stop_when(&self.stop);

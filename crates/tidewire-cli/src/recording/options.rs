@@ -136,7 +136,8 @@ pub struct Options {
     #[arg(long, requires = "keep_last", help_heading = LOOK_BACK)]
     pub trigger_streams: bool,
 
-    /// Listen at this Unix socket for `tidewire record trigger SOCKET`
+    /// Listen at this Unix socket for `tidewire record trigger SOCKET`; with `-` behind it, each line of its standard input is a
+    /// trigger (of `tidewire events --follow`, say)
     #[arg(long, value_name = "SOCKET", requires = "keep_last", help_heading = LOOK_BACK)]
     pub control: Option<PathBuf>,
 
@@ -170,7 +171,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "read", "interface"], help_heading = UPKEEP)]
     pub index_only: Option<PathBuf>,
 
-    /// Open encrypted segments that need a new index with the identity in FILE (repeatable)
+    /// Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)
     #[arg(long, value_name = "FILE", help_heading = SEGMENTS)]
     pub identity: Vec<PathBuf>,
 

@@ -94,6 +94,7 @@ pub fn record(options: &Options, filter: Option<String>) -> Result<RecordSetting
         cutoff_bytes,
         classes: cutoffs.chain(priorities).chain(lengths).collect(),
         snap_bytes: options.live.snaplen.map_or(u32::MAX, |size| u32::try_from(size.0).unwrap_or(u32::MAX)),
+        expression: filter.clone(),
         filter: filter.filter(|_| !is_live),
         buffer_bytes: options.buffer.0,
         base_threshold_permille: options.base_threshold.0,

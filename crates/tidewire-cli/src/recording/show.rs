@@ -173,6 +173,10 @@ pub fn summary(
     for (name, packets, bytes) in fates.into_iter().filter(|(name, packets, _)| *packets > 0 || *name == "received") {
         out.line(&format!("  {name:<10}{:>16} packets  {:>10}", Count(packets).to_string(), Bytes(bytes).to_string()))?;
     }
+    if figures.dropped > 0 {
+        let packets = Count(figures.dropped).to_string();
+        out.line(&format!("  dropped   {packets:>16} packets by the kernel before they were received"))?;
+    }
     if figures.removed > 0 {
         out.line(&format!("  {} removed to keep within bounds", counted(figures.removed, "segment", "segments")))?;
     }

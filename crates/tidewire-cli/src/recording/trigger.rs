@@ -24,6 +24,8 @@ use crate::{
 const REQUEST: &str = "trigger";
 /// Bytes of a request at most.
 const REQUEST_BYTES_MAX: u64 = 64;
+/// Bytes of a line of standard input that are held at once.
+const LINE_BYTES_MAX: u64 = 1 << 16;
 /// A client that says nothing is left.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -90,11 +92,34 @@ fn answer(client: &UnixStream, trigger: &Trigger) -> io::Result<()> {
     }
 }
 
-/// `tidewire record trigger SOCKET`.
+/// `tidewire record trigger SOCKET`, and with `-` behind it: once for each line of standard input.
 pub fn fire(words: &[String]) -> Result<u8, CliError> {
-    let [path] = words else {
-        return Err(CliError::Usage("expected a recorder's socket (--control): tidewire record trigger SOCKET".into()));
-    };
+    match words {
+        [path] => fire_once(path),
+        [path, input] if input == "-" => {
+            let mut code = error::OK;
+            let mut lines = BufReader::new(io::stdin().lock());
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                // What a line says does not matter, nor how long it is.
+                let read = io::Read::by_ref(&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+                if read.map_err(|failed| CliError::Input(format!("standard input: {failed}")))? == 0 {
+                    return Ok(code);
+                }
+                if line.ends_with(b"\n") {
+                    code = fire_once(path)?;
+                }
+            }
+        }
+        _ => Err(CliError::Usage(
+            "expected a recorder's socket (--control): tidewire record trigger SOCKET ('-' behind it: once for each line of standard input)"
+                .into(),
+        )),
+    }
+}
+
+fn fire_once(path: &str) -> Result<u8, CliError> {
     let failed = |error: io::Error| CliError::Input(format!("{path}: no recorder answers: {error}"));
     let mut stream = UnixStream::connect(path).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidewire_archive::{Directory, Error, Identities, IndexResult, verify};
+use tidewire_archive::{Directory, Error, Identities, IndexResult, verify_with};
 
 use super::{options::Options, settings, show::now_ns};
 use crate::{
@@ -21,13 +21,19 @@ pub fn failed(error: Error) -> CliError {
 }
 
 /// Checks an archive.
-pub fn check(folder: &Path, json: bool) -> Result<u8, CliError> {
-    let found = verify(folder).map_err(failed)?;
+pub fn check(folder: &Path, options: &Options) -> Result<u8, CliError> {
+    if !folder.is_dir() {
+        return Err(CliError::Input(format!("{}: no such directory", folder.display())));
+    }
+    let identities = Identities::from_files(&options.identity).map_err(failed)?;
+    let found = verify_with(folder, &identities).map_err(failed)?;
     let mut out = Out::stdout();
-    if json {
+    if options.json {
         let mut object = Object::open(out.buffer());
         object.number("intact", found.intact);
         object.number("bytes", found.bytes);
+        object.number("removed", found.removed);
+        object.number("sealed", found.sealed);
         object.array("findings", &found.findings, |out, finding| {
             crate::output::push_string(out, &finding.to_string());
         });
@@ -42,6 +48,12 @@ pub fn check(folder: &Path, json: bool) -> Result<u8, CliError> {
             0 => "as they were written".to_owned(),
             count => counted(count, "finding", "findings"),
         };
+        if found.sealed > 0 {
+            let indexes = counted(found.sealed, "index is", "indexes are");
+            out.line(&format!(
+                "{indexes} encrypted: which segment was before was not compared (--identity FILE does)"
+            ))?;
+        }
         out.line(&format!("{segments}, {bytes}: {end}"))?;
     }
     out.flush()?;

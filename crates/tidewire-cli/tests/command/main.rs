@@ -20,6 +20,10 @@ mod protocols;
 #[cfg(feature = "live")]
 mod recall;
 #[cfg(feature = "live")]
+mod recorder_faults;
+#[cfg(feature = "live")]
+mod recorder_kills;
+#[cfg(feature = "live")]
 mod recording;
 mod segments;
 mod steering;

@@ -7,7 +7,6 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use tidewire_files::{Block, Reader, Source as _};
 use tidewire_testing::{Ends as _, InTime as _, missing};
 
 use crate::common::{Bench, command, complaint, json, text};
@@ -128,42 +127,6 @@ fn hidden(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".pcapng.part");
     entries.filter(is_hidden).filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
-}
-
-/// Kills: `KILLS` of them, 5 by default.
-#[test]
-fn a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs() {
-    let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
-    let bench = Bench::new();
-    let capture = fs::read(demo()).unwrap();
-    for kill in 0..kills {
-        let archive = bench.path(&format!("archive{kill}"));
-        let place = archive.to_str().unwrap();
-        let (mut child, mut input) = piped(place);
-        // A different place each time.
-        let bytes = 3000 + kill * 7919 % (capture.len() - 3000);
-        input.write_all(&capture[..bytes]).unwrap();
-        tidewire_testing::wait_until("a segment", || hidden(&archive) > 0);
-        child.kill().unwrap();
-        child.wait_in_time("a killed recorder");
-        let (said, code) = complaint(&["record", "-r", &demo(), "-o", place]);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("repaired: "), "{said}");
-        let (said, code) = text(&["record", "--verify", place]);
-        assert_eq!(code, 0, "{said}");
-        let found = segments(&archive);
-        assert_eq!(found.len(), 2);
-        let count = |path: &Path| {
-            let (mut reader, mut block, mut count) = (Reader::open(path).unwrap(), Block::new(), 0);
-            while reader.fill(&mut block).expect("whole") {
-                count += block.batch().frames.len();
-            }
-            count
-        };
-        assert!(count(&found[0]) > 0);
-        assert_eq!(count(&found[0]).max(count(&found[1])), 155);
-        fs::remove_dir_all(&archive).unwrap();
-    }
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod generate;
 mod kernel;
 mod names;
 mod queues;
+mod record_unit;
+mod recorder_faults;
 mod recording;
 mod refused;
 mod rig;
@@ -20,4 +22,5 @@ mod same;
 #[path = "../../../tidewire-sensor/tests/capture/rig.rs"]
 mod sensor;
 mod top;
+mod triggers;
 mod written;

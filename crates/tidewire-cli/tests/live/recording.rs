@@ -77,12 +77,7 @@ fn what_tcpdump_writes_is_recorded() {
         let (mut expected, found) = (Packets::new(), archived(&archive));
         packets(&name, &mut expected);
         assert!(expected.len() > 100, "{}", expected.len());
-        // Frames that came between both starts or ends are in one of them only.
-        for (packet, times) in &expected {
-            let same = found.get(packet).unwrap_or_else(|| panic!("{} bytes at {times:?}", packet.0));
-            let has = |time: &u64| same.iter().any(|other| other.abs_diff(*time) < APART_NS);
-            assert!(times.iter().all(has), "{times:?}, recorded {same:?}");
-        }
+        compare(&expected, &found, APART_NS);
         let summary = &summary_of(&ended);
         assert_eq!(summary["written_packets"].as_u64(), Some(found.values().map(Vec::len).sum::<usize>() as u64));
         assert_eq!((&summary["dropped_packets"], &summary["shed_packets"]), (&0.into(), &0.into()));
@@ -110,6 +105,114 @@ fn the_kernel_drops_what_is_beyond_the_cutoff_and_it_is_counted() {
         assert!(number("written_bytes") < 1 << 20, "{summary}");
         assert_eq!(number("received_bytes"), number("written_bytes") + number("cut_off_bytes"));
     });
+}
+
+/// Frames that came between both starts or ends are in one of them only.
+fn compare(expected: &Packets, found: &Packets, apart_ns: u64) {
+    for (packet, times) in expected {
+        let same = found.get(packet).unwrap_or_else(|| panic!("{} bytes at {times:?}", packet.0));
+        let has = |time: &u64| same.iter().any(|other| other.abs_diff(*time) < apart_ns);
+        assert!(times.iter().all(has), "{times:?}, recorded {same:?}");
+    }
+}
+
+#[test]
+fn other_programs_agree_about_each_segment_of_an_interface() {
+    rig::run(&["tcpdump", "nginx", "curl", "capinfos", "tshark", "editcap"], |rig| {
+        rig.nginx();
+        let archive = rig.directory.path().join("archive");
+        let place = archive.to_str().expect("text");
+        let recorder = started(rig, &["-o", place, "--segment-size", "512K", "--ring", "64M", "--json"]);
+        let (dump, name) = rig.tcpdump("dumped.pcap", "");
+        get("big");
+        get("");
+        rig::settle();
+        assert_eq!(dump.interrupt().code(), 0);
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0);
+        let (mut expected, found) = (Packets::new(), archived(&archive));
+        packets(Path::new(&name), &mut expected);
+        assert!(expected.len() > 50, "{}", expected.len());
+        compare(&expected, &found, APART_NS);
+        // Every program reads every segment to its end, and calls the interface by its name.
+        let (mut counted, mut segments) = (0, 0);
+        for entry in fs::read_dir(&archive).expect("an archive") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|ending| ending != "pcapng") {
+                continue;
+            }
+            segments += 1;
+            let path = path.to_str().expect("text");
+            let frames = rig.here(&["tshark", "-r", path, "-T", "fields", "-e", "frame.interface_name"]);
+            assert!(frames.lines().all(|line| line == HERE), "{frames}");
+            let count = frames.lines().count();
+            let info = rig.here(&["capinfos", "-c", "-M", path]);
+            assert!(info.contains(&count.to_string()), "{count}: {info}");
+            let (copy, words) = (format!("{path}.copy"), ["-r", "-nn", "-tt", "-e", "-XX"]);
+            rig.here(&["editcap", path, &copy]);
+            let dumped =
+                |path: &str| rig.here(&["tcpdump", words[0], path, words[1], words[2], words[3], words[4], "--nano"]);
+            assert!(dumped(path) == dumped(&copy), "{path}");
+            fs::remove_file(copy).expect("it goes");
+            counted += count;
+        }
+        assert!(segments > 1);
+        assert_eq!(summary_of(&ended)["written_packets"].as_u64(), Some(counted as u64));
+    });
+}
+
+#[test]
+fn what_the_filter_in_the_kernel_leaves_out_is_counted() {
+    rig::run(&["nginx", "curl", "ping"], |rig| {
+        rig.nginx();
+        for (name, cutoff) in [("plain", None), ("cutoff", Some(["--cutoff", "10K"]))] {
+            let archive = rig.directory.path().join(name);
+            let place = archive.to_str().expect("text");
+            let options = cutoff.iter().flatten().copied().collect::<Vec<_>>();
+            let recorder =
+                started(rig, &[&["-o", place, "--json", "--segment-size", "64K"], &options[..], &["icmp"]].concat());
+            get("");
+            rig.here(&["ping", "-c", "2", "-i", "0.2", "-s", "40000", THERE_ADDRESS]);
+            get("big");
+            rig::settle();
+            let ended = recorder.interrupt();
+            assert_eq!(ended.code(), 0);
+            let summary = &summary_of(&ended);
+            let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name}: {summary}"));
+            // ARP, both pages; of the fragments of the pings what the cutoff leaves is written.
+            assert!(number("filtered_bytes") > 1 << 20 && number("filtered_packets") > 20, "{summary}");
+            assert!(number("written_packets") + number("cut_off_packets") > 50, "{summary}");
+            assert_eq!(number("cut_off_packets") > 50, cutoff.is_some(), "{summary}");
+            let fates = ["written", "cut_off", "shed", "filtered"];
+            for unit in ["packets", "bytes"] {
+                let sum: u64 = fates.iter().map(|fate| number(&format!("{fate}_{unit}"))).sum();
+                assert_eq!(number(&format!("received_{unit}")), sum, "{summary}");
+            }
+            // What the kernel counted before its filter is what was received.
+            let kernel = &summary["live"]["interfaces"][0]["kernel"];
+            assert_eq!(kernel["filtered"], summary["filtered_packets"], "{summary}");
+            // And each segment has its share.
+            let mut shares = [0, 0];
+            for entry in fs::read_dir(&archive).expect("an archive") {
+                let path = entry.expect("an entry").path();
+                if path.extension().is_some_and(|ending| ending == "tidx") {
+                    let [received, filtered] = ledger_of(&path);
+                    shares = [shares[0] + received, shares[1] + filtered];
+                }
+            }
+            assert_eq!(shares, [number("received_packets"), number("filtered_packets")], "{summary}");
+        }
+    });
+}
+
+/// Packets received and filtered of an index's summary: JSON within the file.
+fn ledger_of(index: &Path) -> [u64; 2] {
+    let bytes = fs::read(index).expect("an index");
+    let begin = bytes.windows(11).position(|found| found == b"{\"segment\":").expect("a summary");
+    let mut objects = serde_json::Deserializer::from_slice(&bytes[begin..]).into_iter::<serde_json::Value>();
+    let summary = objects.next().expect("an object").expect("JSON");
+    let ledgers = summary["ledger"].as_array().expect("priorities");
+    ["received_packets", "filtered_packets"].map(|name| ledgers.iter().filter_map(|one| one[name].as_u64()).sum())
 }
 
 fn mount(place: &Path, size: &str) -> bool {

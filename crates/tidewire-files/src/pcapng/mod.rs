@@ -6,6 +6,8 @@
 mod interface;
 
 use crate::{
+    described::described,
+    encode::Interface as Description,
     limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
     pcap::too_long,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
@@ -50,6 +52,8 @@ pub(crate) struct Pcapng {
     /// Interfaces of all sections so far.
     interfaces_seen: usize,
     block_bytes_max: u32,
+    /// Interfaces that were described since they were taken.
+    described: Vec<(u16, Description)>,
     /// Simple packets carry no time; they get that of the packet before them.
     timestamp_ns: u64,
 }
@@ -71,6 +75,7 @@ impl Pcapng {
             interfaces: Vec::new(),
             interfaces_seen: 0,
             block_bytes_max: PCAPNG_BLOCK_BYTES_MAX,
+            described: Vec::new(),
             timestamp_ns: 0,
         }
     }
@@ -168,9 +173,15 @@ impl Pcapng {
         let interface = Interface::parse(body, self.big_endian, self.interfaces_seen as u16)?;
         let longest = captured_bytes_max(interface.link).saturating_add(BLOCK_OVERHEAD_BYTES);
         self.block_bytes_max = self.block_bytes_max.max(longest);
+        self.described.extend(described(body, self.big_endian).map(|found| (interface.index, found)));
         self.interfaces_seen += 1;
         self.interfaces.push(interface);
         Ok(())
+    }
+
+    /// The interfaces that were described since the last call, by their place among all of the input.
+    pub(crate) fn take_described(&mut self) -> Vec<(u16, Description)> {
+        std::mem::take(&mut self.described)
     }
 
     fn enhanced(&mut self, block: Block<'_>) -> Result<Place, String> {

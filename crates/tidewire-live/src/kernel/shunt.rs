@@ -153,6 +153,14 @@ impl Shunt for KernelShunt {
         }
     }
 
+    fn filtered(&self) -> (u64, u64) {
+        if self.index != 0 {
+            return (0, 0);
+        }
+        let counters = self.kernel.counters();
+        (counters.filtered, counters.filtered_bytes)
+    }
+
     fn level(&mut self, permille: u32) {
         self.kernel.publish(self.index, permille);
     }

@@ -56,6 +56,10 @@ impl Shunt for Shunts {
         self.0.iter_mut().for_each(|shunt| shunt.prioritize(key, direction, priority));
     }
 
+    fn filtered(&self) -> (u64, u64) {
+        self.0.iter().map(Shunt::filtered).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
     fn level(&mut self, permille: u32) {
         self.0.iter_mut().for_each(|shunt| shunt.level(permille));
     }

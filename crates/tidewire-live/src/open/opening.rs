@@ -47,10 +47,10 @@ impl Opening {
 
     pub(super) fn live(self, settings: &LiveSettings) -> Live {
         let kernels: Vec<_> = self.connected.iter().filter_map(|connected| connected.kernel.clone()).collect();
-        let (count, has_flows) = (self.arenas.len(), settings.kernel.needs_flows());
+        let (count, is_used) = (self.arenas.len(), settings.kernel.needs_flows() || settings.kernel.counts);
         let worker = |(index, (arena, rings))| {
             let mut worker = Worker::new(arena, rings, (index, count), settings.merge_window);
-            if has_flows && !kernels.is_empty() {
+            if is_used && !kernels.is_empty() {
                 worker.set_shunt(Box::new(Shunts::new(kernels.iter().map(|kernel| kernel.shunt(index)))));
             }
             worker

@@ -30,7 +30,8 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let interface = Interface { counts: group.before, ..interface };
         let (rings, steered_out) = group.split();
         let attached = before.attach(&interface)?.map(|link| Attached::Link { _link: link });
-        let cuts = if before.kernel.is_some() { ", cut off in the kernel" } else { "" };
+        let cuts =
+            if before.kernel.is_some() && settings.kernel.needs_flows() { ", cut off in the kernel" } else { "" };
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
         let version = if settings.immediate { 2 } else { 3 };
@@ -71,6 +72,10 @@ impl Before {
             before.filters = Filters { first: filter.clone(), second: filter };
         }
         if !settings.kernel.needs_flows() {
+            if settings.kernel.counts && user.is_some() && link == LinkType::ETHERNET && settings.role == Role::Host {
+                // Where no program can be loaded, the classic filter does the same, and counts nothing.
+                let _ = before.count(settings, &user);
+            }
             return Ok(before);
         }
         if link != LinkType::ETHERNET {
@@ -85,19 +90,27 @@ impl Before {
                 before.kernel = Some(Arc::clone(xdp.kernel()));
                 before.xdp = Some(xdp);
             }
-            Role::Host => {
-                let filter = KernelSocketFilter::load(&wanted)?;
-                put(&user, FilterHook::Socket, filter.kernel())?;
-                before.kernel = Some(Arc::clone(filter.kernel()));
-                let program = filter
-                    .program()?
-                    .try_clone_to_owned()
-                    .map_err(|source| Error::kernel("using a loaded program", source))?;
-                let program: Arc<OwnedFd> = Arc::new(program);
-                before.filters.first = Some(SocketFilter::Program(program));
-            }
+            Role::Host => before.load_filter(&wanted, &user)?,
         }
         Ok(before)
+    }
+
+    /// Has what the user's filter leaves out counted.
+    fn count(&mut self, settings: &LiveSettings, user: &FilterSpec) -> Result<(), Error> {
+        let wanted = KernelSettings { has_filter: true, is_shared: true, ..kernel_settings(settings) };
+        self.load_filter(&wanted, user)
+    }
+
+    /// Loads the programs of a socket's filter.
+    fn load_filter(&mut self, wanted: &KernelSettings, user: &FilterSpec) -> Result<(), Error> {
+        let filter = KernelSocketFilter::load(wanted)?;
+        put(user, FilterHook::Socket, filter.kernel())?;
+        let program = filter.program()?.try_clone_to_owned();
+        let program = program.map_err(|source| Error::kernel("using a loaded program", source))?;
+        self.kernel = Some(Arc::clone(filter.kernel()));
+        let program: Arc<OwnedFd> = Arc::new(program);
+        self.filters.first = Some(SocketFilter::Program(program));
+        Ok(())
     }
 
     /// Attaches in the driver if possible, else by the generic hook.

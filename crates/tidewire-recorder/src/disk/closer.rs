@@ -63,13 +63,26 @@ impl Closer {
 
     fn complete(&self, mut writer: SegmentWriter<FolderFile>, ending: Ending) {
         let Some(directory) = self.directory() else { return };
-        let Some((stored_bytes, digest)) = self.attempts.until(|| writer.finish()) else { return self.give_up() };
-        drop(writer);
+        let finish = |writer: &mut SegmentWriter<FolderFile>| {
+            writer.keep(directory.storage())?;
+            writer.finish()
+        };
+        let Some((stored_bytes, digest)) = self.attempts.until(|| finish(&mut writer)) else { return self.give_up() };
         let Ending { name, builder, summary, totals } = ending;
         let sections = builder.encode();
         drop(builder);
         let summary = Summary { stored_bytes, digest, ledger: totals.priorities(), ..summary };
-        match self.attempts.until(|| directory.complete(&name, &sections, summary.clone(), wall_ns())) {
+        let complete = || {
+            // Both may be removed between two attempts; after the rename there is no hidden name.
+            match directory.complete(&name, &sections, summary.clone(), wall_ns()) {
+                Err(Error::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
+                    writer.keep(directory.storage())?;
+                    directory.complete(&name, &sections, summary.clone(), wall_ns())
+                }
+                other => other,
+            }
+        };
+        match self.attempts.until(complete) {
             Some(_) => self.status.complete(),
             None => self.give_up(),
         }

@@ -76,10 +76,7 @@ impl Writer {
 
     fn begin(&self, name: &SegmentName) -> Current {
         let directory = self.attempts.targets.directories.get(self.attempts.target);
-        let writer = directory.and_then(|directory| {
-            let recipients = directory.settings().recipients.as_ref().filter(|_| name.is_sealed);
-            self.attempts.until(|| SegmentWriter::create(directory.storage(), name, recipients))
-        });
+        let writer = directory.and_then(|directory| self.attempts.until(|| directory.create(name)));
         if writer.is_none() {
             self.give_up();
         }
@@ -110,8 +107,13 @@ impl Writer {
     }
 
     fn sync(&self, current: &mut Current) {
+        let Some(directory) = self.attempts.targets.directories.get(self.attempts.target) else { return };
         let Some(writer) = current.writer.as_mut().filter(|_| current.is_dirty) else { return };
-        if let Some(file) = self.attempts.until(|| writer.flush()) {
+        let flush = || {
+            writer.keep(directory.storage())?;
+            writer.flush()
+        };
+        if let Some(file) = self.attempts.until(flush) {
             current.is_dirty = false;
             // One that waits is as good as two.
             let _ = self.closer.try_send(Closing::Sync(file, writer.path().to_owned()));
@@ -119,7 +121,9 @@ impl Writer {
     }
 
     fn end(&self, current: Current, mut ending: Box<Ending>) {
-        let Some(writer) = current.writer else { return };
+        let Some(mut writer) = current.writer else { return };
+        // What waits for a whole frame is written before anything of the next segment: a crash leaves no hole.
+        let _ = self.attempts.until(|| writer.flush().map(drop));
         ending.totals.lose(&current.lost);
         let _ = self.closer.send(Closing::Segment(Box::new(writer), ending));
     }

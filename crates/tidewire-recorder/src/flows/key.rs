@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire::{Endpoint, FlowKey};
-use tidewire_archive::{Outer, facts};
+use tidewire_archive::{Facts, Fragmented, Outer, facts};
 use tidewire_wire::{Brief, Decoded, Frame, Kind, Settings as WireSettings, TunnelKind, decode_into, ports};
 
 /// Words: address of the lower end (high half, low half; IPv4 in the low one), of the higher end, ports << 32 | protocol << 24 |
@@ -34,8 +34,10 @@ const KIND: usize = 5;
 const VLAN_IDS: u64 = 0xff_ffff;
 /// IP version, in the last word.
 const VERSION: u64 = 0x0f << 56;
-/// A fragment: it belongs to no stream, as only the whole datagram shows whose it is.
+/// A fragment of a datagram whose ports are not known: it belongs to no stream.
 const FRAGMENT: u64 = 1 << 60;
+/// A frame that is no IP packet, or cannot be walked: it belongs to no stream, and has what an expression sees of it.
+const HEADERS: u64 = 1 << 61;
 /// A keyed digest of the outer header; 0: there is none.
 const OUTER: u64 = (1 << 56) - 1;
 
@@ -43,12 +45,17 @@ impl Key {
     /// Without VLANs and outer headers: the same for all packets of a conversation.
     pub fn conversation(mut self) -> Self {
         self.0[PORTS] |= VLAN_IDS;
-        self.0[KIND] &= VERSION | FRAGMENT;
+        self.0[KIND] &= VERSION | FRAGMENT | HEADERS;
         self
     }
 
     pub fn is_fragment(&self) -> bool {
         self.0[KIND] & FRAGMENT != 0
+    }
+
+    /// Whether its packets are a stream.
+    pub fn is_stream(&self) -> bool {
+        self.0[KIND] & (FRAGMENT | HEADERS) == 0
     }
 
     fn version(&self) -> u64 {
@@ -109,6 +116,8 @@ impl Seen {
     pub const SYN: u8 = 2;
     pub const RST: u8 = 4;
     pub const ACK: u8 = 16;
+    /// Of a frame without a flow.
+    pub const NONE: Self = Self { flags: 0, payload_bytes: 0 };
 
     /// SYN, FIN or RST.
     pub fn is_control(self) -> bool {
@@ -121,7 +130,9 @@ impl Seen {
 pub(crate) enum Found {
     /// It belongs to a flow.
     Flow(Keyed, Seen),
-    /// No IP packet, or one that cannot be walked.
+    /// No IP packet, or one that cannot be walked: what is known of its headers.
+    Headers(Keyed),
+    /// The same, and nothing is known.
     Other,
 }
 
@@ -145,7 +156,7 @@ impl Walk {
         let brief = decode_into(frame.link, bytes, frame.wire_bytes, &self.wire, &mut self.decoded);
         let decoded = &self.decoded;
         if brief.kind as u8 > Kind::Fragment as u8 {
-            return Found::Other;
+            return self.headers(frame, bytes);
         }
         let flags = match brief.kind {
             Kind::Tcp => bytes.get(brief.transport_at as usize + 13).copied().unwrap_or(0),
@@ -157,30 +168,46 @@ impl Walk {
         keyed.map_or(Found::Other, |keyed| Found::Flow(keyed, seen))
     }
 
+    /// What the index that is made of a segment knows of a frame without a flow.
+    #[cold]
+    fn headers(&self, frame: &Frame, bytes: &[u8]) -> Found {
+        let facts = facts(frame, bytes, &self.wire).0;
+        facts
+            .map_or(Found::Other, |facts| Found::Headers(Keyed { key: self.key_of(&facts, HEADERS), from_lower: true }))
+    }
+
     /// The key of a packet in a tunnel, or of a fragment.
     #[cold]
     fn in_tunnel(&self, frame: &Frame, bytes: &[u8]) -> Option<Keyed> {
         let (facts, is_fragment) = facts(frame, bytes, &self.wire);
-        let facts = facts?;
-        let outer = facts.outer.map_or(0, |outer: Outer| (self.digest.hash_one(outer) & OUTER).max(1));
-        let words = |address: IpAddr| match address {
-            IpAddr::V4(address) => (0, u64::from(address.to_bits())),
-            IpAddr::V6(address) => ((address.to_bits() >> 64) as u64, address.to_bits() as u64),
-        };
-        let end = |end: Endpoint| {
-            let (high, low) = words(end.address);
-            (high, low, end.port)
-        };
-        let version: u64 = if facts.key.client.address.is_ipv4() { 4 } else { 6 };
-        let kind = version << 56 | outer | if is_fragment { FRAGMENT } else { 0 };
-        let (key, _) =
-            Key::of_ends([end(facts.key.client), end(facts.key.server)], rest(facts.key.proto, facts.key.vlan), kind);
+        let key = self.key_of(&facts?, if is_fragment { FRAGMENT } else { 0 });
         // The facts have the lower end first, whoever sent the packet.
         let sender = tidewire_wire::addresses(bytes, &self.decoded).0;
         let from = (words(sender), ports(bytes, &self.decoded).0);
         let from_lower =
             is_fragment || ((from.0.0, from.0.1), from.1) == ((key.0[0], key.0[1]), (key.0[PORTS] >> 48) as u16);
         Some(Keyed { key, from_lower })
+    }
+
+    /// The key of a fragment whose datagram is known.
+    pub fn of_fragment<T>(&self, fragment: &Fragmented<T>) -> Keyed {
+        Keyed { key: self.key_of(&fragment.facts, 0), from_lower: fragment.is_from_lower }
+    }
+
+    fn key_of(&self, facts: &Facts, kind: u64) -> Key {
+        let outer = facts.outer.map_or(0, |outer: Outer| (self.digest.hash_one(outer) & OUTER).max(1));
+        let end = |end: Endpoint| {
+            let (high, low) = words(end.address);
+            (high, low, end.port)
+        };
+        let version: u64 = if facts.key.client.address.is_ipv4() { 4 } else { 6 };
+        let ends = [end(facts.key.client), end(facts.key.server)];
+        Key::of_ends(ends, rest(facts.key.proto, facts.key.vlan), version << 56 | outer | kind).0
+    }
+
+    /// How packets are decoded.
+    pub fn wire(&self) -> &WireSettings {
+        &self.wire
     }
 
     /// The outer header and the tunnel of the packet that was walked last: for the record of a flow.
@@ -205,6 +232,13 @@ pub(crate) struct Details {
 impl Details {
     pub fn is_in_tunnel(&self) -> bool {
         self.outer.is_some() || self.tunnel.kind != TunnelKind::None
+    }
+}
+
+fn words(address: IpAddr) -> (u64, u64) {
+    match address {
+        IpAddr::V4(address) => (0, u64::from(address.to_bits())),
+        IpAddr::V6(address) => ((address.to_bits() >> 64) as u64, address.to_bits() as u64),
     }
 }
 

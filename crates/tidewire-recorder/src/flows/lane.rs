@@ -10,7 +10,7 @@ pub(crate) struct Lane {
     pub key: Key,
     /// Changes when another flow gets the place.
     pub serial: u64,
-    /// Number of the conversation's first packet; 0: fragments, which have no stream.
+    /// Number of the conversation's first packet; 0: what has no stream.
     pub stream: u64,
     /// The lane whose account the conversation has, and its serial number.
     pub account: (u32, u64),

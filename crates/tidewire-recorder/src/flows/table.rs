@@ -130,7 +130,7 @@ impl Flows {
         let mut lane = Lane {
             key,
             serial,
-            stream: if key.is_fragment() { 0 } else { number },
+            stream: if key.is_stream() { number } else { 0 },
             account: (slot, serial),
             keep,
             payload: [0; 2],

@@ -168,9 +168,20 @@ impl Recorder {
         let number = self.interfaces.len() as u32;
         let names = self.settings.interfaces.get();
         let name = names.and_then(|names| names.get(usize::from(frame.interface))).cloned().unwrap_or_default();
-        let snap_bytes = if self.settings.snap_bytes == u32::MAX { 0 } else { self.settings.snap_bytes };
-        let filter = self.settings.filter.clone().unwrap_or_default();
-        self.interfaces.push(Interface { snap_bytes, filter, ..Interface::new(name, frame.link) });
+        let described = self.described.get(&frame.interface).filter(|found| found.link == frame.link).cloned();
+        let described = described.unwrap_or_else(|| Interface::new(name, frame.link));
+        let snap_bytes = match (described.snap_bytes, self.settings.snap_bytes) {
+            (0, u32::MAX) => 0,
+            (0, bytes) => bytes,
+            (before, bytes) => before.min(bytes),
+        };
+        // Packets passed what they were captured by, too.
+        let filter = match (described.filter.as_str(), self.settings.expression.as_deref().unwrap_or_default()) {
+            (before, "") => before.to_owned(),
+            ("", filter) => filter.to_owned(),
+            (before, filter) => format!("({before}) and ({filter})"),
+        };
+        self.interfaces.push(Interface { snap_bytes, filter, ..described });
         self.statistics.push(Statistics {
             interface: number,
             start_ns: Some(frame.timestamp_ns),

@@ -33,30 +33,49 @@ impl Recorder {
 
     /// The same for a packet that the filter accepted.
     pub(super) fn admit(&mut self, frame: &Frame, bytes: &[u8]) {
-        let wire_bytes = u64::from(frame.wire_bytes);
         match self.walk.find(frame, bytes) {
-            Found::Flow(keyed, seen) => self.flow_packet(frame, bytes, &keyed, seen),
+            Found::Flow(keyed, seen) if keyed.key.is_fragment() => self.fragment(frame, bytes, &keyed, seen),
+            Found::Flow(keyed, seen) => drop(self.flow_packet(frame, bytes, &keyed, seen)),
+            Found::Headers(keyed) => self.headers(frame, bytes, &keyed),
             Found::Other => {
                 let Keep { snap_bytes, .. } = self.classes.general();
-                let captured = kept(bytes, snap_bytes);
-                let is_written =
-                    self.is_admitted(0) && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
-                if is_written {
-                    self.append(frame, captured, 0, 0);
-                    self.note(0, 0, frame, captured, 0);
-                }
-                self.count(0, if is_written { Fate::Written } else { Fate::Shed }, 1, wire_bytes);
+                self.write(frame, kept(bytes, snap_bytes), None, 0);
             }
         }
     }
 
-    fn flow_packet(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) {
+    /// A frame that is no IP packet, or cannot be walked: it is of no stream, and its class is its own.
+    fn headers(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed) {
+        let Keep { snap_bytes, priority, .. } = self.classes.keep(frame, bytes);
+        let slot = self.flow(frame, bytes, keyed, Seen::NONE);
+        if let Some(lane) = self.flows.get_mut(slot) {
+            lane.last_ns = lane.last_ns.max(frame.timestamp_ns);
+        }
+        self.write(frame, kept(bytes, snap_bytes), Some(slot), priority);
+    }
+
+    /// Writes a packet of no stream, if there is room, and counts it. `slot`: the flow that has its record; `None`: record 0.
+    fn write(&mut self, frame: &Frame, captured: &[u8], slot: Option<u32>, priority: u8) {
+        let is_written =
+            self.is_admitted(priority) && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
+        if is_written {
+            let record = slot.map_or(0, |slot| self.record(slot));
+            self.append(frame, captured, record, priority);
+            self.note(record, 0, frame, captured, 0);
+        }
+        self.count(priority, if is_written { Fate::Written } else { Fate::Shed }, 1, frame.wire_bytes.into());
+    }
+
+    /// A packet of a flow. Returns the flow, if it was written.
+    #[inline(always)]
+    pub(super) fn flow_packet(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) -> Option<u32> {
         let slot = self.flow(frame, bytes, keyed, seen);
-        let Some(lane) = self.flows.get_mut(slot) else { return };
+        let lane = self.flows.get_mut(slot)?;
         lane.last_ns = lane.last_ns.max(frame.timestamp_ns);
         let (direction, keep, stream_ended) = (lane.direction(keyed.from_lower), lane.keep, lane.end.is_some());
         let is_cut = self.cuts && self.is_beyond(slot, direction, seen);
         let wire_bytes = u64::from(frame.wire_bytes);
+        let mut written = None;
         if is_cut {
             self.cut(slot, direction, wire_bytes);
             self.count(keep.priority, Fate::CutOff, 1, wire_bytes);
@@ -68,12 +87,14 @@ impl Recorder {
                 let record = self.record(slot);
                 self.append(frame, captured, record, keep.priority);
                 self.note(record, direction, frame, captured, seen.flags);
+                written = Some(slot);
             }
             self.count(keep.priority, if is_written { Fate::Written } else { Fate::Shed }, 1, wire_bytes);
         }
         if seen.is_control() && !stream_ended {
             self.control(slot, direction, seen);
         }
+        written
     }
 
     /// Whether the buffers have room for this priority.
@@ -103,8 +124,8 @@ impl Recorder {
             self.forget(slot, EndReason::Evicted);
         }
         let mut keep = self.classes.keep(frame, bytes);
-        if keyed.key.is_fragment() {
-            // Which stream's they are only the whole datagram shows.
+        if !keyed.key.is_stream() {
+            // They have no payload of a stream.
             keep.cutoff = [u64::MAX; 2];
         }
         let details = self.walk.details(frame, bytes);
@@ -215,6 +236,6 @@ impl Recorder {
 
 /// The bytes that are kept of a packet.
 #[inline]
-fn kept(bytes: &[u8], snap_bytes: u32) -> &[u8] {
+pub(super) fn kept(bytes: &[u8], snap_bytes: u32) -> &[u8] {
     bytes.get(..snap_bytes as usize).unwrap_or(bytes)
 }

@@ -55,7 +55,7 @@ impl Recorder {
 
 fn conversation(walk: &mut Walk, frame: &Frame, bytes: &[u8]) -> Option<Key> {
     match walk.find(frame, bytes) {
-        Found::Flow(keyed, _) if !keyed.key.is_fragment() => Some(keyed.key.conversation()),
+        Found::Flow(keyed, _) if keyed.key.is_stream() => Some(keyed.key.conversation()),
         _ => None,
     }
 }

@@ -19,7 +19,7 @@ impl Recorder {
         if !is_past
             || lane.shunted.get(direction) != Some(&false)
             || lane.details.is_in_tunnel()
-            || lane.key.is_fragment()
+            || !lane.key.is_stream()
         {
             return;
         }
@@ -31,8 +31,16 @@ impl Recorder {
         }
     }
 
-    /// Adds what the kernel counted.
+    /// Adds what the kernel counted: of directions, and by the filter.
     pub(super) fn count_shunted(&mut self) {
+        if let Some(shunt) = &self.shunt {
+            let (packets, bytes) = shunt.filtered();
+            let new = (packets.saturating_sub(self.kernel_filtered.0), bytes.saturating_sub(self.kernel_filtered.1));
+            self.kernel_filtered = (packets, bytes);
+            if new.0 > 0 {
+                self.count(0, Fate::Filtered, new.0, new.1);
+            }
+        }
         let mut all = std::mem::take(&mut self.shunted);
         all.retain(|&(slot, serial)| {
             self.flows.get(slot).is_some_and(|lane| lane.serial == serial && lane.shunted != [false; 2])

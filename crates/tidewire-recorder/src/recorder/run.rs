@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tidewire::{Batch, EndReason, FrameHandler, Shunt};
+use tidewire_archive::block::Interface;
 
 use super::Recorder;
 use crate::disk::Pipeline;
@@ -50,7 +51,7 @@ impl Recorder {
         self.flows.sweep(self.clock_ns, &mut ended);
         for (slot, reason) in ended.drain(..) {
             // Packets of its directions may be dropped by the kernel: they count as well.
-            if self.shunt.is_some() && reason == EndReason::Timeout {
+            if self.cuts && self.shunt.is_some() && reason == EndReason::Timeout {
                 self.count_one(slot);
                 let idle_ns = u64::try_from(self.settings.idle.as_nanos()).unwrap_or(u64::MAX);
                 let is_silent = |last_ns: u64| self.clock_ns.saturating_sub(last_ns) > idle_ns;
@@ -80,6 +81,10 @@ impl FrameHandler for Recorder {
         self.look(Instant::now());
     }
 
+    fn describe(&mut self, number: u16, interface: &Interface) {
+        self.described.insert(number, interface.clone());
+    }
+
     fn quiet(&mut self, until_ns: u64) {
         self.start();
         self.clock_ns = self.clock_ns.max(until_ns);
@@ -94,9 +99,7 @@ impl FrameHandler for Recorder {
     }
 
     fn shunt(&mut self, shunt: Box<dyn Shunt>) {
-        if self.cuts {
-            self.shunt = Some(shunt);
-        }
+        self.shunt = Some(shunt);
     }
 
     fn finish(&mut self) {
@@ -109,6 +112,7 @@ impl FrameHandler for Recorder {
         self.release(Duration::ZERO, true);
         let slots: Vec<u32> = self.flows.slots().collect();
         slots.iter().for_each(|&slot| self.retire(slot));
+        self.count_shunted();
         self.end_segment();
         if let Some(pipeline) = self.pipeline.take() {
             pipeline.finish();

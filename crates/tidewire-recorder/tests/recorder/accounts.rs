@@ -11,13 +11,28 @@ const CUTOFF: u64 = 600;
 /// What a cutoff leaves of a capture, by a model that knows nothing of streams but addresses and ports.
 fn model(packets: &[Seen]) -> (Vec<Seen>, u64) {
     let (mut seen, mut kept, mut cut_bytes) = (HashMap::<_, u64>::new(), Vec::new(), 0);
+    let mut of_datagram = HashMap::new();
     for packet in packets {
         let decoded = decode(LinkType(packet.link), &packet.bytes, packet.wire_bytes, &WireSettings::default());
-        let is_flow = matches!(decoded.kind, Kind::Tcp | Kind::Udp);
         let (source, destination) = addresses(&packet.bytes, &decoded);
-        let (from, to) = ports(&packet.bytes, &decoded);
-        let back = seen.get(&((destination, to), (source, from), decoded.proto)).copied().unwrap_or(0);
-        let bytes = seen.entry(((source, from), (destination, to), decoded.proto)).or_default();
+        let (mut from, mut to) = ports(&packet.bytes, &decoded);
+        let fragment = decoded.fragment;
+        let mut is_flow = matches!(decoded.kind, Kind::Tcp | Kind::Udp);
+        let proto = if decoded.kind == Kind::Fragment { fragment.proto } else { decoded.proto };
+        // A datagram's fragments have the ports of its first one, which is the first here.
+        if decoded.kind == Kind::Fragment && proto == 17 {
+            let datagram = (source, destination, fragment.id);
+            if let Some(&[a, b, c, d]) =
+                packet.bytes.get(fragment.data_at as usize..).and_then(|data| data.first_chunk())
+                && fragment.offset_bytes == 0
+            {
+                of_datagram.insert(datagram, (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
+            }
+            (from, to) = of_datagram[&datagram];
+            is_flow = true;
+        }
+        let back = seen.get(&((destination, to), (source, from), proto)).copied().unwrap_or(0);
+        let bytes = seen.entry(((source, from), (destination, to), proto)).or_default();
         let before = *bytes;
         *bytes += u64::from(decoded.payload_bytes);
         let flags = packet.bytes.get(decoded.transport_at as usize + 13).copied().unwrap_or(0);

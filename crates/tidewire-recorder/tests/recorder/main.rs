@@ -2,6 +2,7 @@
 
 mod accounts;
 mod directories;
+mod indexes;
 mod look_back;
 mod rig;
 mod whole;

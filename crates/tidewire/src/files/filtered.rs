@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use tidewire_files::{Block, Source};
+use tidewire_files::{Block, Source, encode::Interface};
 
 use crate::{Error, filter::Filter};
 
@@ -71,6 +71,10 @@ impl<S: Source> Filtered<S> {
 
     pub(crate) fn wait(&mut self, most: Duration) -> bool {
         self.ended || self.source.wait(most)
+    }
+
+    pub(crate) fn described(&mut self) -> Vec<(u16, Interface)> {
+        self.source.described()
     }
 
     pub(crate) fn bytes_read(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tidewire_core::{Fate, Ledger};
-use tidewire_files::{Block, Source};
+use tidewire_files::{Block, Source, encode::Interface};
 
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter};
@@ -128,6 +128,14 @@ impl<'a> InputLoop<'a> {
             if self.input_errors.len() >= INPUT_ERRORS_MAX {
                 return Next::End;
             }
+        }
+    }
+
+    /// Interfaces that were described in what was read last, by their number in frames.
+    pub(crate) fn described(&mut self) -> Vec<(u16, Interface)> {
+        match &mut self.source {
+            MaybeFiltered::All(source) => source.described(),
+            MaybeFiltered::Some(source) => source.described(),
         }
     }
 

@@ -111,7 +111,9 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
     let mut block = Block::new();
     loop {
         let next = input.next(&mut block);
+        let described = input.described();
         for handler in &mut handlers {
+            described.iter().for_each(|(number, interface)| handler.handler.describe(*number, interface));
             match next {
                 Next::Frames => handler.frames(&block.batch()),
                 Next::Silence(..) => handler.handler.quiet(0),

@@ -1,0 +1,53 @@
+//! Segments and indexes get their names: once they are whole, and synced.
+
+use std::io;
+
+use crate::{
+    Error, Recipients, Sections, SegmentName, Storage, StorageFile as _, Summary,
+    index::write,
+    name::hidden,
+    seal::{Content, SealWriter},
+};
+
+/// The file of an index, sealed if segments are.
+pub(crate) fn index_file(
+    sections: &Sections,
+    summary: &Summary,
+    recipients: Option<&Recipients>,
+) -> Result<Vec<u8>, Error> {
+    let plain = write(sections, summary);
+    let Some(recipients) = recipients else { return Ok(plain) };
+    let mut sealed = Vec::new();
+    let mut seal = SealWriter::begin(recipients, Content::Index, &mut sealed)?;
+    seal.push(&plain, &mut sealed);
+    seal.finish(&mut sealed);
+    Ok(sealed)
+}
+
+/// Gives a segment and its index their names: the index first, so that a segment with its name has one.
+pub(crate) fn publish<S: Storage>(storage: &S, name: &SegmentName, index: &[u8]) -> Result<(), Error> {
+    let (shown, index_name) = (name.to_string(), name.index());
+    write_index(storage, &index_name, index)?;
+    match storage.rename(&hidden(&shown), &shown) {
+        Ok(()) => {}
+        // It was renamed before an error, and this is the second call.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && storage.has(&shown) => {}
+        Err(error) => return Err(Error::io(storage.path(&shown), "giving the segment its name")(error)),
+    }
+    storage.sync_names().map_err(Error::io(storage.path(""), "syncing the directory"))
+}
+
+/// Writes an index under a hidden name, and gives it its own.
+pub(crate) fn write_index<S: Storage>(storage: &S, name: &str, index: &[u8]) -> Result<(), Error> {
+    let hidden = hidden(name);
+    match storage.remove(&hidden) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::io(storage.path(&hidden), "removing an unfinished index")(error));
+        }
+        _ => {}
+    }
+    let mut file = storage.create(&hidden).map_err(Error::io(storage.path(&hidden), "creating"))?;
+    let written = file.write_at(index, 0).and_then(|()| file.sync());
+    written.map_err(Error::io(storage.path(&hidden), "writing"))?;
+    storage.rename(&hidden, name).map_err(Error::io(storage.path(name), "giving the index its name"))
+}

@@ -1,0 +1,199 @@
+//! `tidewire record` where something is wrong with its directory, its files, or what others wrote there.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use tidewire_archive::block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header};
+use tidewire_files::{Block, Reader, Source as _};
+use tidewire_testing::{InTime as _, missing};
+
+use crate::common::{Bench, complaint, run, text};
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
+
+fn ending(folder: &Path, ending: &str) -> PathBuf {
+    let entries = fs::read_dir(folder).expect("an archive").map(|entry| entry.expect("an entry").path());
+    let found = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect::<Vec<_>>();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
+}
+
+#[test]
+fn a_version_of_another_time_is_refused_or_made_again() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    assert_eq!(text(&["record", "-r", DEMO, "-o", place]).1, 0);
+    let index = ending(&archive, ".tidx");
+    let whole = fs::read(&index).unwrap();
+    let out = bench.path("out.pcapng");
+    let recall = ["recall", place, "-w", out.to_str().unwrap(), "udp"];
+    let with_version = |version: u8| {
+        let mut bytes = whole.clone();
+        bytes[8] = version;
+        fs::write(&index, bytes).unwrap();
+    };
+    // A newer one is neither read nor written over.
+    with_version(9);
+    let (said, code) = complaint(&recall);
+    assert!(code == 3 && said.contains("format version 9") && said.contains("newer tidewire"), "{code}: {said}");
+    let (said, code) = complaint(&["record", "--index-only", place]);
+    assert!(code == 3 && said.contains("newer tidewire"), "{code}: {said}");
+    assert_eq!(fs::read(&index).unwrap()[8], 9);
+    // An older one is passed over, and made again.
+    with_version(0);
+    let (said, code) = complaint(&recall);
+    assert!(code == 0 && said.contains("format version 0") && said.contains("--index-only"), "{code}: {said}");
+    assert!(text(&["record", "--index-only", place]).0.contains("1 index made"));
+    let (said, code) = complaint(&recall);
+    assert!(code == 0 && !said.contains("version"), "{said}");
+    // A manifest of a newer program: nothing is added to it.
+    let manifest = archive.join("manifest.jsonl");
+    let lines = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, lines.replace("\"version\":1", "\"version\":2")).unwrap();
+    for words in [&["record", "-r", DEMO, "-o", place][..], &["record", "--verify", place]] {
+        let (said, code) = complaint(words);
+        assert!(code > 2 && said.contains("format version 2") && said.contains("newer tidewire"), "{code}: {said}");
+    }
+}
+
+#[test]
+fn an_encrypted_archive_is_verified_whole_with_its_identity() {
+    let bench = Bench::new();
+    let (identity, archive) = (bench.path("identity.txt"), bench.path("archive"));
+    let (key, place) = (identity.to_str().unwrap(), archive.to_str().unwrap());
+    let made = String::from_utf8(run(&["keys", "identity", "-o", key]).stdout).unwrap();
+    let recipient = made.split_whitespace().find(|word| word.starts_with("age1")).expect("a recipient");
+    let words = ["record", "-r", DEMO, "-o", place, "--encrypt-to", recipient, "--segment-size", "64K"];
+    assert_eq!(text(&words).1, 0);
+    let (said, code) = text(&["record", "--verify", place]);
+    assert!(code == 0 && said.contains("indexes are encrypted") && said.contains("--identity"), "{said}");
+    let (said, code) = text(&["record", "--verify", place, "--identity", key]);
+    assert!(code == 0 && !said.contains("encrypted"), "{said}");
+    let checked: Value =
+        serde_json::from_str(&text(&["record", "--verify", place, "--identity", key, "--json"]).0).unwrap();
+    assert_eq!((&checked["sealed"], &checked["findings"]), (&0.into(), &Value::Array(Vec::new())));
+    let (said, code) = complaint(&["record", "--verify", "/nonexistent"]);
+    assert!(code == 3 && said.contains("/nonexistent"), "{said}");
+}
+
+/// A capture of two interfaces, a packet each.
+fn two_interfaces(names: [&str; 2]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    for (number, name) in names.into_iter().enumerate() {
+        let mut interface = Interface::new(name, tidewire::LinkType::ETHERNET);
+        interface.description = format!("cable {number}");
+        interface.filter = "ip".into();
+        interface.speed_bits = 1_000_000_000;
+        interface_description(&mut bytes, &interface);
+    }
+    let packet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc][..], &[0; 46]].concat();
+    for number in [1, 0] {
+        enhanced_packet(&mut bytes, &Packet::new(number, 1_700_000_000_000_000_000 + u64::from(number), &packet, 60));
+    }
+    bytes
+}
+
+fn described(path: &Path) -> Vec<Interface> {
+    let (mut reader, mut block, mut found) = (Reader::open(path).unwrap(), Block::new(), Vec::new());
+    while reader.fill(&mut block).unwrap() {
+        found.extend(reader.described());
+    }
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, interface)| interface).collect()
+}
+
+#[test]
+fn interfaces_keep_their_names_descriptions_and_filters() {
+    let bench = Bench::new();
+    let one = bench.file("one.pcapng", &two_interfaces(["eth7", "eth8"]));
+    let other = bench.file("other.pcapng", &two_interfaces(["wlan0", "eth8"]));
+    for (number, files) in [vec![&*one], vec![&*one, &*other]].into_iter().enumerate() {
+        let (archive, out) = (bench.path(&format!("archive{number}")), bench.path("out.pcapng"));
+        let place = archive.to_str().unwrap();
+        let words = [&["record", "-r"][..], &files, &["-F", "not tcp", "-o", place]].concat();
+        assert_eq!(text(&words).1, 0);
+        let check = |path: &Path| {
+            let found = described(path);
+            let mut names: Vec<&str> = found.iter().map(|interface| interface.name.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let expected = if files.len() == 1 { vec!["eth7", "eth8"] } else { vec!["eth7", "eth8", "wlan0"] };
+            assert_eq!(names, expected);
+            for interface in &found {
+                assert_eq!(interface.filter, "(ip) and (not tcp)");
+                assert!(interface.description.starts_with("cable ") && interface.speed_bits == 1_000_000_000);
+            }
+        };
+        check(&ending(&archive, ".pcapng"));
+        assert_eq!(text(&["recall", place, "-w", out.to_str().unwrap()]).1, 0);
+        check(&out);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_leave_no_directory() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let text = bench.file("text.txt", b"no capture, although it is long enough to be one: forty bytes and more");
+    for file in ["/nowhere.pcap", &text, "/"] {
+        let (said, code) = complaint(&["record", "-r", DEMO, file, "-o", archive.to_str().unwrap()]);
+        assert!(code == 3 && said.contains(file), "{code}: {said}");
+        assert!(!archive.exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_named_and_what_was_before_is_kept() {
+    if let Some(reason) = missing(&["prlimit"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let tidewire = env!("CARGO_BIN_EXE_tidewire");
+    let words = ["--fsize=60000", tidewire, "record", "-r", DEMO, "-o", place, "--durable", "10ms"];
+    let output = Command::new("prlimit").args(words).run_in_time().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains(place) && said.contains("File too large"), "{said}");
+    // The account still closes: it says so otherwise.
+    assert!(said.contains("shed") && !said.contains("bug"), "{said}");
+    assert_eq!(text(&["record", "-r", DEMO, "-o", place]).1, 0);
+    assert_eq!(text(&["record", "--verify", place]).1, 0);
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_to_is_named() {
+    let bench = Bench::new();
+    if let Some(reason) =
+        missing(&["setpriv"]).or_else(|| (fs::metadata("/proc/self").unwrap().uid() != 0).then(|| "not root".into()))
+    {
+        return println!("skipped: {reason}");
+    }
+    let capture = bench.file("demo.pcap", &fs::read(DEMO).unwrap());
+    let program = bench.path("tidewire");
+    fs::copy(env!("CARGO_BIN_EXE_tidewire"), &program).unwrap();
+    let archive = bench.path("archive");
+    fs::create_dir(&archive).unwrap();
+    for path in [bench.directory.path(), &archive, &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let place = archive.to_str().unwrap();
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program.to_str().unwrap()];
+    let inside = archive.join("new");
+    for place in [place, inside.to_str().unwrap()] {
+        let output = Command::new("setpriv").args(user).args(["record", "-r", &capture, "-o", place]).run_in_time();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains(place) && said.contains("check the permissions"), "{said}");
+    }
+    assert_eq!(fs::read_dir(&archive).unwrap().count(), 0);
+}

@@ -1,0 +1,90 @@
+//! packaging/tidewire-record.service.
+
+use std::{fs, process::Command};
+
+use tidewire_testing::{InTime as _, find, missing};
+
+use crate::rig::{self, HERE, THERE_ADDRESS};
+
+const UNIT: &str = include_str!("../../../../packaging/tidewire-record.service");
+const TIDEWIRE: &str = env!("CARGO_BIN_EXE_tidewire");
+
+/// The highest exposure that `systemd-analyze security` may find, in tenths, as of the sensor's unit.
+const EXPOSURE_MAX: &str = "35";
+
+#[test]
+fn the_unit_of_the_recorder_is_valid_and_hardened() {
+    if find("systemd-analyze").is_none() {
+        return println!("skipped: there is no systemd-analyze");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tidewire-record.service");
+    fs::write(&path, UNIT.replace("@PREFIX@/bin/tidewire", TIDEWIRE)).expect("a file");
+    let run = |words: &[&str]| {
+        let output = Command::new("systemd-analyze").args(words).arg(&path).run_in_time().expect("it runs");
+        let text = [&output.stdout[..], &output.stderr[..]].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    };
+    let (valid, said) = run(&["verify", "--man=no"]);
+    if said.contains("--man") || said.contains("Failed to") {
+        return println!("skipped: systemd-analyze cannot verify here: {said}");
+    }
+    assert!(valid && said.trim().is_empty(), "{said}");
+    let threshold = format!("--threshold={EXPOSURE_MAX}");
+    let (hardened, said) = run(&["security", "--offline=true", "--no-pager", &threshold]);
+    assert!(hardened, "{said}");
+}
+
+#[test]
+fn the_unit_of_the_recorder_has_no_capability_too_many() {
+    let lines = |name: &str| UNIT.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(lines("AmbientCapabilities="), lines("CapabilityBoundingSet="));
+    for too_much in ["CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_CHOWN"] {
+        assert!(!UNIT.contains(too_much), "{too_much}");
+    }
+    // What is in memory is written at its end.
+    assert_eq!(lines("KillSignal="), "SIGINT");
+}
+
+/// As the unit runs it: not root, these capabilities, and options from a file.
+#[test]
+fn the_capabilities_of_the_recorder_are_enough() {
+    if let Some(reason) = missing(&["setpriv"]) {
+        return println!("skipped: {reason}");
+    }
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let folder = rig.directory.path();
+        let (archive, options, program) = (folder.join("archive"), folder.join("record.toml"), folder.join("tidewire"));
+        let place = archive.to_str().expect("text");
+        let text = format!("interface = [\"{HERE}\"]\noutput = [\"{place}\"]\ncutoff = \"10K\"\nfilter = \"tcp\"\n");
+        fs::write(&options, text).expect("written");
+        fs::copy(TIDEWIRE, &program).expect("a copy that this user reaches");
+        fs::create_dir(&archive).expect("a folder");
+        std::os::unix::fs::chown(&archive, Some(65_534), Some(65_534)).expect("its owner");
+        let line = UNIT.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("a set");
+        let set: String =
+            line.split(' ').map(|name| format!(",+{}", name.to_lowercase().replace("cap_", ""))).collect();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
+        for option in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
+            command.arg(format!("{option}=-all{set}"));
+        }
+        // As ExecStart has it.
+        assert!(UNIT.contains("tidewire record --config /etc/tidewire/record.toml"));
+        command.arg(&program).args(["record", "--config", options.to_str().expect("text"), "--json"]);
+        command.stdin(std::process::Stdio::null());
+        let recorder = rig::Running::start(command);
+        recorder.wait_for_said("packet socket");
+        let url = format!("http://{THERE_ADDRESS}/big");
+        let got = Command::new("curl").args(["-s", "-o", "/dev/null", &url]).status_in_time().expect("curl runs");
+        assert!(got.success());
+        rig::settle();
+        let ended = recorder.interrupt();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        let summary: serde_json::Value = serde_json::from_str(&ended.out).expect("a summary");
+        // The kernel drops what is beyond the cutoff: its programs could be loaded.
+        assert!(summary["live"]["interfaces"][0]["kernel"]["received"].as_u64() > Some(10), "{summary}");
+        assert!(summary["written_packets"].as_u64() > Some(5), "{summary}");
+    });
+}
