@@ -122,6 +122,8 @@ def measure(program, folder, flows, runs, captures):
           f"{subprocess.run([program, '--version'], capture_output=True, text=True).stdout.strip()}\n")
     goals = {"EVE": 1.2, "Zeek, TSV": 1.0, "Parquet": 0.8, "Arrow": 0.6}
     print("| written | CPU s | × JSON | goal | flows/s of writing |\n|---|---|---|---|---|")
+    if "no records" in failed or "JSON" in failed:
+        sys.exit(f"bench-exports: {failed}")
     nothing, json = median["no records"], median["JSON"]
     for name in ["no records", "JSON"] + [name for name, _ in places]:
         if name in failed:

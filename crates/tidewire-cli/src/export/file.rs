@@ -61,8 +61,8 @@ pub struct Files {
 
 /// The folder that a file lies in, and its name there; `None`: it is a pipe or a device.
 fn place(path: &Path) -> io::Result<Option<PathBuf>> {
-    // Links there lead to what is open, which has no name to be renamed to.
-    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) {
+    // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other.
+    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
         return Ok(None);
     }
     match fs::metadata(path) {

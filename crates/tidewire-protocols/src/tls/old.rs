@@ -43,6 +43,7 @@ pub(super) fn client_version(body: &[u8]) -> Option<u16> {
 }
 
 /// A server's certificate behind the type of its hello.
+#[cfg(feature = "certificates")]
 pub(super) fn server_certificate(body: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(body);
     reader.take(4)?;
