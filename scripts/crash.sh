@@ -2,7 +2,8 @@
 # Kills readers and publishers of a queue, spooler and collector, then the capture and the analyzers of a whole sensor, with SIGKILL at random moments, and
 # checks what the others see: every record read, missed or lost to the last one, no reader disturbed by another's death, no silence
 # of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces). Then
-# analyzers that emit events and the event processor: no acknowledged event lost, none stored twice, each analyzer's in order.
+# analyzers that emit events and the event processor: no acknowledged event lost, none stored twice, each analyzer's in order. Then recorders
+# of packets (what was written is there, from the first packet on), and archives over a storage that loses what was not synced.
 # DURATION (`make crash SECONDS=...`): how long, seconds (default: an hour); SEED (default: the time): repeats the choices of a run,
 # not the scheduler's. The first violation ends the run and names its seed. Writes target/crash/rounds.jsonl.
 set -euo pipefail
