@@ -16,6 +16,7 @@ mod disk;
 mod flows;
 mod ledger;
 mod look_back;
+mod place;
 mod recorder;
 mod segment;
 mod settings;

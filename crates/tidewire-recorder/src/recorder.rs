@@ -23,6 +23,7 @@ use crate::{
     disk::Pipeline,
     flows::{Flows, Walk},
     look_back::LookBack,
+    place::Place,
     segment::OpenSegment,
 };
 
@@ -47,7 +48,7 @@ pub struct Recorder {
     filter: Option<Filter>,
     walk: Walk,
     flows: Flows,
-    fragments: Fragments<fragment::Place>,
+    fragments: Fragments<Place>,
     /// From which level of the buffers on each priority is shed, in thousandths.
     watermarks: [u32; crate::PRIORITIES_MAX],
     level_permille: u32,

@@ -3,16 +3,10 @@
 use tidewire_wire::Frame;
 
 use super::{Recorder, flow::kept};
-use crate::flows::{Keyed, Seen};
-
-/// Where a fragment lies that was written before its stream was known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    segment: u64,
-    packet: usize,
-    captured_bytes: u64,
-    timestamp_ns: u64,
-}
+use crate::{
+    flows::{Keyed, Seen},
+    place::Place,
+};
 
 /// The record of headers has all fragments in one direction.
 const WAITED: usize = 0;
