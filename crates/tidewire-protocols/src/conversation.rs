@@ -190,7 +190,7 @@ impl Going {
         }
     }
 
-    /// Looks at the first bytes; those of a known protocol are passed to it, the client's first.
+    /// Looks at the first bytes; those of a known protocol are passed to it.
     fn unknown(&mut self, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
         let Stage::Unknown(kept, strange) = &mut self.stage else { return };
         if input.is_datagram {
@@ -233,7 +233,8 @@ impl Going {
                         true => input.bytes,
                         false => kept[side].as_slice(),
                     });
-                for side in [0, 1].map(|side| side ^ usize::from(swapped)) {
+                // The other side's came before what decided.
+                for side in [1 - input.side, input.side] {
                     if !pieces[side].is_empty() {
                         self.data(Input { side, bytes: pieces[side], ..input }, ports, report);
                     }
