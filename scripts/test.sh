@@ -7,7 +7,7 @@ set -euo pipefail
 scripts/setup.sh build test live programs
 scripts/setup.sh readers
 # With the optional outputs, so that everything is built once.
-TIDEWIRE_READERS=$PWD/${CARGO_TARGET_DIR:-target}/readers scripts/view.sh build test live programs -- \
+TIDEWIRE_READERS=$(realpath -m "${CARGO_TARGET_DIR:-target}/readers") scripts/view.sh build test live programs -- \
   cargo test --locked --workspace --features tidewire-cli/parquet --profile quick
 scripts/sanitize.sh --if-possible loom
 FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
