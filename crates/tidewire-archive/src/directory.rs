@@ -30,6 +30,8 @@ pub struct Directory<S: Storage = Folder> {
     log: Mutex<Log<S::File>>,
     kept: Mutex<BTreeMap<SegmentName, u64>>,
     pub(crate) ages: Mutex<Ages>,
+    /// Held while segments are removed.
+    pub(crate) retaining: Mutex<()>,
     /// Holds the lock, which needs no file; `None`: of a storage that is no directory.
     lock: Mutex<Option<File>>,
 }
@@ -127,6 +129,7 @@ impl Directory {
             log: Mutex::new(Log { manifest, last, packets }),
             kept: Mutex::new(kept),
             ages: Mutex::default(),
+            retaining: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         })
     }
@@ -217,6 +220,7 @@ impl<S: Storage> Directory<S> {
             log: Mutex::new(Log { manifest, last: BTreeMap::new(), packets: 0 }),
             kept: Mutex::default(),
             ages: Mutex::default(),
+            retaining: Mutex::default(),
             lock: Mutex::default(),
         })
     }

@@ -39,6 +39,11 @@ pub enum Repaired {
         /// The segment.
         path: PathBuf,
     },
+    /// Its beginning cannot be read: it has another name now, and no index.
+    SetAside {
+        /// The file.
+        path: PathBuf,
+    },
     /// Nothing of it was a packet: it was removed.
     Removed {
         /// The file.
@@ -60,10 +65,16 @@ impl std::fmt::Display for Repaired {
                 let path = path.display();
                 write!(f, "{path}: completed without an index (tidewire record --index-only --identity makes it)")
             }
+            Self::SetAside { path } => {
+                write!(f, "{}: its beginning cannot be read; kept under this name, and in no index", path.display())
+            }
             Self::Removed { path } => write!(f, "{}: held no packet and was removed", path.display()),
         }
     }
 }
+
+/// Added to the names of files that are set aside.
+const ASIDE: &str = "damaged";
 
 impl Directory {
     /// Puts in order what a recorder left that did not end in order. Call it before the first segment begins. `identities`: open
@@ -168,7 +179,17 @@ impl Directory {
             .and_then(|data| indexing::index(data, path, &self.settings().index));
         let indexed = match indexed {
             Ok(indexed) if indexed.sections.packets() > 0 => indexed,
-            Ok(_) | Err(Error::Damaged { .. }) => {
+            Ok(_) => {
+                remove(path)?;
+                return Ok(Some(Repaired::Removed { path: path.to_owned() }));
+            }
+            // There may be packets in it: who knows more may find them.
+            Err(Error::Damaged { .. }) if before > 0 => {
+                let aside = path.with_added_extension(ASIDE);
+                fs::rename(path, &aside).map_err(Error::io(&aside, "setting a damaged segment aside"))?;
+                return Ok(Some(Repaired::SetAside { path: aside }));
+            }
+            Err(Error::Damaged { .. }) => {
                 remove(path)?;
                 return Ok(Some(Repaired::Removed { path: path.to_owned() }));
             }

@@ -1,11 +1,6 @@
 //! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
 
-use std::{
-    collections::HashSet,
-    fs::{self, File},
-    sync::PoisonError,
-    time::Duration,
-};
+use std::{collections::HashSet, fs::File, sync::PoisonError, time::Duration};
 
 use rustix::{
     fs::{FlockOperation, flock, statvfs},
@@ -48,6 +43,8 @@ impl Directory {
     /// # Errors
     /// What the system says.
     pub fn retain(&self, retention: &Retention, open: u32, now: &Now) -> Result<Vec<Removed>, Error> {
+        // Each worker's closer calls this: two at once would each remove for the same bytes.
+        let _one = self.retaining.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle()?;
         let path = self.path().to_owned();
         let mut complete = segments(&path)?;
@@ -85,6 +82,10 @@ impl Directory {
                 bytes -= segment.bytes + segment.index_bytes;
                 let bytes = segment.bytes + segment.index_bytes;
                 removed.push(Removed { name: segment.name, bytes, why });
+            } else if !path.join(segment.name.to_string()).exists() {
+                // Somebody else removed it.
+                bytes -= segment.bytes + segment.index_bytes;
+                self.forget(&segment.name);
             }
         }
         if !removed.is_empty() {
@@ -110,7 +111,7 @@ impl Directory {
         }
         let (segment, why) = (name.clone(), why.to_owned());
         self.note(Line { event: Event::Removed, time_ns: now.wall_ns, segment, why, ..Line::default() })?;
-        fs::remove_file(&path).map_err(Error::io(&path, "removing"))?;
+        crate::repair::remove(&path)?;
         let index = self.path().join(crate::index_of(&name));
         self.forget(name_of);
         crate::repair::remove(&index)?;

@@ -100,10 +100,10 @@ impl Transform {
         if self.is_finished {
             return Ok(());
         }
-        self.is_finished = true;
         if !self.waiting.is_empty() {
             self.compress(out)?;
         }
+        self.is_finished = true;
         if self.compression != Compression::None {
             let table = self.seek_table();
             self.store(&table, out);

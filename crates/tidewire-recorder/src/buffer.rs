@@ -12,7 +12,9 @@ use crate::PRIORITIES_MAX;
 /// Bytes of a buffer: one write. Packets that are larger have a buffer of their own.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 /// With room for its content to begin where it can be written from.
-const CAPACITY: usize = BUFFER_BYTES + 4096;
+const CAPACITY: usize = BUFFER_BYTES + 4096 + ENDING_BYTES;
+/// Room for descriptions and statistics of interfaces behind packets.
+const ENDING_BYTES: usize = 16 << 10;
 
 /// Blocks on their way to disk.
 #[derive(Debug, Default)]
@@ -156,9 +158,11 @@ mod tests {
         let mut taken: Vec<Buffer> = (0..4).map(|_| pool.take().expect("a buffer")).collect();
         assert!(pool.wait_for(Duration::from_millis(1)).is_none());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.wait_for(Duration::from_secs(60)));
+            let begun = std::time::Instant::now();
+            let waiting = scope.spawn(|| pool.wait_for(Duration::from_secs(600)));
             pool.give(taken.pop().expect("a buffer"));
             assert!(waiting.join().expect("no panic").is_some());
+            assert!(begun.elapsed() < Duration::from_secs(300), "it did not sleep through");
         });
     }
 }

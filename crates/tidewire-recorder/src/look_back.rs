@@ -148,7 +148,11 @@ impl LookBack {
         // What an earlier one asked for, and still waits, stays asked for.
         let is_full = self.link.len() >= WINDOWS_MAX;
         match self.link.back_mut() {
-            Some(known) if is_full || known.to_ns >= window.from_ns => known.to_ns = known.to_ns.max(window.to_ns),
+            Some(known) if is_full || known.to_ns >= window.from_ns => {
+                // A packet that fires may be older than the one before it.
+                known.from_ns = known.from_ns.min(window.from_ns);
+                known.to_ns = known.to_ns.max(window.to_ns);
+            }
             _ => self.link.push_back(window),
         }
     }
@@ -156,6 +160,7 @@ impl LookBack {
     fn fire_stream(&mut self, key: Key, at_ns: u64) {
         let window = self.window(at_ns);
         if let Some(known) = self.streams.get_mut(&key) {
+            known.from_ns = known.from_ns.min(window.from_ns);
             known.to_ns = known.to_ns.max(window.to_ns);
             return;
         }

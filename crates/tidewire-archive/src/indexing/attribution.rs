@@ -14,7 +14,7 @@ use super::{
     indexed::Indexed,
 };
 use crate::{
-    FlowRecord, IndexBuilder, IndexSettings,
+    Error, FlowRecord, IndexBuilder, IndexSettings,
     index::{InterfaceSummary, Outer, PriorityLedger},
 };
 
@@ -64,6 +64,8 @@ pub(super) struct Attribution {
     pub interfaces: Vec<InterfaceSummary>,
     pub whole_bytes: u64,
     pub damage: Option<String>,
+    /// Why reading ended before the end, if it did.
+    pub unread: Option<Error>,
     ledger: PriorityLedger,
 }
 
@@ -90,6 +92,7 @@ impl Attribution {
             interfaces: Vec::new(),
             whole_bytes: 0,
             damage: None,
+            unread: None,
             ledger: PriorityLedger::default(),
         }
     }

@@ -106,11 +106,14 @@ impl Source for Walker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).end_block();
         let mut wanted = PIECE_BYTES;
         while !self.is_ended && block.batch().frames.is_empty() {
+            let state = Arc::clone(&self.state);
             let failed = |error: Error| {
                 let what = error.to_string();
+                state.lock().unwrap_or_else(PoisonError::into_inner).unread = Some(error);
                 tidewire_files::Error::Unsupported { path: PathBuf::new(), what }
             };
-            let taken = self.piece(wanted, block).map_err(failed)?;
+            let piece = self.piece(wanted, block);
+            let taken = piece.map_err(failed)?;
             if taken > 0 {
                 wanted = PIECE_BYTES;
             } else if self.buffer.len() < wanted || wanted >= RECORD_BYTES_MAX {

@@ -35,7 +35,8 @@ impl Deadline {
 
     /// Nothing new comes: what cannot be written soon is given up.
     pub fn begin(&self) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + self.patience);
+        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        *at = Some(Instant::now() + self.patience);
     }
 
     fn is_over(&self) -> bool {
@@ -61,6 +62,11 @@ pub(crate) struct Attempts {
 impl Attempts {
     pub fn path(&self) -> PathBuf {
         self.targets.directories.get(self.target).map_or_else(PathBuf::new, |directory| directory.path().to_owned())
+    }
+
+    /// Whether the directory refuses what is done in it.
+    pub fn is_refused(&self) -> bool {
+        self.targets.refuses(self.target)
     }
 
     /// Calls `attempt` until it works. `None`: it was given up.

@@ -14,6 +14,8 @@ use crate::{Status, segment::Ending};
 
 /// Bounds are looked at so often, even if no segment is completed.
 const RETAIN_EVERY: Duration = Duration::from_secs(60);
+/// The same while the disk refuses: it may be full.
+const RETAIN_REFUSED: Duration = Duration::from_secs(1);
 
 /// What is to be done.
 #[derive(Debug)]
@@ -36,8 +38,14 @@ pub(crate) fn wall_ns() -> u64 {
 impl Closer {
     /// Works until nothing more comes.
     pub fn run(self) {
+        let mut retained = Instant::now();
         loop {
-            match self.jobs.recv_timeout(RETAIN_EVERY) {
+            let period = if self.attempts.is_refused() { RETAIN_REFUSED } else { RETAIN_EVERY };
+            if retained.elapsed() >= period {
+                self.retain();
+                retained = Instant::now();
+            }
+            match self.jobs.recv_timeout(period.saturating_sub(retained.elapsed()).min(RETAIN_REFUSED)) {
                 Ok(Closing::Sync(mut file, path)) => {
                     let synced = |file: &mut FolderFile| {
                         file.sync().map_err(|cause| Error::Io { path: path.clone(), what: "syncing", cause })
@@ -50,8 +58,9 @@ impl Closer {
                 Ok(Closing::Segment(writer, ending)) => {
                     self.complete(*writer, *ending);
                     self.retain();
+                    retained = Instant::now();
                 }
-                Err(RecvTimeoutError::Timeout) => self.retain(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -64,15 +73,16 @@ impl Closer {
     fn complete(&self, mut writer: SegmentWriter<FolderFile>, ending: Ending) {
         let Some(directory) = self.directory() else { return };
         let finish = |writer: &mut SegmentWriter<FolderFile>| {
-            writer.keep(directory.storage())?;
-            writer.finish()
+            let finished = writer.keep(directory.storage()).and_then(|()| writer.finish());
+            // A disk that is full has room once the oldest segments are gone.
+            finished.inspect_err(|_| self.retain())
         };
         let Some((stored_bytes, digest)) = self.attempts.until(|| finish(&mut writer)) else { return self.give_up() };
         let Ending { name, builder, summary, totals } = ending;
         let sections = builder.encode();
         drop(builder);
         let summary = Summary { stored_bytes, digest, ledger: totals.priorities(), ..summary };
-        let complete = || {
+        let mut complete = || {
             // Both may be removed between two attempts; after the rename there is no hidden name.
             match directory.complete(&name, &sections, summary.clone(), wall_ns()) {
                 Err(Error::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
@@ -82,7 +92,7 @@ impl Closer {
                 other => other,
             }
         };
-        match self.attempts.until(complete) {
+        match self.attempts.until(|| complete().inspect_err(|_| self.retain())) {
             Some(_) => self.status.complete(),
             None => self.give_up(),
         }

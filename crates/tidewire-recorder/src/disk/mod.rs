@@ -98,6 +98,10 @@ impl Targets {
         }
     }
 
+    pub(crate) fn refuses(&self, target: usize) -> bool {
+        self.refuses.get(target).is_some_and(|refuses| refuses.load(Ordering::Relaxed))
+    }
+
     /// The directory after this one: one that works, if there is one.
     pub(crate) fn after(&self, target: usize) -> usize {
         let count = self.directories.len().max(1);

@@ -66,9 +66,13 @@ impl Pipeline {
         }
     }
 
+    /// Little more comes: what a disk refuses is soon given up, so that nothing waits for its buffers forever.
+    pub fn end_soon(&self) {
+        self.deadline.begin();
+    }
+
     /// Nothing more comes: waits until all is on disk, or was given up.
     pub fn finish(self) {
-        self.deadline.begin();
         drop(self.jobs);
         for thread in self.threads {
             let _ = thread.join();

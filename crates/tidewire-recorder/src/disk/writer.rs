@@ -114,9 +114,8 @@ impl Writer {
             writer.flush()
         };
         if let Some(file) = self.attempts.until(flush) {
-            current.is_dirty = false;
-            // One that waits is as good as two.
-            let _ = self.closer.try_send(Closing::Sync(file, writer.path().to_owned()));
+            // Where the closer is busy, the next round asks again.
+            current.is_dirty = self.closer.try_send(Closing::Sync(file, writer.path().to_owned())).is_err();
         }
     }
 

@@ -165,6 +165,11 @@ impl Recorder {
     pub(super) fn record(&mut self, slot: u32) -> u32 {
         let (Some((segment, _)), Some(lane)) = (&mut self.segment, self.flows.get_mut(slot)) else { return 0 };
         if lane.segment != segment.number {
+            // A packet that is written begins another segment first. What is cut off may belong to any number of flows: beyond the
+            // bound, those of a segment are counted together.
+            if segment.builder.is_full() {
+                return 0;
+            }
             lane.segment = segment.number;
             lane.record = segment.next_record;
             segment.next_record += 1;

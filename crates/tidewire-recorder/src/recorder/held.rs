@@ -36,7 +36,9 @@ impl Recorder {
         while is_last || done % STEP != 0 || done == 0 || begun.elapsed() < most {
             let walk = &mut self.walk;
             let turn = look_back.turn(self.clock_ns, is_last, |frame, bytes| conversation(walk, frame, bytes));
-            let is_waiting = turn == Some(Turn::Record) && self.level_permille >= LEVEL_PERMILLE && !is_last;
+            // What waits in memory need not be shed for its low priority.
+            let level = self.watermarks.first().map_or(LEVEL_PERMILLE, |mark| LEVEL_PERMILLE.min(*mark));
+            let is_waiting = turn == Some(Turn::Record) && self.level_permille >= level && !is_last;
             if is_waiting {
                 self.level_permille = self.pool.level_permille();
             }

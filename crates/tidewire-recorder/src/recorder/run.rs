@@ -107,8 +107,11 @@ impl FrameHandler for Recorder {
             return;
         }
         self.is_finished = true;
-        // Nothing else comes: what waits has time.
+        // Nothing else comes: what waits has time, unless the disk refuses.
         self.waits = true;
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.end_soon();
+        }
         self.release(Duration::ZERO, true);
         let slots: Vec<u32> = self.flows.slots().collect();
         slots.iter().for_each(|&slot| self.retire(slot));
