@@ -289,7 +289,7 @@ impl<S: Storage> Directory<S> {
             time_ns: now_ns,
             segment: name.to_string(),
             bytes,
-            packets_to: packets_before + sections.packets,
+            packets_to: packets_before.saturating_add(sections.packets),
             digest: summary.digest.clone(),
             index_digest: Digest::of(&file),
             why: summary.repaired.clone(),

@@ -1,7 +1,7 @@
 //! Indexes for the captures of a directory: other programs' captures, and segments whose index is missing or damaged.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +11,7 @@ use crate::{
     manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED},
     publish::{index_file, write_index},
-    read_at::{Plain, ReadAt},
+    read_at::{Plain, ReadAt, open_regular},
     recall::{modified_ns, open_index, plain},
     repair::digest_of,
 };
@@ -106,7 +106,7 @@ impl Directory {
         identities: &Identities,
         (now_ns, known): (u64, &[Line]),
     ) -> Result<IndexResult, Error> {
-        let file = File::open(path).map_err(Error::io(path, "opening"))?;
+        let file = open_regular(path).map_err(Error::io(path, "opening"))?;
         let metadata = file.metadata().map_err(Error::io(path, "reading its size"))?;
         let (is_sealed, compression) =
             segment.map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
@@ -170,7 +170,7 @@ impl Directory {
 
 /// Whether a file begins as a capture does that can be indexed, or as one that is to be converted.
 fn looks_like_capture(path: &Path) -> Result<bool, Error> {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(Error::io(path, "opening")(error)),

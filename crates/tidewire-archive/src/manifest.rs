@@ -4,13 +4,14 @@
 use std::{
     collections::BTreeMap,
     fs::{self, OpenOptions},
+    io::Read as _,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Error, FolderFile, SegmentName, StorageFile, name::MANIFEST};
+use crate::{Digest, Error, FolderFile, SegmentName, StorageFile, name::MANIFEST, read_at::open_regular};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +95,11 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
     let failed = |error| Error::io(&path, "reading")(error);
     let text = match fs::metadata(&path).map(|metadata| metadata.len()) {
         Ok(bytes) if bytes > BYTES_MAX => return Err(Error::damaged(&path, "it is too long")),
-        Ok(_) => fs::read(&path).map_err(failed)?,
+        Ok(bytes) => {
+            let mut text = Vec::with_capacity(bytes as usize);
+            open_regular(&path).map_err(failed)?.take(BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+            text
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(failed(error)),
     };

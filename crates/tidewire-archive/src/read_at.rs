@@ -1,6 +1,13 @@
 //! Reading at an offset: of a file, and through encryption and compression.
 
-use std::{fs::File, os::unix::fs::FileExt as _, path::PathBuf};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
 
 use crate::Error;
 
@@ -49,6 +56,16 @@ pub(crate) struct Plain {
     file: File,
     path: PathBuf,
     bytes: u64,
+}
+
+/// Opens a regular file: a pipe would wait for its other end, and a device has no end.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; remove it")),
+    }
 }
 
 impl Plain {

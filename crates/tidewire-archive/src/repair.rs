@@ -15,7 +15,7 @@ use crate::{
     listing::{names, segments},
     manifest::{self, Event, Line},
     name::{INDEX, SEALED, shown},
-    read_at::{Plain, ReadAt},
+    read_at::{Plain, ReadAt, open_regular},
     recall::{open_index, plain},
     seal,
     transform::Transform,
@@ -291,7 +291,7 @@ fn end_compressed(file: &File, path: &Path, compression: Compression, whole_byte
 
 /// The digest of a file.
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
-    let file = File::open(path).map_err(Error::io(path, "opening"))?;
+    let file = open_regular(path).map_err(Error::io(path, "opening"))?;
     let mut data = Plain::new(file, path)?;
     let (mut digest, mut piece, mut at) = (Digest::new(), Vec::new(), 0);
     loop {

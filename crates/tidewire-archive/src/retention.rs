@@ -1,6 +1,6 @@
 //! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
 
-use std::{collections::HashSet, fs::File, sync::PoisonError, time::Duration};
+use std::{collections::HashSet, sync::PoisonError, time::Duration};
 
 use rustix::{
     fs::{FlockOperation, flock, statvfs},
@@ -12,6 +12,7 @@ use crate::{
     ages::Now,
     listing::{Segment, segments},
     manifest::{Event, Line},
+    read_at::open_regular,
 };
 
 /// Bounds of a directory. `None`: there is no bound.
@@ -99,7 +100,7 @@ impl Directory {
         let name_of = &segment.name;
         let name = name_of.to_string();
         let path = self.path().join(&name);
-        let file = match File::open(&path) {
+        let file = match open_regular(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(Error::io(&path, "opening, to remove it")(error)),

@@ -49,6 +49,7 @@ mod options;
 mod output;
 mod output_dir;
 mod outputs;
+mod own_input;
 mod packets_outside;
 mod print_rows;
 mod progress;

@@ -70,6 +70,7 @@ impl Folder {
     ///
     /// # Errors
     /// The system's error; a link is none.
+    #[cfg(feature = "parquet")]
     pub fn enter(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
         match mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {

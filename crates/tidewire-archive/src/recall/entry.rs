@@ -16,7 +16,7 @@ use crate::{
     inflate::Inflated,
     listing::names,
     name::{INDEX, SEALED, shown},
-    read_at::{Plain, ReadAt},
+    read_at::{Plain, ReadAt, open_regular},
     seal::{Content, unseal},
 };
 
@@ -70,7 +70,7 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Vec<Entr
 
 /// Opens an index; `None`: there is none.
 pub(crate) fn open_index(path: &Path, identities: &Identities) -> Result<Option<Sidecar>, Error> {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(path, "opening")(error)),
@@ -123,7 +123,7 @@ impl Entry {
     /// Opens the capture's plain bytes, and keeps them from being removed as long as the lock is held. `None`: it was removed.
     pub fn open(&self, identities: &Identities) -> Result<Option<Opened>, Error> {
         let mut path = self.path.clone();
-        let mut opened = File::open(&path);
+        let mut opened = open_regular(&path);
         if self.is_part
             && let Err(error) = &opened
             && error.kind() == io::ErrorKind::NotFound
@@ -131,7 +131,7 @@ impl Entry {
         {
             // It was completed meanwhile.
             path.set_file_name(name.to_string());
-            opened = File::open(&path);
+            opened = open_regular(&path);
         }
         let file = match opened {
             Ok(file) => file,

@@ -32,10 +32,12 @@ use tidewire_protocols::Service;
 
 use crate::{
     app::{self, Selected},
+    capture_args,
     clock::Clock,
     error::{self, CliError},
     options::Common,
     output::Out,
+    own_input,
     selection::Totals,
     session::{Closing, Session},
     units::{Bytes, counted},
@@ -177,6 +179,14 @@ impl ExportOptions {
             return Err(CliError::Usage(format!(
                 "{name} has no place for {records}; json, csv, sqlite, parquet and arrow have"
             )));
+        }
+        if let Some(common) = captures {
+            let inputs = capture_args::split(&common.files)?.0;
+            for target in &targets {
+                if let Place::Path(path) = &target.place {
+                    own_input::refuse_over(inputs, path)?;
+                }
+            }
         }
         let content = Content { tables, csv_header, eve: self.eve() };
         let source = captures.map(source).unwrap_or_default();

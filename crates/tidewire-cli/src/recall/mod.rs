@@ -58,6 +58,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let found = || search.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match output {
         Output::Packets(path) => {
+            crate::own_input::refuse_over(&directories, &path)?;
             let stop = tidewire::Stop::new();
             on_interrupt(&stop, false)?;
             let Some(recall) = archive.open(&directories, expression)? else {

@@ -20,6 +20,9 @@ pub fn failed(error: Error) -> CliError {
     }
 }
 
+/// Findings that are printed for people.
+const SHOWN_MAX: usize = 100;
+
 /// Checks an archive.
 pub fn check(folder: &Path, options: &Options) -> Result<u8, CliError> {
     if !folder.is_dir() {
@@ -40,8 +43,11 @@ pub fn check(folder: &Path, options: &Options) -> Result<u8, CliError> {
         object.close();
         out.buffer().push(b'\n');
     } else {
-        for finding in &found.findings {
+        for finding in found.findings.iter().take(SHOWN_MAX) {
             out.line(&tidewire::legible::legible(&finding.to_string()))?;
+        }
+        if let Some(more) = found.findings.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+            out.line(&format!("and {more} more (--json has them)"))?;
         }
         let (segments, bytes) = (counted(found.intact, "segment intact", "segments intact"), Bytes(found.bytes));
         let end = match found.findings.len() as u64 {

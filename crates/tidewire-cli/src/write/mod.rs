@@ -21,9 +21,11 @@ use clap::Args;
 use tidewire::{Mode, Stop};
 
 use crate::{
+    capture_args,
     error::{self, CliError},
     interrupt::INTERRUPTED,
     options::Common,
+    own_input,
     progress::Bar,
     session::{Closing, Session},
     shared_output::SharedOutput,
@@ -98,6 +100,7 @@ impl WriteOption {
         }
         // Options are checked before a file is created.
         common.check(mode)?;
+        own_input::refuse_over(capture_args::split(&common.files)?.0, path)?;
         let file = Arc::new(PacketFile::open(path, &session.stop)?);
         session.write_packets(&file, writing.rereads);
         writing.file = Some(file);

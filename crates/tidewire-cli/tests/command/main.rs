@@ -16,6 +16,7 @@ mod forms;
 mod fragments;
 mod hostile;
 mod manual;
+mod own_input;
 mod protocols;
 #[cfg(feature = "live")]
 mod recall;

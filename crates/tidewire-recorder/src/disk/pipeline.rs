@@ -71,11 +71,10 @@ impl Pipeline {
         self.deadline.begin();
     }
 
-    /// Nothing more comes: waits until all is on disk, or was given up.
-    pub fn finish(self) {
+    /// Nothing more comes: waits until all is on disk, or was given up. Whether its threads ended in order.
+    #[must_use]
+    pub fn finish(self) -> bool {
         drop(self.jobs);
-        for thread in self.threads {
-            let _ = thread.join();
-        }
+        self.threads.into_iter().map(JoinHandle::join).filter(Result::is_err).count() == 0
     }
 }

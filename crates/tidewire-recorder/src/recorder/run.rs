@@ -118,7 +118,10 @@ impl FrameHandler for Recorder {
         self.count_shunted();
         self.end_segment();
         if let Some(pipeline) = self.pipeline.take() {
-            pipeline.finish();
+            // A thread that panicked left something unfinished.
+            if !pipeline.finish() {
+                self.status.fail();
+            }
         }
         self.publish();
     }

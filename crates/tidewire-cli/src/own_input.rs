@@ -1,0 +1,61 @@
+//! What is read is not written over.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use crate::error::CliError;
+
+/// Refuses a place for output that is one of the files that are read, by whatever name, or lies in an archive that is.
+pub fn refuse_over(inputs: &[PathBuf], output: &Path) -> Result<(), CliError> {
+    if output.as_os_str() == "-" {
+        return Ok(());
+    }
+    let there = fs::metadata(output).ok();
+    let folder = match output.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => output,
+    };
+    let folder = if output.is_dir() { output } else { folder };
+    let folder = fs::canonicalize(folder).ok();
+    for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
+        let Ok(read) = fs::metadata(input) else { continue };
+        let is_same = there.as_ref().is_some_and(|there| (there.dev(), there.ino()) == (read.dev(), read.ino()));
+        let is_inside = read.is_dir()
+            && fs::canonicalize(input)
+                .is_ok_and(|input| folder.as_ref().is_some_and(|folder| folder.starts_with(input)));
+        if is_same && read.is_file() || is_inside {
+            let (input, output) = (input.display(), output.display());
+            let what = if is_inside { "lies in the archive" } else { "is the capture" };
+            return Err(CliError::Usage(format!(
+                "the output {output} {what} {input} that is read: name another place"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_no_input_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (capture, link, archive) =
+            (folder.path().join("a.pcap"), folder.path().join("b"), folder.path().join("archive"));
+        fs::write(&capture, b"x").unwrap();
+        fs::create_dir_all(archive.join("inner")).unwrap();
+        std::os::unix::fs::symlink(&capture, &link).unwrap();
+        let inputs = [capture.clone(), archive.clone(), "-".into()];
+        for output in [&capture, &link, &archive.join("new"), &archive, &archive.join("inner/new")] {
+            assert!(refuse_over(&inputs, output).is_err(), "{}", output.display());
+        }
+        for output in [Path::new("-"), &folder.path().join("new"), Path::new("/dev/null"), Path::new("new")] {
+            refuse_over(&inputs, output).unwrap();
+        }
+    }
+}
