@@ -5,10 +5,18 @@ use std::{
     io::{self, Write as _},
     net::{SocketAddr, ToSocketAddrs as _, UdpSocket},
     os::fd::OwnedFd,
+    thread,
+    time::Duration,
 };
+
+use rustix::io::Errno;
 
 use super::{stream::Stream, target::Place};
 use crate::error::CliError;
+
+/// How long a refusal is waited for, and in which steps.
+const ANSWER_ATTEMPTS: u32 = 10;
+const ANSWER_PAUSE: Duration = Duration::from_millis(5);
 
 /// A collector.
 pub enum Collector {
@@ -113,6 +121,16 @@ impl Datagrams {
     fn finish(&mut self) -> Result<(), String> {
         if let Some(failure) = self.failure.take() {
             return Err(format!("{}: records cannot be sent: {failure}", self.shown));
+        }
+        // What a host answers to the last datagram comes a moment later, and is the socket's next error.
+        for _ in 0..ANSWER_ATTEMPTS {
+            if self.refused > 0 {
+                break;
+            }
+            match rustix::net::sockopt::socket_error(&self.socket) {
+                Ok(Err(Errno::CONNREFUSED)) => self.refused += 1,
+                _ => thread::sleep(ANSWER_PAUSE),
+            }
         }
         match self.refused {
             0 => Ok(()),

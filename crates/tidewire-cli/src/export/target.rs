@@ -50,6 +50,7 @@ impl Format {
     /// Whether records of a table have a place in it.
     pub fn has_place_for(self, table: &str) -> bool {
         match table {
+            "transactions" => !self.is_messages(),
             "matches" => !self.is_messages() && !self.is_logs(),
             "events" => !self.is_messages() && !self.is_logs() && self != Self::Eve,
             _ => true,
@@ -110,6 +111,8 @@ impl FromStr for Target {
             Place::Udp(with_port(address)?)
         } else if let Some(address) = place.strip_prefix("tcp://") {
             Place::Tcp(with_port(address)?)
+        } else if let Some((scheme, _)) = place.split_once("://") {
+            return Err(format!("'{scheme}://' is unknown; expected udp://HOST:PORT, tcp://HOST:PORT or a file"));
         } else if place.is_empty() {
             return Err(expected());
         } else {

@@ -124,6 +124,15 @@ impl<'a> Recording<'a> {
         if !(1..=64).contains(&options.workers) {
             return Err(CliError::Usage(format!("workers must be 1 to 64, got {}", options.workers)));
         }
+        for (index, path) in options.output.iter().enumerate() {
+            let is_same = |other: &PathBuf| {
+                other == path
+                    || fs::canonicalize(other).ok().zip(fs::canonicalize(path).ok()).is_some_and(|(a, b)| a == b)
+            };
+            if options.output[..index].iter().any(is_same) {
+                return Err(CliError::Usage(format!("-o {} is named twice; name it once", path.display())));
+            }
+        }
         // Expressions are checked before a directory is made.
         settings.check().map_err(|error| CliError::from(tidewire::Error::from(error)))?;
         let identities = Identities::from_files(&options.identity).map_err(upkeep::failed)?;

@@ -2,7 +2,7 @@
 
 use crate::select::{field::Source, value::Test};
 
-/// Most tests of an expression: the bits of [`Seen`].
+/// Most tests of an expression: the bits of `Seen`.
 pub const TESTS_MAX: usize = 64;
 
 /// Bytes of an expression, at most.
