@@ -2,6 +2,8 @@
 
 use std::{fs, process::Command};
 
+use tidewire_testing::InTime as _;
+
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
 
 #[test]
@@ -11,7 +13,7 @@ fn an_output_that_is_read_is_refused_and_stays() {
     let (capture, link, archive) = (path("a.pcap"), path("b.pcap"), path("archive"));
     fs::copy(DEMO, &capture).unwrap();
     std::os::unix::fs::symlink(&capture, &link).unwrap();
-    let run = |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).output().unwrap();
+    let run = |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).run_in_time().unwrap();
     assert!(run(&["record", "-q", "-r", &capture, "-o", &archive]).status.success());
     let inside = format!("{archive}/new.pcapng");
     let [to_json, to_link] = [&capture, &link].map(|place| format!("json:{place}"));
