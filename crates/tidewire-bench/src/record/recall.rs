@@ -38,7 +38,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let bytes = |suffix: &str| {
         files(&archive, suffix).iter().filter_map(|path| fs::metadata(path).ok()).map(|of| of.len()).sum()
     };
-    let (packets_bytes, index_bytes): (u64, u64) = (bytes(".pcapng"), bytes(".index"));
+    let (packets_bytes, index_bytes): (u64, u64) = (bytes(".pcapng"), bytes(".tidx"));
     let share = index_bytes as f64 / packets_bytes as f64;
     section.goals.push(Goal {
         work: Some(["the index".into(), "the packets' files".into()]),
