@@ -52,13 +52,12 @@ measure() {
   rm -rf "$folder/archive" "$folder/file"
   unshare -n bash "$folder/run" "$folder" "$seconds" "$@"
 }
-# What each program says of its losses.
+# What each program says of its losses; netsniff-ng counts what loopback shows twice among them.
 lost() {
   case $1 in
     tidewire*) sed -n 's/.*"shed_packets":\([0-9]*\),.*"dropped_packets":\([0-9]*\).*/\1 + \2/p' "$folder/out" | head -n 1 | awk "{ print \$1 + \$3 }" ;;
     tcpdump*) sed -n 's/^\([0-9]*\) packets* dropped by kernel.*/\1/p' "$folder/err" ;;
     dumpcap*) sed -n 's/.*received\/dropped on interface.*: \([0-9]*\)\/\([0-9]*\).*/\2/p' "$folder/err" ;;
-    netsniff*) sed -n 's/.* \([0-9]*\) *packets* dropped.*/\1/p' "$folder/err" ;;
   esac
 }
 got() {
@@ -66,7 +65,6 @@ got() {
     tidewire*) sed -n 's/.*"elapsed_ns":[0-9]*,"received_packets":\([0-9]*\),.*/\1/p' "$folder/out" ;;
     tcpdump*) sed -n 's/^\([0-9]*\) packets* captured.*/\1/p' "$folder/err" ;;
     dumpcap*) sed -n 's/.*received\/dropped on interface.*: \([0-9]*\)\/\([0-9]*\).*/\1/p' "$folder/err" ;;
-    netsniff*) sed -n 's/.* \([0-9]*\) *packets* incoming.*/\1/p' "$folder/err" ;;
   esac
 }
 row() {
@@ -79,10 +77,10 @@ row() {
     captured=$(sed -n 's/.*"elapsed_ns":[0-9]*,"received_packets":[0-9]*,"received_bytes":\([0-9]*\),.*/\1/p' "$folder/out")
     [[ $name == *cutoff* ]] || captured=
     all+=("$(awk -v sent="${result% *}" -v ticks="${result#* }" -v hertz="$hertz" -v bytes="$bytes" -v captured="${captured:-$bytes}" -v lost="$(lost "$name")" -v got="$(got "$name")" \
-      'BEGIN { gb = sent / 1e9; lost += 0; got += 0; all = lost + got; printf "%.3f %.2f %.2f %.2f\n", ticks / hertz / (captured / 1e9), gb, bytes / 1e9, all ? lost * 100 / all : 0 }')")
+      'BEGIN { gb = sent / 1e9; lost += 0; got += 0; all = lost + got; printf "%.3f %.2f %.2f %s\n", ticks / hertz / (captured / 1e9), gb, bytes / 1e9, all ? sprintf("%.2f %%", lost * 100 / all) : "–" }')")
   done
   printf '%s\n' "${all[@]}" | sort -n | sed -n "$(((rounds + 1) / 2))p" |
-    awk -v name="$name" '{ printf "| %s | %s | %s | %s %% | %s |\n", name, $2, $3, $4, $1 }' | tee -a "$output/tcp.md"
+    awk -v name="$name" '{ printf "| %s | %s | %s | %s %s | %s |\n", name, $2, $3, $4, $5, $1 }' | tee -a "$output/tcp.md"
 }
 
 tcp() {

@@ -30,6 +30,11 @@ impl Folder {
     }
 }
 
+/// A file that was not there. Packets are for their recorder's group at most.
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(path)
+}
+
 impl Storage for Folder {
     type File = FolderFile;
 
@@ -38,10 +43,8 @@ impl Storage for Folder {
     }
 
     fn create(&self, name: &str) -> io::Result<FolderFile> {
-        // Packets are for their recorder's group at most.
         let path = self.path(name);
-        let file = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
-        Ok(FolderFile::new(file, &path))
+        Ok(FolderFile::new(new_file(&path)?, &path))
     }
 
     fn has(&self, name: &str) -> bool {
@@ -59,7 +62,7 @@ impl Storage for Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let restored = OpenOptions::new().create_new(true).read(true).write(true).mode(0o640).open(&path)?;
+        let restored = new_file(&path)?;
         let (mut piece, mut at) = (vec![0; RESTORED_AT_ONCE], 0);
         loop {
             let bytes = file.read_at(&mut piece, at)?;

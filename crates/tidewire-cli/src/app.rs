@@ -107,7 +107,7 @@ impl Follower {
         stream: &mut Stream<'_, D>,
         pass: impl FnOnce(&mut Self, &mut Stream<'_, D>, &mut Report<'_>) -> T,
     ) -> T {
-        let Some(select) = self.select.clone().filter(|select| select.wants_fields()) else {
+        let Some(select) = self.select.as_ref().filter(|select| select.wants_fields()).cloned() else {
             return pass(self, stream, &mut Report::First);
         };
         let mut noted = stream.data().as_mut().noted.take().unwrap_or_default();

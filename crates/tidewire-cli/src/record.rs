@@ -93,7 +93,7 @@ impl Record {
 
 /// The name of a protocol in records, or its number.
 pub fn proto_name(proto: u8) -> Cow<'static, str> {
-    tidewire_exports::protocol_name(proto).map_or_else(|| proto.to_string().into(), Cow::Borrowed)
+    tidewire::protocol_name(proto).map_or_else(|| proto.to_string().into(), Cow::Borrowed)
 }
 
 /// Whether flows of a protocol have ports.

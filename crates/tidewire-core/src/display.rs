@@ -42,26 +42,32 @@ impl Debug for Endpoint {
     }
 }
 
+/// The name of an IP protocol in records; `None`: its number stands there.
+#[must_use]
+pub fn protocol_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        1 => "icmp",
+        2 => "igmp",
+        6 => "tcp",
+        17 => "udp",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmp6",
+        89 => "ospf",
+        103 => "pim",
+        112 => "vrrp",
+        132 => "sctp",
+        136 => "udplite",
+        _ => return None,
+    })
+}
+
 impl FlowKey {
     /// The protocol's name (`tcp`, `udp`, `icmp6`), or its number.
     #[must_use]
     pub fn proto_name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(match self.proto {
-            1 => "icmp",
-            2 => "igmp",
-            6 => "tcp",
-            17 => "udp",
-            47 => "gre",
-            50 => "esp",
-            51 => "ah",
-            58 => "icmp6",
-            89 => "ospf",
-            103 => "pim",
-            112 => "vrrp",
-            132 => "sctp",
-            136 => "udplite",
-            other => return Cow::Owned(other.to_string()),
-        })
+        protocol_name(self.proto).map_or_else(|| Cow::Owned(self.proto.to_string()), Cow::Borrowed)
     }
 
     /// Whether the protocol has ports: TCP, UDP, SCTP, UDP-Lite.

@@ -31,6 +31,7 @@ pub use config::{
     Share, TargetPolicies, UnknownKeyId,
 };
 pub use defrag::Rejection;
+pub use display::protocol_name;
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, StreamPacket, Unfinished};
 #[doc(hidden)]

@@ -27,4 +27,4 @@ mod testing;
 mod time;
 pub mod zeek;
 
-pub use model::{EventRecord, Exchange, FlowRecord, MatchRecord, Origin, protocol_name};
+pub use model::{EventRecord, Exchange, FlowRecord, MatchRecord, Origin};

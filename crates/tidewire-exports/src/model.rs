@@ -187,24 +187,3 @@ pub(crate) mod flag {
     pub(crate) const ECE: u8 = 64;
     pub(crate) const CWR: u8 = 128;
 }
-
-/// The name of an IP protocol in records; `None`: its number stands there.
-#[must_use]
-pub fn protocol_name(number: u8) -> Option<&'static str> {
-    Some(match number {
-        1 => "icmp",
-        2 => "igmp",
-        6 => "tcp",
-        17 => "udp",
-        47 => "gre",
-        50 => "esp",
-        51 => "ah",
-        58 => "icmp6",
-        89 => "ospf",
-        103 => "pim",
-        112 => "vrrp",
-        132 => "sctp",
-        136 => "udplite",
-        _ => return None,
-    })
-}

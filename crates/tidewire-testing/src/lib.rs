@@ -5,15 +5,19 @@
 //! (`tests/house/` of the lab) checks this.
 #![forbid(unsafe_code)]
 
+mod archives;
 mod ends;
 pub mod filters;
 mod lines;
 mod privileges;
 mod programs;
 pub mod schemas;
+mod units;
 
+pub use archives::sums_of_segments;
 pub use ends::{Ends, InTime, PATIENCE, join_in_time, signal, wait_until};
 pub use lines::Lines;
 pub use privileges::privileged;
 pub use programs::{find, missing, missing_pseudo_terminals, missing_terminal, skip};
 pub use rustix::process::Signal;
+pub use units::{as_unit, check_unit};

@@ -279,7 +279,7 @@ pub use tidewire_core::{
     EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause, Handler, History, KeyIds,
     Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Outside, OutsidePacket, Parts, Rejection,
     Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished, UnknownKeyId, UnknownPolicy,
-    WORKER_MEMORY_BYTES_MIN,
+    WORKER_MEMORY_BYTES_MIN, protocol_name,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]

@@ -2,37 +2,17 @@
 
 use std::{fs, process::Command};
 
-use tidewire_testing::{InTime as _, find, missing};
+use tidewire_testing::{InTime as _, as_unit, check_unit, missing, skip};
 
 use crate::rig::{self, HERE, THERE_ADDRESS};
 
 const UNIT: &str = include_str!("../../../../packaging/tidewire-record.service");
 const TIDEWIRE: &str = env!("CARGO_BIN_EXE_tidewire");
 
-/// The highest exposure that `systemd-analyze security` may find, in tenths, as of the sensor's unit.
-const EXPOSURE_MAX: &str = "35";
-
 #[test]
 fn the_unit_of_the_recorder_is_valid_and_hardened() {
-    if find("systemd-analyze").is_none() {
-        return println!("skipped: there is no systemd-analyze");
-    }
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("tidewire-record.service");
-    fs::write(&path, UNIT.replace("@PREFIX@/bin/tidewire", TIDEWIRE)).expect("a file");
-    let run = |words: &[&str]| {
-        let output = Command::new("systemd-analyze").args(words).arg(&path).run_in_time().expect("it runs");
-        let text = [&output.stdout[..], &output.stderr[..]].concat();
-        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
-    };
-    let (valid, said) = run(&["verify", "--man=no"]);
-    if said.contains("--man") || said.contains("Failed to") {
-        return println!("skipped: systemd-analyze cannot verify here: {said}");
-    }
-    assert!(valid && said.trim().is_empty(), "{said}");
-    let threshold = format!("--threshold={EXPOSURE_MAX}");
-    let (hardened, said) = run(&["security", "--offline=true", "--no-pager", &threshold]);
-    assert!(hardened, "{said}");
+    check_unit(folder.path(), "tidewire-record.service", &UNIT.replace("@PREFIX@/bin/tidewire", TIDEWIRE));
 }
 
 #[test]
@@ -50,7 +30,7 @@ fn the_unit_of_the_recorder_has_no_capability_too_many() {
 #[test]
 fn the_capabilities_of_the_recorder_are_enough() {
     if let Some(reason) = missing(&["setpriv"]) {
-        return println!("skipped: {reason}");
+        return skip(reason);
     }
     rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
@@ -62,14 +42,7 @@ fn the_capabilities_of_the_recorder_are_enough() {
         fs::copy(TIDEWIRE, &program).expect("a copy that this user reaches");
         fs::create_dir(&archive).expect("a folder");
         std::os::unix::fs::chown(&archive, Some(65_534), Some(65_534)).expect("its owner");
-        let line = UNIT.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("a set");
-        let set: String =
-            line.split(' ').map(|name| format!(",+{}", name.to_lowercase().replace("cap_", ""))).collect();
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
-        for option in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
-            command.arg(format!("{option}=-all{set}"));
-        }
+        let mut command = as_unit(UNIT);
         // As ExecStart has it.
         assert!(UNIT.contains("tidewire record --config /etc/tidewire/record.toml"));
         command.arg(&program).args(["record", "--config", options.to_str().expect("text"), "--json"]);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Command, time::Duration};
 
 use tidewire_files::{Block, Reader, Source as _};
-use tidewire_testing::{InTime as _, missing};
+use tidewire_testing::{InTime as _, missing, sums_of_segments};
 
 use crate::rig::{self, HERE, Rig, THERE_ADDRESS, wait_for};
 
@@ -192,27 +192,10 @@ fn what_the_filter_in_the_kernel_leaves_out_is_counted() {
             let kernel = &summary["live"]["interfaces"][0]["kernel"];
             assert_eq!(kernel["filtered"], summary["filtered_packets"], "{summary}");
             // And each segment has its share.
-            let mut shares = [0, 0];
-            for entry in fs::read_dir(&archive).expect("an archive") {
-                let path = entry.expect("an entry").path();
-                if path.extension().is_some_and(|ending| ending == "tidx") {
-                    let [received, filtered] = ledger_of(&path);
-                    shares = [shares[0] + received, shares[1] + filtered];
-                }
-            }
+            let shares = sums_of_segments(&archive, ["received_packets", "filtered_packets"]);
             assert_eq!(shares, [number("received_packets"), number("filtered_packets")], "{summary}");
         }
     });
-}
-
-/// Packets received and filtered of an index's summary: JSON within the file.
-fn ledger_of(index: &Path) -> [u64; 2] {
-    let bytes = fs::read(index).expect("an index");
-    let begin = bytes.windows(11).position(|found| found == b"{\"segment\":").expect("a summary");
-    let mut objects = serde_json::Deserializer::from_slice(&bytes[begin..]).into_iter::<serde_json::Value>();
-    let summary = objects.next().expect("an object").expect("JSON");
-    let ledgers = summary["ledger"].as_array().expect("priorities");
-    ["received_packets", "filtered_packets"].map(|name| ledgers.iter().filter_map(|one| one[name].as_u64()).sum())
 }
 
 fn mount(place: &Path, size: &str) -> bool {

@@ -218,6 +218,7 @@ pub struct Running {
     out: Arc<Mutex<String>>,
     said: Arc<Mutex<String>>,
     readers: Vec<thread::JoinHandle<()>>,
+    feeder: Option<Child>,
 }
 
 impl Running {
@@ -232,7 +233,14 @@ impl Running {
             gather(child.stdout.take().expect("a pipe"), Arc::clone(&out)),
             gather(child.stderr.take().expect("a pipe"), Arc::clone(&said)),
         ];
-        Self { child: Some(child), out, said, readers }
+        Self { child: Some(child), out, said, readers, feeder: None }
+    }
+
+    /// Starts a program that reads what another one prints, which ends with it.
+    pub fn fed_by(mut feeder: Command, mut command: Command) -> Self {
+        let mut fed = feeder.stdout(Stdio::piped()).spawn().unwrap_or_else(|error| panic!("{feeder:?}: {error}"));
+        command.stdin(fed.stdout.take().expect("a pipe"));
+        Self { feeder: Some(fed), ..Self::start(command) }
     }
 
     pub fn out(&self) -> String {
@@ -283,7 +291,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
+        for mut child in [self.child.take(), self.feeder.take()].into_iter().flatten() {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -121,7 +121,7 @@ fn packets_are_triggers_of_the_link_or_of_their_streams() {
 /// `tidewire events --follow` of a sensor that runs, and a line of it is a trigger.
 #[test]
 fn an_event_of_a_sensor_is_a_trigger() {
-    rig::run(&["nginx", "curl", "sh"], |rig| {
+    rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
         let folder = rig.directory.path();
         let (archive, control, sensor) = (folder.join("archive"), folder.join("control"), folder.join("sensor"));
@@ -130,22 +130,22 @@ fn an_event_of_a_sensor_is_a_trigger() {
         let running = rig.tidewire(&["sensor", "-i", HERE, "--directory", sensor]);
         let recorder = started(rig, &["-o", place, "--keep-after", "1ms", "--control", control]);
         let tidewire = env!("CARGO_BIN_EXE_tidewire");
-        let script = format!(
-            "{tidewire} events --directory {sensor} --kind door.opened --follow --json | {tidewire} record trigger {control} -"
-        );
-        let mut follow = Command::new("sh");
-        follow.args(["-c", &script]).stdin(std::process::Stdio::null());
-        let follow = rig::Running::start(follow);
+        let mut follow = Command::new(tidewire);
+        follow.args(["events", "--directory", sensor, "--kind", "door.opened", "--follow", "--json"]);
+        follow.stdin(std::process::Stdio::null());
+        let mut trigger = Command::new(tidewire);
+        trigger.args(["record", "trigger", control, "-"]);
+        let trigger = rig::Running::fed_by(follow, trigger);
         get("before");
         let emit = |kind: &str| rig.here(&[tidewire, "event", "emit", "--directory", sensor, "--kind", kind]);
         emit("door.closed");
         thread::sleep(Duration::from_millis(500));
         assert!(!is_segment(&archive));
         emit("door.opened");
-        follow.wait_for_out("recording");
+        trigger.wait_for_out("recording");
         wait_for("a segment", || is_segment(&archive));
         assert_eq!(requests(&ended(recorder, &archive), "before"), 1);
-        drop(follow);
+        drop(trigger);
         running.interrupt();
     });
 }

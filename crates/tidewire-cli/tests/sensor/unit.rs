@@ -1,40 +1,17 @@
 //! packaging/tidewire-sensor.service.
 
-use std::{
-    fs,
-    process::{Command, Stdio},
-};
+use std::{fs, process::Stdio};
 
-use tidewire_testing::{InTime as _, Signal, find, missing, skip};
+use tidewire_testing::{Signal, as_unit, check_unit, missing, skip};
 
 use crate::rig::{Sensor, TIDEWIRE, cannot_capture, live};
 
 const UNIT: &str = include_str!("../../../../packaging/tidewire-sensor.service");
 
-/// The highest exposure that `systemd-analyze security` may find, in tenths: capturing itself costs three.
-const EXPOSURE_MAX: &str = "35";
-
 #[test]
 fn the_unit_is_valid_and_hardened() {
-    if find("systemd-analyze").is_none() {
-        return skip("there is no systemd-analyze");
-    }
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("tidewire-sensor.service");
-    fs::write(&path, UNIT.replace("@PREFIX@/bin/tidewire", TIDEWIRE)).expect("a file");
-    let run = |words: &[&str]| {
-        let output = Command::new("systemd-analyze").args(words).arg(&path).run_in_time().expect("it runs");
-        let text = [&output.stdout[..], &output.stderr[..]].concat();
-        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
-    };
-    let (valid, said) = run(&["verify", "--man=no"]);
-    if said.contains("--man") || said.contains("Failed to") {
-        return skip(format!("systemd-analyze cannot verify here: {said}"));
-    }
-    assert!(valid && said.trim().is_empty(), "{said}");
-    let threshold = format!("--threshold={EXPOSURE_MAX}");
-    let (hardened, said) = run(&["security", "--offline=true", "--no-pager", &threshold]);
-    assert!(hardened, "{said}");
+    check_unit(folder.path(), "tidewire-sensor.service", &UNIT.replace("@PREFIX@/bin/tidewire", TIDEWIRE));
 }
 
 #[test]
@@ -57,8 +34,6 @@ fn its_capabilities_are_enough() {
     if let Some(why) = cannot_capture().or_else(|| missing(&["setpriv"])) {
         return skip(why);
     }
-    let line = UNIT.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("a set");
-    let set: String = line.split(' ').map(|name| format!(",+{}", name.to_lowercase().replace("cap_", ""))).collect();
     let tables =
         "[analyzer.other]\ncommand = [\"sh\", \"-c\", \"id -u; exec sleep 60\"]\nuser = \"65533:65533\"\nnice = -3\n";
     // Its store is in its directory, which is its user's.
@@ -70,11 +45,7 @@ fn its_capabilities_are_enough() {
         fs::create_dir(&directory).expect("a folder");
         std::os::unix::fs::chown(&directory, Some(65_534), Some(65_534)).expect("its owner");
         let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        *command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
-        for option in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
-            command.arg(format!("{option}=-all{set}"));
-        }
+        *command = as_unit(UNIT);
         command.arg(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     sensor.output.until("other: 65533");

@@ -115,7 +115,7 @@ const fn maybe(name: &'static str, kind: Kind) -> Column {
 
 /// The name of an IP protocol in records, or its number.
 fn protocol(number: u8, each: &mut impl FnMut(Cell<'_>)) {
-    match crate::model::protocol_name(number) {
+    match tidewire::protocol_name(number) {
         Some(name) => each(Cell::Text(name)),
         None => each(Cell::Text(&number.to_string())),
     }

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use tidewire_archive::{Directory, Query, Settings};
 use tidewire_recorder::{RecordClass, RecordSettings};
+use tidewire_testing::sums_of_segments;
 use tidewire_wire::{Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
 
 use crate::rig::{Seen, captures, read, recall, record};
@@ -130,4 +131,9 @@ fn segments_have_their_share_of_the_account() {
     assert!(figures.segments > 1);
     let reopened = Directory::open(folder.path(), &archive, 0).expect("nobody has it any longer");
     assert_eq!(reopened.kept().segments, figures.segments);
+    let names = ["received_packets", "written_packets", "cut_off_packets"];
+    let sums = sums_of_segments(folder.path(), names);
+    let all = figures.totals.all();
+    assert_eq!(sums, [all.received_packets, all.written_packets, all.cut_off_packets]);
+    assert!(all.cut_off_packets > 0, "{all:?}");
 }
