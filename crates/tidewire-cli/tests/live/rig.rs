@@ -240,7 +240,9 @@ impl Running {
     pub fn fed_by(mut feeder: Command, mut command: Command) -> Self {
         let mut fed = feeder.stdout(Stdio::piped()).spawn().unwrap_or_else(|error| panic!("{feeder:?}: {error}"));
         command.stdin(fed.stdout.take().expect("a pipe"));
-        Self { feeder: Some(fed), ..Self::start(command) }
+        let mut running = Self::start(command);
+        running.feeder = Some(fed);
+        running
     }
 
     pub fn out(&self) -> String {
