@@ -132,7 +132,8 @@ fn other_programs_agree_about_each_segment_of_an_interface() {
         assert_eq!(ended.code(), 0);
         let (mut expected, found) = (Packets::new(), archived(&archive));
         packets(Path::new(&name), &mut expected);
-        assert!(expected.len() > 50, "{}", expected.len());
+        // 3 MB in packets of 64 KiB at most.
+        assert!(expected.len() > 20, "{}", expected.len());
         compare(&expected, &found, APART_NS);
         // Every program reads every segment to its end, and calls the interface by its name.
         let (mut counted, mut segments) = (0, 0);

@@ -111,8 +111,8 @@ fn packets_are_triggers_of_the_link_or_of_their_streams() {
             if name == "stream" {
                 let streams: BTreeSet<_> = packets.iter().map(|((from, to), _)| (from.min(to), from.max(to))).collect();
                 assert_eq!(streams.len(), 1, "{streams:?}");
-                // From its first packet on.
-                assert!(packets.len() > 5, "{}", packets.len());
+                // From its first packet on: both SYNs, request and answer at least.
+                assert!(packets.len() >= 4, "{}", packets.len());
             }
         }
     });
