@@ -189,6 +189,20 @@ impl StorageFile for FolderFile {
         self.file.write_all_at(bytes, offset)
     }
 
+    fn read_at(&mut self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let file = self.written()?;
+        let mut read = 0;
+        while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, offset + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.write_held()?;
         self.file.sync_data()

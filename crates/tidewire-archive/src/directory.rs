@@ -17,6 +17,7 @@ use crate::{
     listing::{Segment, names, segments},
     lock::locked,
     manifest::{self, Event, Line, Manifest, last_indexes},
+    name::sums_of,
     publish::{index_file, publish},
 };
 
@@ -284,6 +285,8 @@ impl<S: Storage> Directory<S> {
         let bytes = summary.stored_bytes;
         let file = index_file(sections, &summary, self.settings.recipients.as_ref().filter(|_| name.is_sealed))?;
         publish(&self.folder, name, &file)?;
+        // What of it is durable needs no checksums. What is left of them the next recorder removes.
+        let _ = self.folder.remove(&sums_of(&name.to_string()));
         let line = Line {
             event,
             time_ns: now_ns,

@@ -46,6 +46,16 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// The environment's: a sync failed, and what was to be synced is gone.
+    #[error(
+        "{}: a sync failed, and what was written from byte {from} on is lost; the segment ends there", path.display()
+    )]
+    Lost {
+        /// The segment.
+        path: PathBuf,
+        /// Bytes of its file before.
+        from: u64,
+    },
     /// The caller's: a sealed file, and no identity that opens it.
     #[error("{}: is encrypted for other recipients; name an identity that can read it (--identity FILE)", path.display())]
     Sealed {
@@ -84,6 +94,12 @@ impl Error {
     #[must_use]
     pub fn is_newer(&self) -> bool {
         matches!(self, Self::Version { found, supported, .. } if found > supported)
+    }
+
+    /// Whether bytes are gone: to try again is of no use.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost { .. })
     }
 
     /// Whether the bytes of a file are the reason: it can be made again from the packets.

@@ -47,6 +47,10 @@ impl Storage for Folder {
         Ok(FolderFile::new(new_file(&path)?, &path))
     }
 
+    fn create_small(&self, name: &str) -> io::Result<FolderFile> {
+        Ok(FolderFile::plain(new_file(&self.path(name))?))
+    }
+
     fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }

@@ -23,7 +23,9 @@ mod retention;
 mod seal;
 mod settings;
 mod storage;
+mod sums;
 mod transform;
+mod unsynced;
 mod verify;
 mod writer;
 
@@ -46,5 +48,6 @@ pub use settings::{Compression, IndexSettings, Settings};
 pub use storage::{Storage, StorageFile};
 pub use tidewire_files::encode as block;
 pub use transform::{Digest, Transform};
+pub use unsynced::Unsynced;
 pub use verify::{Finding, Verification, verify, verify_with};
 pub use writer::SegmentWriter;

@@ -111,6 +111,14 @@ pub(crate) fn hidden(name: &str) -> String {
     format!(".{name}{PART}")
 }
 
+/// Ending of the checksums of a segment that is being written; the name begins with a dot as well.
+pub(crate) const SUMS: &str = ".sums";
+
+/// The name of the checksums of a segment, as long as it is being written.
+pub(crate) fn sums_of(name: &str) -> String {
+    format!(".{name}{SUMS}")
+}
+
 /// The name that a hidden file will have.
 pub(crate) fn shown(hidden: &str) -> Option<&str> {
     hidden.strip_prefix('.')?.strip_suffix(PART)

@@ -14,10 +14,10 @@ use crate::{
     inflate::Inflated,
     listing::{names, segments},
     manifest::{self, Event, Line},
-    name::{INDEX, SEALED, shown},
+    name::{INDEX, SEALED, SUMS, shown, sums_of},
     read_at::{Plain, ReadAt, open_regular},
     recall::{open_index, plain},
-    seal,
+    seal, sums,
     transform::Transform,
 };
 
@@ -99,11 +99,25 @@ impl Directory {
             }
         }
         for name in names(&folder)? {
-            let hidden = name.strip_prefix('.').filter(|name| name.trim_end_matches(SEALED).ends_with(INDEX));
-            if hidden.is_some() {
+            let is_rest = |name: &&str| name.trim_end_matches(SEALED).ends_with(INDEX) || name.ends_with(SUMS);
+            if name.strip_prefix('.').filter(is_rest).is_some() {
                 remove(&folder.join(&name))?;
             }
         }
+        Ok(repaired)
+    }
+
+    /// Completes a segment of which something was lost: its file is good up to `good_bytes`. Nobody writes to it any more.
+    ///
+    /// # Errors
+    /// What the system says: the next recorder in the directory repairs it.
+    pub fn salvage(&self, name: &SegmentName, good_bytes: u64, now_ns: u64) -> Result<Option<Repaired>, Error> {
+        let path = self.path().join(name.hidden());
+        let file = OpenOptions::new().write(true).open(&path).map_err(Error::io(&path, "opening, to repair it"))?;
+        file.set_len(good_bytes).map_err(Error::io(&path, "cutting off what was lost"))?;
+        drop(file);
+        let repaired = self.complete_part(&path, name, &Identities::default(), now_ns)?;
+        remove(&self.path().join(sums_of(&name.to_string())))?;
         Ok(repaired)
     }
 
@@ -169,10 +183,11 @@ impl Directory {
         let shown = self.path().join(name.to_string());
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(Error::io(path, "opening, to repair it"))?;
+        let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
+        self.cut_torn(path, name, &file, before)?;
         if name.is_sealed && !can_open(&file, path, identities)? {
             return self.complete_sealed(path, name, &file, now_ns).map(Some);
         }
-        let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         let data: Box<dyn ReadAt> = Box::new(Plain::new(copy, path)?);
         let indexed = plain(data, path, name.is_sealed, name.compression, identities)
@@ -209,6 +224,23 @@ impl Directory {
         let summary = Summary { repaired, stored_bytes, digest: digest_of(path)?, ..indexed.summary() };
         self.complete_as(Event::Repaired, String::new(), name, &indexed.sections, summary, now_ns)?;
         Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes }))
+    }
+
+    /// Cuts off what is not what was written, as far as that is known: a disk stores the sectors of a write in any order.
+    fn cut_torn(&self, path: &Path, name: &SegmentName, file: &File, bytes: u64) -> Result<(), Error> {
+        let sums = self.path().join(sums_of(&name.to_string()));
+        let mut known = match open_regular(&sums) {
+            Ok(found) => Plain::new(found, &sums)?,
+            // An older recorder had none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&sums, "opening")(error)),
+        };
+        let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
+        let whole_bytes = sums::whole_bytes(&mut known, &mut Plain::new(copy, path)?)?;
+        if whole_bytes < bytes {
+            file.set_len(whole_bytes).map_err(Error::io(path, "cutting off what was not written whole"))?;
+        }
+        Ok(())
     }
 
     /// Gives an encrypted segment its name.

@@ -19,6 +19,14 @@ pub trait Storage: Send + Sync {
     /// What the system says.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
+    /// The same for a file that is small, and written in place.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create_small(&self, name: &str) -> io::Result<Self::File> {
+        self.create(name)
+    }
+
     /// Whether there is a file of this name.
     fn has(&self, name: &str) -> bool;
 
@@ -59,7 +67,14 @@ pub trait StorageFile: Send {
     /// What the system says. Some of the bytes may have been written.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Makes durable what was written before.
+    /// Reads what is there at `offset`, as much as `bytes` has room for. Returns how much that was.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&mut self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Makes durable what was written before. After an error nothing is known of what was written since the last time: the system may
+    /// have dropped it, and will not say so again.
     ///
     /// # Errors
     /// What the system says.

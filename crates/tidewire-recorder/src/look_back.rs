@@ -26,6 +26,8 @@ struct Kept {
     timestamp_ns: u64,
     captured_bytes: u32,
     wire_bytes: u32,
+    /// Counts packets, from any number on: those that wait are fewer than half of all numbers.
+    order: u32,
     link: u16,
     interface: u16,
 }
@@ -45,7 +47,13 @@ struct Window {
     to_ns: u64,
 }
 
-/// What is to be done with the packet that waits longest.
+impl Window {
+    fn has(&self, time_ns: u64) -> bool {
+        (self.from_ns..=self.to_ns).contains(&time_ns)
+    }
+}
+
+/// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Record,
@@ -55,13 +63,27 @@ pub(crate) enum Turn {
     Shed,
 }
 
+/// What packets that can be decided about wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backlog {
+    /// There are none.
+    None,
+    /// The disk.
+    ForBuffers,
+    /// Their turn.
+    ForTime,
+}
+
 /// Packets that wait.
 #[derive(Debug)]
 pub(crate) struct LookBack {
     settings: LookBackSettings,
     filters: Vec<Filter>,
-    pieces: VecDeque<Piece>,
+    /// By priority.
+    lanes: Vec<VecDeque<Piece>>,
     spare: Option<Piece>,
+    /// Number of the next packet.
+    next: u32,
     held_bytes: usize,
     /// What is recorded of the link, the earliest first, and of conversations.
     link: VecDeque<Window>,
@@ -72,14 +94,16 @@ pub(crate) struct LookBack {
 }
 
 impl LookBack {
-    pub fn new(settings: &LookBackSettings) -> Result<Self, FilterError> {
+    /// `highest`: the greatest priority of packets.
+    pub fn new(settings: &LookBackSettings, highest: u8) -> Result<Self, FilterError> {
         let filters = settings.filters.iter().map(|expression| compiled(expression)).collect::<Result<_, _>>()?;
         Ok(Self {
             fired: settings.trigger.count(),
             settings: settings.clone(),
             filters,
-            pieces: VecDeque::new(),
+            lanes: (0..=highest).map(|_| VecDeque::new()).collect(),
             spare: None,
+            next: 0,
             held_bytes: 0,
             link: VecDeque::new(),
             streams: HashMap::new(),
@@ -88,23 +112,33 @@ impl LookBack {
         })
     }
 
+    /// Whether packets have priorities.
+    pub fn has_priorities(&self) -> bool {
+        self.lanes.len() > 1
+    }
+
     /// Adds a packet. `key`: its conversation. Returns whether it fired a trigger.
-    pub fn push(&mut self, frame: &Frame, bytes: &[u8], key: impl FnOnce() -> Option<Key>) -> bool {
-        let has_room = self.pieces.back().is_some_and(|piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES);
+    pub fn push(&mut self, frame: &Frame, bytes: &[u8], priority: u8, key: impl FnOnce() -> Option<Key>) -> bool {
+        let order = self.next;
+        self.next = self.next.wrapping_add(1);
+        let lane = usize::from(priority).min(self.lanes.len() - 1);
+        let Some(pieces) = self.lanes.get_mut(lane) else { return false };
+        let has_room = pieces.back().is_some_and(|piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES);
         if !has_room {
             let piece = self
                 .spare
                 .take()
                 .unwrap_or_else(|| Piece { bytes: Vec::with_capacity(PIECE_BYTES), ..Piece::default() });
-            self.pieces.push_back(piece);
+            pieces.push_back(piece);
         }
-        if let Some(piece) = self.pieces.back_mut() {
+        if let Some(piece) = pieces.back_mut() {
             piece.bytes.extend_from_slice(bytes);
             piece.packets.push_back(Kept {
                 number: frame.number,
                 timestamp_ns: frame.timestamp_ns,
                 captured_bytes: bytes.len() as u32,
                 wire_bytes: frame.wire_bytes,
+                order,
                 link: frame.link.0,
                 interface: frame.interface,
             });
@@ -173,34 +207,63 @@ impl LookBack {
         self.order.push_back(key);
     }
 
-    /// What becomes of the packet that waits longest; `None`: it waits on. `is_last`: nothing waits any longer.
+    /// Whether memory has no room for what waits.
+    pub fn is_full(&self) -> bool {
+        self.held_bytes > self.settings.memory_bytes
+    }
+
+    /// The priority of the packet that waits longest.
+    pub fn first(&self) -> Option<usize> {
+        let order = |lane: &VecDeque<Piece>| Some(lane.front()?.packets.front()?.order);
+        let heads = self.lanes.iter().enumerate().filter_map(|(place, lane)| Some((place, order(lane)?)));
+        // Those that wait longer are further behind the next one.
+        heads.max_by_key(|(_, order)| self.next.wrapping_sub(*order)).map(|(place, _)| place)
+    }
+
+    /// The lowest priority of which packets wait.
+    pub fn lowest(&self) -> usize {
+        self.lanes.iter().position(|lane| !lane.is_empty()).unwrap_or(0)
+    }
+
+    /// What becomes of the first packet of a priority; `None`: it waits on. `is_last`: nothing waits any longer.
     pub fn turn(
-        &mut self,
+        &self,
+        lane: usize,
         clock_ns: u64,
         is_last: bool,
         key: impl FnOnce(&Frame, &[u8]) -> Option<Key>,
     ) -> Option<Turn> {
-        let (frame, bytes) = self.front()?;
+        let (frame, bytes) = self.front(lane)?;
         let time = frame.timestamp_ns;
-        let is_in = |window: &Window| (window.from_ns..=window.to_ns).contains(&time);
-        let is_full = self.held_bytes > self.settings.memory_bytes;
-        let passed = self.link.iter().take_while(|window| window.to_ns < time).count();
-        if self.link.iter().skip(passed).any(is_in) {
-            return Some(if is_full { Turn::Shed } else { Turn::Record });
+        if self.is_in_link(time) {
+            return Some(Turn::Record);
         }
         let before = u64::try_from(self.settings.before.as_nanos()).unwrap_or(u64::MAX);
         let is_old = clock_ns.max(self.newest_ns).saturating_sub(time) > before;
-        if !is_old && !is_full && !is_last {
+        if !is_old && !is_last {
             return None;
         }
-        let wanted =
-            !self.streams.is_empty() && key(&frame, bytes).is_some_and(|key| self.streams.get(&key).is_some_and(is_in));
-        Some(if wanted { Turn::Record } else { Turn::Leave })
+        Some(if self.is_in_stream(&frame, bytes, key) { Turn::Record } else { Turn::Leave })
     }
 
-    /// The packet that waits longest.
-    pub fn front(&self) -> Option<(Frame, &[u8])> {
-        let piece = self.pieces.front()?;
+    /// Whether something asked for the first packet of a priority.
+    pub fn is_wanted(&self, lane: usize, key: impl FnOnce(&Frame, &[u8]) -> Option<Key>) -> bool {
+        let first = self.front(lane);
+        first.is_some_and(|(frame, bytes)| self.is_in_link(frame.timestamp_ns) || self.is_in_stream(&frame, bytes, key))
+    }
+
+    fn is_in_link(&self, time_ns: u64) -> bool {
+        self.link.iter().skip_while(|window| window.to_ns < time_ns).any(|window| window.has(time_ns))
+    }
+
+    fn is_in_stream(&self, frame: &Frame, bytes: &[u8], key: impl FnOnce(&Frame, &[u8]) -> Option<Key>) -> bool {
+        let is_in = |key: Key| self.streams.get(&key).is_some_and(|window| window.has(frame.timestamp_ns));
+        !self.streams.is_empty() && key(frame, bytes).is_some_and(is_in)
+    }
+
+    /// The first packet of a priority.
+    pub fn front(&self, lane: usize) -> Option<(Frame, &[u8])> {
+        let piece = self.lanes.get(lane)?.front()?;
         let kept = piece.packets.front()?;
         let bytes = piece.bytes.get(piece.at..piece.at + kept.captured_bytes as usize)?;
         let frame = Frame {
@@ -218,21 +281,22 @@ impl LookBack {
         Some((frame, bytes))
     }
 
-    /// Removes it.
-    pub fn pop(&mut self) {
-        if let Some((Frame { timestamp_ns, .. }, _)) = self.front() {
+    /// Removes it. `is_first`: it is the one that waits longest of all.
+    pub fn pop(&mut self, lane: usize, is_first: bool) {
+        if let Some((Frame { timestamp_ns, .. }, _)) = self.front(lane).filter(|_| is_first) {
             // What nothing that waits can be in.
             while self.link.front().is_some_and(|window| window.to_ns < timestamp_ns.saturating_sub(DISORDER_NS)) {
                 self.link.pop_front();
             }
         }
-        let Some(piece) = self.pieces.front_mut() else { return };
+        let Some(pieces) = self.lanes.get_mut(lane) else { return };
+        let Some(piece) = pieces.front_mut() else { return };
         if let Some(kept) = piece.packets.pop_front() {
             piece.at += kept.captured_bytes as usize;
             self.held_bytes -= kept.captured_bytes as usize + size_of::<Kept>();
         }
         if piece.packets.is_empty()
-            && let Some(mut piece) = self.pieces.pop_front()
+            && let Some(mut piece) = pieces.pop_front()
         {
             piece.bytes.clear();
             piece.bytes.shrink_to(PIECE_BYTES);

@@ -22,7 +22,7 @@ use crate::{
     classes::{Classes, compiled},
     disk::Pipeline,
     flows::{Flows, Walk},
-    look_back::LookBack,
+    look_back::{Backlog, LookBack},
     place::Place,
     segment::OpenSegment,
 };
@@ -38,6 +38,8 @@ pub struct Recorder {
     pool: Arc<Pool>,
     pipeline: Option<Pipeline>,
     look_back: Option<LookBack>,
+    /// What packets of that which can be decided about wait for.
+    backlog: Backlog,
     /// Whether to wait for buffers.
     waits: bool,
     /// Whether there was none in time when one was needed last.
@@ -102,6 +104,7 @@ impl Recorder {
         let filter = settings.filter.as_deref().map(compiled).transpose()?;
         let depth = targets.directories.first().map_or(8, |directory| directory.settings().index.tunnel_depth);
         let idle_ns = u64::try_from(settings.idle.as_nanos()).unwrap_or(u64::MAX);
+        let look_back = settings.look_back.as_ref().map(|look_back| LookBack::new(look_back, classes.highest()));
         let (cuts, watermarks) = (settings.cuts(), watermarks(settings, classes.highest()));
         Ok(Self {
             worker,
@@ -109,7 +112,8 @@ impl Recorder {
             status: Arc::clone(status),
             pool: Arc::new(Pool::new(settings.buffer_bytes.max(crate::BUFFER_BYTES_MIN))),
             pipeline: None,
-            look_back: settings.look_back.as_ref().map(LookBack::new).transpose()?,
+            look_back: look_back.transpose()?,
+            backlog: Backlog::None,
             waits: !settings.is_live,
             has_waited: false,
             classes,

@@ -1,5 +1,7 @@
 //! Runs without an engine: frames as they were captured.
 
+use std::time::Duration;
+
 use tidewire_core::{Batch, Ledger, Shunt};
 
 /// Receives frames as they were captured, without decoding, reassembly or state of streams: for programs that keep frames, such
@@ -43,6 +45,12 @@ pub trait FrameHandler {
     /// How full the fullest ring is, in thousandths: after each round over an interface's rings.
     fn level(&mut self, permille: u32) {
         let _ = permille;
+    }
+
+    /// How long the next frames of an interface may be waited for at most: one that has work that waits names less than the 50 ms of
+    /// [`quiet`](Self::quiet). Asked before each round over the rings.
+    fn patience(&self) -> Duration {
+        Duration::MAX
     }
 
     /// Frames that the kernel dropped before this worker's rings since the capture began: about ten times a second.

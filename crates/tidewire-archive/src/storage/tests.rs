@@ -1,6 +1,7 @@
 //! Power failures: a storage that keeps what was synced, and anything of the rest.
 
 mod lossy;
+mod syncs;
 
 use std::{collections::BTreeMap, fs};
 
@@ -211,8 +212,9 @@ fn after_input_and_output_errors_everything_is_there_once() {
             until(|| directory.complete_as(event, "r".into(), &name, &sections, summary.clone(), 0));
         }
         failed += storage.failed();
+        // All of it was acknowledged.
         let folder = tempfile::tempdir().expect("a folder");
-        storage.copy_to(folder.path());
+        storage.after_power_failure(folder.path(), &mut numbers);
         let found = found(folder.path());
         assert!(found.into_values().eq(packets), "round {round}");
         let verified = verify(folder.path()).expect("a manifest");

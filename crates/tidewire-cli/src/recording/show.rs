@@ -41,7 +41,16 @@ pub fn tell(notice: Notice) {
             error::notify(format_args!("{error}; recording goes on in memory, and on the disk when it can"));
         }
         Notice::Failed { error, retries: false } => error::notify(error),
-        Notice::Recovered { path } => error::notify(format_args!("{}: recording goes on", path.display())),
+        Notice::Recovered { path, untold: 0 } => error::notify(format_args!("{}: recording goes on", path.display())),
+        Notice::Recovered { path, untold } => {
+            let times = counted(untold, "attempt", "attempts");
+            error::notify(format_args!("{}: recording goes on, after {times} more that failed", path.display()));
+        }
+        Notice::Repeated { path, error, times } => {
+            let times = counted(times, "more time", "more times");
+            error::notify(format_args!("{}: {times} the same (last: {error})", path.display()));
+        }
+        Notice::Repaired { repaired } => error::notify(repaired),
         _ => {}
     }
 }

@@ -1,7 +1,6 @@
 //! What is done where a disk refuses: tried again until it works, or until there is no time left.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -12,12 +11,10 @@ use std::{
 
 use tidewire_archive::Error;
 
-use super::{Notice, Targets};
+use super::Targets;
 
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
-/// An error that lasts is repeated after this time.
-const REPEAT: Duration = Duration::from_secs(60);
 
 /// When a recording ends.
 #[derive(Debug)]
@@ -60,38 +57,48 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub fn path(&self) -> PathBuf {
-        self.targets.directories.get(self.target).map_or_else(PathBuf::new, |directory| directory.path().to_owned())
-    }
-
     /// Whether the directory refuses what is done in it.
     pub fn is_refused(&self) -> bool {
         self.targets.refuses(self.target)
     }
 
+    /// Whether errors are waited out: packets come that nobody can send again.
+    pub fn recovers(&self) -> bool {
+        self.deadline.is_live
+    }
+
+    /// Tells of an error.
+    pub fn tell(&self, error: Error, retries: bool) {
+        self.targets.fail(self.target, error, retries);
+    }
+
+    /// What failed works again.
+    pub fn works(&self) {
+        self.targets.work(self.target);
+    }
+
     /// Calls `attempt` until it works. `None`: it was given up.
     pub fn until<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Option<T> {
-        let mut told: Option<(String, Instant)> = None;
+        let mut has_failed = false;
         loop {
             let error = match attempt() {
                 Ok(done) => {
-                    if told.is_some() {
-                        self.targets.set_refuses(self.target, false);
-                        self.targets.tell(Notice::Recovered { path: self.path() });
+                    if has_failed {
+                        self.works();
                     }
                     return Some(done);
                 }
                 Err(error) => error,
             };
-            let retries = self.deadline.is_live && !self.deadline.is_over();
-            let text = error.to_string();
-            let is_known = told.as_ref().is_some_and(|(known, at)| *known == text && at.elapsed() < REPEAT);
-            if !is_known || !retries {
-                self.targets.tell(Notice::Failed { error: Arc::new(error), retries });
-                told = Some((text, Instant::now()));
+            has_failed = true;
+            // What is gone does not come back.
+            let (is_loss, goes_on) = (error.is_loss(), self.recovers() && !self.deadline.is_over());
+            self.tell(error, goes_on);
+            if is_loss {
+                return None;
             }
             self.targets.set_refuses(self.target, true);
-            if !retries {
+            if !goes_on {
                 return None;
             }
             thread::sleep(PAUSE);

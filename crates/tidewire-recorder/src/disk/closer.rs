@@ -1,15 +1,16 @@
 //! The thread that completes segments, syncs files, and keeps a directory within its bounds: none of it delays a write.
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use tidewire_archive::{Directory, Error, FolderFile, Now, Retention, SegmentWriter, StorageFile as _, Summary};
+use tidewire_archive::{
+    Directory, Error, FolderFile, Now, Repaired, Retention, SegmentName, SegmentWriter, Summary, Unsynced,
+};
 
-use super::{Notice, attempts::Attempts};
+use super::{Notice, attempts::Attempts, written::Written};
 use crate::{Status, segment::Ending};
 
 /// Bounds are looked at so often, even if no segment is completed.
@@ -20,8 +21,10 @@ const RETAIN_REFUSED: Duration = Duration::from_secs(1);
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Closing {
-    Sync(FolderFile, PathBuf),
-    Segment(Box<SegmentWriter<FolderFile>>, Box<Ending>),
+    Sync(Unsynced<FolderFile>),
+    Segment(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>),
+    /// Something of the segment is lost: its file is good up to so many bytes.
+    Salvage(Box<SegmentName>, u64),
 }
 
 pub(crate) struct Closer {
@@ -38,7 +41,7 @@ pub(crate) fn wall_ns() -> u64 {
 impl Closer {
     /// Works until nothing more comes.
     pub fn run(self) {
-        let mut retained = Instant::now();
+        let (mut retained, mut has_failed) = (Instant::now(), false);
         loop {
             let period = if self.attempts.is_refused() { RETAIN_REFUSED } else { RETAIN_EVERY };
             if retained.elapsed() >= period {
@@ -46,20 +49,26 @@ impl Closer {
                 retained = Instant::now();
             }
             match self.jobs.recv_timeout(period.saturating_sub(retained.elapsed()).min(RETAIN_REFUSED)) {
-                Ok(Closing::Sync(mut file, path)) => {
-                    let synced = |file: &mut FolderFile| {
-                        file.sync().map_err(|cause| Error::Io { path: path.clone(), what: "syncing", cause })
-                    };
-                    // After an error the kernel may have dropped pages: what follows is written and synced all the same.
-                    if let Err(error) = synced(&mut file) {
-                        self.attempts.targets.tell(Notice::Failed { error: Arc::new(error), retries: true });
+                Ok(Closing::Sync(unsynced)) => {
+                    // The writer writes again what the system may have dropped, with its next sync.
+                    match unsynced.sync() {
+                        Ok(()) if has_failed => {
+                            has_failed = false;
+                            self.attempts.works();
+                        }
+                        Ok(()) => {}
+                        Err(error) => {
+                            has_failed = true;
+                            self.attempts.tell(error, true);
+                        }
                     }
                 }
-                Ok(Closing::Segment(writer, ending)) => {
-                    self.complete(*writer, *ending);
+                Ok(Closing::Segment(writer, written, ending)) => {
+                    self.complete(*writer, written, *ending);
                     self.retain();
                     retained = Instant::now();
                 }
+                Ok(Closing::Salvage(name, good_bytes)) => self.salvage(&name, good_bytes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -70,14 +79,37 @@ impl Closer {
         self.attempts.targets.directories.get(self.attempts.target)
     }
 
-    fn complete(&self, mut writer: SegmentWriter<FolderFile>, ending: Ending) {
+    /// What is good of a segment gets its name.
+    fn salvage(&self, name: &SegmentName, good_bytes: u64) {
+        let Some(directory) = self.directory() else { return };
+        match directory.salvage(name, good_bytes, wall_ns()) {
+            Ok(repaired) => {
+                if matches!(repaired, Some(Repaired::Completed { .. } | Repaired::Sealed { .. })) {
+                    self.status.complete();
+                }
+                repaired.into_iter().for_each(|repaired| self.attempts.targets.tell(Notice::Repaired { repaired }));
+            }
+            // The next recorder repairs it.
+            Err(error) => self.attempts.tell(error, false),
+        }
+    }
+
+    fn complete(&self, mut writer: SegmentWriter<FolderFile>, mut written: Written, ending: Ending) {
         let Some(directory) = self.directory() else { return };
         let finish = |writer: &mut SegmentWriter<FolderFile>| {
             let finished = writer.keep(directory.storage()).and_then(|()| writer.finish());
             // A disk that is full has room once the oldest segments are gone.
             finished.inspect_err(|_| self.retain())
         };
-        let Some((stored_bytes, digest)) = self.attempts.until(|| finish(&mut writer)) else { return self.give_up() };
+        let finished = self.attempts.until(|| finish(&mut writer));
+        written.count(&writer, &self.status);
+        let Some((stored_bytes, digest)) = finished else {
+            self.status.lose(&written.beyond(writer.kept_bytes()));
+            return match writer.lost_from() {
+                Some(good_bytes) if self.attempts.recovers() => self.salvage(&ending.name, good_bytes),
+                _ => self.give_up(),
+            };
+        };
         let Ending { name, builder, summary, totals } = ending;
         let sections = builder.encode();
         drop(builder);
@@ -117,7 +149,7 @@ impl Closer {
                 let path = directory.path().to_owned();
                 removed.into_iter().for_each(|removed| targets.tell(Notice::Removed { path: path.clone(), removed }));
             }
-            Err(error) => targets.tell(Notice::Failed { error: Arc::new(error), retries: true }),
+            Err(error) => self.attempts.tell(error, true),
         }
     }
 }

@@ -3,20 +3,23 @@
 mod attempts;
 mod closer;
 mod pipeline;
+mod troubles;
 mod writer;
+mod written;
 
 use std::{
     path::PathBuf,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use tidewire::Stop;
-use tidewire_archive::{Directory, Error, Removed, Retention};
+use tidewire_archive::{Directory, Error, Removed, Repaired, Retention, SegmentName};
 
 pub(crate) use pipeline::Pipeline;
+use troubles::Trouble;
 pub(crate) use writer::Job;
 
 /// What a user is told.
@@ -30,10 +33,26 @@ pub enum Notice {
         /// Whether it is tried again.
         retries: bool,
     },
+    /// The same error came again, for other files too, and was not told each time.
+    Repeated {
+        /// The directory.
+        path: PathBuf,
+        /// The last one.
+        error: Arc<Error>,
+        /// How often it was not told.
+        times: u64,
+    },
     /// What failed works again.
     Recovered {
         /// The directory.
         path: PathBuf,
+        /// Errors since it failed that were not told.
+        untold: u64,
+    },
+    /// Something of a segment was lost: what is good of it was completed.
+    Repaired {
+        /// What became of it.
+        repaired: Repaired,
     },
     /// A segment was removed to keep within bounds.
     Removed {
@@ -56,6 +75,10 @@ pub struct Targets {
     stop: Stop,
     /// Which directories refuse to be written to.
     refuses: Vec<AtomicBool>,
+    /// What was told of each directory.
+    troubles: Vec<Mutex<Trouble>>,
+    /// The last segment of each directory's workers that is to end because something of it was lost: its worker and number.
+    spoiled: Vec<AtomicU64>,
 }
 
 impl std::fmt::Debug for Targets {
@@ -75,7 +98,10 @@ impl Targets {
         tell: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Self {
         let refuses = directories.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { directories, retention, workers: workers as u32, tell: Box::new(tell), stop: stop.clone(), refuses }
+        let troubles = directories.iter().map(|_| Mutex::default()).collect();
+        let spoiled = directories.iter().map(|_| AtomicU64::new(0)).collect();
+        let (workers, tell, stop) = (workers as u32, Box::new(tell), stop.clone());
+        Self { directories, retention, workers, tell, stop, refuses, troubles, spoiled }
     }
 
     /// The directories.
@@ -86,6 +112,48 @@ impl Targets {
 
     pub(crate) fn tell(&self, notice: Notice) {
         (self.tell)(notice);
+    }
+
+    fn trouble(&self, target: usize) -> Option<MutexGuard<'_, Trouble>> {
+        Some(self.troubles.get(target)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells of an error, unless it is the last one again. `retries`: it is tried again.
+    pub(crate) fn fail(&self, target: usize, error: Error, retries: bool) {
+        let Some(mut trouble) = self.trouble(target) else { return };
+        let error = Arc::new(error);
+        if trouble.add(&error, retries) {
+            self.tell(Notice::Failed { error, retries });
+        }
+    }
+
+    /// What failed works again.
+    pub(crate) fn work(&self, target: usize) {
+        let (Some(mut trouble), Some(directory)) = (self.trouble(target), self.directories.get(target)) else { return };
+        self.set_refuses(target, false);
+        if let Some(untold) = trouble.end() {
+            self.tell(Notice::Recovered { path: directory.path().to_owned(), untold });
+        }
+    }
+
+    /// Nothing more comes: tells how often what was told once came again.
+    pub(crate) fn tell_repeated(&self) {
+        for (target, directory) in self.directories.iter().enumerate() {
+            if let Some((error, times)) = self.trouble(target).and_then(|mut trouble| trouble.rest()) {
+                self.tell(Notice::Repeated { path: directory.path().to_owned(), error, times });
+            }
+        }
+    }
+
+    /// Something of a segment was lost: it is to end.
+    pub(crate) fn spoil(&self, target: usize, name: &SegmentName) {
+        if let Some(place) = self.spoiled.get(target) {
+            place.store(spoiled_as(name), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn is_spoiled(&self, target: usize, name: &SegmentName) -> bool {
+        self.spoiled.get(target).is_some_and(|place| place.load(Ordering::Relaxed) == spoiled_as(name))
     }
 
     pub(crate) fn end(&self) {
@@ -108,4 +176,9 @@ impl Targets {
         let works = |place: &usize| self.refuses.get(*place).is_some_and(|refuses| !refuses.load(Ordering::Relaxed));
         (1..=count).map(|step| (target + step) % count).find(works).unwrap_or((target + 1) % count)
     }
+}
+
+/// A segment of a directory as a number that is not 0. Two workers at the same time: one of both ends by its time.
+fn spoiled_as(name: &SegmentName) -> u64 {
+    name.sequence << 16 | u64::from(name.worker)
 }

@@ -8,9 +8,13 @@ use std::{
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tidewire_archive::{FolderFile, SegmentName, SegmentWriter};
 
-use super::{attempts::Attempts, closer::Closing};
+use super::{
+    attempts::Attempts,
+    closer::Closing,
+    written::{Packets, Written, sum},
+};
 use crate::{
-    PRIORITIES_MAX, Status,
+    Status,
     buffer::{Buffer, Pool},
     segment::Ending,
 };
@@ -28,10 +32,11 @@ pub(crate) enum Job {
 /// The segment that is being written.
 #[derive(Debug)]
 struct Current {
+    name: SegmentName,
     /// `None`: it could not be created, or written to, and was given up.
     writer: Option<SegmentWriter<FolderFile>>,
-    lost: [(u64, u64); PRIORITIES_MAX],
-    is_dirty: bool,
+    written: Written,
+    lost: Packets,
 }
 
 pub(crate) struct Writer {
@@ -50,7 +55,7 @@ impl Writer {
         let mut synced = Instant::now();
         loop {
             match self.jobs.recv_timeout(self.durable.max(Duration::from_millis(1))) {
-                Ok(Job::Begin(name)) => current = Some(self.begin(&name)),
+                Ok(Job::Begin(name)) => current = Some(self.begin(*name)),
                 Ok(Job::Data(buffer)) => {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
@@ -74,57 +79,85 @@ impl Writer {
         }
     }
 
-    fn begin(&self, name: &SegmentName) -> Current {
+    fn begin(&self, name: SegmentName) -> Current {
         let directory = self.attempts.targets.directories.get(self.attempts.target);
-        let writer = directory.and_then(|directory| self.attempts.until(|| directory.create(name)));
+        let writer = directory.and_then(|directory| self.attempts.until(|| directory.create(&name)));
         if writer.is_none() {
             self.give_up();
         }
-        Current { writer, lost: Default::default(), is_dirty: false }
+        Current { name, writer, written: Written::default(), lost: Packets::default() }
     }
 
     fn write(&self, current: &mut Current, buffer: &Buffer) {
-        let written = match &mut current.writer {
-            Some(writer) => self.attempts.until(|| writer.write(buffer.content())),
+        let taken = match &mut current.writer {
+            Some(writer) => {
+                let taken = self.attempts.until(|| writer.write(buffer.content()));
+                if taken.is_some() {
+                    current.written.add(writer, buffer);
+                    current.written.count(writer, &self.status);
+                }
+                taken
+            }
             None => None,
         };
-        match written {
-            Some(()) => {
-                current.is_dirty = true;
-                self.status.store(buffer.content().len() as u64);
+        if taken.is_some() {
+            return;
+        }
+        self.lose(current, &buffer.packets);
+        // What was written before stays, under its hidden name, for the next start to repair.
+        self.end_early(current);
+    }
+
+    fn lose(&self, current: &mut Current, packets: &Packets) {
+        sum(&mut current.lost, packets);
+        self.status.lose(packets);
+    }
+
+    /// Nothing more can be written to the segment.
+    fn end_early(&self, current: &mut Current) {
+        let Some(writer) = current.writer.take() else { return };
+        self.lose(current, &current.written.beyond(writer.kept_bytes()));
+        match writer.lost_from() {
+            // Another segment begins.
+            Some(good_bytes) if self.attempts.recovers() => {
+                self.attempts.targets.spoil(self.attempts.target, &current.name);
+                let _ = self.closer.send(Closing::Salvage(Box::new(current.name.clone()), good_bytes));
             }
-            None => {
-                // What was written before stays, under its hidden name, for the next start to repair.
-                current.writer = None;
-                for (sum, lost) in current.lost.iter_mut().zip(&buffer.packets) {
-                    sum.0 += lost.0;
-                    sum.1 += lost.1;
-                }
-                self.status.lose(&buffer.packets);
-                self.give_up();
-            }
+            _ => self.give_up(),
         }
     }
 
     fn sync(&self, current: &mut Current) {
         let Some(directory) = self.attempts.targets.directories.get(self.attempts.target) else { return };
-        let Some(writer) = current.writer.as_mut().filter(|_| current.is_dirty) else { return };
+        let is_dirty = |writer: &&mut SegmentWriter<FolderFile>| writer.durable_bytes() < writer.plain_bytes();
+        let Some(writer) = current.writer.as_mut().filter(is_dirty) else { return };
         let flush = || {
             writer.keep(directory.storage())?;
             writer.flush()
         };
-        if let Some(file) = self.attempts.until(flush) {
-            // Where the closer is busy, the next round asks again.
-            current.is_dirty = self.closer.try_send(Closing::Sync(file, writer.path().to_owned())).is_err();
+        match self.attempts.until(flush) {
+            Some(unsynced) => {
+                current.written.count(writer, &self.status);
+                // Where the closer is busy, the next round asks again; so it does if a sync fails.
+                let _ = self.closer.try_send(Closing::Sync(unsynced));
+            }
+            None if writer.is_lost() => self.end_early(current),
+            None => {}
         }
     }
 
-    fn end(&self, current: Current, mut ending: Box<Ending>) {
-        let Some(mut writer) = current.writer else { return };
-        // What waits for a whole frame is written before anything of the next segment: a crash leaves no hole.
-        let _ = self.attempts.until(|| writer.flush().map(drop));
+    fn end(&self, mut current: Current, mut ending: Box<Ending>) {
+        if let Some(writer) = &mut current.writer {
+            // What waits for a whole frame is written before anything of the next segment: a crash leaves no hole.
+            let flushed = self.attempts.until(|| writer.flush().map(drop));
+            current.written.count(writer, &self.status);
+            if flushed.is_none() && writer.is_lost() {
+                self.end_early(&mut current);
+            }
+        }
+        let Some(writer) = current.writer else { return };
         ending.totals.lose(&current.lost);
-        let _ = self.closer.send(Closing::Segment(Box::new(writer), ending));
+        let _ = self.closer.send(Closing::Segment(Box::new(writer), current.written, ending));
     }
 
     /// The recording cannot go on.

@@ -20,6 +20,9 @@ impl Recorder {
             self.end_segment();
         }
         if !self.buffer.as_ref().is_some_and(|buffer| buffer.has_room(block_bytes)) {
+            if self.segment.as_ref().is_some_and(|(segment, name)| self.targets.is_spoiled(segment.target, name)) {
+                self.end_segment();
+            }
             self.hand_over();
             self.buffer = self.take_buffer();
         }

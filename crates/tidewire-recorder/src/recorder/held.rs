@@ -8,7 +8,7 @@ use super::Recorder;
 use crate::{
     flows::{Found, Key, Walk},
     ledger::Fate,
-    look_back::Turn,
+    look_back::{Backlog, Turn},
 };
 
 /// From this level of the buffers on, packets wait where they are.
@@ -23,32 +23,59 @@ impl Recorder {
             return;
         }
         if let Some(look_back) = &mut self.look_back {
+            // Its flow is looked for once it is recorded.
+            let priority = if look_back.has_priorities() { self.classes.keep(frame, bytes).priority } else { 0 };
             let walk = &mut self.walk;
-            look_back.push(frame, bytes, || conversation(walk, frame, bytes));
+            look_back.push(frame, bytes, priority, || conversation(walk, frame, bytes));
         }
     }
 
-    /// Decides about packets that waited, for so long at most. `is_last`: about all of them.
+    /// Decides about packets that waited, for so long at most, or until memory has room. `is_last`: about all of them.
     pub(super) fn release(&mut self, most: Duration, is_last: bool) {
         let Some(mut look_back) = self.look_back.take() else { return };
         look_back.look(self.clock_ns);
+        // What waits in memory need not be shed for its low priority.
+        let level = self.watermarks.first().map_or(LEVEL_PERMILLE, |mark| LEVEL_PERMILLE.min(*mark));
         let (begun, mut done) = (Instant::now(), 0_usize);
-        while is_last || done % STEP != 0 || done == 0 || begun.elapsed() < most {
-            let walk = &mut self.walk;
-            let turn = look_back.turn(self.clock_ns, is_last, |frame, bytes| conversation(walk, frame, bytes));
-            // What waits in memory need not be shed for its low priority.
-            let level = self.watermarks.first().map_or(LEVEL_PERMILLE, |mark| LEVEL_PERMILLE.min(*mark));
-            let is_waiting = turn == Some(Turn::Record) && self.level_permille >= level && !is_last;
-            if is_waiting {
-                self.level_permille = self.pool.level_permille();
+        self.backlog = Backlog::None;
+        while let Some(first) = look_back.first() {
+            let is_full = look_back.is_full();
+            if !is_last && !is_full && done % STEP == 0 && done > 0 && begun.elapsed() >= most {
+                self.backlog = Backlog::ForTime;
+                break;
             }
-            let Some((turn, (frame, bytes))) = turn.filter(|_| !is_waiting).zip(look_back.front()) else { break };
+            let walk = &mut self.walk;
+            let turn = look_back.turn(first, self.clock_ns, is_last, |frame, bytes| conversation(walk, frame, bytes));
+            let mut has_room = is_last || self.level_permille < level;
+            if !has_room && (turn == Some(Turn::Record) || is_full) {
+                self.level_permille = self.pool.level_permille();
+                has_room = self.level_permille < level;
+            }
+            let (lane, turn) = match turn {
+                Some(turn) if has_room || turn != Turn::Record => (first, turn),
+                _ if is_full => {
+                    // The lowest priority makes room, its oldest packet first.
+                    let lane = look_back.lowest();
+                    let walk = &mut self.walk;
+                    match look_back.is_wanted(lane, |frame, bytes| conversation(walk, frame, bytes)) {
+                        true if has_room => (lane, Turn::Record),
+                        true => (lane, Turn::Shed),
+                        false => (lane, Turn::Leave),
+                    }
+                }
+                Some(_) => {
+                    self.backlog = Backlog::ForBuffers;
+                    break;
+                }
+                None => break,
+            };
+            let Some((frame, bytes)) = look_back.front(lane) else { break };
             match turn {
                 Turn::Record => self.admit(&frame, bytes),
-                Turn::Leave => self.count(0, Fate::Filtered, 1, frame.wire_bytes.into()),
-                Turn::Shed => self.count(0, Fate::Shed, 1, frame.wire_bytes.into()),
+                Turn::Leave => self.count(lane as u8, Fate::Filtered, 1, frame.wire_bytes.into()),
+                Turn::Shed => self.count(lane as u8, Fate::Shed, 1, frame.wire_bytes.into()),
             }
-            look_back.pop();
+            look_back.pop(lane, lane == first);
             done += 1;
         }
         self.look_back = Some(look_back);

@@ -6,13 +6,17 @@ use tidewire::{Batch, EndReason, FrameHandler, Shunt};
 use tidewire_archive::block::Interface;
 
 use super::Recorder;
-use crate::disk::Pipeline;
+use crate::{disk::Pipeline, look_back::Backlog};
 
 /// A buffer is handed over after this time, full or not.
 const FLUSH: Duration = Duration::from_millis(500);
-/// Packets that waited are decided about for so long at a time: rings have to be emptied meanwhile.
-const RELEASE_BUSY: Duration = Duration::from_millis(10);
-const RELEASE_QUIET: Duration = Duration::from_millis(40);
+/// Packets that waited are decided about for so long at a time: rings have to be emptied meanwhile. The ring holds 50 ms at 10 Gbit/s.
+const RELEASE: Duration = Duration::from_millis(10);
+/// The same where a ring is half full.
+const RELEASE_SHORT: Duration = Duration::from_millis(1);
+const RING_PERMILLE: u32 = 500;
+/// How long frames are waited for while packets wait for a buffer: the writer gives one back in less.
+const BUFFER_PATIENCE: Duration = Duration::from_millis(1);
 
 impl Recorder {
     fn start(&mut self) {
@@ -76,7 +80,10 @@ impl FrameHandler for Recorder {
         if let Some(last) = batch.frames.last() {
             self.clock_ns = self.clock_ns.max(last.clock_ns);
         }
-        self.release(RELEASE_BUSY, false);
+        // Those of an interface are decided about once the ring has its memory back.
+        if !self.settings.is_live {
+            self.release(RELEASE, false);
+        }
         self.sweep();
         self.look(Instant::now());
     }
@@ -88,9 +95,23 @@ impl FrameHandler for Recorder {
     fn quiet(&mut self, until_ns: u64) {
         self.start();
         self.clock_ns = self.clock_ns.max(until_ns);
-        self.release(RELEASE_QUIET, false);
+        if !self.settings.is_live {
+            self.release(RELEASE, false);
+        }
         self.sweep();
         self.look(Instant::now());
+    }
+
+    fn level(&mut self, permille: u32) {
+        self.release(if permille < RING_PERMILLE { RELEASE } else { RELEASE_SHORT }, false);
+    }
+
+    fn patience(&self) -> Duration {
+        match self.backlog {
+            Backlog::None => Duration::MAX,
+            Backlog::ForBuffers => BUFFER_PATIENCE,
+            Backlog::ForTime => Duration::ZERO,
+        }
     }
 
     fn dropped(&mut self, frames: u64) {
@@ -122,6 +143,7 @@ impl FrameHandler for Recorder {
             if !pipeline.finish() {
                 self.status.fail();
             }
+            self.targets.tell_repeated();
         }
         self.publish();
     }

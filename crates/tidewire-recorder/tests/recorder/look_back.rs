@@ -1,7 +1,12 @@
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use tidewire_archive::{Query, Settings};
-use tidewire_recorder::{LookBackSettings, RecordSettings, Trigger};
+use tidewire::{Batch, FrameHandler as _, Stop};
+use tidewire_archive::{
+    Directory, Query, Retention, Settings,
+    block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header},
+};
+use tidewire_files::{Block, Reader, Source as _};
+use tidewire_recorder::{LookBackSettings, RecordClass, RecordSettings, Recorder, Snapshot, Status, Targets, Trigger};
 
 use crate::rig::{Seen, captures, read, recall, record};
 
@@ -66,4 +71,100 @@ fn without_a_trigger_nothing_is_recorded() {
         record(&demo(), &[folder.path()], &Settings::default(), settings(&["port 4"], &[b"no such"], false));
     let all = figures.totals.all();
     assert_eq!((all.written_packets, all.filtered_packets), (0, 155));
+}
+
+/// A datagram to a port, of 1,000 bytes.
+fn datagram(port: u16, number: u32) -> Vec<u8> {
+    let mut packet = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    packet.extend([0x45, 0, 0x03, 0xda, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend([0x30, 0]);
+    packet.extend(port.to_be_bytes());
+    packet.extend([0x03, 0xc6, 0, 0]);
+    packet.extend(number.to_be_bytes());
+    packet.resize(1000, 7);
+    packet
+}
+
+/// Records packets as those of an interface, a hundred at a time; `before_last` is called before the last of them. What was recorded,
+/// by port, and the figures.
+fn live(ports: &[u16], settings: RecordSettings, before_last: impl FnOnce()) -> (BTreeMap<u16, usize>, Snapshot) {
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
+    for (number, port) in ports.iter().enumerate() {
+        let packet = datagram(*port, number as u32);
+        let time = 1_700_000_000_000_000_000 + number as u64 * 1000;
+        enhanced_packet(&mut bytes, &Packet::new(0, time, &packet, 1000));
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let capture = folder.path().join("capture.pcapng");
+    std::fs::write(&capture, bytes).expect("written");
+    let archive = folder.path().join("archive");
+    let directory = Directory::open(&archive, &Settings::default(), 0).expect("a directory");
+    let targets = Arc::new(Targets::new(vec![directory], Retention::default(), 1, &Stop::new(), |_| {}));
+    let status = Arc::new(Status::default());
+    let settings = RecordSettings { is_live: true, ..settings };
+    let mut recorder = Recorder::new(&Arc::new(settings), 0, &targets, &status).expect("settings");
+    let (mut reader, mut block) = (Reader::open(&capture).expect("a capture"), Block::new());
+    let mut before_last = Some(before_last);
+    let mut left = ports.len();
+    while reader.fill(&mut block).expect("read") {
+        let batch = block.batch();
+        for frames in batch.frames.chunks(100) {
+            left -= frames.len();
+            if left == 0
+                && let Some(call) = before_last.take()
+            {
+                call();
+            }
+            recorder.frames(&Batch { frames, ..batch });
+            recorder.level(0);
+        }
+    }
+    recorder.finish();
+    drop(recorder);
+    let mut found = BTreeMap::new();
+    for seen in recall(&[&archive], &Query::default()) {
+        *found.entry(u16::from_be_bytes([seen.bytes[36], seen.bytes[37]])).or_insert(0) += 1;
+    }
+    let figures = status.snapshot();
+    assert!(figures.totals.closes(), "{figures:?}");
+    (found, figures)
+}
+
+/// Memory for a tenth of the packets.
+fn small(is_fired: bool) -> (RecordSettings, Arc<Trigger>) {
+    let mut settings = settings(&[], &[], false);
+    let trigger = Arc::new(Trigger::default());
+    if let Some(look_back) = &mut settings.look_back {
+        look_back.before = Duration::from_secs(60);
+        look_back.after = Duration::from_secs(60);
+        look_back.memory_bytes = 400 * 1040;
+        look_back.trigger = Arc::clone(&trigger);
+        if is_fired {
+            look_back.filters = vec!["udp port 7".into()];
+        }
+    }
+    (settings, trigger)
+}
+
+#[test]
+fn a_full_memory_goes_to_a_disk_that_is_idle() {
+    let ports: Vec<u16> = std::iter::once(7).chain((0..4000).map(|_| 9)).collect();
+    let (found, figures) = live(&ports, small(true).0, || {});
+    assert_eq!((found.get(&9), figures.totals.all().shed_packets), (Some(&4000), 0));
+}
+
+#[test]
+fn a_flood_of_low_priority_pushes_nothing_else_out_of_memory() {
+    let ports: Vec<u16> = (0..4000).map(|number| if number % 20 == 0 { 53 } else { 9 }).collect();
+    let (mut settings, trigger) = small(false);
+    settings.classes =
+        vec![RecordClass { expression: "udp port 53".into(), priority: Some(3), ..RecordClass::default() }];
+    let (found, figures) = live(&ports, settings, || trigger.fire());
+    assert_eq!(found.get(&53), Some(&200), "{found:?}");
+    let low = found.get(&9).copied().unwrap_or(0);
+    assert!((100..=400).contains(&low), "{found:?}");
+    // What nothing had asked for when it left.
+    assert_eq!(figures.totals.all().filtered_packets, 4000 - 200 - low as u64);
 }

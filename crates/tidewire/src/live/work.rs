@@ -38,6 +38,10 @@ pub(crate) trait Consume {
     }
     /// There is nothing more.
     fn finish(&mut self) {}
+    /// How long frames may be waited for at most.
+    fn patience(&self) -> Duration {
+        Duration::MAX
+    }
     /// Where the frames went.
     fn ledger(&self) -> &Ledger;
     /// Bytes held back.
@@ -87,6 +91,10 @@ impl<F: FrameHandler> Consume for Counted<F> {
 
     fn dropped(&mut self, frames: u64) {
         self.handler.dropped(frames);
+    }
+
+    fn patience(&self) -> Duration {
+        self.handler.patience()
     }
 
     fn finish(&mut self) {
@@ -148,7 +156,7 @@ impl<C: Consume> Work<'_, C> {
     /// Takes in what has arrived, or waits for it a little.
     pub(crate) fn step(&mut self) {
         let Self { rings, engine, shared, .. } = self;
-        let frames = rings.poll(TICK, |batch| {
+        let frames = rings.poll(TICK.min(engine.patience()), |batch| {
             let admitted = shared.admit(batch.frames.len());
             engine.process(&Batch { frames: batch.frames.get(..admitted).unwrap_or_default(), ..*batch });
         });

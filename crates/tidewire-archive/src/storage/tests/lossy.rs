@@ -1,7 +1,7 @@
 //! A storage in memory, of which a power failure leaves what was synced, and anything of the rest.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
@@ -11,6 +11,8 @@ use crate::{Storage, StorageFile};
 
 /// A disk writes these whole, or not.
 const SECTOR_BYTES: usize = 512;
+/// The system writes these to a disk, and forgets them where that fails.
+const PAGE_BYTES: usize = 4096;
 
 /// Numbers that repeat.
 #[derive(Debug)]
@@ -31,6 +33,18 @@ impl Numbers {
 struct Content {
     now: Vec<u8>,
     synced: Vec<u8>,
+    /// Pages that were written since the last sync, failed or not.
+    dirty: BTreeSet<usize>,
+}
+
+/// What becomes of pages that a sync could not write. The next sync says nothing of them in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unwritten {
+    /// They are in memory as they were.
+    #[default]
+    Kept,
+    /// What is on the disk is read again: one time in two.
+    Dropped,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +60,9 @@ struct Disk {
     fails_one_in: u64,
     numbers: Option<Numbers>,
     failed: u64,
+    unwritten: Unwritten,
+    /// Whether only syncs fail.
+    syncs_alone: bool,
 }
 
 /// The storage.
@@ -68,17 +85,18 @@ impl Lossy {
         Self(Arc::new(Mutex::new(disk)))
     }
 
+    /// The same, where syncs alone fail.
+    pub fn with_syncs(fails_one_in: u64, numbers: Numbers, unwritten: Unwritten) -> Self {
+        let disk = Self::flaky(fails_one_in, numbers);
+        let mut inner = disk.disk();
+        (inner.unwritten, inner.syncs_alone) = (unwritten, true);
+        drop(inner);
+        disk
+    }
+
     /// Operations that failed.
     pub fn failed(&self) -> u64 {
         self.disk().failed
-    }
-
-    /// Writes to a folder all that is there.
-    pub fn copy_to(&self, folder: &Path) {
-        let disk = self.disk();
-        for (name, file) in &disk.names {
-            fs::write(folder.join(name), &disk.files.get(*file).expect("a file").now).expect("written");
-        }
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
@@ -87,10 +105,15 @@ impl Lossy {
 
     /// One operation more. After the failure there is none.
     fn operate(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        self.operate_as(false)
+    }
+
+    fn operate_as(&self, is_sync: bool) -> io::Result<MutexGuard<'_, Disk>> {
         let mut disk = self.disk();
         disk.left = disk.left.saturating_sub(1);
         let fails_one_in = disk.fails_one_in;
-        if disk.numbers.as_mut().is_some_and(|numbers| numbers.below(fails_one_in) == 0) {
+        let may_fail = is_sync || !disk.syncs_alone;
+        if may_fail && disk.numbers.as_mut().is_some_and(|numbers| numbers.below(fails_one_in) == 0) {
             disk.failed += 1;
             return Err(io::Error::from_raw_os_error(5));
         }
@@ -117,8 +140,8 @@ impl Lossy {
 }
 
 impl Content {
-    /// What was synced, and of what was written since the sectors up to some place; the length is one of both, or between. What
-    /// file systems with ordered data do: they do not show what is behind a block that they have not written.
+    /// What was synced, and of what was written since any sectors: a disk stores them in any order. The length is one of both, or
+    /// between.
     fn left(&self, numbers: &mut Numbers) -> Vec<u8> {
         let mut left = self.synced.clone();
         let (low, high) = (self.synced.len().min(self.now.len()), self.synced.len().max(self.now.len()));
@@ -129,17 +152,46 @@ impl Content {
         };
         // Blocks that were allocated, and not written, are zeros.
         left.resize(bytes, 0);
-        let sectors = self.now.len().div_ceil(SECTOR_BYTES) as u64;
+        // All, none, most, or those before some place.
+        let (way, sectors) = (numbers.below(5), self.now.len().div_ceil(SECTOR_BYTES) as u64);
         let written = numbers.below(sectors + 1) as usize;
-        for (place, new) in self.now.chunks(SECTOR_BYTES).enumerate().take(written) {
+        for (place, new) in self.now.chunks(SECTOR_BYTES).enumerate() {
             let start = place * SECTOR_BYTES;
-            if start >= bytes {
-                break;
+            let is_dirty = self.dirty.contains(&(start / PAGE_BYTES));
+            let is_written = match way {
+                0 => true,
+                1 => place < written,
+                2 => numbers.below(2) == 0,
+                _ => numbers.below(20) > 0,
+            };
+            if start < bytes && is_dirty && is_written {
+                let end = (start + new.len()).min(bytes);
+                left[start..end].copy_from_slice(&new[..end - start]);
             }
-            let end = (start + new.len()).min(bytes);
-            left[start..end].copy_from_slice(&new[..end - start]);
         }
         left
+    }
+
+    /// Pages go to the disk.
+    fn sync(&mut self) {
+        self.synced.resize(self.now.len(), 0);
+        for page in std::mem::take(&mut self.dirty) {
+            let range = Self::range(page, self.now.len());
+            self.synced[range.clone()].copy_from_slice(&self.now[range]);
+        }
+    }
+
+    /// Pages did not go to the disk.
+    fn fail(&mut self, are_dropped: bool) {
+        for page in std::mem::take(&mut self.dirty).into_iter().filter(|_| are_dropped) {
+            for place in Self::range(page, self.now.len()) {
+                self.now[place] = self.synced.get(place).copied().unwrap_or(0);
+            }
+        }
+    }
+
+    fn range(page: usize, bytes: usize) -> std::ops::Range<usize> {
+        (page * PAGE_BYTES).min(bytes)..((page + 1) * PAGE_BYTES).min(bytes)
     }
 }
 
@@ -203,15 +255,34 @@ impl StorageFile for LossyFile {
             content.now.resize(end, 0);
         }
         content.now[offset as usize..end].copy_from_slice(bytes);
+        content.dirty.extend(offset as usize / PAGE_BYTES..end.div_ceil(PAGE_BYTES));
         drop(disk);
         if is_failed { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
     }
 
+    fn read_at(&mut self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let disk = self.0.operate()?;
+        let content = disk.files.get(self.1).expect("a file");
+        let there = content.now.get(offset as usize..).unwrap_or_default();
+        let read = there.len().min(bytes.len());
+        bytes[..read].copy_from_slice(&there[..read]);
+        Ok(read)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
-        let mut disk = self.0.operate()?;
-        let content = disk.files.get_mut(self.1).expect("a file");
-        content.synced.clone_from(&content.now);
-        Ok(())
+        match self.0.operate_as(true) {
+            Ok(mut disk) => {
+                disk.files.get_mut(self.1).expect("a file").sync();
+                Ok(())
+            }
+            Err(error) => {
+                let mut disk = self.0.disk();
+                let drops = disk.unwritten == Unwritten::Dropped;
+                let are_dropped = drops && disk.numbers.as_mut().is_some_and(|numbers| numbers.below(2) == 0);
+                disk.files.get_mut(self.1).expect("a file").fail(are_dropped);
+                Err(error)
+            }
+        }
     }
 
     fn duplicate(&mut self) -> io::Result<Self> {

@@ -1,0 +1,135 @@
+//! Checksums of what was written to a segment, in a hidden file beside it as long as it is open.
+//!
+//! A disk may store the sectors of a write in any order: after a power failure a block that is whole by its lengths can have zeros in
+//! it. What was synced is trusted, as far as this file says; what follows only where its checksums hold. The file is removed once the
+//! segment has its name.
+//!
+//! Two places for a record that says how far the segment was synced, used in turn, each in a sector of its own; then one record for
+//! each piece of the segment, in order. All is little-endian.
+
+use crate::{Error, read_at::ReadAt};
+
+/// Bytes of a segment that have a checksum, at most: what a crash costs where a write was cut short.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+/// Where the records of pieces begin.
+const PIECES_AT: u64 = 1024;
+const SECTOR_BYTES: u64 = 512;
+const RECORD_BYTES: usize = 32;
+/// Kinds of records, with the version of the format.
+const WRITTEN: u32 = 0x7453_0101;
+const SYNCED: u32 = 0x7453_0201;
+
+/// A part of a segment that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub offset: u64,
+    pub bytes: u32,
+    pub checksum: u32,
+}
+
+/// The pieces of what is written at an offset.
+pub(crate) fn pieces(bytes: &[u8], offset: u64) -> impl Iterator<Item = Piece> {
+    bytes.chunks(PIECE_BYTES).enumerate().map(move |(number, part)| Piece {
+        offset: offset + (number * PIECE_BYTES) as u64,
+        bytes: part.len() as u32,
+        checksum: crc32c::crc32c(part),
+    })
+}
+
+impl Piece {
+    /// Appends its record.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&record(WRITTEN, self.offset, self.bytes, self.checksum));
+    }
+}
+
+/// Where the record of a piece lies.
+pub(crate) fn place_of(number: u64) -> u64 {
+    PIECES_AT + number * RECORD_BYTES as u64
+}
+
+/// The record that says how far the segment was synced, and where it lies. `count`: of syncs before.
+pub(crate) fn synced(bytes: u64, count: u64) -> ([u8; RECORD_BYTES], u64) {
+    (record(SYNCED, bytes, 0, 0), count % 2 * SECTOR_BYTES)
+}
+
+fn record(kind: u32, offset: u64, bytes: u32, checksum: u32) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
+    record[..4].copy_from_slice(&kind.to_le_bytes());
+    record[8..16].copy_from_slice(&offset.to_le_bytes());
+    record[16..20].copy_from_slice(&bytes.to_le_bytes());
+    record[20..24].copy_from_slice(&checksum.to_le_bytes());
+    let own = crc32c::crc32c(&record);
+    record[4..8].copy_from_slice(&own.to_le_bytes());
+    record
+}
+
+/// Reads a record of this kind; `None`: it was not written, or in part.
+fn parse(found: &[u8], kind: u32) -> Option<Piece> {
+    let word = |at: usize| Some(u32::from_le_bytes(found.get(at..at + 4)?.try_into().ok()?));
+    let piece =
+        Piece { offset: u64::from_le_bytes(found.get(8..16)?.try_into().ok()?), bytes: word(16)?, checksum: word(20)? };
+    (record(kind, piece.offset, piece.bytes, piece.checksum)[..] == *found).then_some(piece)
+}
+
+/// How many bytes from the beginning on are what was written. `sums`: the file with the checksums.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn whole_bytes(sums: &mut dyn ReadAt, segment: &mut dyn ReadAt) -> Result<u64, Error> {
+    let (mut found, mut synced_bytes) = (Vec::new(), 0);
+    for count in 0..2 {
+        sums.read_at(synced(0, count).1, RECORD_BYTES, &mut found)?;
+        synced_bytes = parse(&found, SYNCED).map_or(synced_bytes, |record| record.offset.max(synced_bytes));
+    }
+    let (mut whole, mut content) = (0, Vec::new());
+    for number in 0.. {
+        sums.read_at(place_of(number), RECORD_BYTES, &mut found)?;
+        let Some(piece) = parse(&found, WRITTEN).filter(|piece| piece.offset == whole) else { break };
+        let end = piece.offset + u64::from(piece.bytes);
+        if end > synced_bytes {
+            if piece.bytes as usize > PIECE_BYTES {
+                break;
+            }
+            segment.read_at(piece.offset, piece.bytes as usize, &mut content)?;
+            if content.len() != piece.bytes as usize || crc32c::crc32c(&content) != piece.checksum {
+                break;
+            }
+        }
+        whole = end;
+    }
+    Ok(whole.max(synced_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(content: &[u8], synced_bytes: Option<u64>) -> Vec<u8> {
+        let mut sums = vec![0; PIECES_AT as usize];
+        pieces(content, 0).for_each(|piece| piece.push(&mut sums));
+        if let Some(bytes) = synced_bytes {
+            let (record, at) = synced(bytes, 1);
+            sums[at as usize..at as usize + RECORD_BYTES].copy_from_slice(&record);
+        }
+        sums
+    }
+
+    #[test]
+    fn what_holds_its_checksums_is_whole_and_what_was_synced() {
+        let content: Vec<u8> = (0..5 * PIECE_BYTES + 77).map(|at| (at % 251) as u8 | 1).collect();
+        let mut sums = written(&content, None);
+        assert_eq!(whole_bytes(&mut sums, &mut content.clone()).expect("read"), content.len() as u64);
+        let mut torn = content.clone();
+        torn[3 * PIECE_BYTES..3 * PIECE_BYTES + 512].fill(0);
+        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), 3 * PIECE_BYTES as u64);
+        // What the disk has is what was synced, whatever it is.
+        let mut sums = written(&content, Some(4 * PIECE_BYTES as u64));
+        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), content.len() as u64);
+        // A record that was written in part ends it.
+        let at = place_of(4) as usize;
+        sums[at + 20] ^= 1;
+        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), 4 * PIECE_BYTES as u64);
+        assert_eq!(whole_bytes(&mut Vec::new(), &mut torn).expect("read"), 0);
+    }
+}

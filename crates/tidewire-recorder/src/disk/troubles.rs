@@ -1,0 +1,83 @@
+//! Errors of a directory are told once, however many files and threads meet them.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tidewire_archive::Error;
+
+/// An error that lasts is repeated after this time.
+const REPEAT: Duration = Duration::from_secs(60);
+
+/// What is the matter with a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    /// What was told last, by what all its repetitions have in common, and when.
+    told: Option<(String, Instant)>,
+    /// What was not told since.
+    untold: u64,
+    last: Option<Arc<Error>>,
+}
+
+/// What the same trouble has in common, whatever file it meets.
+fn kind(error: &Error, retries: bool) -> String {
+    match error {
+        Error::Io { cause, .. } => format!("{retries} {cause}"),
+        _ => format!("{retries} {error}"),
+    }
+}
+
+impl Trouble {
+    /// Notes an error: whether it is to be told, because it is not the last one again. `retries`: it is tried again.
+    pub fn add(&mut self, error: &Arc<Error>, retries: bool) -> bool {
+        let kind = kind(error, retries);
+        let is_known = self.told.as_ref().is_some_and(|(known, at)| *known == kind && at.elapsed() < REPEAT);
+        if is_known {
+            self.untold += 1;
+            self.last = Some(Arc::clone(error));
+        } else {
+            (self.told, self.last) = (Some((kind, Instant::now())), None);
+        }
+        !is_known
+    }
+
+    /// What failed works again: how many errors were not told, if there were any.
+    pub fn end(&mut self) -> Option<u64> {
+        self.told.take()?;
+        Some(std::mem::take(self).untold)
+    }
+
+    /// Nothing more comes: the last error that was not told, and how many there were.
+    pub fn rest(&mut self) -> Option<(Arc<Error>, u64)> {
+        let last = self.last.take()?;
+        Some((last, std::mem::take(&mut self.untold)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_many_files_is_told_once_and_counted() {
+        let full = |number: u32| {
+            let path = format!("segment{number}").into();
+            Arc::new(Error::Io { path, what: "writing", cause: io::ErrorKind::StorageFull.into() })
+        };
+        let mut trouble = Trouble::default();
+        let told = |trouble: &mut Trouble, count, retries| {
+            (0..count).filter(|&number| trouble.add(&full(number), retries)).count()
+        };
+        assert_eq!(told(&mut trouble, 22, true), 1);
+        assert_eq!((trouble.end(), trouble.end()), (Some(21), None));
+        // Then it is not tried again.
+        assert_eq!(told(&mut trouble, 1, true), 1);
+        assert_eq!(told(&mut trouble, 3, false), 1);
+        let (last, times) = trouble.rest().expect("two were not told");
+        assert!(last.to_string().contains("segment2") && times == 2, "{last}");
+        assert!(trouble.rest().is_none());
+    }
+}
