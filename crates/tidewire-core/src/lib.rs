@@ -18,7 +18,8 @@ mod memory;
 mod packet;
 mod path;
 mod policy;
-mod prefetch;
+#[doc(hidden)]
+pub mod prefetch;
 mod shunt;
 mod stats;
 mod stream;

@@ -3,20 +3,20 @@
 
 /// Prefetches the cache line of `value`'s first byte. Has no other effect.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     let address = std::ptr::from_ref(value).cast::<i8>();
     prefetch_address(address, 0);
 }
 
 /// Prefetches every cache line of `value`.
 #[inline(always)]
-pub(crate) fn prefetch_all<T>(value: &T) {
+pub fn prefetch_all<T>(value: &T) {
     prefetch_first(value, size_of::<T>());
 }
 
 /// Prefetches the cache lines of `value`'s first bytes.
 #[inline(always)]
-pub(crate) fn prefetch_first<T>(value: &T, bytes: usize) {
+pub fn prefetch_first<T>(value: &T, bytes: usize) {
     let address = std::ptr::from_ref(value).cast::<i8>();
     let mut at = 0;
     while at < bytes {

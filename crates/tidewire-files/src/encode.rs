@@ -165,7 +165,9 @@ pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
     }
     out.extend_from_slice(&head);
     out.extend_from_slice(packet.bytes);
-    pad(out, packet.bytes.len());
+    if !packet.bytes.len().is_multiple_of(4) {
+        pad(out, packet.bytes.len());
+    }
     if packet.has_options() {
         packet_options(out, packet);
     }

@@ -46,6 +46,13 @@ impl Totals {
         *of_bytes += bytes;
     }
 
+    /// Counts packets that were written, and their bytes, by priority.
+    pub(crate) fn write(&mut self, written: &[(u64, u64); PRIORITIES_MAX]) {
+        for (priority, &(packets, bytes)) in written.iter().enumerate().filter(|(_, (packets, _))| *packets > 0) {
+            self.count(priority as u8, Fate::Written, packets, bytes);
+        }
+    }
+
     /// Takes back what counted as written, and could not be.
     pub(crate) fn lose(&mut self, lost: &[(u64, u64); PRIORITIES_MAX]) {
         for (ledger, &(packets, bytes)) in self.priorities.iter_mut().zip(lost) {

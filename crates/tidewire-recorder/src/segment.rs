@@ -7,6 +7,9 @@ use tidewire_archive::{IndexBuilder, InterfaceSummary, SegmentName, Settings as 
 
 use crate::{Totals, buffer::Buffer};
 
+/// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
+const TAIL_BYTES: u64 = 4096;
+
 /// A segment that packets are appended to.
 #[derive(Debug)]
 pub(crate) struct OpenSegment {
@@ -20,7 +23,9 @@ pub(crate) struct OpenSegment {
     /// Where the next block lies.
     pub plain: u64,
     pub totals: Totals,
-    pub first_ns: u64,
+    /// It ends before a packet that makes more bytes of it, or of this time or later.
+    pub bytes_max: u64,
+    pub until_ns: u64,
     pub begun: Instant,
     /// Interfaces that are described in it.
     pub described: usize,
@@ -38,7 +43,7 @@ pub(crate) struct Ending {
 
 impl OpenSegment {
     /// Begins a segment: its first blocks go to the buffer, which is empty.
-    pub fn begin(target: usize, number: u64, first_ns: u64, settings: &ArchiveSettings, buffer: &mut Buffer) -> Self {
+    pub fn begin(target: usize, number: u64, settings: &ArchiveSettings, buffer: &mut Buffer) -> Self {
         section_header(&mut buffer.bytes, &settings.writer);
         let plain = buffer.content().len() as u64;
         Self {
@@ -48,11 +53,20 @@ impl OpenSegment {
             next_record: 1,
             plain,
             totals: Totals::default(),
-            first_ns,
+            bytes_max: settings.segment_bytes.saturating_sub(TAIL_BYTES),
+            until_ns: u64::MAX,
             begun: Instant::now(),
             described: 0,
             descriptions: vec![(0, plain as u32)],
         }
+    }
+
+    /// Whether it is to end before a block of so many bytes.
+    #[inline]
+    pub fn is_due(&self, block_bytes: usize, timestamp_ns: u64) -> bool {
+        self.plain + block_bytes as u64 > self.bytes_max && self.builder.packets() > 0
+            || self.builder.is_full()
+            || timestamp_ns >= self.until_ns
     }
 
     /// Describes the interfaces that it does not know yet.

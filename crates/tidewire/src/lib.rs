@@ -273,6 +273,8 @@ pub use frames::FrameHandler;
 pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
 pub use setup::Input;
+#[doc(hidden)]
+pub use tidewire_core::prefetch;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, CHUNK_BYTES_MAX, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config,
     ConfigError, Conflict, Counted, Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats,

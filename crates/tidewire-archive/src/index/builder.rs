@@ -3,7 +3,7 @@
 use super::{
     encode::{self, Sections},
     placed::{Jump, Mark, Placed},
-    record::FlowRecord,
+    record::{Amount, FlowRecord},
 };
 use crate::settings::IndexSettings;
 
@@ -14,6 +14,28 @@ const FLOWS_MAX: u32 = (1 << 24) - 1;
 /// Bytes of a segment between two marks of its times.
 pub(crate) const MARK_BYTES: u64 = 1 << 20;
 
+/// What changes in a record with each packet: one line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Counts {
+    first_ns: u64,
+    last_ns: u64,
+    written: [Amount; 2],
+    tcp_flags: [u8; 2],
+}
+
+impl Counts {
+    fn of(record: &FlowRecord) -> Self {
+        let FlowRecord { first_ns, last_ns, written, tcp_flags, .. } = *record;
+        Self { first_ns, last_ns, written, tcp_flags }
+    }
+
+    fn in_record(self, record: FlowRecord) -> FlowRecord {
+        let Self { first_ns, last_ns, written, tcp_flags } = self;
+        FlowRecord { first_ns, last_ns, written, tcp_flags, ..record }
+    }
+}
+
 /// The index of a segment that is being written. Its memory is bounded by [`is_full`](Self::is_full).
 #[derive(Clone, Debug)]
 pub struct IndexBuilder {
@@ -21,7 +43,9 @@ pub struct IndexBuilder {
     packets: Vec<Placed>,
     jumps: Vec<Jump>,
     marks: Vec<Mark>,
+    /// By number; what `counts` has is not up to date in them.
     records: Vec<FlowRecord>,
+    counts: Vec<Counts>,
     /// Where the next packet lies, if nothing is before it.
     next: u64,
     /// Where the next mark is due.
@@ -39,6 +63,7 @@ impl IndexBuilder {
             jumps: Vec::new(),
             marks: Vec::new(),
             records: Vec::new(),
+            counts: Vec::new(),
             next: u64::MAX,
             mark_at: 0,
             mark: Mark { first_ns: u64::MAX, ..Mark::NONE },
@@ -81,9 +106,11 @@ impl IndexBuilder {
                 return;
             }
             self.records.resize(index + 1, FlowRecord::NONE);
+            self.counts.resize(index + 1, Counts::of(&FlowRecord::NONE));
         }
-        if let Some(place) = self.records.get_mut(index) {
+        if let (Some(place), Some(counts)) = (self.records.get_mut(index), self.counts.get_mut(index)) {
             *place = record;
+            *counts = Counts::of(&record);
         }
     }
 
@@ -103,17 +130,48 @@ impl IndexBuilder {
         (bytes, timestamp_ns): (u64, u64),
     ) {
         let Some(before) = self.packets.get(packet).map(|placed| placed.flow) else { return };
-        if let Some(written) = self.records.get_mut(before as usize).and_then(|record| record.written.get_mut(from)) {
+        if let Some(written) = self.counts.get_mut(before as usize).and_then(|counts| counts.written.get_mut(from)) {
             written.packets = written.packets.saturating_sub(1);
             written.bytes = written.bytes.saturating_sub(bytes);
         }
         self.renumber(packet, flow);
-        if let Some(record) = self.record(flow) {
-            record.count(to, bytes, timestamp_ns);
+        self.count(flow, to, (bytes, timestamp_ns), 0);
+    }
+
+    /// Counts a packet that was written in a record, which is made if there is none. `direction`: 0 or 1; `bytes`: captured ones;
+    /// `tcp_flags`: are added to those of the direction.
+    #[inline]
+    pub fn count(&mut self, flow: u32, direction: usize, (bytes, timestamp_ns): (u64, u64), tcp_flags: u8) {
+        if flow as usize >= self.counts.len() {
+            self.flow(flow, FlowRecord::NONE);
+        }
+        let Some(counts) = self.counts.get_mut(flow as usize) else { return };
+        counts.first_ns = counts.first_ns.min(timestamp_ns);
+        counts.last_ns = counts.last_ns.max(timestamp_ns);
+        if let (Some(written), Some(all)) = (counts.written.get_mut(direction), counts.tcp_flags.get_mut(direction)) {
+            written.packets += 1;
+            written.bytes += bytes;
+            *all |= tcp_flags;
         }
     }
 
-    /// The record of a number, to be changed; made if there is none.
+    /// Sets the TCP flags of a record.
+    pub(crate) fn set_tcp_flags(&mut self, flow: u32, tcp_flags: [u8; 2]) {
+        if let Some(counts) = self.counts.get_mut(flow as usize) {
+            counts.tcp_flags = tcp_flags;
+        }
+    }
+
+    /// Fetches what [`count`](Self::count) will change.
+    #[inline]
+    pub fn prefetch(&self, flow: u32) {
+        if let Some(counts) = self.counts.get(flow as usize) {
+            tidewire::prefetch::prefetch(counts);
+        }
+    }
+
+    /// The record of a number, to be changed; made if there is none. Its times, TCP flags and what was written are set by
+    /// [`count`](Self::count).
     pub fn record(&mut self, flow: u32) -> Option<&mut FlowRecord> {
         if flow as usize >= self.records.len() {
             self.flow(flow, FlowRecord::NONE);
@@ -138,6 +196,7 @@ impl IndexBuilder {
     pub fn allocated_bytes(&self) -> usize {
         self.packets.capacity() * size_of::<Placed>()
             + self.records.capacity() * size_of::<FlowRecord>()
+            + self.counts.capacity() * size_of::<Counts>()
             + self.marks.capacity() * size_of::<Mark>()
             + self.jumps.capacity() * size_of::<Jump>()
     }
@@ -150,6 +209,8 @@ impl IndexBuilder {
         if !self.packets.is_empty() {
             marks.push(self.mark);
         }
-        encode::encode(&self.packets, &self.jumps, &marks, &self.records, self.settings.extent_gap_bytes)
+        let counted = self.records.iter().zip(&self.counts).map(|(record, counts)| counts.in_record(*record));
+        let records: Vec<FlowRecord> = counted.collect();
+        encode::encode(&self.packets, &self.jumps, &marks, &records, self.settings.extent_gap_bytes)
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn encode(packets: &[Placed], jumps: &[Jump], marks: &[Mark], records
             page.flush(&mut sections);
         }
         page.packets += own.len() as u64;
-        let extents = by_flow.extents(own, packets, gap, &mut page.gaps);
+        let extents = extents(own, gap, &mut page.gaps);
         page.rows.push(Row { record, extents });
     }
     page.flush(&mut sections);
@@ -89,13 +89,21 @@ fn put_marks(out: &mut Vec<u8>, marks: &[Mark]) {
     }
 }
 
-/// The packets of each flow, by a sort that counts.
+/// A packet, as an extent needs it.
+#[derive(Clone, Copy, Default)]
+struct Lying {
+    offset: u64,
+    bytes: u32,
+    /// Its number in the segment.
+    number: u32,
+}
+
+/// The packets of each flow, by a sort that counts. What is needed of a packet moves with it: looking it up by its number would
+/// miss the cache for each.
 struct ByFlow {
     /// Where the packets of each flow begin in `sorted`, and where the last ones end.
     starts: Vec<u32>,
-    /// Numbers of packets in the segment.
-    sorted: Vec<u32>,
-    offsets: Vec<u64>,
+    sorted: Vec<Lying>,
 }
 
 impl ByFlow {
@@ -109,49 +117,47 @@ impl ByFlow {
             starts[flow + 1] += starts[flow];
         }
         let mut next = starts.clone();
-        let mut sorted = vec![0; packets.len()];
-        let mut offsets = Vec::with_capacity(packets.len());
+        let mut sorted = vec![Lying::default(); packets.len()];
         let (mut offset, mut jumps) = (0, jumps.iter().peekable());
         for (number, packet) in packets.iter().enumerate() {
             while let Some(jump) = jumps.next_if(|jump| jump.packet == number) {
                 offset = jump.offset;
             }
-            offsets.push(offset);
-            offset += u64::from(packet.block_bytes);
             let place = &mut next[packet.flow as usize];
-            sorted[*place as usize] = number as u32;
+            sorted[*place as usize] = Lying { offset, bytes: packet.block_bytes, number: number as u32 };
+            offset += u64::from(packet.block_bytes);
             *place += 1;
         }
-        Self { starts, sorted, offsets }
+        Self { starts, sorted }
     }
 
     fn flows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    fn packets(&self, flow: u32) -> &[u32] {
+    fn packets(&self, flow: u32) -> &[Lying] {
         let (start, end) = (self.starts[flow as usize] as usize, self.starts[flow as usize + 1] as usize);
         &self.sorted[start..end]
     }
+}
 
-    fn extents(&self, own: &[u32], packets: &[Placed], gap: u64, gaps: &mut Vec<u8>) -> Vec<Extent> {
-        let mut extents: Vec<Extent> = Vec::new();
-        let mut before = 0;
-        for &number in own {
-            let offset = self.offsets[number as usize];
-            let end = offset + u64::from(packets[number as usize].block_bytes);
-            match extents.last_mut() {
-                Some(extent) if offset <= extent.end() + gap => {
-                    varint::put(gaps, u64::from(number - before - 1));
-                    extent.bytes = end - extent.offset;
-                    extent.packets += 1;
-                }
-                _ => extents.push(Extent { offset, bytes: end - offset, packets: 1, first: u64::from(number) }),
+/// The extents of a record's packets. Where others lie between them, how many goes to `gaps`.
+fn extents(own: &[Lying], gap: u64, gaps: &mut Vec<u8>) -> Vec<Extent> {
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut before = 0;
+    for &Lying { offset, bytes, number } in own {
+        let end = offset + u64::from(bytes);
+        match extents.last_mut() {
+            Some(extent) if offset <= extent.end() + gap => {
+                varint::put(gaps, u64::from(number - before - 1));
+                extent.bytes = end - extent.offset;
+                extent.packets += 1;
             }
-            before = number;
+            _ => extents.push(Extent { offset, bytes: end - offset, packets: 1, first: u64::from(number) }),
         }
-        extents
+        before = number;
     }
+    extents
 }
 
 /// A page of records that is being filled.

@@ -74,17 +74,6 @@ impl FlowRecord {
     pub const fn new(stream: u64, key: FlowKey) -> Self {
         Self { stream, key: Some(key), ..Self::NONE }
     }
-
-    /// Counts a packet that was written. `direction`: 0 or 1.
-    #[inline]
-    pub fn count(&mut self, direction: usize, bytes: u64, timestamp_ns: u64) {
-        self.first_ns = self.first_ns.min(timestamp_ns);
-        self.last_ns = self.last_ns.max(timestamp_ns);
-        if let Some(written) = self.written.get_mut(direction) {
-            written.packets += 1;
-            written.bytes += bytes;
-        }
-    }
 }
 
 /// What packets are found by.

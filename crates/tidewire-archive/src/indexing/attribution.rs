@@ -169,9 +169,7 @@ impl Attribution {
 
     fn count(&mut self, record: u32, waiting: &Waiting, direction: usize) {
         self.builder.renumber(waiting.packet, record);
-        if let Some(record) = self.builder.record(record) {
-            record.count(direction, waiting.bytes, waiting.timestamp_ns);
-        }
+        self.builder.count(record, direction, (waiting.bytes, waiting.timestamp_ns), 0);
     }
 
     fn record(&mut self, key: RecordKey) -> u32 {
@@ -225,9 +223,9 @@ impl Attribution {
 
     fn close(&mut self, records: &[u32], reason: EndReason, tcp_flags: [u8; 2]) {
         for &record in records {
+            self.builder.set_tcp_flags(record, tcp_flags);
             if let Some(record) = self.builder.record(record) {
                 record.end = Some(reason);
-                record.tcp_flags = tcp_flags;
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use tidewire::EndReason;
+use tidewire::{EndReason, prefetch::prefetch_first};
 
 use super::{
     cache::Cache,
     key::{Details, Key, Keyed, Seen},
-    lane::Lane,
+    lane::{HOT_BYTES, Lane},
 };
 use crate::classes::Keep;
 
@@ -66,6 +66,20 @@ impl Flows {
         let slot = *self.slots.get(&keyed.key)?;
         self.cache.set(keyed, slot);
         Some(slot)
+    }
+
+    /// Fetches what the packet of a key is likely to need.
+    #[inline]
+    pub fn prefetch(&self, keyed: &Keyed) {
+        if let Some(lane) = self.cache.find(keyed).and_then(|slot| self.lanes.get(slot as usize)) {
+            prefetch_first(lane, HOT_BYTES);
+        }
+    }
+
+    /// The flow of a packet, if its place is at hand.
+    #[inline]
+    pub fn cached(&self, keyed: &Keyed) -> Option<&Lane> {
+        self.get(self.cache.find(keyed)?)
     }
 
     #[inline]

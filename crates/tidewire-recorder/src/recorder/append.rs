@@ -8,17 +8,22 @@ use tidewire_wire::Frame;
 use super::Recorder;
 use crate::{buffer::Buffer, disk::Job, segment::OpenSegment};
 
-/// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
-const TAIL_BYTES: u64 = 4096;
 /// How long a buffer is waited for: a ring of 64 MiB has 50 ms at 10 Gbit/s.
 const BUFFER_WAIT: Duration = Duration::from_millis(20);
 
 impl Recorder {
     /// Makes room for a block of a packet. Returns false where there is no buffer.
     pub(super) fn make_room(&mut self, block_bytes: usize, timestamp_ns: u64) -> bool {
-        if self.is_due(block_bytes, timestamp_ns) {
+        if self.segment.as_ref().is_some_and(|(segment, _)| segment.is_due(block_bytes, timestamp_ns)) {
             self.end_segment();
         }
+        let has_room = self.buffer.as_ref().is_some_and(|buffer| buffer.has_room(block_bytes));
+        has_room && self.segment.is_some() || self.begin(block_bytes, timestamp_ns)
+    }
+
+    /// Begins a buffer, a segment, or both. Returns false where there is no buffer.
+    #[cold]
+    fn begin(&mut self, block_bytes: usize, timestamp_ns: u64) -> bool {
         if !self.buffer.as_ref().is_some_and(|buffer| buffer.has_room(block_bytes)) {
             if self.segment.as_ref().is_some_and(|(segment, name)| self.targets.is_spoiled(segment.target, name)) {
                 self.end_segment();
@@ -53,17 +58,6 @@ impl Recorder {
         })
     }
 
-    /// Whether the open segment is to end before a block of so many bytes.
-    fn is_due(&self, block_bytes: usize, timestamp_ns: u64) -> bool {
-        let Some((segment, _)) = &self.segment else { return false };
-        let Some(directory) = self.targets.directories.get(segment.target) else { return false };
-        let settings = directory.settings();
-        let is_full = segment.plain + block_bytes as u64 + TAIL_BYTES > settings.segment_bytes;
-        let is_old = self.settings.by_packet_time
-            && u128::from(timestamp_ns.saturating_sub(segment.first_ns)) >= settings.segment_time.as_nanos();
-        is_full && segment.builder.packets() > 0 || segment.builder.is_full() || is_old
-    }
-
     /// Ends the open segment if its time is over by the clock.
     pub(super) fn end_old_segment(&mut self, now: Instant) {
         let Some((segment, _)) = self.segment.as_ref().filter(|_| !self.settings.by_packet_time) else { return };
@@ -81,7 +75,11 @@ impl Recorder {
         };
         let name = directory.begin(timestamp_ns, self.worker);
         self.segments += 1;
-        let mut segment = OpenSegment::begin(self.target, self.segments, timestamp_ns, directory.settings(), buffer);
+        let mut segment = OpenSegment::begin(self.target, self.segments, directory.settings(), buffer);
+        if self.settings.by_packet_time {
+            let most = u64::try_from(directory.settings().segment_time.as_nanos()).unwrap_or(u64::MAX);
+            segment.until_ns = timestamp_ns.saturating_add(most);
+        }
         segment.describe(&self.interfaces, buffer);
         segment.totals = std::mem::take(&mut self.between);
         if let Some(pipeline) = &self.pipeline {
@@ -96,8 +94,9 @@ impl Recorder {
             return;
         }
         self.count_shunted();
-        let Some((mut segment, name)) = self.segment.take() else { return };
-        let (received, is_one) = (self.totals.all().received_packets, self.statistics.len() == 1);
+        let in_buffer =
+            self.buffer.as_ref().map_or(0, |buffer| buffer.packets.iter().map(|(packets, _)| packets).sum());
+        let (received, is_one) = (self.totals.all().received_packets + in_buffer, self.statistics.len() == 1);
         if let Some(statistics) = self.statistics.first_mut() {
             statistics.system_dropped = Some(self.dropped);
             // Of several, nothing is counted for each.
@@ -107,10 +106,13 @@ impl Recorder {
             statistics.timestamp_ns = self.clock_ns;
         }
         if let Some(mut buffer) = self.buffer.take().or_else(|| self.take_buffer()) {
-            segment.statistics(&self.statistics, &mut buffer);
+            if let Some((segment, _)) = &mut self.segment {
+                segment.statistics(&self.statistics, &mut buffer);
+            }
             self.buffer = Some(buffer);
         }
-        self.hand_over_to(segment.target);
+        self.hand_over();
+        let Some((segment, name)) = self.segment.take() else { return };
         let target = segment.target;
         let ending = segment.end(name, &self.interfaces);
         if let Some(pipeline) = &self.pipeline {
@@ -118,18 +120,14 @@ impl Recorder {
         }
     }
 
-    /// Hands the buffer to the writer of the open segment.
+    /// Hands the buffer to the writer of the open segment; its packets count as written.
     pub(super) fn hand_over(&mut self) {
-        if let Some((segment, _)) = &self.segment {
-            self.hand_over_to(segment.target);
-        }
-    }
-
-    fn hand_over_to(&mut self, target: usize) {
+        let (Some((segment, _)), Some(buffer)) = (&mut self.segment, self.buffer.take()) else { return };
         self.flushed = Instant::now();
-        let Some(buffer) = self.buffer.take() else { return };
+        self.totals.write(&buffer.packets);
+        segment.totals.write(&buffer.packets);
         match &self.pipeline {
-            Some(pipeline) if !buffer.content().is_empty() => pipeline.send(target, Job::Data(buffer)),
+            Some(pipeline) if !buffer.content().is_empty() => pipeline.send(segment.target, Job::Data(buffer)),
             _ => self.pool.give(buffer),
         }
     }

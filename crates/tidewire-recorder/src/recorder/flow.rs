@@ -1,6 +1,6 @@
 //! Which flow a packet belongs to, and what is kept of it.
 
-use tidewire::EndReason;
+use tidewire::{Batch, EndReason};
 use tidewire_wire::Frame;
 
 use super::Recorder;
@@ -10,11 +10,13 @@ use crate::{
     ledger::Fate,
 };
 
+/// Packets that are looked up together.
+pub(super) const AHEAD: usize = 16;
 /// Protocol number of TCP.
 const TCP: u8 = 6;
 
 impl Recorder {
-    /// Counts a packet, and writes it if it is to be written.
+    /// Counts a packet, and writes it if it is to be written; the filter may leave it out.
     pub(super) fn packet(&mut self, frame: &Frame, bytes: &[u8]) {
         if !self.is_filtered(frame, bytes) {
             self.admit(frame, bytes);
@@ -33,7 +35,37 @@ impl Recorder {
 
     /// The same for a packet that the filter accepted.
     pub(super) fn admit(&mut self, frame: &Frame, bytes: &[u8]) {
-        match self.walk.find(frame, bytes) {
+        let found = self.walk.find(frame, bytes);
+        self.admit_found(frame, bytes, &found);
+    }
+
+    /// Packets that no filter can leave out. Each needs memory that is rarely in the cache, so the next ones' is fetched meanwhile.
+    pub(super) fn packets(&mut self, batch: &Batch<'_>, frames: &[Frame; AHEAD]) {
+        let mut found = [Found::Other; AHEAD];
+        for (frame, place) in frames.iter().zip(&mut found) {
+            *place = self.walk.find(frame, batch.bytes(frame));
+            if let Found::Flow(keyed, _) = place {
+                self.flows.prefetch(keyed);
+            }
+        }
+        if let Some((segment, _)) = &self.segment {
+            let of_flows =
+                found.iter().filter_map(|found| if let Found::Flow(keyed, _) = found { Some(keyed) } else { None });
+            for lane in of_flows.filter_map(|keyed| self.flows.cached(keyed)) {
+                if lane.segment == segment.number {
+                    segment.builder.prefetch(lane.record);
+                }
+            }
+        }
+        for (frame, found) in frames.iter().zip(&found) {
+            self.admit_found(frame, batch.bytes(frame), found);
+        }
+    }
+
+    /// Counts a packet whose flow is known, and writes it if it is to be written.
+    #[inline]
+    fn admit_found(&mut self, frame: &Frame, bytes: &[u8], found: &Found) {
+        match *found {
             Found::Flow(keyed, seen) if keyed.key.is_fragment() => self.fragment(frame, bytes, &keyed, seen),
             Found::Flow(keyed, seen) => drop(self.flow_packet(frame, bytes, &keyed, seen)),
             Found::Headers(keyed) => self.headers(frame, bytes, &keyed),
@@ -62,8 +94,9 @@ impl Recorder {
             let record = slot.map_or(0, |slot| self.record(slot));
             self.append(frame, captured, record, priority);
             self.note(record, 0, frame, captured, 0);
+        } else {
+            self.count(priority, Fate::Shed, 1, frame.wire_bytes.into());
         }
-        self.count(priority, if is_written { Fate::Written } else { Fate::Shed }, 1, frame.wire_bytes.into());
     }
 
     /// A packet of a flow. Returns the flow, if it was written.
@@ -88,8 +121,9 @@ impl Recorder {
                 self.append(frame, captured, record, keep.priority);
                 self.note(record, direction, frame, captured, seen.flags);
                 written = Some(slot);
+            } else {
+                self.count(keep.priority, Fate::Shed, 1, wire_bytes);
             }
-            self.count(keep.priority, if is_written { Fate::Written } else { Fate::Shed }, 1, wire_bytes);
         }
         if seen.is_control() && !stream_ended {
             self.control(slot, direction, seen);
@@ -128,6 +162,8 @@ impl Recorder {
             // They have no payload of a stream.
             keep.cutoff = [u64::MAX; 2];
         }
+        // Other packets were walked since.
+        self.walk.find(frame, bytes);
         let details = self.walk.details(frame, bytes);
         self.flows.insert(keyed, seen, frame.number, keep, details)
     }
@@ -152,12 +188,7 @@ impl Recorder {
     #[inline]
     fn note(&mut self, record: u32, direction: usize, frame: &Frame, captured: &[u8], flags: u8) {
         let Some((segment, _)) = &mut self.segment else { return };
-        if let Some(record) = segment.builder.record(record) {
-            record.count(direction, captured.len() as u64, frame.timestamp_ns);
-            if let Some(all) = record.tcp_flags.get_mut(direction) {
-                *all |= flags;
-            }
-        }
+        segment.builder.count(record, direction, (captured.len() as u64, frame.timestamp_ns), flags);
     }
 
     /// The number of a flow's record in the open segment.

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use tidewire::{Batch, EndReason, FrameHandler, Shunt};
 use tidewire_archive::block::Interface;
+use tidewire_wire::Frame;
 
-use super::Recorder;
+use super::{Recorder, flow::AHEAD};
 use crate::{disk::Pipeline, look_back::Backlog};
 
 /// A buffer is handed over after this time, full or not.
@@ -45,6 +46,10 @@ impl Recorder {
         self.publish();
     }
 
+    fn each(&mut self, batch: &Batch<'_>, frames: &[Frame]) {
+        frames.iter().for_each(|frame| self.packet(frame, batch.bytes(frame)));
+    }
+
     fn publish(&mut self) {
         self.level_permille = self.pool.level_permille();
         self.status.publish(&self.totals, self.flows.len() as u64, self.dropped, self.level_permille);
@@ -75,7 +80,12 @@ impl FrameHandler for Recorder {
         self.level_permille = self.pool.level_permille();
         match self.look_back.is_some() {
             true => batch.frames.iter().for_each(|frame| self.hold(frame, batch.bytes(frame))),
-            false => batch.frames.iter().for_each(|frame| self.packet(frame, batch.bytes(frame))),
+            false if self.filter.is_some() => self.each(batch, batch.frames),
+            false => {
+                let (together, rest) = batch.frames.as_chunks::<AHEAD>();
+                together.iter().for_each(|frames| self.packets(batch, frames));
+                self.each(batch, rest);
+            }
         }
         if let Some(last) = batch.frames.last() {
             self.clock_ns = self.clock_ns.max(last.clock_ns);
