@@ -23,7 +23,8 @@ pub struct SegmentWriter<F: StorageFile> {
     hidden: String,
     sums_name: String,
     transform: Transform,
-    digest: Digest,
+    /// `None`: the caller computes it.
+    digest: Option<Digest>,
     /// Bytes of the file that were written, and those that were not yet.
     stored: u64,
     pending: Vec<u8>,
@@ -85,7 +86,7 @@ impl<F: StorageFile> SegmentWriter<F> {
             hidden,
             sums_name,
             transform,
-            digest: Digest::new(),
+            digest: Some(Digest::new()),
             stored: 0,
             pending,
             plain: 0,
@@ -96,6 +97,17 @@ impl<F: StorageFile> SegmentWriter<F> {
             reads_failed: 0,
             lost: None,
         })
+    }
+
+    /// Leaves the digest to the caller, on another thread if it likes: what [`write`](Self::write) takes is to be added to it, and it
+    /// is to be [given back](Self::give_digest) before the file ends. `None`: what is stored is not what is written.
+    pub fn take_digest(&mut self) -> Option<Digest> {
+        if self.transform.is_plain() { self.digest.take() } else { None }
+    }
+
+    /// Gives back the digest of all that was written.
+    pub fn give_digest(&mut self, digest: Digest) {
+        self.digest = Some(digest);
     }
 
     /// Plain bytes so far: where the next block lies.
@@ -185,7 +197,9 @@ impl<F: StorageFile> SegmentWriter<F> {
             self.pieces.truncate(known);
             return Err(Error::io(&self.path, "writing")(error));
         }
-        self.digest.update(bytes);
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
         self.stored += bytes.len() as u64;
         Ok(())
     }
@@ -313,6 +327,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         if self.state.get().length != length {
             return Err(Error::io(&self.path, "completing")(io::Error::other("another sync failed")));
         }
-        Ok((self.stored, self.digest.finish()))
+        let missing = || Error::io(&self.path, "completing")(io::Error::other("its digest was not given back"));
+        Ok((self.stored, self.digest.as_ref().ok_or_else(missing)?.finish()))
     }
 }

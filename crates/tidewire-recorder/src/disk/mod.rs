@@ -2,6 +2,7 @@
 
 mod attempts;
 mod closer;
+mod digester;
 mod pipeline;
 mod troubles;
 mod writer;

@@ -11,6 +11,7 @@ use super::{
     Targets,
     attempts::{Attempts, Deadline},
     closer::Closer,
+    digester::Digester,
     writer::{Job, Writer},
 };
 use crate::{RecordSettings, Status, buffer::Pool};
@@ -18,7 +19,7 @@ use crate::{RecordSettings, Status, buffer::Pool};
 /// Segments that wait for their completion at most: each holds an index in memory.
 const CLOSINGS_MAX: usize = 4;
 
-/// A writer and a closer for each directory.
+/// A writer, a digester and a closer for each directory.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     jobs: Vec<Sender<Job>>,
@@ -40,18 +41,22 @@ impl Pipeline {
             let attempts = || Attempts { targets: Arc::clone(targets), target, deadline: Arc::clone(&deadline) };
             // Buffers are bounded by their pool.
             let (jobs, to_write) = unbounded();
+            let (digester, to_digest) = unbounded();
             let (closer, to_close) = bounded(CLOSINGS_MAX);
             let writer = Writer {
                 attempts: attempts(),
                 jobs: to_write,
-                closer,
+                digester,
+                closer: closer.clone(),
                 pool: Arc::clone(pool),
                 status: Arc::clone(status),
                 durable: directory.settings().durable,
             };
+            let digester = Digester { jobs: to_digest, closer, pool: Arc::clone(pool) };
             let closer = Closer { attempts: attempts(), jobs: to_close, status: Arc::clone(status) };
             let named = |name: &str| thread::Builder::new().name(name.into());
             pipeline.threads.push(named("record-write").spawn(move || writer.run())?);
+            pipeline.threads.push(named("record-digest").spawn(move || digester.run())?);
             pipeline.threads.push(named("record-close").spawn(move || closer.run())?);
             pipeline.jobs.push(jobs);
         }

@@ -11,6 +11,7 @@ use tidewire_archive::{FolderFile, SegmentName, SegmentWriter};
 use super::{
     attempts::Attempts,
     closer::Closing,
+    digester::Digesting,
     written::{Packets, Written, sum},
 };
 use crate::{
@@ -35,6 +36,8 @@ struct Current {
     name: SegmentName,
     /// `None`: it could not be created, or written to, and was given up.
     writer: Option<SegmentWriter<FolderFile>>,
+    /// Whether its digest is computed on another thread.
+    has_digester: bool,
     written: Written,
     lost: Packets,
 }
@@ -42,6 +45,7 @@ struct Current {
 pub(crate) struct Writer {
     pub attempts: Attempts,
     pub jobs: Receiver<Job>,
+    pub digester: Sender<Digesting>,
     pub closer: Sender<Closing>,
     pub pool: Arc<Pool>,
     pub status: Arc<Status>,
@@ -60,7 +64,7 @@ impl Writer {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
                     }
-                    self.pool.give(buffer);
+                    self.pass(current.as_ref(), buffer);
                 }
                 Ok(Job::End(ending)) => {
                     if let Some(current) = current.take() {
@@ -81,11 +85,25 @@ impl Writer {
 
     fn begin(&self, name: SegmentName) -> Current {
         let directory = self.attempts.targets.directories.get(self.attempts.target);
-        let writer = directory.and_then(|directory| self.attempts.until(|| directory.create(&name)));
+        let mut writer = directory.and_then(|directory| self.attempts.until(|| directory.create(&name)));
         if writer.is_none() {
             self.give_up();
         }
-        Current { name, writer, written: Written::default(), lost: Packets::default() }
+        let digest = writer.as_mut().and_then(SegmentWriter::take_digest);
+        let has_digester = digest.is_some();
+        if let Some(digest) = digest {
+            let _ = self.digester.send(Digesting::Begin(digest));
+        }
+        Current { name, writer, has_digester, written: Written::default(), lost: Packets::default() }
+    }
+
+    /// Passes on a buffer that was written.
+    fn pass(&self, current: Option<&Current>, buffer: Buffer) {
+        match current.is_some_and(|current| current.has_digester && current.writer.is_some()) {
+            // It outlives its sender.
+            true => drop(self.digester.send(Digesting::Data(buffer))),
+            false => self.pool.give(buffer),
+        }
     }
 
     fn write(&self, current: &mut Current, buffer: &Buffer) {
@@ -157,7 +175,7 @@ impl Writer {
         }
         let Some(writer) = current.writer else { return };
         ending.totals.lose(&current.lost);
-        let _ = self.closer.send(Closing::Segment(Box::new(writer), current.written, ending));
+        let _ = self.digester.send(Digesting::End(Box::new(writer), current.written, ending));
     }
 
     /// The recording cannot go on.
