@@ -110,7 +110,7 @@ impl Directory {
                 number(&name);
             }
         }
-        let packets = read.lines.iter().map(|line| line.packets_to).max().unwrap_or(0);
+        let packets = read.packets_to;
         let complete = segments(path)?;
         complete.iter().for_each(|segment| number(&segment.name));
         for name in names(path)? {
@@ -118,6 +118,8 @@ impl Directory {
                 number(&name);
             }
         }
+        // A disk that has no room for that may have room once the oldest segments are gone.
+        let _ = manifest.compact(now_ns);
         manifest.append(Line { event: Event::Started, time_ns: now_ns, ..Line::default() })?;
         let (folder, settings) = (Folder::new(path), settings.clone());
         folder.sync_names().map_err(Error::io(path, "syncing the directory"))?;
@@ -180,11 +182,18 @@ impl Directory {
         let mut log = held(&self.log);
         log.manifest = manifest;
         log.last = last_indexes(&read.lines);
-        log.packets = read.lines.iter().map(|line| line.packets_to).fold(log.packets, u64::max);
+        log.packets = log.packets.max(read.packets_to);
         let complete = segments(path)?;
         *held(&self.kept) = complete.into_iter().map(|segment| (segment.name.clone(), segment.all_bytes())).collect();
         *lock = Some(new);
         Ok(())
+    }
+
+    /// Makes the manifest short, if most of it is of segments that are gone.
+    pub(crate) fn shorten_manifest(&self, now_ns: u64) -> Result<(), Error> {
+        let segments = held(&self.kept).len() as u64;
+        let mut log = held(&self.log);
+        if log.manifest.is_long(segments) { log.manifest.compact(now_ns) } else { Ok(()) }
     }
 
     /// Gives a segment its name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,

@@ -67,6 +67,12 @@ impl Directory {
                 continue;
             }
             let segment = SegmentName::parse(&name);
+            if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+                if let Err(cause) = open_regular(&path) {
+                    each(IndexResult::Refused { why: Error::io(&path, "opening")(cause), path });
+                }
+                continue;
+            }
             if segment.is_none() && !looks_like_capture(&path)? {
                 continue;
             }

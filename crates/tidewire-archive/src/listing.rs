@@ -43,9 +43,12 @@ pub(crate) fn segments(path: &Path) -> Result<Vec<Segment>, Error> {
     let mut segments: Vec<Segment> = Vec::new();
     for name in names(path)? {
         let Some(parsed) = SegmentName::parse(&name) else { continue };
-        let bytes = |path: PathBuf| fs::metadata(path).map(|metadata| metadata.len());
+        // A link is no segment.
+        let bytes = |path: PathBuf| {
+            fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len())
+        };
         // One that is not there was just removed.
-        let Ok(of_file) = bytes(path.join(&name)) else { continue };
+        let Some(of_file) = bytes(path.join(&name)) else { continue };
         let index_bytes = bytes(path.join(index_of(&name))).unwrap_or(0);
         segments.push(Segment { name: parsed, bytes: of_file, index_bytes });
     }

@@ -31,3 +31,11 @@ pub(crate) fn locked(path: &Path) -> Result<File, Error> {
         }
     }
 }
+
+/// Whether a recorder has a directory.
+pub(crate) fn is_locked(path: &Path) -> bool {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+    // A recorder that begins at this moment tries again.
+    open(path, flags, Mode::empty())
+        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK))
+}

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::{fs::OFlags, io::Errno};
 
 use crate::Error;
 
@@ -58,13 +58,24 @@ pub(crate) struct Plain {
     bytes: u64,
 }
 
-/// Opens a regular file: a pipe would wait for its other end, and a device has no end.
+/// Opens a regular file: a pipe would wait for its other end, a device has no end, and a link leads to what is of no archive.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(no_link)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; remove it")),
+    }
+}
+
+/// What the system says of a link that is not followed.
+pub(crate) fn no_link(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a symbolic link, and archives follow none; put the file itself there, or remove the link",
+        ),
+        _ => error,
     }
 }
 

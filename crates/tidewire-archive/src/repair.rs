@@ -4,9 +4,11 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::FileExt as _,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::OFlags;
 
 use crate::{
     Compression, Digest, Directory, Error, Identities, SegmentName, Summary, index_of,
@@ -15,7 +17,7 @@ use crate::{
     listing::{names, segments},
     manifest::{self, Event, Line},
     name::{INDEX, SEALED, SUMS, shown, sums_of},
-    read_at::{Plain, ReadAt, open_regular},
+    read_at::{Plain, ReadAt, no_link, open_regular},
     recall::{open_index, plain},
     seal, sums,
     transform::Transform,
@@ -113,7 +115,7 @@ impl Directory {
     /// What the system says: the next recorder in the directory repairs it.
     pub fn salvage(&self, name: &SegmentName, good_bytes: u64, now_ns: u64) -> Result<Option<Repaired>, Error> {
         let path = self.path().join(name.hidden());
-        let file = OpenOptions::new().write(true).open(&path).map_err(Error::io(&path, "opening, to repair it"))?;
+        let file = open_to_write(&path)?;
         file.set_len(good_bytes).map_err(Error::io(&path, "cutting off what was lost"))?;
         drop(file);
         let repaired = self.complete_part(&path, name, &Identities::default(), now_ns)?;
@@ -181,8 +183,7 @@ impl Directory {
         now_ns: u64,
     ) -> Result<Option<Repaired>, Error> {
         let shown = self.path().join(name.to_string());
-        let opened = OpenOptions::new().read(true).write(true).open(path);
-        let file = opened.map_err(Error::io(path, "opening, to repair it"))?;
+        let file = open_to_write(path)?;
         let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         self.cut_torn(path, name, &file, before)?;
         if name.is_sealed && !can_open(&file, path, identities)? {
@@ -267,6 +268,13 @@ impl Directory {
         self.list(name.worker, line)?;
         Ok(Repaired::Sealed { path: shown })
     }
+}
+
+/// Opens a segment that is to be cut.
+fn open_to_write(path: &Path) -> Result<File, Error> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    opened.map_err(no_link).map_err(Error::io(path, "opening, to repair it"))
 }
 
 impl Indexed {

@@ -91,6 +91,7 @@ impl Directory {
         }
         if !removed.is_empty() {
             self.storage().sync_names().map_err(Error::io(&path, "syncing the directory"))?;
+            self.shorten_manifest(now.wall_ns)?;
         }
         Ok(removed)
     }

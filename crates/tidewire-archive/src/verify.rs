@@ -4,13 +4,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use crate::{
     Error, Identities, SegmentName, index_of,
     listing::names,
+    lock::is_locked,
     manifest::{self, Event, Line, MANIFEST_NAME},
-    name::{INDEX, SEALED},
+    name::{INDEX, SEALED, shown},
     recall::open_index,
     repair::digest_of,
 };
@@ -42,6 +45,13 @@ pub enum Finding {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
+    },
+    /// The manifest ends with what is no whole line: a recorder did not end in order, or the file was cut.
+    Unfinished {
+        /// The manifest.
+        path: PathBuf,
+        /// Bytes behind its last whole line.
+        bytes: u64,
     },
     /// A segment has no index.
     NoIndex {
@@ -75,6 +85,14 @@ impl fmt::Display for Finding {
                     path.display()
                 )
             }
+            Self::Unfinished { path, bytes } => {
+                write!(
+                    f,
+                    "{}: its last {bytes} bytes are no whole line: a recorder did not end in order, or the manifest was cut (the \
+                     next recorder in the directory takes them out)",
+                    path.display()
+                )
+            }
             Self::NoIndex { path } => {
                 write!(f, "{}: has no index (tidewire record --index-only makes it)", path.display())
             }
@@ -101,6 +119,10 @@ pub struct Verification {
     pub bytes: u64,
     /// Segments that retention removed.
     pub removed: u64,
+    /// Segments without their name: a recorder is writing them, or did not end in order. They are not compared.
+    pub open: Vec<PathBuf>,
+    /// Whether a recorder has the directory.
+    pub is_recorded: bool,
     /// Indexes that are encrypted: what they name as their predecessor was not compared, without an identity that opens them.
     pub sealed: u64,
 }
@@ -116,14 +138,46 @@ pub fn verify(folder: &Path) -> Result<Verification, Error> {
 /// Verifies the archive in a directory; `identities` open encrypted indexes. The last lines of a manifest may be taken out unnoticed, with their segments: compare the last
 /// line with one that is kept elsewhere.
 ///
+/// A recorder may be writing meanwhile: what changes between the manifest and the files is compared again.
+///
 /// # Errors
 /// A file cannot be read, or the manifest is of another version.
 pub fn verify_with(folder: &Path, identities: &Identities) -> Result<Verification, Error> {
+    let (mut known, mut rounds, mut before) = (Intact::new(), 0, None);
+    loop {
+        let is_recorded = is_locked(folder);
+        let found = Verification { is_recorded, ..verify_once(folder, identities, &mut known)? };
+        // A segment gets its name before its line is written, and loses its line before its file.
+        let is_same = before.as_ref() == Some(&found.findings);
+        rounds = if is_same { rounds + 1 } else { 1 };
+        let most = if is_recorded { ROUNDS_RECORDED } else { 2 };
+        if found.findings.is_empty() || rounds >= most {
+            return Ok(found);
+        }
+        before = Some(found.findings);
+        if is_recorded {
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Findings are true once so many rounds, with this pause between, had the same: a recorder writes the line of a segment within that
+/// time.
+const ROUNDS_RECORDED: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Segments that were compared, and are intact: with the digests that they and their indexes have.
+type Intact = BTreeMap<String, (String, String)>;
+
+fn verify_once(folder: &Path, identities: &Identities, known: &mut Intact) -> Result<Verification, Error> {
     let read = manifest::read(folder)?;
     let mut verification = Verification::default();
     let path_of_manifest = folder.join(MANIFEST_NAME);
     for &line in &read.broken {
         verification.findings.push(Finding::Manifest { path: path_of_manifest.clone(), line });
+    }
+    if read.tail_bytes > 0 {
+        verification.findings.push(Finding::Unfinished { path: path_of_manifest, bytes: read.tail_bytes });
     }
     let (mut listed, mut removed) = (BTreeMap::<String, Line>::new(), BTreeSet::new());
     let mut predecessors = Predecessors::default();
@@ -147,12 +201,20 @@ pub fn verify_with(folder: &Path, identities: &Identities) -> Result<Verificatio
                 listed.remove(&line.segment);
                 removed.insert(line.segment);
             }
-            Event::Started | Event::Other => {}
+            Event::Started | Event::Compacted | Event::Other => {}
         }
     }
-    verification.removed = removed.len() as u64;
+    verification.removed = read.removed + removed.len() as u64;
     for (name, line) in &listed {
-        check(folder, name, line, &mut verification)?;
+        let digests = (line.digest.clone(), line.index_digest.clone());
+        if known.get(name) == Some(&digests) && folder.join(name).exists() {
+            verification.intact += 1;
+            verification.bytes += line.bytes;
+        } else if check(folder, name, line, &mut verification)? {
+            known.insert(name.clone(), digests);
+        } else {
+            continue;
+        }
         if let Some(possible) = predecessors.of.get(name) {
             check_predecessor(folder, name, possible, identities, &mut verification)?;
         }
@@ -163,9 +225,14 @@ pub fn verify_with(folder: &Path, identities: &Identities) -> Result<Verificatio
             verification.findings.push(Finding::Returned { path });
         } else if SegmentName::parse(&name).is_some() && !listed.contains_key(&name) {
             verification.findings.push(Finding::Added { path });
+        } else if shown(&name).and_then(SegmentName::parse).is_some() {
+            verification.open.push(path);
         } else if name.trim_end_matches(SEALED).ends_with(INDEX) && !name.starts_with('.') {
-            let is_of_listed = listed.keys().any(|segment| index_of(segment) == name);
-            if !is_of_listed {
+            let is_of_listed = name.strip_suffix(SEALED).map_or_else(
+                || name.strip_suffix(INDEX).map(str::to_owned),
+                |name| name.strip_suffix(INDEX).map(|name| format!("{name}{SEALED}")),
+            );
+            if !is_of_listed.is_some_and(|segment| listed.contains_key(&segment)) {
                 verification.findings.push(Finding::Added { path });
             }
         }
@@ -200,7 +267,7 @@ impl Predecessors {
                 self.of.remove(&line.segment);
                 last.push(line.index_digest.clone());
             }
-            Event::Removed | Event::Started | Event::Other => {}
+            Event::Removed | Event::Started | Event::Compacted | Event::Other => {}
         }
     }
 }
@@ -225,30 +292,33 @@ fn check_predecessor(
     Ok(())
 }
 
-/// Compares a segment and its index with the manifest.
-fn check(folder: &Path, name: &str, line: &Line, verification: &mut Verification) -> Result<(), Error> {
+/// Compares a segment and its index with the manifest. Returns whether both are as they were written.
+fn check(folder: &Path, name: &str, line: &Line, verification: &mut Verification) -> Result<bool, Error> {
     let (path, index) = (folder.join(name), folder.join(index_of(name)));
     // The manifest may be anybody's: it names files of this directory only.
     if name.contains('/') || name == ".." {
         verification.findings.push(Finding::Missing { path: folder.join(MANIFEST_NAME) });
-        return Ok(());
+        return Ok(false);
     }
     let found = verification.findings.len();
     let mut find = |finding| verification.findings.push(finding);
-    match fs::metadata(&path) {
+    match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             find(Finding::Missing { path });
-            return Ok(());
+            return Ok(false);
         }
         Err(error) => return Err(Error::io(&path, "opening")(error)),
+        // A link is not followed.
+        Ok(metadata) if !metadata.is_file() => find(Finding::Changed { path, what: NO_FILE }),
         Ok(metadata) if metadata.len() != line.bytes => find(Finding::Changed { path, what: "its length" }),
-        Ok(_) if digest_of(&path)? != line.digest => find(Finding::Changed { path, what: "its content" }),
+        Ok(_) if is_changed(&path, &line.digest)? => find(Finding::Changed { path, what: "its content" }),
         Ok(_) => {}
     }
-    match fs::metadata(&index) {
+    match fs::symlink_metadata(&index) {
+        Ok(metadata) if !metadata.is_file() => find(Finding::Changed { path: index, what: NO_FILE }),
         Err(_) => find(Finding::NoIndex { path: folder.join(name) }),
         Ok(_) if line.index_digest.is_empty() => find(Finding::Added { path: index }),
-        Ok(_) if digest_of(&index)? != line.index_digest => {
+        Ok(_) if is_changed(&index, &line.index_digest)? => {
             find(Finding::Changed { path: index, what: "the content of the index" });
         }
         Ok(_) => {}
@@ -257,5 +327,15 @@ fn check(folder: &Path, name: &str, line: &Line, verification: &mut Verification
         verification.intact += 1;
         verification.bytes += line.bytes;
     }
-    Ok(())
+    Ok(verification.findings.len() == found)
 }
+
+/// Whether a file has another digest, or was removed meanwhile.
+fn is_changed(path: &Path, digest: &str) -> Result<bool, Error> {
+    match digest_of(path) {
+        Err(Error::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        found => Ok(found? != digest),
+    }
+}
+
+const NO_FILE: &str = "it is no regular file; links are not followed";

@@ -15,7 +15,7 @@ use crate::{
     index_of,
     inflate::Inflated,
     listing::names,
-    name::{INDEX, SEALED, shown},
+    name::{INDEX, MANIFEST, SEALED, shown},
     read_at::{Plain, ReadAt, open_regular},
     seal::{Content, unseal},
 };
@@ -171,14 +171,14 @@ pub(crate) fn modified_ns(metadata: &fs::Metadata) -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// Whether a directory holds an archive.
+/// Whether a directory holds an archive: a recorder began there, or made indexes.
 #[must_use]
 pub fn is_archive(path: &Path) -> bool {
     path.is_dir()
         && names(path).is_ok_and(|names| {
             names.iter().any(|name| {
                 let name = shown(name).unwrap_or(name);
-                SegmentName::parse(name).is_some() || name.trim_end_matches(SEALED).ends_with(INDEX)
+                name == MANIFEST || SegmentName::parse(name).is_some() || name.trim_end_matches(SEALED).ends_with(INDEX)
             })
         })
 }
