@@ -303,6 +303,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     common.need_bytes("follow")?;
     let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
     let mut session = Session::new(&common)?;
+    // Ids begin with 1.
+    if id == 0 && !options.any {
+        error::notify("no stream with id 0; `tidewire streams` lists the ids");
+        return Ok(error::NOT_FOUND);
+    }
     let mut writing = options.write.begin(&common, Mode::Strict, false, &mut session)?;
     let make = |_| Follow {
         id,

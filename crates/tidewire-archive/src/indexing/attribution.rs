@@ -1,7 +1,7 @@
 //! Which record each packet belongs to.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -158,7 +158,7 @@ impl Attribution {
             && let Some(&(stream, key)) = self.streams.get(&facts.conversation())
         {
             let direction = usize::from((facts.key.client == key.client) != waiting.is_from_lower);
-            return self.join(waiting, stream, key, direction, &mut Vec::new());
+            return self.join(waiting, stream, key, direction, &mut BTreeSet::new());
         }
         let record = match waiting.facts {
             Some(Facts { key, outer }) => self.record(RecordKey { stream: 0, key: Some(key), outer }),
@@ -190,7 +190,7 @@ impl Attribution {
     }
 
     /// A frame of a stream.
-    fn attribute(&mut self, number: u64, stream: u64, key: FlowKey, direction: usize, records: &mut Vec<u32>) {
+    fn attribute(&mut self, number: u64, stream: u64, key: FlowKey, direction: usize, records: &mut BTreeSet<u32>) {
         let waiting = match number.checked_sub(self.block_from) {
             Some(place) => self.block.get_mut(place as usize).and_then(Option::take),
             None => self.late.remove(&number),
@@ -200,7 +200,7 @@ impl Attribution {
         }
     }
 
-    fn join(&mut self, waiting: &Waiting, stream: u64, key: FlowKey, direction: usize, records: &mut Vec<u32>) {
+    fn join(&mut self, waiting: &Waiting, stream: u64, key: FlowKey, direction: usize, records: &mut BTreeSet<u32>) {
         let key = match waiting.facts {
             // What it says by itself is not what the stream does: a fragment of a tunnel's packet, an aggregate.
             Some(facts) if facts.is_of(&key, waiting.is_fragment) => {
@@ -215,13 +215,12 @@ impl Attribution {
             _ => RecordKey { stream, key: None, outer: None },
         };
         let record = self.record(key);
-        if !records.contains(&record) {
-            records.push(record);
-        }
+        // Each outer header makes another record: an attacker has any number of them.
+        records.insert(record);
         self.count(record, waiting, direction);
     }
 
-    fn close(&mut self, records: &[u32], reason: EndReason, tcp_flags: [u8; 2]) {
+    fn close(&mut self, records: &BTreeSet<u32>, reason: EndReason, tcp_flags: [u8; 2]) {
         for &record in records {
             self.builder.set_tcp_flags(record, tcp_flags);
             if let Some(record) = self.builder.record(record) {
@@ -233,8 +232,11 @@ impl Attribution {
     /// All was read, and all streams have ended.
     pub fn finish(&mut self) {
         self.end_block();
-        let late: Vec<Waiting> = std::mem::take(&mut self.late).into_values().collect();
-        late.iter().for_each(|waiting| self.settle(waiting));
+        // In their order: the same capture has the same index.
+        for number in std::mem::take(&mut self.late_order) {
+            let waiting = self.late.remove(&number);
+            waiting.iter().for_each(|waiting| self.settle(waiting));
+        }
     }
 
     pub fn indexed(&mut self) -> Indexed {
@@ -275,10 +277,10 @@ impl Tracker {
 
 impl Handler for Tracker {
     /// Records of the stream.
-    type Data = Vec<u32>;
+    type Data = BTreeSet<u32>;
     const PACKETS: bool = true;
 
-    fn packet(&mut self, stream: &mut Stream<'_, Vec<u32>>, packet: StreamPacket<'_>) {
+    fn packet(&mut self, stream: &mut Stream<'_, BTreeSet<u32>>, packet: StreamPacket<'_>) {
         let (id, key, way) = (stream.id(), stream.key(), packet.direction as usize);
         let mut state = self.state();
         // A datagram came in several frames.
@@ -290,7 +292,7 @@ impl Handler for Tracker {
         }
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Vec<u32>>, reason: EndReason) {
+    fn close(&mut self, stream: &mut Stream<'_, BTreeSet<u32>>, reason: EndReason) {
         let flags = [Direction::ClientToServer, Direction::ServerToClient].map(|way| stream.stats(way).tcp_flags);
         self.state().close(stream.data(), reason, flags);
     }

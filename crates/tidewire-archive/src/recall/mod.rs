@@ -109,17 +109,18 @@ impl Archive {
         let exact = Exact::new(query)?;
         let (mut notes, mut lanes) = (Vec::new(), BTreeMap::new());
         let mut figures = Figures::default();
-        let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len())).transpose()?;
+        let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len()));
         for (folder, path) in self.folders.iter().enumerate() {
             let mut entries = entries(path, &self.identities)?;
             numbers::give(&mut entries, folder);
             figures.captures += entries.len() as u64;
             figures.bytes +=
                 entries.iter().filter_map(|entry| std::fs::metadata(&entry.path).ok()).map(|it| it.len()).sum::<u64>();
-            if streams.is_some_and(|(of, _)| of != folder) {
+            // The id of no stream finds nothing, as one that no packet has.
+            if streams.is_some_and(|found| found.is_none_or(|(of, _)| of != folder)) {
                 continue;
             }
-            if let Some((_, packet)) = streams {
+            if let Some((_, packet)) = streams.flatten() {
                 numbers::keep_stream(&mut entries, packet, &self.identities)?;
             }
             for (place, entry) in entries.into_iter().enumerate() {

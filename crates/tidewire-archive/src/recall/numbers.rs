@@ -9,15 +9,11 @@ const FOLDER_PACKETS: u64 = 1 << 40;
 /// Numbers that are set aside for a capture without an index.
 const UNKNOWN_PACKETS: u64 = 1 << 32;
 
-/// The directory and the number in it of a packet.
-pub(super) fn folder_and_packet(number: u64, folders: usize) -> Result<(usize, u64), Error> {
-    let folder = usize::try_from(number.saturating_sub(1) / FOLDER_PACKETS).unwrap_or(usize::MAX);
-    if number == 0 || folder >= folders {
-        return Err(Error::Query(format!(
-            "no stream has the id {number} in {folders} archives; see tidewire flows DIR..."
-        )));
-    }
-    Ok((folder, (number - 1) % FOLDER_PACKETS))
+/// The directory and the number in it of a packet; `None`: no packet has this number.
+pub(super) fn folder_and_packet(number: u64, folders: usize) -> Option<(usize, u64)> {
+    let packet = number.checked_sub(1)?;
+    let folder = usize::try_from(packet / FOLDER_PACKETS).ok().filter(|folder| *folder < folders)?;
+    Some((folder, packet % FOLDER_PACKETS))
 }
 
 /// Gives each capture the numbers of its packets. What has no index yet comes after all others.

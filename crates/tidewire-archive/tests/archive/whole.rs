@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use tidewire_archive::{Compression, Identities, IndexResult, Query, Settings};
+use tidewire_archive::{Compression, Directory, Identities, IndexResult, Query, Settings};
 
 use crate::rig::{Recorder, Seen, captures, index, read, recall};
 
@@ -61,4 +61,25 @@ fn captures_of_others_are_read_as_they_lie() {
     }
     println!("{indexed} captures of {bytes} bytes have indexes of {index_bytes}");
     assert!(indexed > 50);
+}
+
+#[test]
+fn the_same_capture_has_the_same_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut names = Vec::new();
+    for (number, path) in captures().iter().enumerate() {
+        names.push(format!("{number}.pcap"));
+        std::fs::copy(path, folder.path().join(&names[number])).expect("copied");
+    }
+    let made = || {
+        let directory = Directory::open(folder.path(), &Settings::default(), 1).expect("a directory");
+        directory.index_only(&Identities::default(), true, 2, |_| {}).expect("indexed");
+        let index = |name: &String| std::fs::read(folder.path().join(format!("{name}.tidx"))).ok();
+        names.iter().map(index).collect::<Vec<_>>()
+    };
+    let first = made();
+    assert!(first.iter().flatten().count() > 10);
+    for _ in 0..2 {
+        assert!(made() == first);
+    }
 }

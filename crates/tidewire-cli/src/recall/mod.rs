@@ -18,6 +18,7 @@ use crate::{
 };
 use options::Output;
 use summary::{Summary, Times};
+use tidewire_archive::Figures;
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -67,14 +68,32 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let (times, figures, code) = written::write(recall, &path, &stop)?;
             let summary = Summary { times, figures, notes: found().notes };
             summary.print(options.json, path.as_os_str() == "-")?;
+            say_empty(&summary, options);
             Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
         }
         shown => {
             let code = shown::show(&shown, options, directories, expression, archive)?;
             let found = found();
             let figures = *found.figures.lock().unwrap_or_else(PoisonError::into_inner);
-            Summary { times: Times::default(), figures, notes: found.notes }.print(options.json, false)?;
+            let summary = Summary { times: Times::default(), figures, notes: found.notes };
+            summary.print(options.json, false)?;
+            if !options.follow {
+                say_empty(&summary, options);
+            }
             Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
         }
+    }
+}
+
+/// Says why nothing was found, where that is known.
+fn say_empty(summary: &Summary, options: &Options) {
+    match (summary.figures, options.stream) {
+        (Figures { captures: 0, .. }, _) => {
+            error::notify("the archive has no segment yet: a recorder began there, and has written no packet");
+        }
+        (Figures { packets: 0, .. }, Some(id)) => {
+            error::notify(format_args!("no stream with id {id} has such packets; `tidewire flows DIR` lists the ids"));
+        }
+        _ => {}
     }
 }

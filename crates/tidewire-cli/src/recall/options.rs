@@ -98,7 +98,7 @@ pub struct Options {
 
     /// Print the conversation of --stream, or the first one of --community-id, as tidewire follow
     #[arg(long, help_heading = OUTPUT)]
-    follow: bool,
+    pub follow: bool,
 
     /// Print JSON: records, and what was read as the last line of standard output; of standard error where that has packets
     #[arg(long, help_heading = OUTPUT)]

@@ -8,7 +8,7 @@ mod trigger;
 mod upkeep;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
@@ -57,10 +57,24 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     // A write beyond the limit of file sizes then fails with an error instead of ending the process.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     files.iter().flatten().try_for_each(|file| readable(file))?;
-    let recording = Recording::open(options)?;
-    match files {
+    let new: Vec<&PathBuf> = options.output.iter().filter(|path| !path.exists()).collect();
+    let done = Recording::open(options).and_then(|recording| match files {
         Some(files) => recording.of_files(&files),
         None => recording.of_interfaces(),
+    });
+    if !matches!(done, Ok(error::OK | error::INTERRUPTED)) {
+        new.into_iter().for_each(|path| remove_empty(path));
+    }
+    done
+}
+
+/// Removes a directory that was made for a recording of nothing.
+fn remove_empty(path: &Path) {
+    let is_manifest =
+        |entry: &io::Result<fs::DirEntry>| entry.as_ref().is_ok_and(|entry| entry.file_name() == "manifest.jsonl");
+    if fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| is_manifest(&entry))) {
+        let _ = fs::remove_file(path.join("manifest.jsonl"));
+        let _ = fs::remove_dir(path);
     }
 }
 

@@ -171,7 +171,7 @@ pub fn summary(
         .iter()
         .map(|directory| legible(&directory.path().to_string_lossy()).into_owned())
         .collect();
-    out.line(&format!("{packets} recorded, {stored} in {segments}: {}", places.join(", ")))?;
+    out.line(&format!("{packets} recorded, {stored} stored in {segments}: {}", places.join(", ")))?;
     let fates = [
         ("received", all.received_packets, all.received_bytes),
         ("written", all.written_packets, all.written_bytes),
@@ -180,7 +180,8 @@ pub fn summary(
         ("filtered", all.filtered_packets, all.filtered_bytes),
     ];
     for (name, packets, bytes) in fates.into_iter().filter(|(name, packets, _)| *packets > 0 || *name == "received") {
-        out.line(&format!("  {name:<10}{:>16} packets  {:>10}", Count(packets).to_string(), Bytes(bytes).to_string()))?;
+        let (packets, bytes) = (Count(packets).to_string(), Bytes(bytes).to_string());
+        out.line(&format!("  {name:<10}{packets:>16} packets  {bytes:>10} on the wire"))?;
     }
     if figures.dropped > 0 {
         let packets = Count(figures.dropped).to_string();

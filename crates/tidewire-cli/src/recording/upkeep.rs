@@ -37,6 +37,8 @@ pub fn check(folder: &Path, options: &Options) -> Result<u8, CliError> {
         object.number("bytes", found.bytes);
         object.number("removed", found.removed);
         object.number("sealed", found.sealed);
+        object.number("open", found.open.len() as u64);
+        object.truth("recording", found.is_recorded);
         object.array("findings", &found.findings, |out, finding| {
             crate::output::push_string(out, &finding.to_string());
         });
@@ -59,6 +61,14 @@ pub fn check(folder: &Path, options: &Options) -> Result<u8, CliError> {
             out.line(&format!(
                 "{indexes} encrypted: which segment was before was not compared (--identity FILE does)"
             ))?;
+        }
+        for path in found.open.iter().take(SHOWN_MAX) {
+            let why = match found.is_recorded {
+                true => "is being written",
+                false => "was left by a recorder that did not end in order; the next one completes it",
+            };
+            let line = format!("{}: {why}, and was not compared", path.display());
+            out.line(&tidewire::legible::legible(&line))?;
         }
         out.line(&format!("{segments}, {bytes}: {end}"))?;
     }

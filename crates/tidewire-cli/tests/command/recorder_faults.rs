@@ -147,6 +147,55 @@ fn files_that_cannot_be_read_leave_no_directory() {
         assert!(code == 3 && said.contains(file), "{code}: {said}");
         assert!(!archive.exists(), "{file}");
     }
+    // What turns out to be empty once it is read.
+    let empty = bench.file("empty.pcap", b"");
+    for file in [&*empty, "/dev/null"] {
+        let (said, code) = complaint(&["record", "-r", file, "-o", archive.to_str().unwrap()]);
+        assert!(code == 3 && said.contains(file), "{code}: {said}");
+        assert!(!archive.exists(), "{file}");
+    }
+    // A directory that was there stays.
+    fs::create_dir(&archive).unwrap();
+    assert_eq!(complaint(&["record", "-r", &empty, "-o", archive.to_str().unwrap()]).1, 3);
+    assert!(archive.exists());
+}
+
+#[test]
+fn an_archive_without_a_segment_is_empty_and_no_error() {
+    let bench = Bench::new();
+    let (archive, folder) = (bench.path("archive"), bench.path("folder"));
+    let (place, out) = (archive.to_str().unwrap(), bench.path("out.pcapng"));
+    // As a recorder leaves it before its first packet.
+    assert_eq!(text(&["record", "-r", DEMO, "-o", place, "-F", "port 4"]).1, 0);
+    for entry in fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap()) {
+        if entry.file_name() != "manifest.jsonl" {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let (said, code) = complaint(&["recall", place, "-w", out.to_str().unwrap()]);
+    assert!(code == 1 && said.contains("no segment yet"), "{code}: {said}");
+    assert_eq!(complaint(&["flows", place]).1, 0);
+    assert_eq!(text(&["record", "--verify", place]).1, 0);
+    fs::create_dir(&folder).unwrap();
+    let (said, code) = complaint(&["recall", folder.to_str().unwrap(), "-w", out.to_str().unwrap()]);
+    assert!(code == 3 && said.contains("holds no archive"), "{code}: {said}");
+}
+
+#[test]
+fn stored_bytes_are_those_of_the_files() {
+    let bench = Bench::new();
+    for form in ["none", "zstd", "lz4"] {
+        let archive = bench.path(form);
+        let place = archive.to_str().unwrap();
+        let words: &[&str] = if form == "none" { &[] } else { &["--compress", form] };
+        let (said, code) = text(&[&["record", "-r", DEMO, "-o", place, "--json"], words].concat());
+        let summary: Value = serde_json::from_str(&said).unwrap();
+        let is_segment =
+            |path: &PathBuf| path.to_string_lossy().contains(".pcapng") && path.extension() != Some("tidx".as_ref());
+        let files = fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().path()).filter(is_segment);
+        let bytes: u64 = files.map(|path| fs::metadata(path).unwrap().len()).sum();
+        assert!(code == 0 && bytes > 1000 && summary["stored_bytes"] == bytes, "{form}: {bytes} of {said}");
+    }
 }
 
 #[test]
