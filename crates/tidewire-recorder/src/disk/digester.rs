@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Digesting {
     /// A segment begins; one before that was not completed was given up.
-    Begin(Digest),
+    Begin(Box<Digest>),
     /// Was written.
     Data(Buffer),
     /// All was written. The digest is in the writer if nothing began.
@@ -43,7 +43,7 @@ impl Digester {
                 }
                 Digesting::End(mut writer, written, ending) => {
                     if let Some(digest) = current.take() {
-                        writer.give_digest(digest);
+                        writer.give_digest(*digest);
                     }
                     let _ = self.closer.send(Closing::Segment(writer, written, ending));
                 }

@@ -92,7 +92,7 @@ impl Writer {
         let digest = writer.as_mut().and_then(SegmentWriter::take_digest);
         let has_digester = digest.is_some();
         if let Some(digest) = digest {
-            let _ = self.digester.send(Digesting::Begin(digest));
+            let _ = self.digester.send(Digesting::Begin(Box::new(digest)));
         }
         Current { name, writer, has_digester, written: Written::default(), lost: Packets::default() }
     }
