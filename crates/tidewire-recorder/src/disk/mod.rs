@@ -2,6 +2,7 @@
 
 mod attempts;
 mod closer;
+mod cores;
 mod digester;
 mod pipeline;
 mod troubles;
@@ -19,6 +20,7 @@ use std::{
 use tidewire::Stop;
 use tidewire_archive::{Directory, Error, Removed, Repaired, Retention, SegmentName};
 
+use cores::Cores;
 pub(crate) use pipeline::Pipeline;
 use troubles::Trouble;
 pub(crate) use writer::Job;
@@ -71,6 +73,8 @@ pub struct Targets {
     pub(crate) directories: Vec<Directory>,
     pub(crate) retention: Retention,
     pub(crate) workers: u32,
+    /// What its threads may use: the processors of the thread that made it.
+    pub(crate) cores: Cores,
     tell: Box<Tell>,
     /// Ends the run where it cannot go on.
     stop: Stop,
@@ -89,7 +93,8 @@ impl std::fmt::Debug for Targets {
 }
 
 impl Targets {
-    /// At least one directory, kept within `retention` each. `tell` is called from several threads; `stop` ends the run when it
+    /// At least one directory, kept within `retention` each. Threads that write run where the caller may, not on the one processor of
+    /// a capture thread. `tell` is called from several threads; `stop` ends the run when it
     /// cannot go on.
     pub fn new(
         directories: Vec<Directory>,
@@ -102,7 +107,8 @@ impl Targets {
         let troubles = directories.iter().map(|_| Mutex::default()).collect();
         let spoiled = directories.iter().map(|_| AtomicU64::new(0)).collect();
         let (workers, tell, stop) = (workers as u32, Box::new(tell), stop.clone());
-        Self { directories, retention, workers, tell, stop, refuses, troubles, spoiled }
+        let cores = Cores::of_caller();
+        Self { directories, retention, workers, cores, tell, stop, refuses, troubles, spoiled }
     }
 
     /// The directories.

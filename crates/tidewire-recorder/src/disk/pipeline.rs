@@ -11,6 +11,7 @@ use super::{
     Targets,
     attempts::{Attempts, Deadline},
     closer::Closer,
+    cores::Cores,
     digester::Digester,
     writer::{Job, Writer},
 };
@@ -54,10 +55,9 @@ impl Pipeline {
             };
             let digester = Digester { jobs: to_digest, closer, pool: Arc::clone(pool) };
             let closer = Closer { attempts: attempts(), jobs: to_close, status: Arc::clone(status) };
-            let named = |name: &str| thread::Builder::new().name(name.into());
-            pipeline.threads.push(named("record-write").spawn(move || writer.run())?);
-            pipeline.threads.push(named("record-digest").spawn(move || digester.run())?);
-            pipeline.threads.push(named("record-close").spawn(move || closer.run())?);
+            pipeline.threads.push(start("record-write", targets.cores, move || writer.run())?);
+            pipeline.threads.push(start("record-digest", targets.cores, move || digester.run())?);
+            pipeline.threads.push(start("record-close", targets.cores, move || closer.run())?);
             pipeline.jobs.push(jobs);
         }
         Ok(pipeline)
@@ -82,4 +82,11 @@ impl Pipeline {
         drop(self.jobs);
         self.threads.into_iter().map(JoinHandle::join).filter(Result::is_err).count() == 0
     }
+}
+
+fn start(name: &str, cores: Cores, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.into()).spawn(move || {
+        cores.allow();
+        run();
+    })
 }
