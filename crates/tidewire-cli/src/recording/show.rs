@@ -41,10 +41,12 @@ pub fn tell(notice: Notice) {
             error::notify(format_args!("{error}; recording goes on in memory, and on the disk when it can"));
         }
         Notice::Failed { error, retries: false } => error::notify(error),
-        Notice::Recovered { path, untold: 0 } => error::notify(format_args!("{}: recording goes on", path.display())),
         Notice::Recovered { path, untold } => {
-            let times = counted(untold, "attempt", "attempts");
-            error::notify(format_args!("{}: recording goes on, after {times} more that failed", path.display()));
+            let path = path.display();
+            if untold > 0 {
+                error::notify(format_args!("{path}: {} more failed meanwhile", counted(untold, "attempt", "attempts")));
+            }
+            error::notify(format_args!("{path}: recording goes on"));
         }
         Notice::Repeated { path, error, times } => {
             let times = counted(times, "more time", "more times");

@@ -9,12 +9,16 @@ use tidewire_archive::Error;
 
 /// An error that lasts is repeated after this time.
 const REPEAT: Duration = Duration::from_secs(60);
+/// One that comes and goes is told after this time.
+const REPEAT_AFTER_END: Duration = Duration::from_secs(10);
 
 /// What is the matter with a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     /// What was told last, by what all its repetitions have in common, and when.
     told: Option<(String, Instant)>,
+    /// Whether it was told that it fails, and not that it works again.
+    is_open: bool,
     /// What was not told since.
     untold: u64,
     last: Option<Arc<Error>>,
@@ -23,7 +27,7 @@ pub(crate) struct Trouble {
 /// What the same trouble has in common, whatever file it meets.
 fn kind(error: &Error, retries: bool) -> String {
     match error {
-        Error::Io { cause, .. } => format!("{retries} {cause}"),
+        Error::Io { what, cause, .. } => format!("{retries} {what} {cause}"),
         _ => format!("{retries} {error}"),
     }
 }
@@ -32,20 +36,24 @@ impl Trouble {
     /// Notes an error: whether it is to be told, because it is not the last one again. `retries`: it is tried again.
     pub fn add(&mut self, error: &Arc<Error>, retries: bool) -> bool {
         let kind = kind(error, retries);
-        let is_known = self.told.as_ref().is_some_and(|(known, at)| *known == kind && at.elapsed() < REPEAT);
+        let pause = if self.is_open { REPEAT } else { REPEAT_AFTER_END };
+        let is_known = self.told.as_ref().is_some_and(|(known, at)| *known == kind && at.elapsed() < pause);
         if is_known {
             self.untold += 1;
             self.last = Some(Arc::clone(error));
         } else {
-            (self.told, self.last) = (Some((kind, Instant::now())), None);
+            (self.told, self.last, self.is_open) = (Some((kind, Instant::now())), None, true);
         }
         !is_known
     }
 
-    /// What failed works again: how many errors were not told, if there were any.
+    /// What failed works again: how many errors were not told, if that is to be told.
     pub fn end(&mut self) -> Option<u64> {
-        self.told.take()?;
-        Some(std::mem::take(self).untold)
+        if !std::mem::take(&mut self.is_open) {
+            return None;
+        }
+        self.last = None;
+        Some(std::mem::take(&mut self.untold))
     }
 
     /// Nothing more comes: the last error that was not told, and how many there were.
@@ -73,8 +81,11 @@ mod tests {
         };
         assert_eq!(told(&mut trouble, 22, true), 1);
         assert_eq!((trouble.end(), trouble.end()), (Some(21), None));
+        // A disk that fails and works in turn is not told each time.
+        assert_eq!((told(&mut trouble, 5, true), trouble.end()), (0, None));
+        let (last, times) = trouble.rest().expect("five were not told");
+        assert!(last.to_string().contains("segment4") && times == 5, "{last}");
         // Then it is not tried again.
-        assert_eq!(told(&mut trouble, 1, true), 1);
         assert_eq!(told(&mut trouble, 3, false), 1);
         let (last, times) = trouble.rest().expect("two were not told");
         assert!(last.to_string().contains("segment2") && times == 2, "{last}");
