@@ -18,18 +18,49 @@ impl fmt::Write for Formatted<'_> {
     }
 }
 
-/// Appends a number in decimal.
-pub fn push_number(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
+/// Two digits of each number below 100.
+const PAIRS: &[u8; 200] =
+    b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/// The two digits of a number below 100.
+#[inline]
+pub(crate) fn pair(value: u8) -> [u8; 2] {
+    let at = usize::from(value % 100) * 2;
+    [PAIRS[at], PAIRS[at + 1]]
+}
+
+/// Most digits of a number.
+const DIGITS_MAX: usize = 20;
+
+/// Writes a number's digits to the end of `out`; where they begin.
+#[inline]
+fn write_digits(out: &mut [u8; DIGITS_MAX], mut value: u64) -> usize {
+    let mut at = DIGITS_MAX;
+    while value >= 100 {
+        at -= 2;
+        out[at..at + 2].copy_from_slice(&pair((value % 100) as u8));
+        value /= 100;
     }
+    if value >= 10 {
+        at -= 2;
+        out[at..at + 2].copy_from_slice(&pair(value as u8));
+    } else {
+        at -= 1;
+        out[at] = b'0' + value as u8;
+    }
+    at
+}
+
+/// Appends a number in decimal.
+#[inline]
+pub fn push_number(out: &mut Vec<u8>, value: u64) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+        return;
+    }
+    let mut digits = [0; DIGITS_MAX];
+    let at = write_digits(&mut digits, value);
     out.extend_from_slice(&digits[at..]);
 }
 
@@ -44,12 +75,28 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
-            for (index, octet) in address.octets().into_iter().enumerate() {
-                if index > 0 {
-                    out.push(b'.');
+            let (mut text, mut len) = ([b'.'; 16], 0);
+            for octet in address.octets() {
+                let [tens, ones] = pair(octet % 100);
+                if octet >= 100 {
+                    text[len] = b'0' + octet / 100;
+                    text[len + 1] = tens;
+                    text[len + 2] = ones;
+                    len += 3;
+                } else if octet >= 10 {
+                    text[len] = tens;
+                    text[len + 1] = ones;
+                    len += 2;
+                } else {
+                    text[len] = ones;
+                    len += 1;
                 }
-                push_number(out, u64::from(octet));
+                if len < 15 {
+                    text[len] = b'.';
+                }
+                len += 1;
             }
+            out.extend_from_slice(&text[..len - 1]);
         }
         IpAddr::V6(address) => {
             let _ = write!(Formatted(out), "{address}");
@@ -57,15 +104,25 @@ pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
+/// Appends text that needs no escapes, with quotes.
+#[inline]
+fn push_plain(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
 /// Appends a JSON string with its quotes. Control characters and invisible ones are escaped (RFC 8259 section 7), so that
 /// objects can be shown on a terminal.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+    // Without an early end it is done many bytes at a time.
+    let is_special = |byte: &u8| !(b' '..=b'~').contains(byte) | (*byte == b'"') | (*byte == b'\\');
+    let is_plain = !text.as_bytes().iter().fold(false, |any, byte| any | is_special(byte));
+    if is_plain {
+        push_plain(out, text);
         return;
     }
+    out.push(b'"');
     for c in text.chars() {
         match c {
             '"' => out.extend_from_slice(b"\\\""),
@@ -117,6 +174,49 @@ pub fn of_values(members: &[(&'static str, Value<'_>)]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// The name of a member.
+pub trait Key {
+    /// Appends it, with a comma before unless it is the first.
+    fn push(self, out: &mut Vec<u8>, is_first: bool);
+}
+
+impl Key for &str {
+    #[inline]
+    fn push(self, out: &mut Vec<u8>, is_first: bool) {
+        if !is_first {
+            out.push(b',');
+        }
+        push_plain(out, self);
+        out.push(b':');
+    }
+}
+
+impl Key for &&str {
+    #[inline]
+    fn push(self, out: &mut Vec<u8>, is_first: bool) {
+        (*self).push(out, is_first);
+    }
+}
+
+/// A name that was put together with what is around it when this was compiled (`member!`): one piece to append instead of four.
+#[derive(Clone, Copy)]
+pub(crate) struct Member(pub(crate) &'static str);
+
+impl Key for Member {
+    #[inline]
+    fn push(self, out: &mut Vec<u8>, is_first: bool) {
+        out.extend_from_slice(&self.0.as_bytes()[usize::from(is_first)..]);
+    }
+}
+
+/// The name of a member, for records of which there are many.
+macro_rules! member {
+    ($name:literal) => {
+        $crate::json::Member(concat!(",\"", $name, "\":"))
+    };
+}
+pub(crate) use member;
+
 /// A JSON object that is written on one line.
 pub struct Object<'a> {
     out: &'a mut Vec<u8>,
@@ -131,46 +231,45 @@ impl<'a> Object<'a> {
     }
 
     /// Appends the name of the next member; the caller appends its value to the returned buffer.
-    pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    #[inline]
+    pub fn key(&mut self, name: impl Key) -> &mut Vec<u8> {
+        name.push(self.out, std::mem::take(&mut self.first));
         self.out
     }
 
     /// Appends a number.
-    pub fn number(&mut self, name: &str, value: u64) {
+    #[inline]
+    pub fn number(&mut self, name: impl Key, value: u64) {
         push_number(self.key(name), value);
     }
 
     /// Appends a string that needs no escapes.
-    pub fn plain(&mut self, name: &str, value: &str) {
-        let out = self.key(name);
-        out.push(b'"');
-        out.extend_from_slice(value.as_bytes());
-        out.push(b'"');
+    #[inline]
+    pub fn plain(&mut self, name: impl Key, value: &str) {
+        push_plain(self.key(name), value);
     }
 
     /// Appends any string.
-    pub fn text(&mut self, name: &str, value: &str) {
+    #[inline]
+    pub fn text(&mut self, name: impl Key, value: &str) {
         push_string(self.key(name), value);
     }
 
     /// Appends true or false.
-    pub fn truth(&mut self, name: &str, value: bool) {
+    #[inline]
+    pub fn truth(&mut self, name: impl Key, value: bool) {
         self.key(name).extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     /// Appends null.
-    pub fn null(&mut self, name: &str) {
+    #[inline]
+    pub fn null(&mut self, name: impl Key) {
         self.key(name).extend_from_slice(b"null");
     }
 
     /// Appends an address.
-    pub fn address(&mut self, name: &str, value: IpAddr) {
+    #[inline]
+    pub fn address(&mut self, name: impl Key, value: IpAddr) {
         let out = self.key(name);
         out.push(b'"');
         push_address(out, value);
@@ -178,14 +277,19 @@ impl<'a> Object<'a> {
     }
 
     /// Appends a nested object.
-    pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    pub fn object(&mut self, name: impl Key, fill: impl FnOnce(&mut Object<'_>)) {
         let mut inner = Object::open(self.key(name));
         fill(&mut inner);
         inner.close();
     }
 
     /// Appends an array; `each` appends one element.
-    pub fn array<T>(&mut self, name: &str, items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut Vec<u8>, T)) {
+    pub fn array<T>(
+        &mut self,
+        name: impl Key,
+        items: impl IntoIterator<Item = T>,
+        mut each: impl FnMut(&mut Vec<u8>, T),
+    ) {
         let out = self.key(name);
         out.push(b'[');
         for (index, item) in items.into_iter().enumerate() {

@@ -105,6 +105,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         not_after: Some(1_795_329_000),
         san: list(),
         sha256: text.into(),
+        sha1: [0xab; 20],
     };
     let tls = Tls {
         version: some(),
@@ -129,6 +130,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         kind: some(),
         is_asked: true,
         is_answered: true,
+        flags: [0x0110, 0x87f0],
         rcode: some(),
         answers: answers.into(),
         latency_ns: Some(1_500_000),

@@ -1,5 +1,7 @@
 //! Times as formats have them, in UTC.
 
+use crate::json::{pair, push_number};
+
 /// Nanoseconds of a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
@@ -37,33 +39,34 @@ impl Civil {
     }
 }
 
-/// Appends a number with leading zeros.
-pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, digits: u32) {
-    let (mut text, mut value) = ([b'0'; 20], value);
-    let digits = (digits as usize).min(text.len());
-    for digit in text[..digits].iter_mut().rev() {
-        *digit += (value % 10) as u8;
-        value /= 10;
-    }
-    out.extend_from_slice(&text[..digits]);
+/// Appends seconds with six digits behind the point.
+pub(crate) fn push_seconds(out: &mut Vec<u8>, ns: u64) {
+    push_number(out, ns / SECOND_NS);
+    push_microseconds(out, ns);
+}
+
+/// Appends a point and the six digits behind it.
+pub(crate) fn push_microseconds(out: &mut Vec<u8>, ns: u64) {
+    let micros = (ns % SECOND_NS / 1000) as u32;
+    let [[a, b], [c, d], [e, f]] = [micros / 10_000, micros / 100 % 100, micros % 100].map(|part| pair(part as u8));
+    out.extend_from_slice(&[b'.', a, b, c, d, e, f]);
 }
 
 /// Appends date and time with the separators of a format: between parts of the date, between both, and between parts of the time.
 pub(crate) fn push_civil(out: &mut Vec<u8>, seconds: i64, [in_date, between, in_time]: [u8; 3]) {
     let civil = Civil::of(seconds);
     // Years of five digits and negative ones only in certificates that nobody issued.
-    push_padded(out, civil.year.clamp(0, 9999) as u64, 4);
-    let parts = [
-        (in_date, civil.month),
-        (in_date, civil.day),
-        (between, civil.hour),
-        (in_time, civil.minute),
-        (in_time, civil.second),
+    let year = civil.year.clamp(0, 9999);
+    let Civil { month, day, hour, minute, second, .. } = civil;
+    let [century, year] = [(year / 100) as u8, (year % 100) as u8].map(pair);
+    let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(pair);
+    let (date, time) = (in_date, in_time);
+    #[rustfmt::skip]
+    let text = [
+        century[0], century[1], year[0], year[1], date, month[0], month[1], date, day[0], day[1], between,
+        hour[0], hour[1], time, minute[0], minute[1], time, second[0], second[1],
     ];
-    for (separator, part) in parts {
-        out.push(separator);
-        push_padded(out, part.into(), 2);
-    }
+    out.extend_from_slice(&text);
 }
 
 #[cfg(test)]

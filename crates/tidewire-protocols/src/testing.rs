@@ -100,6 +100,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
             not_after: Some(2),
             san: list(),
             sha256: "x".into(),
+            sha1: [1; 20],
         }),
     };
     let answer = Answer { name: "x".into(), kind: "A".into(), ttl: 1, data: "x".into() };

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha1::{Digest, Sha1};
 use tidewire_core::FlowKey;
 
@@ -32,23 +31,41 @@ pub fn community_id(key: &FlowKey, seed: u16) -> String {
     if !one_way && bytes(to.0, to.1) < bytes(from.0, from.1) {
         std::mem::swap(&mut from, &mut to);
     }
-    let mut hash = Sha1::new();
-    hash.update(seed.to_be_bytes());
+    // Put together first: a hash that is fed in parts costs more than the hash.
+    let (mut input, mut len) = ([0; 2 + 16 + 16 + 2 + 4], 0);
+    let mut add = |bytes: &[u8]| {
+        input[len..len + bytes.len()].copy_from_slice(bytes);
+        len += bytes.len();
+    };
+    add(&seed.to_be_bytes());
     for address in [from.0, to.0] {
         match address {
-            IpAddr::V4(address) => hash.update(address.octets()),
-            IpAddr::V6(address) => hash.update(address.octets()),
+            IpAddr::V4(address) => add(&address.octets()),
+            IpAddr::V6(address) => add(&address.octets()),
         }
     }
-    hash.update([key.proto, 0]);
+    add(&[key.proto, 0]);
     if matches!(key.proto, ICMP | TCP | UDP | ICMP6 | SCTP) {
-        hash.update(from.1.to_be_bytes());
-        hash.update(to.1.to_be_bytes());
+        add(&from.1.to_be_bytes());
+        add(&to.1.to_be_bytes());
     }
-    let mut text = String::with_capacity(30);
-    text.push_str("1:");
-    STANDARD.encode_string(hash.finalize(), &mut text);
-    text
+    base64(&Sha1::digest(&input[..len]).into())
+}
+
+/// `1:` and the base64 (RFC 4648 section 4) of a hash.
+fn base64(hash: &[u8; 20]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = *b"1:############################";
+    let byte = |at: usize| u32::from(hash.get(at).copied().unwrap_or_default());
+    for (three, digits) in text[2..].chunks_exact_mut(4).enumerate() {
+        let bits = byte(3 * three) << 16 | byte(3 * three + 1) << 8 | byte(3 * three + 2);
+        for (digit, shift) in digits.iter_mut().zip([18, 12, 6, 0]) {
+            *digit = ALPHABET[(bits >> shift & 63) as usize];
+        }
+    }
+    // The last two bytes are three characters, and one that says so.
+    text[29] = b'=';
+    std::str::from_utf8(&text).unwrap_or_default().to_owned()
 }
 
 /// What two endpoints are ordered by: the address's bytes, then the port. A flow's addresses are of one family.

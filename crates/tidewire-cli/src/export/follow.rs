@@ -137,8 +137,13 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
     const PACKETS: bool = HISTORY;
 
     fn packet(&mut self, stream: &mut Stream<'_, State>, packet: StreamPacket<'_>) {
-        let proto = stream.key().proto;
-        stream.data().history.get_or_insert_default().packet(proto, &packet);
+        if stream.data().history.is_none() {
+            let history = History::of(stream.key().proto);
+            stream.data().history = Some(Box::new(history));
+        }
+        if let Some(history) = &mut stream.data().history {
+            history.packet(&packet);
+        }
     }
 
     #[inline]

@@ -250,6 +250,11 @@ fn counts(kind: Kind, totals: &Totals, transactions: u64) -> String {
 }
 
 fn run(exports: &Arc<Exports>, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {
+    // What is selected by may be fields or figures of reassembly.
+    let is_figures = job.kind == Kind::Streams && job.select.is_none() && exports.wants_figures_only();
+    if is_figures && job.common.mode.is_none() {
+        return run_with::<false>(exports, &Job { mode: Mode::Track, ..job.clone() }, session);
+    }
     if exports.wants_history() && job.kind == Kind::Streams {
         return run_with::<true>(exports, job, session);
     }

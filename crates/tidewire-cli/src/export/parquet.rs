@@ -36,7 +36,9 @@ struct Part {
     encoder: Parquet,
     files: Files,
     opened_ns: u64,
+    /// Bytes of what was passed on, and about of what the encoder has.
     bytes: u64,
+    waiting_bytes: u64,
 }
 
 impl ParquetFolder {
@@ -69,7 +71,7 @@ impl ParquetFolder {
         let batch = Batch::new(table, &self.facts);
         let encoder = Parquet::new(table, &batch).map_err(|error| CliError::Output(format!("{shown}: {error}")))?;
         let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name));
-        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns: now_ns, bytes: 0 });
+        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns: now_ns, bytes: 0, waiting_bytes: 0 });
         Ok(self.parts.len() - 1)
     }
 
@@ -94,7 +96,7 @@ impl ParquetFolder {
 
 impl Part {
     fn is_due(&self, rotate: Rotate, now_ns: u64) -> bool {
-        let bytes = self.bytes + self.encoder.waiting_bytes() as u64 + self.batch.bytes();
+        let bytes = self.bytes + self.waiting_bytes + self.batch.bytes();
         rotate.bytes.is_some_and(|most| bytes >= most)
             || rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns)
     }
@@ -103,6 +105,8 @@ impl Part {
     fn write(&mut self, now_ns: u64) -> Result<(), CliError> {
         self.encoder.push(&mut self.batch).map_err(|error| CliError::Output(error.to_string()))?;
         self.pass(now_ns);
+        // Each column is asked: too much for each row.
+        self.waiting_bytes = self.encoder.waiting_bytes() as u64;
         Ok(())
     }
 

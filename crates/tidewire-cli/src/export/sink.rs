@@ -94,6 +94,11 @@ impl Exports {
         self.sinks.iter().any(|sink| matches!(sink, Sink::Zeek(..)))
     }
 
+    /// Whether only figures of streams are written, which need neither reassembly nor protocol fields.
+    pub fn wants_figures_only(&self) -> bool {
+        self.sinks.iter().all(|sink| matches!(sink, Sink::Messages(_)))
+    }
+
     /// Whether records are written as they are printed.
     pub fn wants_text(&self) -> bool {
         self.sinks.iter().any(|sink| matches!(sink, Sink::Text(..)))

@@ -137,6 +137,30 @@ fn tsharks(file: &Path) -> Totals {
     totals
 }
 
+/// Zeek's own program, which no package of Debian 12 has: `TIDEWIRE_ZEEK_CUT` names it.
+#[test]
+fn zeek_cut_reads_every_log() {
+    let Some(program) = std::env::var_os("TIDEWIRE_ZEEK_CUT") else {
+        return println!("skipped: TIDEWIRE_ZEEK_CUT names no zeek-cut");
+    };
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    ok(&["flows", "--to", &format!("zeek:{}", bench.path("logs").display()), &capture]);
+    let cut = |log: &str, names: &[&str]| -> Vec<Vec<String>> {
+        let log = fs::File::open(bench.path("logs").join(log)).unwrap();
+        let output = Command::new(&program).args(names).stdin(log).run_in_time().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    };
+    let rows = cut("conn.log", &["orig_pkts", "resp_pkts", "orig_ip_bytes", "resp_ip_bytes"]);
+    let sum = |columns: [usize; 2]| -> u64 {
+        rows.iter().map(|row| columns.map(|column| row[column].parse::<u64>().unwrap()).iter().sum::<u64>()).sum()
+    };
+    assert_eq!([rows.len() as u64, sum([0, 1]), sum([2, 3])], totals(&capture));
+    let agents = cut("http.log", &["host", "user_agent"]);
+    assert_eq!(agents.iter().filter(|row| row[0] == "one.example" && row[1] == "x\\x09y").count(), 200);
+}
+
 /// A port on which nothing listens.
 fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()

@@ -1,6 +1,6 @@
 //! The cells of one column.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
@@ -84,65 +84,95 @@ impl Builder {
     }
 
     /// The next cell. One of another type than the column's counts as absent.
-    #[inline]
+    // Callers know which cell it is: only that arm is left of it where it is compiled into.
+    #[inline(always)]
     pub(super) fn push(&mut self, cell: Cell<'_>) {
-        if matches!(cell, Cell::Null) && self.column.is_optional {
-            self.absent += 1;
-            return;
+        match cell {
+            Cell::Null => self.push_null(),
+            Cell::Number(number) => self.push_number(number),
+            Cell::Text(text) => self.push_text(text),
+            Cell::Address(address) => self.push_address(address),
+            other => self.push_other(other),
         }
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        if self.column.is_optional {
+            self.absent += 1;
+        } else {
+            self.push_mismatch();
+        }
+    }
+
+    #[inline]
+    fn push_number(&mut self, number: u64) {
         self.settle();
-        let is_time = self.column.kind == Kind::Time;
-        let is_there = match (&mut self.values, cell) {
-            (Values::Longs(list), Cell::Number(number)) => {
-                list.push(if is_time { (number / 1000) as i64 } else { signed(number) });
-                true
-            }
-            (Values::Longs(list), Cell::Signed(number)) => {
-                list.push(number);
-                true
-            }
-            (Values::Ints(list), Cell::Number(number)) => {
-                list.push(i32::try_from(number).unwrap_or(i32::MAX));
-                true
-            }
-            (Values::Truths(list), Cell::Truth(truth)) => {
-                list.append(truth);
-                true
-            }
-            (Values::Texts { ends, bytes }, Cell::Text(text)) => {
-                bytes.extend_from_slice(text.as_bytes());
-                ends.push(bytes.len() as i32);
-                true
-            }
-            (Values::Texts { ends, bytes }, Cell::Address(address)) => {
-                push_address(bytes, address);
-                ends.push(bytes.len() as i32);
-                true
-            }
+        match &mut self.values {
+            Values::Longs(list) if self.column.kind == Kind::Time => list.push((number / 1000) as i64),
+            Values::Longs(list) => list.push(signed(number)),
+            Values::Ints(list) => list.push(i32::try_from(number).unwrap_or(i32::MAX)),
+            _ => return self.push_mismatch(),
+        }
+        self.count_present();
+    }
+
+    #[inline]
+    fn push_text(&mut self, text: &str) {
+        self.settle();
+        let Values::Texts { ends, bytes } = &mut self.values else { return self.push_mismatch() };
+        bytes.extend_from_slice(text.as_bytes());
+        ends.push(bytes.len() as i32);
+        self.count_present();
+    }
+
+    #[inline]
+    fn push_address(&mut self, address: IpAddr) {
+        self.settle();
+        let Values::Texts { ends, bytes } = &mut self.values else { return self.push_mismatch() };
+        push_address(bytes, address);
+        ends.push(bytes.len() as i32);
+        self.count_present();
+    }
+
+    fn push_other(&mut self, cell: Cell<'_>) {
+        self.settle();
+        match (&mut self.values, cell) {
+            (Values::Longs(list), Cell::Signed(number)) => list.push(number),
+            (Values::Truths(list), Cell::Truth(truth)) => list.append(truth),
             (Values::Lists { ends, items }, Cell::List(cells)) => {
                 cells.into_iter().for_each(|cell| items.push(cell));
                 ends.push(items.rows() as i32);
-                true
             }
             (Values::Objects(members), Cell::Object(cells)) => {
                 let mut cells = cells.into_iter();
                 members.iter_mut().for_each(|member| member.push(cells.next().unwrap_or(Cell::Null)));
-                true
             }
-            (Values::Objects(members), Cell::Members(values)) => {
-                for member in members {
-                    let found = values.iter().find(|(name, _)| *name == member.column.name);
-                    member.push_value(found.map(|(_, value)| value));
-                }
-                true
-            }
-            (values, _) => {
-                debug_assert!(self.column.is_optional, "{} has no value", self.column.name);
-                push_absent(values, 1);
-                false
-            }
-        };
-        self.nulls.append(is_there || !self.column.is_optional);
+            (Values::Objects(members), Cell::Members(values)) => push_members(members, values),
+            _ => return self.push_mismatch(),
+        }
+        self.count_present();
+    }
+
+    /// Counts a cell that is there.
+    #[inline]
+    fn count_present(&mut self) {
+        // Columns without absent cells have no bits that say so.
+        if self.column.is_optional {
+            self.nulls.append(true);
+        }
+        self.len += 1;
+    }
+
+    /// A cell that is none of the column's.
+    #[cold]
+    fn push_mismatch(&mut self) {
+        debug_assert!(self.column.is_optional, "{} has no value", self.column.name);
+        self.settle();
+        push_absent(&mut self.values, 1);
+        if self.column.is_optional {
+            self.nulls.append(false);
+        }
         self.len += 1;
     }
 
@@ -166,7 +196,15 @@ impl Builder {
     }
 
     /// Adds the absent cells before one that is there.
+    #[inline]
     fn settle(&mut self) {
+        if self.absent > 0 {
+            self.add_absent();
+        }
+    }
+
+    #[inline(never)]
+    fn add_absent(&mut self) {
         if self.absent > 0 {
             push_absent(&mut self.values, self.absent);
             self.nulls.append_n_nulls(self.absent);
@@ -218,6 +256,22 @@ impl Builder {
     }
 }
 
+/// The fields of a protocol. They mostly come in the order of the columns: the next one is looked at first.
+fn push_members(members: &mut [Builder], values: &[(&'static str, Value<'_>)]) {
+    let mut next = 0;
+    for member in members {
+        let is_it = |(name, _): &(&str, Value<'_>)| *name == member.column.name;
+        let found = match values.get(next).is_some_and(is_it) {
+            true => Some(next),
+            false => values.iter().position(is_it),
+        };
+        if let Some(place) = found {
+            next = place + 1;
+        }
+        member.push_value(found.map(|place| &values[place].1));
+    }
+}
+
 /// Something in the place of absent values.
 fn push_absent(values: &mut Values, count: usize) {
     match values {
@@ -240,7 +294,6 @@ impl Builder {
             return;
         }
         push_absent(&mut self.values, count);
-        self.nulls.append_n_non_nulls(count);
         self.len += count;
     }
 }

@@ -2,27 +2,26 @@
 
 use tidewire::Direction;
 
-use crate::{eve::common::Identity, model::MatchRecord};
+use crate::{eve::common::Identity, json::member, model::MatchRecord};
 
 /// Appends the record `alert` of a match. The pattern is the signature: its number is that of the pattern, from 1.
 pub fn push_alert(out: &mut Vec<u8>, found: &MatchRecord<'_>) {
-    let identity =
-        Identity { stream: found.stream, start_ns: found.stream_start_ns, key: &found.key, origin: found.origin };
+    let identity = Identity::of_match(found);
     let is_answer = found.direction == Direction::ServerToClient;
     let mut object = identity.open(out, "alert", found.time_ns, is_answer, None);
-    object.plain("direction", if is_answer { "to_client" } else { "to_server" });
-    object.object("alert", |object| {
-        object.plain("action", "allowed");
-        object.number("gid", 1);
-        object.number("signature_id", found.pattern_index + 1);
-        object.number("rev", 1);
-        object.text("signature", found.pattern);
-        object.plain("category", "");
-        object.number("severity", severity(found.severity));
+    object.plain(member!("direction"), if is_answer { "to_client" } else { "to_server" });
+    object.object(member!("alert"), |object| {
+        object.plain(member!("action"), "allowed");
+        object.number(member!("gid"), 1);
+        object.number(member!("signature_id"), found.pattern_index + 1);
+        object.number(member!("rev"), 1);
+        object.text(member!("signature"), found.pattern);
+        object.plain(member!("category"), "");
+        object.number(member!("severity"), severity(found.severity));
     });
     identity.close(object, |object| {
-        object.number("offset", found.offset);
-        object.number("length", found.length);
+        object.number(member!("offset"), found.offset);
+        object.number(member!("length"), found.length);
     });
     out.push(b'\n');
 }

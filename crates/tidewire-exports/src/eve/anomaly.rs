@@ -2,22 +2,25 @@
 
 use tidewire::AnomalyKind;
 
-use crate::model::FlowRecord;
+use crate::{eve::common::Identity, json::member, model::FlowRecord};
 
 /// Appends the records `anomaly` of a stream, with the numbers of their packets. They have the time of the stream's end, at which they
 /// are known for certain.
 pub fn push_anomalies(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
-    let identity = flow.identity();
+    if flow.anomalies.is_empty() {
+        return;
+    }
+    let identity = Identity::of_flow(flow);
     for anomaly in flow.anomalies {
         let mut object = identity.open(out, "anomaly", flow.end_ns, false, Some(anomaly.packet));
-        object.object("anomaly", |object| {
-            object.plain("type", "stream");
+        object.object(member!("anomaly"), |object| {
+            object.plain(member!("type"), "stream");
             match suricatas(anomaly.kind) {
-                Some(event) => object.plain("event", event),
-                None => object.plain("event", &format!("tidewire.{}", anomaly.kind.name())),
+                Some(event) => object.plain(member!("event"), event),
+                None => object.plain(member!("event"), &format!("tidewire.{}", anomaly.kind.name())),
             }
         });
-        identity.close(object, |object| object.plain("anomaly", anomaly.kind.name()));
+        identity.close(object, |object| object.plain(member!("anomaly"), anomaly.kind.name()));
         out.push(b'\n');
     }
 }

@@ -1,6 +1,9 @@
 //! Values of certificates in Suricata's form.
 
-use crate::{json::Object, time::push_civil};
+use crate::{
+    json::{Key, Object, member},
+    time::push_civil,
+};
 
 /// A serial number: pairs of hexadecimal digits in capitals, with colons between.
 pub(super) fn push_serial(object: &mut Object<'_>, digits: &str) {
@@ -9,7 +12,7 @@ pub(super) fn push_serial(object: &mut Object<'_>, digits: &str) {
     if digits.len() % 2 == 1 {
         digits.insert(0, b'0');
     }
-    let out = object.key("serial");
+    let out = object.key(member!("serial"));
     out.push(b'"');
     for (index, pair) in digits.chunks(2).enumerate() {
         if index > 0 {
@@ -20,8 +23,18 @@ pub(super) fn push_serial(object: &mut Object<'_>, digits: &str) {
     out.push(b'"');
 }
 
+/// The SHA-1 of a certificate: pairs of hexadecimal digits with colons between.
+pub(super) fn push_fingerprint(object: &mut Object<'_>, hash: &[u8; 20]) {
+    let out = object.key(member!("fingerprint"));
+    for (index, byte) in hash.iter().enumerate() {
+        out.push(if index == 0 { b'"' } else { b':' });
+        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    }
+    out.push(b'"');
+}
+
 /// A point in time without fractions and zone: `2026-11-22T06:30:00`.
-pub(super) fn push_day(object: &mut Object<'_>, name: &str, seconds: i64) {
+pub(super) fn push_day(object: &mut Object<'_>, name: impl Key, seconds: i64) {
     let out = object.key(name);
     out.push(b'"');
     push_civil(out, seconds, *b"-T:");

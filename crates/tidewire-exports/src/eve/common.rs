@@ -6,24 +6,41 @@ use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
 
 use crate::{
-    json::{Object, push_number},
-    model::{Origin, proto, stream_number},
-    time::{SECOND_NS, push_civil, push_padded},
+    json::{Key, Object, member, pair, push_number},
+    model::{Exchange, FlowRecord, MatchRecord, Origin, proto, stream_number},
+    time::{SECOND_NS, push_civil, push_microseconds},
 };
 
 /// Bits of a flow's number: as many as Suricata's have, fewer than the 53 that readers of JSON keep.
 const FLOW_ID_BITS: u32 = 51;
 
-/// A stream as records name it.
-#[derive(Clone, Copy)]
+/// A stream as records name it: made once for all records of a transaction, as its hash is most of what one costs.
 pub(super) struct Identity<'a> {
-    pub(super) stream: u64,
-    pub(super) start_ns: u64,
-    pub(super) key: &'a FlowKey,
-    pub(super) origin: Origin<'a>,
+    stream: u64,
+    flow_id: u64,
+    key: &'a FlowKey,
+    origin: Origin<'a>,
+    community: String,
 }
 
-impl Identity<'_> {
+impl<'a> Identity<'a> {
+    fn new(stream: u64, start_ns: u64, key: &'a FlowKey, origin: Origin<'a>) -> Self {
+        let flow_id = stream_number(stream, start_ns, 0) >> (u64::BITS - FLOW_ID_BITS);
+        Self { stream, flow_id, key, origin, community: community_id(key, 0) }
+    }
+
+    pub(super) fn of_flow(flow: &'a FlowRecord<'a>) -> Self {
+        Self::new(flow.id, flow.start_ns, &flow.key, flow.origin)
+    }
+
+    pub(super) fn of_exchange(exchange: &'a Exchange<'a>) -> Self {
+        Self::new(exchange.stream, exchange.stream_start_ns, &exchange.key, exchange.origin)
+    }
+
+    pub(super) fn of_match(found: &'a MatchRecord<'a>) -> Self {
+        Self::new(found.stream, found.stream_start_ns, &found.key, found.origin)
+    }
+
     /// Opens a record: time, stream, type, addresses. `swapped`: the server's address is the source. `packet`: the number of the
     /// packet that it is about.
     pub(super) fn open<'o>(
@@ -35,20 +52,23 @@ impl Identity<'_> {
         packet: Option<u64>,
     ) -> Object<'o> {
         let mut object = Object::open(out);
-        push_time(&mut object, "timestamp", time_ns);
-        object.number("flow_id", stream_number(self.stream, self.start_ns, 0) >> (u64::BITS - FLOW_ID_BITS));
+        push_time(&mut object, member!("timestamp"), time_ns);
+        object.number(member!("flow_id"), self.flow_id);
         if let Some(interface) = self.origin.interface {
-            object.text("in_iface", interface);
+            object.text(member!("in_iface"), interface);
         }
         if let Some(packet) = packet {
-            object.number("pcap_cnt", packet);
+            object.number(member!("pcap_cnt"), packet);
         }
-        object.plain("event_type", event);
+        object.plain(member!("event_type"), event);
         let vlans = self.key.vlan.into_iter().filter(|&id| id != 0xffff);
         if self.key.vlan[0] != 0xffff {
-            object.array("vlan", vlans.map(u64::from), push_number);
+            object.array(member!("vlan"), vlans.map(u64::from), push_number);
         }
-        let mut ends = [("src_ip", "src_port", self.key.client), ("dest_ip", "dest_port", self.key.server)];
+        let mut ends = [
+            (member!("src_ip"), member!("src_port"), self.key.client),
+            (member!("dest_ip"), member!("dest_port"), self.key.server),
+        ];
         if swapped {
             let [from, to] = &mut ends;
             std::mem::swap(&mut from.2, &mut to.2);
@@ -61,26 +81,26 @@ impl Identity<'_> {
             }
         }
         push_proto(&mut object, self.key.proto);
-        object.number("ip_v", if self.key.client.address.is_ipv4() { 4 } else { 6 });
+        object.number(member!("ip_v"), if self.key.client.address.is_ipv4() { 4 } else { 6 });
         if matches!(self.key.proto, proto::ICMP | proto::ICMP6) {
-            object.number("icmp_type", self.key.icmp[0].into());
-            object.number("icmp_code", self.key.icmp[1].into());
+            object.number(member!("icmp_type"), self.key.icmp[0].into());
+            object.number(member!("icmp_code"), self.key.icmp[1].into());
         }
         object
     }
 
     /// Appends what stands last in a record.
     pub(super) fn close(&self, mut object: Object<'_>, more: impl FnOnce(&mut Object<'_>)) {
-        object.plain("community_id", &community_id(self.key, 0));
+        object.plain(member!("community_id"), &self.community);
         if let Some(file) = self.origin.file {
-            object.text("pcap_filename", file);
+            object.text(member!("pcap_filename"), file);
         }
-        object.object("tidewire", |object| {
-            object.number("id", self.stream);
+        object.object(member!("tidewire"), |object| {
+            object.number(member!("id"), self.stream);
             if self.key.tunnel.kind != TunnelKind::None {
-                object.object("tunnel", |object| {
-                    object.plain("kind", self.key.tunnel.kind.name());
-                    object.number("id", self.key.tunnel.id.into());
+                object.object(member!("tunnel"), |object| {
+                    object.plain(member!("kind"), self.key.tunnel.kind.name());
+                    object.number(member!("id"), self.key.tunnel.id.into());
                 });
             }
             more(object);
@@ -90,7 +110,7 @@ impl Identity<'_> {
 }
 
 /// An address as Suricata writes it: of IPv6 all digits.
-fn push_address(object: &mut Object<'_>, name: &str, address: IpAddr) {
+fn push_address(object: &mut Object<'_>, name: impl Key, address: IpAddr) {
     let IpAddr::V6(address) = address else { return object.address(name, address) };
     let out = object.key(name);
     for (index, group) in address.segments().into_iter().enumerate() {
@@ -114,23 +134,22 @@ fn push_proto(object: &mut Object<'_>, number: u8) {
         103 => "PIM",
         proto::SCTP => "SCTP",
         other => {
-            let out = object.key("proto");
+            let out = object.key(member!("proto"));
             out.push(b'"');
-            push_padded(out, other.into(), 3);
-            out.push(b'"');
+            let [tens, ones] = pair(other % 100);
+            out.extend_from_slice(&[b'0' + other / 100, tens, ones, b'"']);
             return;
         }
     };
-    object.plain("proto", name);
+    object.plain(member!("proto"), name);
 }
 
 /// `2026-11-22T06:30:00.123456+0000`.
-pub(super) fn push_time(object: &mut Object<'_>, name: &str, ns: u64) {
+pub(super) fn push_time(object: &mut Object<'_>, name: impl Key, ns: u64) {
     let out = object.key(name);
     out.push(b'"');
     push_civil(out, (ns / SECOND_NS) as i64, *b"-T:");
-    out.push(b'.');
-    push_padded(out, ns % SECOND_NS / 1000, 6);
+    push_microseconds(out, ns);
     out.extend_from_slice(b"+0000\"");
 }
 

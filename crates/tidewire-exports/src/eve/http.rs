@@ -2,29 +2,36 @@
 
 use tidewire_protocols::Http;
 
-use crate::{json::Object, model::media_type};
+use crate::{
+    json::{Key, Object, member},
+    model::media_type,
+};
 
 pub(super) fn push_http(object: &mut Object<'_>, http: &Http) {
-    text(object, "hostname", http.host.as_deref());
-    text(object, "url", http.path.as_deref());
-    text(object, "http_user_agent", http.user_agent.as_deref());
-    text(object, "http_content_type", http.content_type.as_deref().map(media_type));
-    text(object, "http_refer", http.referrer.as_deref());
-    text(object, "http_method", http.method.as_deref());
+    text(object, member!("hostname"), http.host.as_deref());
+    text(object, member!("url"), http.path.as_deref());
+    text(object, member!("http_user_agent"), http.user_agent.as_deref());
+    text(object, member!("http_content_type"), http.content_type.as_deref().map(media_type));
+    text(object, member!("http_refer"), http.referrer.as_deref());
+    text(object, member!("http_method"), http.method.as_deref());
     if let Some(version) = &http.version {
-        object.text("protocol", &format!("HTTP/{version}"));
+        match &**version {
+            "1.1" => object.plain(member!("protocol"), "HTTP/1.1"),
+            "1.0" => object.plain(member!("protocol"), "HTTP/1.0"),
+            other => object.text(member!("protocol"), &format!("HTTP/{other}")),
+        }
     }
     if let Some(status) = http.status {
-        object.number("status", status.into());
+        object.number(member!("status"), status.into());
     }
     if matches!(http.status, Some(300..=399)) {
-        text(object, "redirect", http.location.as_deref());
+        text(object, member!("redirect"), http.location.as_deref());
     }
-    object.number("length", http.response_bytes.unwrap_or(0));
+    object.number(member!("length"), http.response_bytes.unwrap_or(0));
 }
 
 /// Appends a text that is there.
-pub(super) fn text(object: &mut Object<'_>, name: &str, text: Option<&str>) {
+pub(super) fn text(object: &mut Object<'_>, name: impl Key, text: Option<&str>) {
     if let Some(text) = text {
         object.text(name, text);
     }

@@ -45,26 +45,47 @@ impl Types {
 
     /// Adds a type by its name; one that is unknown adds nothing.
     pub fn add(&mut self, name: &str) {
-        let place = TYPES.iter().position(|known| *known == name);
-        self.0 |= place.map_or(0, |place| 1 << place);
+        self.0 |= Self::of(name).0;
     }
 
     /// Whether records of a type are written.
     #[must_use]
     pub fn has(self, name: &str) -> bool {
-        TYPES.iter().position(|known| *known == name).is_some_and(|place| self.0 >> place & 1 == 1)
+        self.includes(Self::of(name))
+    }
+
+    /// One type by its name; none if it is unknown.
+    const fn of(name: &str) -> Self {
+        let (wanted, mut place) = (name.as_bytes(), 0);
+        while place < TYPES.len() {
+            let known = TYPES[place].as_bytes();
+            let mut at = 0;
+            while at < known.len() && at < wanted.len() && known[at] == wanted[at] {
+                at += 1;
+            }
+            if at == known.len() && at == wanted.len() {
+                return Self(1 << place);
+            }
+            place += 1;
+        }
+        Self::NONE
+    }
+
+    /// Whether one of `types` is written.
+    fn includes(self, types: Self) -> bool {
+        self.0 & types.0 != 0
     }
 }
 
 /// Appends the records of a stream that ended.
 pub fn push_records(out: &mut Vec<u8>, flow: &crate::FlowRecord<'_>, types: Types) {
-    if types.has("anomaly") {
+    if types.includes(const { Types::of("anomaly") }) {
         push_anomalies(out, flow);
     }
-    if types.has("netflow") {
+    if types.includes(const { Types::of("netflow") }) {
         push_netflow(out, flow);
     }
-    if types.has("flow") {
+    if types.includes(const { Types::of("flow") }) {
         push_flow(out, flow);
     }
 }

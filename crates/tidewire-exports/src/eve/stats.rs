@@ -1,6 +1,9 @@
 //! `stats`.
 
-use crate::{eve::common::push_time, json::Object};
+use crate::{
+    eve::common::push_time,
+    json::{Object, member},
+};
 
 /// Counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,23 +27,23 @@ pub struct Stats {
 /// Appends the record `stats`.
 pub fn push_stats(out: &mut Vec<u8>, stats: &Stats) {
     let mut object = Object::open(out);
-    push_time(&mut object, "timestamp", stats.time_ns);
-    object.plain("event_type", "stats");
-    object.object("stats", |object| {
-        object.number("uptime", stats.uptime);
+    push_time(&mut object, member!("timestamp"), stats.time_ns);
+    object.plain(member!("event_type"), "stats");
+    object.object(member!("stats"), |object| {
+        object.number(member!("uptime"), stats.uptime);
         if let Some(dropped) = stats.dropped {
-            object.object("capture", |object| {
-                object.number("kernel_packets", stats.packets + dropped);
-                object.number("kernel_drops", dropped);
+            object.object(member!("capture"), |object| {
+                object.number(member!("kernel_packets"), stats.packets + dropped);
+                object.number(member!("kernel_drops"), dropped);
             });
         }
-        object.object("decoder", |object| {
-            object.number("pkts", stats.packets);
-            object.number("bytes", stats.bytes);
+        object.object(member!("decoder"), |object| {
+            object.number(member!("pkts"), stats.packets);
+            object.number(member!("bytes"), stats.bytes);
         });
-        object.object("flow", |object| object.number("total", stats.flows));
+        object.object(member!("flow"), |object| object.number(member!("total"), stats.flows));
     });
-    object.object("tidewire", |object| object.number("records", stats.records));
+    object.object(member!("tidewire"), |object| object.number(member!("records"), stats.records));
     object.close();
     out.push(b'\n');
 }

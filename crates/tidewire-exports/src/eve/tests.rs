@@ -19,12 +19,13 @@ netflow.pkts i, netflow.bytes i, netflow.start t, netflow.end t, netflow.age i,
 tcp.tcp_flags s, tcp.tcp_flags_ts s, tcp.tcp_flags_tc s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b, tcp.urg b, tcp.ecn b,
 tcp.cwr b, tcp.state s, tcp.ts_gap b, tcp.tc_gap b,
 anomaly.type s, anomaly.event s,
-dns.version i, dns.type s, dns.id i, dns.qr b, dns.aa b, dns.tc b, dns.rd b, dns.ra b, dns.opcode i, dns.rcode s, dns.queries.rrname s,
-dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s, dns.grouped.A [s],
+dns.version i, dns.type s, dns.tx_id i, dns.id i, dns.flags s, dns.qr b, dns.aa b, dns.tc b, dns.rd b, dns.ra b, dns.z b,
+dns.opcode i, dns.rcode s, dns.queries.rrname s, dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s, dns.grouped.A [s],
 dns.grouped.TXT [s],
 http.hostname s, http.url s, http.http_user_agent s, http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s,
 http.status i, http.redirect s, http.length i,
-tls.subject s, tls.issuerdn s, tls.serial s, tls.notbefore s, tls.notafter s, tls.subjectaltname [s], tls.session_resumed b, tls.sni s,
+tls.subject s, tls.issuerdn s, tls.serial s, tls.fingerprint s, tls.notbefore s, tls.notafter s, tls.subjectaltname [s],
+tls.session_resumed b, tls.sni s,
 tls.version s, tls.client_alpns [s], tls.server_alpns [s], tls.ja3.hash s, tls.ja4 s,
 quic.version s, quic.sni s, quic.ja3.hash s, quic.ja4 s,
 ssh.client.proto_version s, ssh.client.software_version s, ssh.client.hassh.hash s, ssh.server.proto_version s,
@@ -95,8 +96,7 @@ fn names_and_types_are_suricatas() {
         assert_eq!(known.get(path.as_str()), Some(kind), "{path}");
     }
     // All are written somewhere; these only where their flags are set.
-    let rare =
-        ["dns.qr", "dns.aa", "dns.tc", "dns.rd", "dns.ra", "tcp.rst", "tcp.urg", "tcp.ecn", "tcp.cwr", "tcp.ts_gap"];
+    let rare = ["tcp.rst", "tcp.urg", "tcp.ecn", "tcp.cwr", "tcp.ts_gap"];
     for path in known.keys().filter(|path| !rare.contains(path)) {
         assert!(found.contains_key(*path), "{path} is never written");
     }
@@ -131,6 +131,8 @@ fn a_query_and_its_answer_are_two_records() {
     assert_eq!(lines[0]["dns"]["queries"][0]["rrname"], "a.example");
     assert!(lines[0]["dns"].get("answers").is_none() && lines[0]["flow_id"] == lines[1]["flow_id"]);
     assert_eq!(lines[1]["dns"]["grouped"]["A"][0], "a.example");
+    assert_eq!(lines[0]["dns"]["flags"], "110");
+    assert!(lines[0]["dns"].get("qr").is_none() && lines[1]["dns"]["z"] == true, "{lines:?}");
 }
 
 #[test]

@@ -5,12 +5,12 @@ use tidewire_protocols::{Answer, Certificate, Dns, Fields, Quic, Service, Ssh, T
 use crate::{
     eve::{
         Types,
-        certificate::{push_day, push_serial},
+        certificate::{push_day, push_fingerprint, push_serial},
         common::{Identity, app_proto},
         fileinfo::push_files,
         http::{push_http, text},
     },
-    json::{Object, push_string},
+    json::{Key, Object, member, push_string},
     model::Exchange,
 };
 
@@ -18,11 +18,16 @@ use crate::{
 /// writes, and nothing was appended.
 pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types) -> bool {
     let transaction = exchange.transaction;
-    if !types.has(event_of(transaction.service)) {
-        if let Fields::Http(http) = &transaction.fields
-            && types.has("fileinfo")
-        {
-            push_files(out, exchange, http);
+    let event = event_of(transaction.service);
+    let has_files = matches!(transaction.fields, Fields::Http(_)) && types.includes(const { Types::of("fileinfo") });
+    let is_wanted = types.includes(event);
+    if !is_wanted && !has_files {
+        return false;
+    }
+    let identity = &Identity::of_exchange(exchange);
+    if !is_wanted {
+        if let Fields::Http(http) = &transaction.fields {
+            push_files(out, identity, exchange, http);
         }
         return !out.is_empty();
     }
@@ -30,53 +35,53 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types
     match &transaction.fields {
         Fields::Dns(dns) => {
             if dns.is_asked {
-                push(out, exchange, "dns", start, |object| push_dns(object, dns, false));
+                push(out, identity, exchange, "dns", start, |object| push_dns(object, dns, exchange.number, false));
             }
             if dns.is_answered {
-                push(out, exchange, "dns", end, |object| push_dns(object, dns, true));
+                push(out, identity, exchange, "dns", end, |object| push_dns(object, dns, exchange.number, true));
             }
             dns.is_asked || dns.is_answered
         }
         Fields::Http(http) => {
-            push(out, exchange, "http", start, |object| push_http(object, http));
-            if types.has("fileinfo") {
-                push_files(out, exchange, http);
+            push(out, identity, exchange, "http", start, |object| push_http(object, http));
+            if has_files {
+                push_files(out, identity, exchange, http);
             }
             true
         }
-        Fields::Tls(tls) => push(out, exchange, "tls", end, |object| push_tls(object, tls)),
-        Fields::Quic(quic) => push(out, exchange, "quic", start, |object| push_quic(object, quic)),
-        Fields::Ssh(ssh) => push(out, exchange, "ssh", end, |object| push_ssh(object, ssh)),
+        Fields::Tls(tls) => push(out, identity, exchange, "tls", end, |object| push_tls(object, tls)),
+        Fields::Quic(quic) => push(out, identity, exchange, "quic", start, |object| push_quic(object, quic)),
+        Fields::Ssh(ssh) => push(out, identity, exchange, "ssh", end, |object| push_ssh(object, ssh)),
         _ => false,
     }
 }
 
 /// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8, of the same form.
-fn event_of(service: Service) -> &'static str {
+fn event_of(service: Service) -> Types {
     match service {
-        Service::Llmnr => "dns",
-        other => other.name(),
+        Service::Dns | Service::Llmnr => const { Types::of("dns") },
+        Service::Mdns => const { Types::of("mdns") },
+        Service::Http => const { Types::of("http") },
+        Service::Quic => const { Types::of("quic") },
+        Service::Ssh => const { Types::of("ssh") },
+        Service::Tls => const { Types::of("tls") },
+        _ => Types::NONE,
     }
 }
 
 fn push(
     out: &mut Vec<u8>,
+    identity: &Identity<'_>,
     exchange: &Exchange<'_>,
     event: &str,
     time_ns: u64,
     fill: impl FnOnce(&mut Object<'_>),
 ) -> bool {
-    let identity = Identity {
-        stream: exchange.stream,
-        start_ns: exchange.stream_start_ns,
-        key: &exchange.key,
-        origin: exchange.origin,
-    };
     let transaction = exchange.transaction;
-    let event = if event == "dns" { event_of(transaction.service) } else { event };
+    let event = if transaction.service == Service::Mdns { "mdns" } else { event };
     let mut object = identity.open(out, event, time_ns, false, None);
-    object.number("tx_id", exchange.number.into());
-    object.plain("app_proto", app_proto(transaction.service));
+    object.number(member!("tx_id"), exchange.number.into());
+    object.plain(member!("app_proto"), app_proto(transaction.service));
     object.object(event, fill);
     identity.close(object, |object| push_own(object, exchange));
     out.push(b'\n');
@@ -85,82 +90,86 @@ fn push(
 
 /// Fields that have no place in Suricata's records.
 fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
-    object.plain("service", exchange.transaction.service.name());
+    object.plain(member!("service"), exchange.transaction.service.name());
     match &exchange.transaction.fields {
         Fields::Dns(dns) => {
             if let Some(latency) = dns.latency_ns {
-                object.number("latency_ns", latency);
+                object.number(member!("latency_ns"), latency);
             }
         }
         Fields::Http(http) => {
-            text(object, "server", http.server.as_deref());
-            text(object, "request_type", http.request_type.as_deref());
+            text(object, member!("server"), http.server.as_deref());
+            text(object, member!("request_type"), http.request_type.as_deref());
             if let Some(bytes) = http.request_bytes {
-                object.number("request_bytes", bytes);
+                object.number(member!("request_bytes"), bytes);
             }
         }
         Fields::Tls(tls) => {
-            text(object, "cipher", tls.cipher.as_deref());
-            object.truth("established", tls.established);
+            text(object, member!("cipher"), tls.cipher.as_deref());
+            object.truth(member!("established"), tls.established);
             if let Some(certificate) = &tls.certificate {
-                object.text("certificate_sha256", &certificate.sha256);
+                object.text(member!("certificate_sha256"), &certificate.sha256);
             }
         }
         _ => {}
     }
 }
 
-fn texts(object: &mut Object<'_>, name: &str, texts: &[Box<str>]) {
+fn texts(object: &mut Object<'_>, name: impl Key, texts: &[Box<str>]) {
     if !texts.is_empty() {
         object.array(name, texts, |out, text| push_string(out, text));
     }
 }
 
 /// A fingerprint of which the string is not kept.
-fn hash(object: &mut Object<'_>, name: &str, hash: Option<&str>) {
+fn hash(object: &mut Object<'_>, name: impl Key, hash: Option<&str>) {
     if let Some(hash) = hash {
-        object.object(name, |object| object.text("hash", hash));
+        object.object(name, |object| object.text(member!("hash"), hash));
     }
 }
 
 /// Version 3: queries and answers have the same form, in arrays.
-fn push_dns(object: &mut Object<'_>, dns: &Dns, is_response: bool) {
-    object.number("version", 3);
-    object.plain("type", if is_response { "response" } else { "request" });
-    object.number("id", dns.id.into());
-    let flags = [
-        ("qr", is_response),
-        ("aa", is_response && dns.authoritative),
-        ("tc", is_response && dns.truncated),
-        ("rd", dns.recursion[0]),
-        ("ra", is_response && dns.recursion[1]),
+fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_response: bool) {
+    object.number(member!("version"), 3);
+    object.plain(member!("type"), if is_response { "response" } else { "request" });
+    object.number(member!("tx_id"), tx_id.into());
+    object.number(member!("id"), dns.id.into());
+    let flags = dns.flags[usize::from(is_response)];
+    object.plain(member!("flags"), &format!("{flags:x}"));
+    let bits = [
+        (member!("qr"), 0x8000),
+        (member!("aa"), 0x0400),
+        (member!("tc"), 0x0200),
+        (member!("rd"), 0x0100),
+        (member!("ra"), 0x0080),
+        (member!("z"), 0x0040),
     ];
-    for (name, is_set) in flags {
-        if is_set {
+    for (name, bit) in bits {
+        if flags & bit != 0 {
             object.truth(name, true);
         }
     }
-    object.number("opcode", dns.opcode.into());
+    object.number(member!("opcode"), u64::from(flags >> 11 & 15));
     let rcode = if is_response { dns.rcode.as_deref() } else { None };
-    object.text("rcode", rcode.unwrap_or("NOERROR"));
+    object.text(member!("rcode"), rcode.unwrap_or("NOERROR"));
     if let Some(query) = &dns.query {
-        object.array("queries", [query], |out, query| {
+        object.array(member!("queries"), [query], |out, query| {
             let mut object = Object::open(out);
-            object.text("rrname", query);
-            text(&mut object, "rrtype", dns.kind.as_deref());
+            object.text(member!("rrname"), query);
+            text(&mut object, member!("rrtype"), dns.kind.as_deref());
             object.close();
         });
     }
     if is_response && !dns.answers.is_empty() {
-        object.array("answers", &dns.answers, |out, answer| {
+        object.array(member!("answers"), &dns.answers, |out, answer| {
             let mut object = Object::open(out);
-            object.text("rrname", &answer.name);
-            object.text("rrtype", &answer.kind);
-            object.number("ttl", answer.ttl.into());
-            object.text("rdata", &answer.data);
+            object.text(member!("rrname"), &answer.name);
+            object.text(member!("rrtype"), &answer.kind);
+            object.number(member!("ttl"), answer.ttl.into());
+            object.text(member!("rdata"), &answer.data);
             object.close();
         });
-        object.object("grouped", |object| push_grouped(object, &dns.answers));
+        object.object(member!("grouped"), |object| push_grouped(object, &dns.answers));
     }
 }
 
@@ -191,37 +200,38 @@ fn push_tls(object: &mut Object<'_>, tls: &Tls) {
         push_certificate(object, certificate);
     }
     if tls.resumed == Some(true) {
-        object.truth("session_resumed", true);
+        object.truth(member!("session_resumed"), true);
     }
-    text(object, "sni", tls.sni.as_deref());
-    text(object, "version", tls.version.as_deref().map(tls_version));
-    texts(object, "client_alpns", &tls.client_alpn);
+    text(object, member!("sni"), tls.sni.as_deref());
+    text(object, member!("version"), tls.version.as_deref().map(tls_version));
+    texts(object, member!("client_alpns"), &tls.client_alpn);
     if let Some(alpn) = &tls.alpn {
-        object.array("server_alpns", [alpn], |out, alpn| push_string(out, alpn));
+        object.array(member!("server_alpns"), [alpn], |out, alpn| push_string(out, alpn));
     }
-    hash(object, "ja3", tls.ja3.as_deref());
-    text(object, "ja4", tls.ja4.as_deref());
+    hash(object, member!("ja3"), tls.ja3.as_deref());
+    text(object, member!("ja4"), tls.ja4.as_deref());
 }
 
 fn push_certificate(object: &mut Object<'_>, certificate: &Certificate) {
-    text(object, "subject", certificate.subject.as_deref());
-    text(object, "issuerdn", certificate.issuer.as_deref());
+    text(object, member!("subject"), certificate.subject.as_deref());
+    text(object, member!("issuerdn"), certificate.issuer.as_deref());
     if let Some(serial) = &certificate.serial {
         push_serial(object, serial);
     }
+    push_fingerprint(object, &certificate.sha1);
     for (name, seconds) in [("notbefore", certificate.not_before), ("notafter", certificate.not_after)] {
         if let Some(seconds) = seconds {
             push_day(object, name, seconds);
         }
     }
-    texts(object, "subjectaltname", &certificate.san);
+    texts(object, member!("subjectaltname"), &certificate.san);
 }
 
 fn push_quic(object: &mut Object<'_>, quic: &Quic) {
-    text(object, "version", quic.version.as_deref());
-    text(object, "sni", quic.sni.as_deref());
-    hash(object, "ja3", quic.ja3.as_deref());
-    text(object, "ja4", quic.ja4.as_deref());
+    text(object, member!("version"), quic.version.as_deref());
+    text(object, member!("sni"), quic.sni.as_deref());
+    hash(object, member!("ja3"), quic.ja3.as_deref());
+    text(object, member!("ja4"), quic.ja4.as_deref());
 }
 
 fn push_ssh(object: &mut Object<'_>, ssh: &Ssh) {
@@ -232,9 +242,9 @@ fn push_ssh(object: &mut Object<'_>, ssh: &Ssh) {
     for (name, version, software, fingerprint) in sides {
         if version.is_some() || software.is_some() || fingerprint.is_some() {
             object.object(name, |object| {
-                text(object, "proto_version", version.as_deref());
-                text(object, "software_version", software.as_deref());
-                hash(object, "hassh", fingerprint.as_deref());
+                text(object, member!("proto_version"), version.as_deref());
+                text(object, member!("software_version"), software.as_deref());
+                hash(object, member!("hassh"), fingerprint.as_deref());
             });
         }
     }

@@ -19,7 +19,7 @@ use tidewire_protocols::Value;
 
 use crate::{
     json::{Object, push_number, push_string, push_values},
-    time::{SECOND_NS, push_civil, push_padded},
+    time::{SECOND_NS, push_civil, push_microseconds},
 };
 pub use events::EVENTS;
 pub use flows::FLOWS;
@@ -166,6 +166,5 @@ pub fn push_json(out: &mut Vec<u8>, kind: Kind, cell: &Cell<'_>) {
 /// Appends a time as databases read it: `2026-11-22 06:30:00.123456`, UTC.
 pub fn push_time(out: &mut Vec<u8>, ns: u64) {
     push_civil(out, (ns / SECOND_NS) as i64, *b"- :");
-    out.push(b'.');
-    push_padded(out, ns % SECOND_NS / 1000, 6);
+    push_microseconds(out, ns);
 }

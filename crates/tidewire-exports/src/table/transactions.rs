@@ -64,6 +64,11 @@ fn others(service: Service, values: &[(&'static str, Value<'_>)]) -> Option<Stri
         Some(Column { kind: Kind::Object(columns), .. }) => columns,
         _ => &[][..],
     };
+    // Both are in the same order, so that mostly one walk is enough.
+    let mut known = columns.iter();
+    if values.iter().all(|(name, _)| known.any(|column| column.name == *name)) {
+        return None;
+    }
     let is_other = |name: &str| !columns.iter().any(|column| column.name == name);
     let others: Vec<_> = values.iter().filter(|(name, _)| is_other(name)).cloned().collect();
     (!others.is_empty()).then(|| json::of_values(&others))

@@ -7,7 +7,7 @@ use tidewire::{FlowKey, legible::is_hidden};
 use crate::{
     json::{push_address, push_number, push_string},
     model::proto,
-    time::{SECOND_NS, push_padded},
+    time::push_seconds,
     zeek::uid,
 };
 
@@ -50,6 +50,7 @@ impl<'a> Line<'a> {
     }
 
     /// Begins the next value.
+    #[inline]
     fn next(&mut self) -> &mut Vec<u8> {
         match self.form {
             Form::Tsv => {
@@ -82,6 +83,25 @@ impl<'a> Line<'a> {
     /// So many values that are not there.
     pub(super) fn unset_all(&mut self, count: usize) {
         (0..count).for_each(|_| self.unset());
+    }
+
+    /// A word of Zeek's own, which needs no escapes.
+    #[inline]
+    pub(super) fn word(&mut self, word: &str) {
+        let is_json = self.form == Form::Json;
+        let out = self.next();
+        quote(out, is_json);
+        out.extend_from_slice(word.as_bytes());
+        quote(out, is_json);
+    }
+
+    /// The name of a connection or file.
+    pub(super) fn name(&mut self, name: &uid::Name) {
+        let is_json = self.form == Form::Json;
+        let out = self.next();
+        quote(out, is_json);
+        out.extend_from_slice(name);
+        quote(out, is_json);
     }
 
     pub(super) fn count(&mut self, value: u64) {
@@ -183,7 +203,7 @@ impl<'a> Line<'a> {
 
     /// `uid` and `id.*` of a stream.
     pub(super) fn connection(&mut self, stream: u64, start_ns: u64, key: &FlowKey) {
-        self.text(&uid::of(stream, start_ns));
+        self.name(&uid::of(stream, start_ns));
         let [origin, answer] = ports(key);
         self.address(key.client.address);
         self.count(origin.into());
@@ -221,12 +241,6 @@ fn quote(out: &mut Vec<u8>, is_json: bool) {
     }
 }
 
-fn push_seconds(out: &mut Vec<u8>, ns: u64) {
-    push_number(out, ns / SECOND_NS);
-    out.push(b'.');
-    push_padded(out, ns % SECOND_NS / 1000, 6);
-}
-
 /// Appends text so that neither a separator nor the end of a line nor a terminal's control is in it: `\xHH` for each of their bytes.
 /// A backslash is escaped, so that readers get back what there was; so is text that would be read as unset or as empty.
 fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
@@ -235,8 +249,9 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
         return;
     }
     // Most texts are names without any of what follows.
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b',');
-    if !matches!(text.as_bytes()[0], b'-' | b'(' | b'#') && text.bytes().all(is_plain) {
+    let is_special = |byte: &u8| !(b' '..=b'~').contains(byte) | (*byte == b'\\') | (*byte == b',');
+    let is_plain = !text.as_bytes().iter().fold(false, |any, byte| any | is_special(byte));
+    if is_plain && !matches!(text.as_bytes()[0], b'-' | b'(' | b'#') {
         out.extend_from_slice(text.as_bytes());
         return;
     }

@@ -23,8 +23,11 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History) {
     line.identity(flow.start_ns, flow.id, flow.start_ns, &flow.key);
-    line.text(transport(flow.key.proto));
-    line.text_if(flow.app.map(|app| service(app.service)));
+    line.word(transport(flow.key.proto));
+    match flow.app {
+        Some(app) => line.word(service(app.service)),
+        None => line.unset(),
+    }
     // Zeek leaves these out where there is one point in time only.
     match history.duration_ns(flow) {
         0 => line.unset_all(3),
@@ -33,7 +36,7 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
             history.bytes(flow).into_iter().for_each(|bytes| line.count(bytes));
         }
     }
-    line.text(history.conn_state(flow.key.proto));
+    line.word(history.conn_state(flow.key.proto));
     line.truth(is_local(flow.key.client.address));
     line.truth(is_local(flow.key.server.address));
     line.count(history.missed_bytes());
@@ -44,7 +47,7 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
     }
     line.unset();
     line.count(flow.key.proto.into());
-    line.text(&tidewire::community_id(&flow.key, 0));
+    line.word(&tidewire::community_id(&flow.key, 0));
 }
 
 /// The protocol of a connection as Zeek's type `transport_proto` has it.

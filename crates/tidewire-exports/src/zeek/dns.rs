@@ -1,5 +1,7 @@
 //! The log `dns`.
 
+use std::borrow::Cow;
+
 use tidewire_protocols::{Dns, dns_rcode_number, dns_type_number};
 
 use crate::{
@@ -21,7 +23,7 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.text(transport(exchange.key.proto));
+    line.word(transport(exchange.key.proto));
     line.count(dns.id.into());
     match dns.latency_ns {
         Some(latency) => line.seconds(latency),
@@ -31,7 +33,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     if dns.query.is_some() {
         let class = dns.class.unwrap_or(1);
         line.count(class.into());
-        line.text(&class_name(class));
+        line.word(&class_name(class));
     } else {
         line.unset_all(2);
     }
@@ -43,21 +45,22 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     line.truth(dns.truncated);
     line.truth(dns.recursion[0]);
     line.truth(dns.recursion[1]);
-    // The reserved bits are not kept.
-    line.unset();
+    // The three bits that were reserved: RFC 4035 gave two of them a meaning.
+    let flags = if dns.is_asked { dns.flags[0] } else { dns.flags[1] };
+    line.count(u64::from(flags >> 4 & 7));
     line.texts(dns.answers.iter().map(|answer| &*answer.data));
     line.intervals(dns.answers.iter().map(|answer| u64::from(answer.ttl) * SECOND_NS));
     line.truth(dns.rcode.as_deref() == Some("REFUSED"));
 }
 
 /// RFC 1035 section 3.2.4.
-fn class_name(class: u16) -> String {
+fn class_name(class: u16) -> Cow<'static, str> {
     match class {
         1 => "C_INTERNET".into(),
         3 => "C_CHAOS".into(),
         4 => "C_HESIOD".into(),
         254 => "C_NONE".into(),
         255 => "C_ANY".into(),
-        other => format!("qclass-{other}"),
+        other => format!("qclass-{other}").into(),
     }
 }

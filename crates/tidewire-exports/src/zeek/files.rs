@@ -63,9 +63,9 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_
     let (transaction, key) = (exchange.transaction, &exchange.key);
     let begin_ns = if file.is_origin { transaction.start_ns } else { transaction.end_ns };
     line.seconds(begin_ns);
-    line.text(&uid::of_body(exchange, file.is_origin));
+    line.name(&uid::of_body(exchange, file.is_origin));
     line.connection(exchange.stream, exchange.stream_start_ns, key);
-    line.text(file.source);
+    line.word(file.source);
     line.count(0);
     match file.source {
         "SSL" => line.texts(["X509", "SHA256"]),

@@ -45,6 +45,7 @@ enum Often {
 /// A stream's history, fed with its packets and gaps in their order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    protocol: u8,
     letters: String,
     sides: [Side; 2],
     /// Time of the last packet that was not behind the end of both sides.
@@ -54,14 +55,21 @@ pub struct History {
 }
 
 impl History {
+    /// That of a stream of an IP protocol, before its first packet.
+    #[must_use]
+    pub fn of(protocol: u8) -> Self {
+        // Most have fewer letters.
+        Self { protocol, letters: String::with_capacity(16), ..Self::default() }
+    }
+
     /// A packet of the stream, before its effects.
-    pub fn packet(&mut self, protocol: u8, packet: &StreamPacket<'_>) {
+    pub fn packet(&mut self, packet: &StreamPacket<'_>) {
         let side = packet.direction as usize;
         if !std::mem::replace(&mut self.is_begun, true) && side == 1 {
             // Who sent first is not who began.
             self.write('^');
         }
-        match protocol {
+        match self.protocol {
             proto::TCP => {
                 if let Some(segment) = Segment::of(packet) {
                     self.segment(side, &segment, packet.timestamp_ns);
@@ -308,9 +316,9 @@ impl History {
     }
 
     fn change_state(&mut self, side: usize, segment: &Segment) {
-        let [mut origin, mut answer] = std::mem::take(&mut self.sides);
+        let [origin, answer] = &mut self.sides;
         let is_origin = side == 0;
-        let (own, peer) = if is_origin { (&mut origin, &mut answer) } else { (&mut answer, &mut origin) };
+        let (own, peer) = if is_origin { (origin, answer) } else { (answer, origin) };
         match own.state {
             State::Inactive => leave_inactive(own, peer, is_origin, segment),
             State::SynSent | State::SynAckSent => close_by_flags(own, segment),
@@ -324,6 +332,5 @@ impl History {
             }
             State::Reset => {}
         }
-        self.sides = [origin, answer];
     }
 }

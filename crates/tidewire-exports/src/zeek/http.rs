@@ -39,7 +39,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
         [(true, http.request_bytes, &http.request_type), (false, http.response_bytes, &http.content_type)]
     {
         let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| uid::of_body(exchange, is_origin));
-        line.texts(fuid.as_deref());
+        line.texts(fuid.as_ref().and_then(|fuid| std::str::from_utf8(fuid).ok()));
         line.unset();
         line.texts(kind.as_deref().map(media_type));
     }

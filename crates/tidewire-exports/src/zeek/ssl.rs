@@ -25,7 +25,10 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     line.text_if(tls.sni.as_deref());
     line.truth(tls.resumed == Some(true));
     match tls.alert {
-        Some(alert) => line.text(alert_name(alert).unwrap_or(&format!("unknown-{alert}"))),
+        Some(alert) => match alert_name(alert) {
+            Some(name) => line.word(name),
+            None => line.text(&format!("unknown-{alert}")),
+        },
         None => line.unset(),
     }
     line.text_if(tls.alpn.as_deref());

@@ -104,7 +104,7 @@ impl Exchange {
         if self.service != Service::Mdns && self.pending.iter().any(is_repeated) {
             return;
         }
-        let mut dns = Box::new(Dns { is_asked: true, ..Dns::default() });
+        let mut dns = Box::new(Dns { is_asked: true, flags: [message.flags, 0], ..Dns::default() });
         describe(&mut dns, &message);
         if self.service == Service::Mdns {
             return out(self.transaction(ns, ns, dns));
@@ -142,6 +142,7 @@ impl Exchange {
             }
         };
         dns.is_answered = true;
+        dns.flags[1] = message.flags;
         dns.rcode = Some(names::rcode(message.rcode));
         dns.authoritative = message.is_authoritative();
         dns.truncated = message.is_truncated();

@@ -23,6 +23,8 @@ pub struct Dns {
     pub is_answered: bool,
     /// The response code: its mnemonic, or `RCODE12`.
     pub rcode: Option<Box<str>>,
+    /// The second word of the header (RFC 1035 section 4.1.1) as it was sent: of the query, and of the answer; 0 where it was not seen.
+    pub flags: [u16; 2],
     /// Authoritative answer.
     pub authoritative: bool,
     /// The answer was cut short.

@@ -18,7 +18,7 @@ const OPT: u16 = 41;
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: u16,
-    flags: u16,
+    pub(super) flags: u16,
     pub(super) counts: [u16; 4],
     pub(super) question: Option<Question>,
     pub(super) answers: Vec<Answer>,

@@ -1,5 +1,6 @@
 //! Certificates in clear text: up to TLS 1.2 (RFC 5246 section 7.4.2).
 
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::{FromDer as _, GeneralName, ParsedExtension, X509Certificate};
 
@@ -31,9 +32,9 @@ pub(super) fn chain(body: &[u8]) -> Option<(Option<Certificate>, u32)> {
 
 /// The fields of a certificate.
 pub(super) fn read(der: &[u8]) -> Certificate {
-    let sha256 = hex(&Sha256::digest(der)).into();
+    let (sha256, sha1) = (hex(&Sha256::digest(der)).into(), Sha1::digest(der).into());
     let Ok((_, certificate)) = X509Certificate::from_der(der) else {
-        return Certificate { sha256, ..Certificate::default() };
+        return Certificate { sha256, sha1, ..Certificate::default() };
     };
     let validity = certificate.validity();
     Certificate {
@@ -44,6 +45,7 @@ pub(super) fn read(der: &[u8]) -> Certificate {
         not_after: Some(validity.not_after.timestamp()),
         san: names(&certificate),
         sha256,
+        sha1,
     }
 }
 

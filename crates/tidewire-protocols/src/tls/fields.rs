@@ -50,6 +50,8 @@ pub struct Certificate {
     pub san: Vec<Box<str>>,
     /// SHA-256 of the certificate in hexadecimal.
     pub sha256: Box<str>,
+    /// SHA-1 of it, by which other programs name certificates.
+    pub sha1: [u8; 20],
 }
 
 impl Tls {
