@@ -181,6 +181,11 @@ impl Files {
             return;
         }
         self.touch(now_ns);
+        if records.len() >= GATHERED_BYTES {
+            self.flush();
+            self.write(records);
+            return;
+        }
         self.gathered.extend_from_slice(records);
         if self.gathered.len() >= GATHERED_BYTES {
             self.flush();
@@ -189,19 +194,28 @@ impl Files {
 
     /// Writes what was collected.
     pub fn flush(&mut self) {
-        if self.gathered.is_empty() || self.failure.is_some() {
+        if !self.gathered.is_empty() {
+            let mut gathered = std::mem::take(&mut self.gathered);
+            self.write(&gathered);
+            gathered.clear();
+            self.gathered = gathered;
+        }
+    }
+
+    /// Writes bytes behind those that were written.
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failure.is_some() {
             return;
         }
         let file = match (&mut self.place, &mut self.current) {
             (Where::Direct(file), _) => file,
             (_, Some(current)) => {
-                current.bytes += self.gathered.len() as u64;
+                current.bytes += bytes.len() as u64;
                 &mut current.file
             }
             _ => return,
         };
-        self.failure = file.write_all(&self.gathered).err();
-        self.gathered.clear();
+        self.failure = file.write_all(bytes).err();
     }
 
     /// Completes the file: it gets its name.

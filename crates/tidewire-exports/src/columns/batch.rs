@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// The next cell of a row. Those beyond the table's columns are ignored.
-    #[inline]
+    #[inline(always)]
     pub fn cell(&mut self, cell: Cell<'_>) {
         if let Some(builder) = self.builders.get_mut(self.at) {
             builder.push(cell);

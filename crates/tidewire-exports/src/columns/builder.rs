@@ -31,11 +31,19 @@ pub(super) struct Builder {
 }
 
 enum Values {
+    /// Microseconds.
+    Times(Vec<i64>),
     Longs(Vec<i64>),
     Ints(Vec<i32>),
     Truths(BooleanBufferBuilder),
-    Texts { ends: Vec<i32>, bytes: Vec<u8> },
-    Lists { ends: Vec<i32>, items: Box<Builder> },
+    Texts {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
+    Lists {
+        ends: Vec<i32>,
+        items: Box<Builder>,
+    },
     Objects(Vec<Builder>),
 }
 
@@ -69,7 +77,8 @@ fn signed(number: u64) -> i64 {
 impl Builder {
     pub(super) fn new(column: &Column) -> Self {
         let values = match column.kind {
-            Kind::Time | Kind::Long => Values::Longs(Vec::new()),
+            Kind::Time => Values::Times(Vec::new()),
+            Kind::Long => Values::Longs(Vec::new()),
             Kind::Int => Values::Ints(Vec::new()),
             Kind::Truth => Values::Truths(BooleanBufferBuilder::new(0)),
             Kind::Text => Values::Texts { ends: vec![0], bytes: Vec::new() },
@@ -105,11 +114,11 @@ impl Builder {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn push_number(&mut self, number: u64) {
         self.settle();
         match &mut self.values {
-            Values::Longs(list) if self.column.kind == Kind::Time => list.push((number / 1000) as i64),
+            Values::Times(list) => list.push((number / 1000) as i64),
             Values::Longs(list) => list.push(signed(number)),
             Values::Ints(list) => list.push(i32::try_from(number).unwrap_or(i32::MAX)),
             _ => return self.push_mismatch(),
@@ -117,7 +126,7 @@ impl Builder {
         self.count_present();
     }
 
-    #[inline]
+    #[inline(never)]
     fn push_text(&mut self, text: &str) {
         self.settle();
         let Values::Texts { ends, bytes } = &mut self.values else { return self.push_mismatch() };
@@ -126,7 +135,7 @@ impl Builder {
         self.count_present();
     }
 
-    #[inline]
+    #[inline(never)]
     fn push_address(&mut self, address: IpAddr) {
         self.settle();
         let Values::Texts { ends, bytes } = &mut self.values else { return self.push_mismatch() };
@@ -224,12 +233,13 @@ impl Builder {
             OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(ends, Vec::with_capacity(BATCH_ROWS + 1))))
         };
         Ok(match &mut self.values {
+            Values::Times(list) => {
+                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                Arc::new(TimestampMicrosecondArray::try_new(list.into(), nulls)?.with_timezone("UTC"))
+            }
             Values::Longs(list) => {
-                let list = ScalarBuffer::from(std::mem::replace(list, Vec::with_capacity(BATCH_ROWS)));
-                match self.column.kind {
-                    Kind::Time => Arc::new(TimestampMicrosecondArray::try_new(list, nulls)?.with_timezone("UTC")),
-                    _ => Arc::new(Int64Array::try_new(list, nulls)?),
-                }
+                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                Arc::new(Int64Array::try_new(list.into(), nulls)?)
             }
             Values::Ints(list) => {
                 let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
@@ -275,7 +285,7 @@ fn push_members(members: &mut [Builder], values: &[(&'static str, Value<'_>)]) {
 /// Something in the place of absent values.
 fn push_absent(values: &mut Values, count: usize) {
     match values {
-        Values::Longs(list) => list.resize(list.len() + count, 0),
+        Values::Times(list) | Values::Longs(list) => list.resize(list.len() + count, 0),
         Values::Ints(list) => list.resize(list.len() + count, 0),
         Values::Truths(list) => list.append_n(count, false),
         Values::Texts { ends, .. } | Values::Lists { ends, .. } => {
