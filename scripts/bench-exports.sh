@@ -26,4 +26,5 @@ folder=$(mktemp -d "$place/tidewire-bench-exports.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 python3 scripts/bench-exports.py make "$folder/flows.pcap" "$flows"
 python3 scripts/bench-exports.py measure "$program" "$folder" "$flows" "$runs" "$@" | tee "$output/bench-exports.md"
+TIDEWIRE=$program scripts/bench-exports-live.sh | tee -a "$output/bench-exports.md"
 echo "written: $output/bench-exports.md"

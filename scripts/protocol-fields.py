@@ -15,7 +15,7 @@ import ours, tshark, tshark_facts
 # What tshark has as a list of values, and we have as one text.
 TEXTS = ("tls.certificate.subject", "tls.certificate.issuer")
 # Fields of ours that have no field of tshark's to compare with here.
-ONLY_OURS = {"smtp.server", "smtp.starttls", "ftp.server", "ftp.starttls", "socks.version", "socks.port", "socks.reply", "socks.user",
+ONLY_OURS = {"service", "smtp.server", "smtp.starttls", "ftp.server", "ftp.starttls", "socks.version", "socks.port", "socks.reply", "socks.user",
              "tls.ja4", "tls.established", "tls.resumed", "quic.ja4", "dns.query", "mdns.query", "llmnr.query"}
 
 

@@ -1,7 +1,11 @@
 """Fields that test suites of other programs expect, as facts of conversations: nDPI's flow lists, Arkime's sessions, Zeek's logs."""
 import ipaddress, json, os, re
 
-ZEEK_LOGS = ("dns", "http", "ssl", "ssh", "quic", "smtp", "ftp", "ntp", "socks")
+ZEEK_LOGS = ("conn", "dns", "http", "ssl", "ssh", "quic", "smtp", "ftp", "ntp", "socks")
+SERVICES = {"TLS": "tls", "HTTP": "http", "DNS": "dns", "MDNS": "mdns", "LLMNR": "llmnr", "QUIC": "quic", "SSH": "ssh", "NTP": "ntp",
+            "DHCP": "dhcp", "SMTP": "smtp", "FTP_CONTROL": "ftp", "SOCKS": "socks"}
+ZEEK_SERVICES = {"ssl": "tls", "http": "http", "dns": "dns", "quic": "quic", "ssh": "ssh", "ntp": "ntp", "dhcp": "dhcp", "smtp": "smtp",
+                 "ftp": "ftp", "socks": "socks"}
 ZEEK_VERSIONS = {"SSLv3": 0x300, "TLSv10": 0x301, "TLSv11": 0x302, "TLSv12": 0x303, "TLSv13": 0x304}
 
 
@@ -20,13 +24,20 @@ def ndpi(path):
             where = ends(flow[1].lower(), (flow[2], flow[3]), (flow[4], flow[5]))
         except ValueError:
             continue
-        is_tls = re.search(r"\[proto: [^\]]*/(\S*\.)?(TLS|QUIC)\b", line)
-        service = "quic" if is_tls and is_tls[2] == "QUIC" else "tls"
-        for name, pattern in (("ja3", r"\[JA3C: ([0-9a-f]{32})\]"), ("ja4", r"\[JA4: (\w+)\]"), ("version", r"\[(TLSv1(?:\.\d)?|SSLv3)\]")):
+        # The last of the names within each other is an application's; the first ones are protocols.
+        named = set(re.search(r"\[proto: ([^\]]*)\]", line)[1].split("/")[-1].split("."))
+        service = next((SERVICES[name] for name in SERVICES if name in named), None)
+        if service:
+            found.add((where, "service", service))
+        for name, pattern in {"ja3": r"\[JA3C: ([0-9a-f]{32})\]", "ja4": r"\[JA4: (\w+)\]"}.items():
             for value in re.findall(pattern, line):
-                if name == "version":
-                    continue
-                found.add((where, ("quic" if value.startswith("q") else service) + "." + name, value))
+                found.add((where, ("quic" if service == "quic" else "tls") + "." + name, value))
+        fields = {"tls": {"Hostname/SNI": "sni"}, "quic": {"Hostname/SNI": "sni"},
+                  "http": {"StatusCode": "status", "Content-Type": "content_type", "Server": "server", "User-Agent": "user_agent"}}
+        for title, name in fields.get(service, {}).items():
+            value = re.search(rf"\[{title}: ([^\]]*)\]", line)
+            if value and value[1]:
+                found.add((where, f"{service}.{name}", int(value[1]) if name == "status" else value[1]))
     return found
 
 
@@ -43,16 +54,22 @@ def arkime(path):
                  "http.status": ("http", "statuscode"), "http.user_agent": ("http", "useragent"), "smtp.client": ("email", "smtpHello")}
         for name, (group, field) in lists.items():
             for value in body.get(group, {}).get(field, []):
-                if value != 100:
+                if value not in (100, ""):
                     found.add((where, name, value))
+        for protocol in body.get("protocol", []):
+            if protocol in ZEEK_SERVICES.values():
+                found.add((where, "service", protocol))
+        # Several have no order.
         certificates = body.get("cert", [])
-        for certificate in certificates[:1]:
+        for certificate in certificates if len(certificates) == 1 else []:
             found.add((where, "tls.certificate.not_after", certificate["notAfter"] // 1000))
             found.add((where, "tls.certificate.not_before", certificate["notBefore"] // 1000))
             found.add((where, "tls.certificate.serial", int.from_bytes(bytes.fromhex(certificate["serial"]), "big", signed=True)))
         for query in body.get("dns", []):
             if isinstance(query, dict) and query.get("queryHost"):
-                found.add((where, "dns.query", query["queryHost"].lower()))
+                # They have multicast among the others.
+                service = "mdns" if any(end.endswith("|5353") for end in where[1:]) else "dns"
+                found.add((where, service + ".query", query["queryHost"].lower()))
     return found
 
 
@@ -76,6 +93,8 @@ def zeek(folder):
         for row in rows(path) if os.path.exists(path) else ():
             if "id.orig_h" not in row or "id.resp_p" not in row:
                 continue
+            if row.get("proto", "tcp") not in ("tcp", "udp"):
+                continue
             kind = row.get("proto") or {"quic": "udp", "ntp": "udp"}.get(log, "tcp")
             where = ends(kind, (row["id.orig_h"], row["id.orig_p"]), (row["id.resp_h"], row["id.resp_p"]))
             zeek_row(log, row, lambda name, value: found.add((where, name, value)))
@@ -83,7 +102,11 @@ def zeek(folder):
 
 
 def zeek_row(log, row, add):
-    if log == "http":
+    if log == "conn":
+        for service in row.get("service", "").split(","):
+            if service in ZEEK_SERVICES:
+                add("service", {"5353": "mdns", "5355": "llmnr"}.get(row["id.resp_p"], "dns") if service == "dns" else ZEEK_SERVICES[service])
+    elif log == "http":
         if "method" in row and "uri" in row:
             add("http.request", f"{row['method']} {row['uri']}")
         for field, name in {"status_code": "status", "status_msg": "reason", "user_agent": "user_agent", "referrer": "referrer", "host": "host"}.items():

@@ -122,9 +122,9 @@ def datagrams(service, fields, add):
         add("dhcp." + name, str(value) if name == "lease" else value)
 
 
-def facts(tidewire, path):
+def facts(tidewire, path, options=()):
     found, count = set(), 0
-    output = subprocess.run([tidewire, "transactions", "--json", path], capture_output=True, timeout=300).stdout
+    output = subprocess.run([tidewire, "transactions", "--json", *options, path], capture_output=True, timeout=300).stdout
     for line in output.decode(errors="replace").splitlines():
         one = json.loads(line)
         count += 1
@@ -132,6 +132,7 @@ def facts(tidewire, path):
         def add(kind, value):
             found.add((ends, kind, value))
         service, fields = one["service"], one[one["service"]]
+        add("service", service)
         if service == "tls":
             tls(fields, add)
         elif service == "quic":

@@ -14,7 +14,7 @@ use crate::{
     arg_types::ModeName,
     error,
     options::Common,
-    output::{Object, push_values},
+    output::{Object, push_value},
     units::{Size, counted},
 };
 
@@ -24,21 +24,12 @@ pub const CSV: &str = "service,name";
 /// Most characters of a name in a table.
 const CELL_CHARS: usize = 48;
 
-/// Bytes of first transactions that a worker keeps until their streams end.
-const KEPT_BYTES_MAX: usize = 64 << 20;
-
-/// What is noted of a stream's transactions while it is not known whether it is selected.
-#[derive(Default)]
-pub struct Noted {
-    seen: Seen,
-    first: Option<Transaction>,
-}
-
 /// State of a stream that may be selected by fields of its transactions.
 #[derive(Default)]
 pub struct Watched {
     conversation: Conversation,
-    noted: Option<Box<Noted>>,
+    /// What was noted of its transactions while it is not known whether it is selected.
+    seen: Seen,
 }
 
 impl HasConversation for Watched {
@@ -92,7 +83,6 @@ pub struct Follower {
     budget: Budget,
     /// What streams are selected by.
     select: Selected,
-    kept_bytes: usize,
 }
 
 impl Follower {
@@ -110,19 +100,10 @@ impl Follower {
         let Some(select) = self.select.as_ref().filter(|select| select.wants_fields()).cloned() else {
             return pass(self, stream, &mut Report::First);
         };
-        let mut noted = stream.data().as_mut().noted.take().unwrap_or_default();
-        let has_room = self.kept_bytes < KEPT_BYTES_MAX;
-        let mut kept_bytes = 0;
-        let mut each = |transaction: Transaction| {
-            select.see(&transaction, &mut noted.seen);
-            if has_room && noted.first.is_none() {
-                kept_bytes = transaction.memory_bytes();
-                noted.first = Some(transaction);
-            }
-        };
-        let passed = pass(self, stream, &mut Report::Each(&mut each));
-        self.kept_bytes += kept_bytes;
-        stream.data().as_mut().noted = Some(noted);
+        let mut seen = stream.data().as_mut().seen;
+        let mut show = |transaction: &Transaction| select.see(transaction, &mut seen);
+        let passed = pass(self, stream, &mut Report::Shown(&mut show));
+        stream.data().as_mut().seen = seen;
         passed
     }
 
@@ -132,15 +113,9 @@ impl Follower {
         stream: &mut Stream<'_, D>,
         reason: EndReason,
     ) -> Option<Option<Box<App>>> {
-        let mut app = self.watch(stream, |follower, stream, report| follower.close(stream, report));
-        let Some(select) = self.select.clone() else { return Some(app) };
-        let Noted { seen, first } = stream.data().as_mut().noted.take().map(|noted| *noted).unwrap_or_default();
-        if let Some(first) = first {
-            self.kept_bytes = self.kept_bytes.saturating_sub(first.memory_bytes());
-            if let Some(app) = &mut app {
-                app.first = Some(first);
-            }
-        }
+        let app = self.watch(stream, |follower, stream, report| follower.close(stream, report));
+        let Some(select) = &self.select else { return Some(app) };
+        let seen = stream.data().as_mut().seen;
         let record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
         select.matches(&Row::Flow(&record), seen).then_some(app)
     }
@@ -176,10 +151,10 @@ impl Follower {
         stream: &mut Stream<'_, D>,
         report: &mut Report<'_>,
     ) -> Option<Box<App>> {
-        stream.data().conversation().close(&mut self.budget, report).map(Box::new)
+        stream.data().conversation().close(&mut self.budget, report)
     }
 
-    /// How many streams were given up for lack of memory.
+    /// How many streams lost their fields for lack of memory.
     pub fn refused(&self) -> u64 {
         self.budget.refused()
     }
@@ -200,21 +175,34 @@ pub fn name(app: &App) -> Option<&str> {
 
 /// `app`: the protocol, the name, how many transactions there were, and the fields of the first.
 pub fn push(object: &mut Object<'_>, app: &App) {
-    object.object("app", |object| {
-        object.plain("service", app.service.name());
-        if let Some(name) = name(app) {
-            object.text("name", name);
-        }
-        object.number("transactions", u64::from(app.transactions));
-        if let Some(first) = &app.first {
-            push_fields(object, first);
-        }
-    });
+    object.object("app", |object| push_members(object, app));
+}
+
+/// The value of `app`. Text takes less memory than the fields that it is made of, and is made of them while they are at hand.
+pub fn json(app: &App, scratch: &mut Vec<u8>) -> Box<[u8]> {
+    scratch.clear();
+    let mut object = Object::open(scratch);
+    push_members(&mut object, app);
+    object.close();
+    scratch.as_slice().into()
+}
+
+fn push_members(object: &mut Object<'_>, app: &App) {
+    object.plain("service", app.service.name());
+    if let Some(name) = name(app) {
+        object.text("name", name);
+    }
+    object.number("transactions", u64::from(app.transactions));
+    if let Some(first) = &app.first {
+        push_fields(object, first);
+    }
 }
 
 /// The fields of a transaction, as an object with the name of its protocol.
 pub fn push_fields(object: &mut Object<'_>, transaction: &Transaction) {
-    object.object(transaction.service.name(), |object| push_values(object, &transaction.values()));
+    object.object(transaction.service.name(), |object| {
+        transaction.each(&mut |name, value| push_value(object, name, &value));
+    });
 }
 
 /// Appends [`CSV`]'s values.

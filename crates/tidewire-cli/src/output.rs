@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 #[cfg(feature = "live")]
 pub use tidewire_exports::json::push_string;
-pub use tidewire_exports::json::{Object, hex, push_number, push_values};
+pub use tidewire_exports::json::{Object, hex, push_number, push_value};
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 

@@ -21,7 +21,7 @@ struct Flow {
     app: Option<App>,
 }
 
-fn text(text: impl Into<String>) -> Option<Box<str>> {
+fn text<T: From<String>>(text: impl Into<String>) -> Option<T> {
     Some(text.into().into())
 }
 

@@ -146,20 +146,23 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends the members of an object that are the fields of a protocol.
 pub fn push_values(object: &mut Object<'_>, members: &[(&'static str, Value<'_>)]) {
-    for (name, value) in members {
-        match value {
-            Value::Number(number) => object.number(name, *number),
-            Value::Text(text) => object.text(name, text),
-            Value::Seconds(seconds) => object.key(name).extend_from_slice(seconds.to_string().as_bytes()),
-            Value::Truth(truth) => object.truth(name, *truth),
-            Value::Texts(texts) => object.array(name, texts, |out, text| push_string(out, text)),
-            Value::Object(members) => object.object(name, |object| push_values(object, members)),
-            Value::Objects(list) => object.array(name, list, |out, members| {
-                let mut object = Object::open(out);
-                push_values(&mut object, members);
-                object.close();
-            }),
-        }
+    members.iter().for_each(|(name, value)| push_value(object, name, value));
+}
+
+/// Appends one of them.
+pub fn push_value(object: &mut Object<'_>, name: &str, value: &Value<'_>) {
+    match value {
+        Value::Number(number) => object.number(name, *number),
+        Value::Text(text) => object.text(name, text),
+        Value::Seconds(seconds) => object.key(name).extend_from_slice(seconds.to_string().as_bytes()),
+        Value::Truth(truth) => object.truth(name, *truth),
+        Value::Texts(texts) => object.array(name, texts, |out, text| push_string(out, text)),
+        Value::Object(members) => object.object(name, |object| push_values(object, members)),
+        Value::Objects(list) => object.array(name, list, |out, members| {
+            let mut object = Object::open(out);
+            push_values(&mut object, members);
+            object.close();
+        }),
     }
 }
 

@@ -95,11 +95,13 @@ pub(crate) fn found(name: &str) -> MatchRecord<'_> {
 
 /// Transactions of which every text is `text`.
 pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
-    let some = || Some(Box::<str>::from(text));
+    fn some<T: From<String>>(text: &str) -> Option<T> {
+        Some(text.to_owned().into())
+    }
     let list = || vec![Box::<str>::from(text), "b".into()];
     let certificate = Certificate {
-        subject: some(),
-        issuer: some(),
+        subject: some(text),
+        issuer: some(text),
         serial: Some("0a1b2".into()),
         not_before: Some(-1),
         not_after: Some(1_795_329_000),
@@ -108,13 +110,13 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         sha1: [0xab; 20],
     };
     let tls = Tls {
-        version: some(),
-        sni: some(),
+        version: some(text),
+        sni: some(text),
         client_alpn: list(),
-        alpn: some(),
-        cipher: some(),
-        ja3: some(),
-        ja4: some(),
+        alpn: some(text),
+        cipher: some(text),
+        ja3: some(text),
+        ja4: some(text),
         resumed: Some(true),
         established: true,
         alert: Some(40),
@@ -122,44 +124,48 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         certificate: Some(certificate),
         ..Tls::default()
     };
-    let answers =
-        ["A", text, "TXT"].map(|kind| Answer { name: text.into(), kind: kind.into(), ttl: 60, data: text.into() });
+    let answers = ["A", text, "TXT"].map(|kind| Answer {
+        name: text.into(),
+        kind: kind.to_owned().into(),
+        ttl: 60,
+        data: text.into(),
+    });
     let dns = Dns {
         id: 7,
-        query: some(),
-        kind: some(),
+        query: some(text),
+        kind: some(text),
         is_asked: true,
         is_answered: true,
         flags: [0x0110, 0x87f0],
-        rcode: some(),
+        rcode: some(text),
         answers: answers.into(),
         latency_ns: Some(1_500_000),
         ..Dns::default()
     };
     let http = Http {
-        method: some(),
-        host: some(),
-        path: some(),
-        version: some(),
+        method: some(text),
+        host: some(text),
+        path: some(text),
+        version: some(text),
         status: Some(302),
-        reason: some(),
-        user_agent: some(),
-        referrer: some(),
-        request_type: some(),
-        content_type: some(),
-        server: some(),
-        location: some(),
+        reason: some(text),
+        user_agent: some(text),
+        referrer: some(text),
+        request_type: some(text),
+        content_type: some(text),
+        server: some(text),
+        location: some(text),
         request_bytes: Some(1),
         response_bytes: Some(2),
     };
-    let quic = Quic { version: some(), sni: some(), ja3: some(), ja4: some(), ..Quic::default() };
+    let quic = Quic { version: some(text), sni: some(text), ja3: some(text), ja4: some(text), ..Quic::default() };
     let ssh = Ssh {
-        client_version: some(),
-        client_software: some(),
-        server_version: some(),
-        server_software: some(),
-        hassh: some(),
-        hassh_server: some(),
+        client_version: some(text),
+        client_software: some(text),
+        server_version: some(text),
+        server_software: some(text),
+        hassh: some(text),
+        hassh_server: some(text),
     };
     let of = |service, fields| Transaction { start_ns: START_NS, end_ns: START_NS + 1_000_000, service, fields };
     vec![

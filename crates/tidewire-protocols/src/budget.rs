@@ -1,15 +1,63 @@
-//! Memory of all conversations together.
+//! Memory of all conversations of a worker: what they hold lies here, so that the oldest ones make room for others.
 
-/// What the conversations of one worker hold, and how much they may.
-#[derive(Clone, Copy, Debug)]
+use crate::{
+    going::Going,
+    report::{App, Report},
+    value::Service,
+};
+
+/// Bytes for each worker unless said otherwise: 50,000 conversations in the middle of a handshake.
+const DEFAULT_BYTES: u64 = 64 << 20;
+
+/// What every conversation that was recognised takes, bytes.
+const SLOT_BYTES: u32 = size_of::<Slot>() as u32;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// What the conversations of one worker hold, and how much they may. Where that is too much, those that began first lose their fields:
+/// the ones that are not finished, then finished ones. So nobody who begins many and finishes none takes fields from streams that
+/// begin later.
+#[derive(Debug)]
 pub struct Budget {
     used_bytes: u64,
     max_bytes: u64,
     refused: u64,
+    slots: Vec<Slot>,
+    /// The first one that nobody has; the others follow it.
+    free: u32,
+    /// Going ones, and finished ones, by age.
+    lists: [List; 2],
 }
 
-/// Bytes for each worker unless said otherwise: 100,000 conversations in the middle of a handshake.
-const DEFAULT_BYTES: u64 = 64 << 20;
+/// The place of a conversation's slot.
+pub(crate) type Place = u32;
+
+#[derive(Debug)]
+struct Slot {
+    content: Content,
+    charged: u32,
+    before: Place,
+    after: Place,
+}
+
+#[derive(Debug)]
+enum Content {
+    Free,
+    Going(Box<Going>),
+    Over(Box<App>),
+    /// The fields made room for others.
+    Evicted(Option<Service>, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: Place,
+    last: Place,
+}
+
+const GOING: usize = 0;
+const OVER: usize = 1;
 
 impl Default for Budget {
     fn default() -> Self {
@@ -21,7 +69,8 @@ impl Budget {
     /// A budget of `max_bytes`.
     #[must_use]
     pub fn new(max_bytes: u64) -> Self {
-        Self { used_bytes: 0, max_bytes, refused: 0 }
+        let lists = [List { first: NONE, last: NONE }; 2];
+        Self { used_bytes: 0, max_bytes, refused: 0, slots: Vec::new(), free: NONE, lists }
     }
 
     /// What is held, bytes.
@@ -30,24 +79,150 @@ impl Budget {
         self.used_bytes
     }
 
-    /// How many streams were given up because the bound was reached.
+    /// How many streams lost their fields because the bound was reached.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Replaces a charge by another. `false`: there is no room, and `before` is still charged.
-    pub(crate) fn change(&mut self, before: u32, now: u32) -> bool {
-        let used = self.used_bytes.saturating_sub(before.into()) + u64::from(now);
-        if now > before && used > self.max_bytes {
-            return false;
+    /// A new conversation's place.
+    pub(crate) fn open(&mut self) -> Place {
+        let content = Content::Going(Box::default());
+        let mut slot = Slot { content, charged: SLOT_BYTES, before: NONE, after: NONE };
+        self.used_bytes += u64::from(SLOT_BYTES);
+        let place = self.free;
+        match self.slots.get_mut(place as usize) {
+            Some(free) => {
+                std::mem::swap(free, &mut slot);
+                self.free = slot.after;
+                self.link(GOING, place);
+                place
+            }
+            None => {
+                let place = self.slots.len() as Place;
+                self.slots.push(slot);
+                self.link(GOING, place);
+                place
+            }
         }
-        self.used_bytes = used;
+    }
+
+    /// What is being read; `None`: it made room for others.
+    pub(crate) fn going(&mut self, place: Place) -> Option<&mut Going> {
+        match &mut self.slots.get_mut(place as usize)?.content {
+            Content::Going(going) => Some(going),
+            _ => None,
+        }
+    }
+
+    /// Charges what a conversation holds now, and lets go of what is not needed. Whether there is more to read, and whether the place
+    /// is still its own.
+    pub(crate) fn settle(&mut self, place: Place) -> (bool, bool) {
+        let slot = &mut self.slots[place as usize];
+        let Content::Going(going) = &mut slot.content else { return (false, true) };
+        if !going.is_done() {
+            let held = SLOT_BYTES.saturating_add(going.memory_bytes());
+            if held != slot.charged {
+                self.charge(place, held);
+            }
+            return (matches!(self.slots[place as usize].content, Content::Going(_)), true);
+        }
+        let app = going.take_app();
+        self.unlink(GOING, place);
+        let Some(app) = app else {
+            self.free(place);
+            return (false, false);
+        };
+        let held = SLOT_BYTES.saturating_add(app.memory_bytes());
+        self.slots[place as usize].content = Content::Over(app);
+        self.link(OVER, place);
+        self.charge(place, held);
+        (false, true)
+    }
+
+    /// The stream ended: reports what is not complete, and returns what the stream was.
+    pub(crate) fn close(&mut self, place: Place, report: &mut Report<'_>) -> Option<Box<App>> {
+        let app = match std::mem::replace(&mut self.slots[place as usize].content, Content::Free) {
+            Content::Free => None,
+            Content::Evicted(service, transactions) => {
+                service.map(|service| Box::new(App { service, transactions, first: None }))
+            }
+            Content::Over(app) => {
+                self.unlink(OVER, place);
+                Some(app)
+            }
+            Content::Going(mut going) => {
+                going.finish(report);
+                self.unlink(GOING, place);
+                going.take_app()
+            }
+        };
+        self.free(place);
+        app
+    }
+
+    /// Replaces a charge, and makes room for it: of the oldest others, or of the one itself if it alone is too large.
+    fn charge(&mut self, place: Place, held: u32) {
+        let slot = &mut self.slots[place as usize];
+        self.used_bytes = self.used_bytes - u64::from(slot.charged) + u64::from(held);
+        slot.charged = held;
+        while self.used_bytes > self.max_bytes && self.evict(place) {}
+    }
+
+    /// Lets one go, `wanted` last. `false`: there is none.
+    fn evict(&mut self, wanted: Place) -> bool {
+        let oldest = [GOING, OVER].into_iter().find_map(|list| {
+            let first = self.lists[list].first;
+            let place = if first == wanted { self.slots[first as usize].after } else { first };
+            (place != NONE).then_some((list, place))
+        });
+        let (list, place) = match (oldest, &self.slots[wanted as usize].content) {
+            (Some(oldest), _) => oldest,
+            (None, Content::Going(_)) => (GOING, wanted),
+            (None, Content::Over(_)) => (OVER, wanted),
+            (None, _) => return false,
+        };
+        self.unlink(list, place);
+        let slot = &mut self.slots[place as usize];
+        let app = match std::mem::replace(&mut slot.content, Content::Free) {
+            Content::Going(mut going) => going.take_app(),
+            Content::Over(app) => Some(app),
+            _ => None,
+        };
+        let (service, transactions) = app.map_or((None, 0), |app| (Some(app.service), app.transactions));
+        slot.content = Content::Evicted(service, transactions);
+        self.used_bytes = self.used_bytes - u64::from(slot.charged) + u64::from(SLOT_BYTES);
+        slot.charged = SLOT_BYTES;
+        self.refused += 1;
         true
     }
 
-    /// Counts a stream that was given up.
-    pub(crate) fn refuse(&mut self) {
-        self.refused += 1;
+    fn free(&mut self, place: Place) {
+        let free = std::mem::replace(&mut self.free, place);
+        let slot = &mut self.slots[place as usize];
+        self.used_bytes -= u64::from(slot.charged);
+        *slot = Slot { content: Content::Free, charged: 0, before: NONE, after: free };
+    }
+
+    fn link(&mut self, list: usize, place: Place) {
+        let last = std::mem::replace(&mut self.lists[list].last, place);
+        let slot = &mut self.slots[place as usize];
+        (slot.before, slot.after) = (last, NONE);
+        match self.slots.get_mut(last as usize) {
+            Some(last) => last.after = place,
+            None => self.lists[list].first = place,
+        }
+    }
+
+    fn unlink(&mut self, list: usize, place: Place) {
+        let (before, after) = (self.slots[place as usize].before, self.slots[place as usize].after);
+        match self.slots.get_mut(before as usize) {
+            Some(before) => before.after = after,
+            None => self.lists[list].first = after,
+        }
+        match self.slots.get_mut(after as usize) {
+            Some(after) => after.before = before,
+            None => self.lists[list].last = before,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     dhcp, dns,
-    input::Ports,
+    input::{Input, Ports},
     leads::{self, Lead},
     ntp, socks,
     value::Service,
@@ -25,6 +25,24 @@ pub(crate) enum Verdict {
     Open,
     /// None that is known.
     Unknown,
+}
+
+/// What the first bytes of a stream are.
+pub(crate) enum First {
+    /// A datagram, of a known protocol or of a flow that is worth another look.
+    Datagram(Option<Service>),
+    Stream(Verdict),
+}
+
+/// The first bytes of a stream. `None`: they are none of a known protocol, and what follows is not worth a look.
+pub(crate) fn first(input: &Input<'_>, ports: Ports) -> Option<First> {
+    if input.is_datagram {
+        let service = datagram(input.bytes, ports);
+        return (service.is_some() || may_follow(input.bytes, ports)).then_some(First::Datagram(service));
+    }
+    let mut both: [&[u8]; 2] = [&[]; 2];
+    both[input.side] = input.bytes;
+    Some(stream(both, ports)).filter(|verdict| *verdict != Verdict::Unknown).map(First::Stream)
 }
 
 /// What one direction's bytes show.
@@ -106,7 +124,7 @@ pub(crate) fn datagram(bytes: &[u8], ports: Ports) -> Option<Service> {
 }
 
 /// Whether datagrams of a flow are worth a look though this one was not known.
-pub(crate) fn may_follow(bytes: &[u8], ports: Ports) -> bool {
+fn may_follow(bytes: &[u8], ports: Ports) -> bool {
     #[cfg(feature = "quic")]
     if crate::quic::is_long(bytes) {
         return true;
@@ -117,8 +135,6 @@ pub(crate) fn may_follow(bytes: &[u8], ports: Ports) -> bool {
 }
 
 fn look(bytes: &[u8], ports: Ports) -> Look {
-    let looks =
-        [tls(bytes), http(bytes), ssh(bytes), lines(bytes, ports), proxy(bytes, ports), dns_message(bytes, ports)];
     // What may still be one of the first ones is not one of the others, so that the verdict is the same however the bytes were cut.
     let is_all = bytes.len() >= BYTES_MAX;
     let decides = |look: &Look| match look {
@@ -126,7 +142,9 @@ fn look(bytes: &[u8], ports: Ports) -> Look {
         Look::Open => !is_all,
         _ => true,
     };
-    looks.into_iter().find(decides).unwrap_or(Look::Unknown)
+    let looks: [fn(&[u8], Ports) -> Look; 6] =
+        [|bytes, _| tls(bytes), |bytes, _| http(bytes), |bytes, _| ssh(bytes), lines, proxy, dns_message];
+    looks.into_iter().map(|look| look(bytes, ports)).find(decides).unwrap_or(Look::Unknown)
 }
 
 /// What bytes show of one protocol.
@@ -326,8 +344,8 @@ fn dns_message(bytes: &[u8], ports: Ports) -> Look {
     let is_port = ports.server == 53 || ports.client == 53;
     let Some((length, message)) = bytes.split_first_chunk::<2>() else { return Look::Open };
     let length = usize::from(u16::from_be_bytes(*length));
-    let is_lead = matches!(leads::look(bytes), leads::Look::Client(_) | leads::Look::Server(_));
-    if length < dns::HEADER_BYTES || !dns::may_be_header(message) || is_lead {
+    let is_lead = || matches!(leads::look(bytes), leads::Look::Client(_) | leads::Look::Server(_));
+    if length < dns::HEADER_BYTES || !dns::may_be_header(message) || is_lead() {
         return Look::Unknown;
     }
     if message.len() < dns::HEADER_BYTES {

@@ -22,6 +22,12 @@ pub(crate) enum Stage {
     Done,
 }
 
+impl Default for Stage {
+    fn default() -> Self {
+        Self::Unknown(Default::default(), 0)
+    }
+}
+
 impl Stage {
     /// The beginning of a protocol.
     pub(crate) fn of(service: Service) -> Self {

@@ -77,7 +77,9 @@ pub(crate) fn transactions(sent: &Sent, server: u16) -> Vec<Transaction> {
 
 /// A transaction of each protocol with every field.
 pub(crate) fn complete() -> Vec<Transaction> {
-    let text = || Some(Box::<str>::from("x"));
+    fn text<T: From<&'static str>>() -> Option<T> {
+        Some("x".into())
+    }
     let list = || vec![Box::<str>::from("x")];
     let tls = Tls {
         version: text(),

@@ -1,5 +1,7 @@
 //! Text out of bytes that are meant to be text.
 
+use std::borrow::Cow;
+
 /// Longest text of a field, bytes; longer ones are cut.
 pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 
@@ -17,6 +19,11 @@ pub(crate) fn long_text(bytes: &[u8]) -> Box<str> {
 }
 
 fn cut_text(bytes: &[u8], bytes_max: usize) -> Box<str> {
+    if bytes.len() <= bytes_max
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        return text.into();
+    }
     let is_cut = bytes.len() > bytes_max;
     let bytes = &bytes[..bytes.len().min(bytes_max)];
     let text = String::from_utf8_lossy(bytes);
@@ -24,6 +31,14 @@ fn cut_text(bytes: &[u8], bytes_max: usize) -> Box<str> {
         // The cut may have split a character.
         true => text.trim_end_matches('\u{fffd}').into(),
         false => text.into(),
+    }
+}
+
+/// Bytes as text that is mostly one of a few, which then need no memory.
+pub(crate) fn known_text(bytes: &[u8], known: &'static [&'static str]) -> Cow<'static, str> {
+    match known.iter().find(|known| known.as_bytes() == bytes) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(text(bytes).into()),
     }
 }
 
@@ -37,10 +52,43 @@ pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     bytes.trim_ascii()
 }
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    let mut digits = Vec::with_capacity(2 * bytes.len());
+    push_hex(&mut digits, bytes);
+    string(digits)
+}
+
+/// Appends bytes in hexadecimal.
+pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    let begin = out.len();
+    out.resize(begin + 2 * bytes.len(), 0);
+    for (digits, byte) in out[begin..].chunks_exact_mut(2).zip(bytes) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 15)];
+    }
+}
+
+/// Appends a number in decimal.
+pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u16) {
+    let mut digits = [b'0'; 5];
+    let (mut at, mut rest) = (digits.len() - 1, number);
+    loop {
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+        at -= 1;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// ASCII as text.
+pub(crate) fn string(ascii: Vec<u8>) -> String {
+    String::from_utf8(ascii).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -52,5 +100,16 @@ mod tests {
         let long = "ä".repeat(TEXT_BYTES_MAX);
         assert_eq!(text(&long.as_bytes()[1..]).chars().last(), Some('ä'));
         assert_eq!(&*text(b"a\xffb"), "a\u{fffd}b");
+        assert_eq!((known_text(b"x", &["x"]), known_text(b"y\xff", &["x"])), ("x".into(), "y\u{fffd}".into()));
+    }
+
+    #[test]
+    fn numbers_have_their_digits() {
+        for number in [0, 7, 10, 4866, u16::MAX] {
+            let mut out = Vec::new();
+            push_decimal(&mut out, number);
+            assert_eq!(string(out), number.to_string());
+        }
+        assert_eq!(hex(b"\x00\x1f\xff"), "001fff");
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     socks::Socks,
     ssh::Ssh,
     tls::Tls,
-    value::{Service, Value},
+    value::{Members, Service, Value},
 };
 
 /// A question and its answer: a handshake, a query, a request, or as much of it as was seen.
@@ -108,17 +108,25 @@ impl Transaction {
     /// The fields that have a value, by their stable names.
     #[must_use]
     pub fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        let mut list = Vec::with_capacity(20);
+        self.each(&mut |name, value| list.push((name, value)));
+        list
+    }
+
+    /// The same, one after the other.
+    pub fn each<'a>(&'a self, each: &mut dyn FnMut(&'static str, Value<'a>)) {
+        let list = &mut Members(each);
         match &self.fields {
-            Fields::Dhcp(dhcp) => dhcp.values(),
-            Fields::Dns(dns) => dns.values(),
-            Fields::Ftp(ftp) => ftp.values(),
-            Fields::Http(http) => http.values(),
-            Fields::Ntp(ntp) => ntp.values(),
-            Fields::Quic(quic) => quic.values(),
-            Fields::Smtp(smtp) => smtp.values(),
-            Fields::Socks(socks) => socks.values(),
-            Fields::Ssh(ssh) => ssh.values(),
-            Fields::Tls(tls) => tls.values(),
+            Fields::Dhcp(dhcp) => dhcp.values(list),
+            Fields::Dns(dns) => dns.values(list),
+            Fields::Ftp(ftp) => ftp.values(list),
+            Fields::Http(http) => http.values(list),
+            Fields::Ntp(ntp) => ntp.values(list),
+            Fields::Quic(quic) => quic.values(list),
+            Fields::Smtp(smtp) => smtp.values(list),
+            Fields::Socks(socks) => socks.values(list),
+            Fields::Ssh(ssh) => ssh.values(list),
+            Fields::Tls(tls) => tls.values(list),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Protocols and the values of their fields.
 
+use std::borrow::Cow;
+
 /// A protocol that was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -86,30 +88,56 @@ pub enum Value<'a> {
     Object(Vec<(&'static str, Value<'a>)>),
 }
 
-/// Adds a text that is there.
-pub(crate) fn push_text<'a>(list: &mut Vec<(&'static str, Value<'a>)>, name: &'static str, text: &'a Option<Box<str>>) {
-    if let Some(text) = text {
-        list.push((name, Value::Text(text)));
-    }
-}
+/// Takes the fields of a transaction one after the other.
+pub(crate) struct Members<'v, 'a>(pub(crate) &'v mut dyn FnMut(&'static str, Value<'a>));
 
-/// Adds a number that is there.
-pub(crate) fn push_number(list: &mut Vec<(&'static str, Value<'_>)>, name: &'static str, number: Option<u64>) {
-    if let Some(number) = number {
-        list.push((name, Value::Number(number)));
+impl<'a> Members<'_, 'a> {
+    /// A field.
+    pub(crate) fn push(&mut self, name: &'static str, value: Value<'a>) {
+        (self.0)(name, value);
     }
-}
 
-/// Adds a list that is not empty.
-pub(crate) fn push_texts<'a>(list: &mut Vec<(&'static str, Value<'a>)>, name: &'static str, texts: &'a [Box<str>]) {
-    if !texts.is_empty() {
-        list.push((name, Value::Texts(texts.iter().map(|text| &**text).collect())));
+    /// A text that is there.
+    pub(crate) fn text<T: AsRef<str>>(&mut self, name: &'static str, text: &'a Option<T>) {
+        if let Some(text) = text {
+            self.push(name, Value::Text(text.as_ref()));
+        }
+    }
+
+    /// A value that is there.
+    pub(crate) fn some(&mut self, name: &'static str, value: Option<Value<'a>>) {
+        if let Some(value) = value {
+            self.push(name, value);
+        }
+    }
+
+    /// A number that is there.
+    pub(crate) fn number(&mut self, name: &'static str, number: Option<u64>) {
+        if let Some(number) = number {
+            self.push(name, Value::Number(number));
+        }
+    }
+
+    /// A list that is not empty.
+    pub(crate) fn texts(&mut self, name: &'static str, texts: &'a [Box<str>]) {
+        if !texts.is_empty() {
+            self.push(name, Value::Texts(texts.iter().map(|text| &**text).collect()));
+        }
     }
 }
 
 /// Memory of texts that may be there, bytes.
 pub(crate) fn text_bytes<'a>(texts: impl IntoIterator<Item = &'a Option<Box<str>>>) -> usize {
     texts.into_iter().flatten().map(|text| text.len()).sum()
+}
+
+/// Memory of texts of which some are known ones, bytes.
+pub(crate) fn known_bytes<'a>(texts: impl IntoIterator<Item = &'a Cow<'static, str>>) -> usize {
+    let owned = |text: &Cow<'static, str>| match text {
+        Cow::Borrowed(_) => 0,
+        Cow::Owned(text) => text.capacity(),
+    };
+    texts.into_iter().map(owned).sum()
 }
 
 /// Memory of a list of texts, bytes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Stream, StreamPacket};
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
-use tidewire_protocols::{App, Conversation, Report, Service, Transaction};
+use tidewire_protocols::{Conversation, Report, Service, Transaction};
 
 use super::{sink::Exports, text::Rows};
 use crate::{
@@ -12,9 +12,6 @@ use crate::{
     record::Record,
     selection::Totals,
 };
-
-/// Bytes of first transactions that a worker keeps until their streams end.
-const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +42,6 @@ pub struct Exporting<const HISTORY: bool> {
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
-    kept_bytes: usize,
 }
 
 /// State of a stream.
@@ -53,8 +49,6 @@ pub struct Exporting<const HISTORY: bool> {
 pub struct State {
     conversation: Conversation,
     history: Option<Box<History>>,
-    /// The first transaction, which names the stream.
-    first: Option<Box<Transaction>>,
     transactions: u32,
     seen: Seen,
 }
@@ -77,7 +71,6 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             services: Arc::clone(services),
             exports: Arc::clone(exports),
             scratch: Vec::new(),
-            kept_bytes: 0,
         }
     }
 
@@ -89,45 +82,51 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
     ) -> T {
         let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
         let state = stream.data();
-        let (mut first, mut number, mut seen) = (state.first.take(), state.transactions, state.seen);
+        let (mut number, mut seen) = (state.transactions, state.seen);
         let (select, is_of_streams) = (self.select.as_deref(), self.kind == Kind::Streams);
         let (exports, services, scratch) = (&self.exports, &self.services, &mut self.scratch);
-        let (kept_bytes, written) = (&mut self.kept_bytes, &mut self.transactions);
-        let rows = match self.rows {
-            Texts::Transactions(rows) => Some(rows),
-            Texts::Records(_) => None,
-        };
-        let mut each = |transaction: Transaction| {
+        let written = &mut self.transactions;
+        // Whether it was written.
+        let mut show = |transaction: &Transaction| {
             let index = number;
             number = number.saturating_add(1);
             if let Some(select) = select.filter(|_| is_of_streams) {
-                select.see(&transaction, &mut seen);
-            } else if services.is_empty() || services.contains(&transaction.service) {
-                let origin = exports.origin();
-                let exchange =
-                    Exchange { stream: id, key, stream_start_ns, number: index, transaction: &transaction, origin };
-                if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
-                    return;
-                }
-                exports.transaction(&exchange, scratch);
-                *written += 1;
-                if let Some(rows) = rows {
-                    if exports.wants_text() {
-                        let end_ns = transaction.end_ns;
-                        exports.text(&*(rows.row)((id, key, transaction)), end_ns, scratch);
-                    }
-                    // Streams are not written, so that none needs a name.
-                    return;
-                }
+                select.see(transaction, &mut seen);
+                return false;
             }
-            if rows.is_none() && index == 0 && *kept_bytes < KEPT_BYTES_MAX {
-                *kept_bytes += transaction.memory_bytes();
-                first = Some(Box::new(transaction));
+            if !services.is_empty() && !services.contains(&transaction.service) {
+                return false;
+            }
+            let origin = exports.origin();
+            let exchange = Exchange { stream: id, key, stream_start_ns, number: index, transaction, origin };
+            if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
+                return false;
+            }
+            exports.transaction(&exchange, scratch);
+            *written += 1;
+            true
+        };
+        let passed = match self.rows {
+            // The first transaction names the stream.
+            Texts::Records(_) => {
+                let mut show = |transaction: &Transaction| {
+                    show(transaction);
+                };
+                pass(&mut self.follower, stream, &mut Report::Shown(&mut show))
+            }
+            Texts::Transactions(rows) => {
+                let mut text = Vec::new();
+                let mut each = |transaction: Transaction| {
+                    if show(&transaction) && exports.wants_text() {
+                        let end_ns = transaction.end_ns;
+                        exports.text(&*(rows.row)((id, key, transaction)), end_ns, &mut text);
+                    }
+                };
+                pass(&mut self.follower, stream, &mut Report::Each(&mut each))
             }
         };
-        let passed = pass(&mut self.follower, stream, &mut Report::Each(&mut each));
         let state = stream.data();
-        (state.first, state.transactions, state.seen) = (first, number, seen);
+        (state.transactions, state.seen) = (number, seen);
         passed
     }
 }
@@ -167,16 +166,12 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
     fn close(&mut self, stream: &mut Stream<'_, State>, reason: EndReason) {
         let app = self.follow(stream, |follower, stream, report| follower.close(stream, report));
         let state = stream.data();
-        let (first, history) = (state.first.take(), state.history.take());
-        if let Some(first) = &first {
-            self.kept_bytes = self.kept_bytes.saturating_sub(first.memory_bytes());
-        }
+        let history = state.history.take();
         if self.kind == Kind::Transactions {
             self.totals.add(stream);
             return;
         }
         let seen = stream.data().seen;
-        let app = app.map(|app| Box::new(App { first: first.map(|first| *first), ..*app }));
         let record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
         if self.select.as_ref().is_some_and(|select| !select.matches(&Row::Flow(&record), seen)) {
             return;

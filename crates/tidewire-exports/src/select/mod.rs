@@ -13,6 +13,7 @@
 //! letters. A list fulfils a test if one of its elements does. A field without a value fulfils none, also not `!=`.
 
 mod field;
+mod known;
 mod lexer;
 mod node;
 mod parser;

@@ -4,7 +4,8 @@ use tidewire_units::nearest;
 
 use crate::{
     select::{
-        field::{self, Field, Source},
+        field::{self, Field},
+        known,
         lexer::{Token, TokenKind, tokens},
         node::{Atom, Node, SelectError, TESTS_MAX},
         value::{Operator, Test, ValueKind},
@@ -94,11 +95,11 @@ impl<'a> Parser<'a> {
     }
 
     fn test(&mut self) -> Result<Node, SelectError> {
-        let (kind, source) = self.field()?;
+        let Field { name, kind, source } = self.field()?;
         let test = match self.operator(kind)? {
-            None if self.takes("in") => self.one_of(kind)?,
+            None if self.takes("in") => self.one_of(&name, kind)?,
             None => Test::Exists,
-            Some(operator) => self.value(kind, operator)?,
+            Some(operator) => self.value(&name, kind, operator)?,
         };
         if self.atoms.len() == TESTS_MAX {
             return self.fail(format!("more than {TESTS_MAX} tests"));
@@ -107,14 +108,14 @@ impl<'a> Parser<'a> {
         Ok(Node::Atom(self.atoms.len() - 1))
     }
 
-    fn field(&mut self) -> Result<(ValueKind, Source), SelectError> {
+    fn field(&mut self) -> Result<Field, SelectError> {
         let Some(Token { kind: TokenKind::Word(word), .. }) = self.tokens.get(self.at) else {
             return self.fail("expected the name of a field");
         };
         // Members of objects have a dot in JSON.
         let joined = word.replace('.', "_");
         let found = self.fields.iter().find(|field| field.name == *word || field.name == joined);
-        match found.map(|field| (field.kind, field.source.clone())) {
+        match found.cloned() {
             Some(found) => {
                 self.at += 1;
                 Ok(found)
@@ -168,11 +169,13 @@ impl<'a> Parser<'a> {
         Ok(Some(operator))
     }
 
-    fn value(&mut self, kind: ValueKind, operator: Operator) -> Result<Test, SelectError> {
+    fn value(&mut self, field: &str, kind: ValueKind, operator: Operator) -> Result<Test, SelectError> {
         let Some(Token { kind: TokenKind::Word(text) | TokenKind::Quoted(text), .. }) = self.tokens.get(self.at) else {
             return self.fail(format!("expected a value: {}", kind.name()));
         };
-        match Test::read(kind, operator, text) {
+        let is_whole = matches!(operator, Operator::Equal | Operator::Unequal);
+        let known = if is_whole { known::check(field, text) } else { Ok(()) };
+        match known.and_then(|()| Test::read(kind, operator, text)) {
             Ok(test) => {
                 self.at += 1;
                 Ok(test)
@@ -182,13 +185,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Values in parentheses, or a single one, as a network.
-    fn one_of(&mut self, kind: ValueKind) -> Result<Test, SelectError> {
+    fn one_of(&mut self, field: &str, kind: ValueKind) -> Result<Test, SelectError> {
         if !self.takes_sign("(") {
-            return self.value(kind, Operator::Equal);
+            return self.value(field, kind, Operator::Equal);
         }
         let mut tests = Vec::new();
         loop {
-            tests.push(self.value(kind, Operator::Equal)?);
+            tests.push(self.value(field, kind, Operator::Equal)?);
             if tests.len() > TESTS_MAX {
                 return self.fail(format!("more than {TESTS_MAX} values"));
             }

@@ -60,6 +60,12 @@ fn fields_are_compared_by_their_types() {
         ("proto = udp or proto = tcp and port = 443", true),
         ("(proto = udp or proto = tcp) and port = 80", false),
         ("transactions = 1", true),
+        ("service = TLS", true),
+        ("service starts with t", true),
+        ("proto != 99", true),
+        ("state = closed and end_reason in (FIN, rst)", true),
+        ("dns.answers.type = TYPE65280", false),
+        ("dns.answers.type = a", true),
     ] {
         assert_eq!(flow(text), expected, "{text}");
     }
@@ -103,6 +109,13 @@ fn mistakes_are_said_with_their_place() {
         ("", 1, "expected the name of a field"),
         ("and", 1, "unknown field 'and'"),
         ("ä = 5", 1, "unknown field 'ä'"),
+        ("service = dnss", 11, "'dnss' is no service; did you mean dns? known are dhcp, dns, ftp, http, "),
+        ("proto in (tcp, upd)", 16, "'upd' is no proto; did you mean udp? known are icmp, "),
+        ("bytes > 1 and state != open", 24, "'open' is no state; known are stateless, syn_sent, "),
+        ("end_reason = finn", 14, "'finn' is no end_reason; did you mean fin?"),
+        ("tunnel.kind = vxlam", 15, "did you mean vxlan?"),
+        ("dns.type = AAAAA", 12, "'AAAAA' is no dns.type, as in AAAA or TYPE65280"),
+        ("dns.rcode = NXDOMAI", 13, "'NXDOMAI' is no dns.rcode, as in NXDOMAIN"),
         ("name = ü and x = 1", 14, "unknown field 'x'"),
     ] {
         let error = Select::new(text, &FLOWS).unwrap_err();

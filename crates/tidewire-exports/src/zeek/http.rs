@@ -24,8 +24,10 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
     line.count(u64::from(exchange.number) + 1);
-    let request = [&http.method, &http.host, &http.path, &http.referrer, &http.version, &http.user_agent];
-    request.into_iter().for_each(|text| line.text_if(text.as_deref()));
+    line.text_if(http.method.as_deref());
+    [&http.host, &http.path, &http.referrer].into_iter().for_each(|text| line.text_if(text.as_deref()));
+    line.text_if(http.version.as_deref());
+    line.text_if(http.user_agent.as_deref());
     line.unset();
     line.count(http.request_bytes.unwrap_or(0));
     line.count(http.response_bytes.unwrap_or(0));

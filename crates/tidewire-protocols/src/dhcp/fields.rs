@@ -1,6 +1,6 @@
 //! The fields of a message.
 
-use crate::value::{Value, push_number, push_text, text_bytes};
+use crate::value::{Members, text_bytes};
 
 /// The fields of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,19 +37,17 @@ impl Dhcp {
         self.assigned.as_deref().unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(10);
-        push_text(&mut list, "message", &self.message);
-        push_number(&mut list, "id", Some(self.id.into()));
-        push_text(&mut list, "client_mac", &self.client_mac);
-        push_text(&mut list, "host_name", &self.host_name);
-        push_text(&mut list, "vendor_class", &self.vendor_class);
-        push_text(&mut list, "requested", &self.requested);
-        push_text(&mut list, "assigned", &self.assigned);
-        push_text(&mut list, "server", &self.server);
-        push_text(&mut list, "domain", &self.domain);
-        push_number(&mut list, "lease", self.lease.map(u64::from));
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("message", &self.message);
+        list.number("id", Some(self.id.into()));
+        list.text("client_mac", &self.client_mac);
+        list.text("host_name", &self.host_name);
+        list.text("vendor_class", &self.vendor_class);
+        list.text("requested", &self.requested);
+        list.text("assigned", &self.assigned);
+        list.text("server", &self.server);
+        list.text("domain", &self.domain);
+        list.number("lease", self.lease.map(u64::from));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

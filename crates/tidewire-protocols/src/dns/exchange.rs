@@ -33,7 +33,8 @@ pub(crate) struct Exchange {
 #[derive(Debug)]
 struct Pending {
     start_ns: u64,
-    question: Option<Question>,
+    /// Type and class of the question; its name is a field.
+    question: Option<[u16; 2]>,
     dns: Box<Dns>,
 }
 
@@ -99,7 +100,11 @@ impl Exchange {
     }
 
     fn query(&mut self, message: Message, ns: u64, out: Out<'_>) {
-        let is_repeated = |pending: &Pending| pending.dns.id == message.id && pending.question == message.question;
+        let question = message.question.as_ref().map(Question::numbers);
+        let name = message.question.as_ref().map(|question| &*question.name);
+        let is_repeated = |pending: &Pending| {
+            pending.dns.id == message.id && pending.question == question && pending.dns.query.as_deref() == name
+        };
         // Multicast queries have no identification, and nobody need answer them.
         if self.service != Service::Mdns && self.pending.iter().any(is_repeated) {
             return;
@@ -107,10 +112,21 @@ impl Exchange {
         let mut dns = Box::new(Dns { is_asked: true, flags: [message.flags, 0], ..Dns::default() });
         describe(&mut dns, &message);
         if self.service == Service::Mdns {
-            return out(self.transaction(ns, ns, dns));
+            // Each question stands alone (RFC 6762 section 5.3).
+            for question in message.question.into_iter().chain(message.more_questions) {
+                describe_question(&mut dns, question);
+                out(self.transaction(ns, ns, dns.clone()));
+            }
+            if dns.query.is_none() {
+                out(self.transaction(ns, ns, dns));
+            }
+            return;
+        }
+        if let Some(question) = message.question {
+            describe_question(&mut dns, question);
         }
         self.memory_bytes += size_of::<Pending>() + dns.memory_bytes();
-        self.pending.push(Pending { start_ns: ns, question: message.question, dns });
+        self.pending.push(Pending { start_ns: ns, question, dns });
         if self.pending.len() > PENDING_MAX {
             let oldest = self.pending.remove(0);
             self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + oldest.dns.memory_bytes());
@@ -118,13 +134,14 @@ impl Exchange {
         }
     }
 
-    fn response(&mut self, message: Message, ns: u64, out: Out<'_>) {
+    fn response(&mut self, mut message: Message, ns: u64, out: Out<'_>) {
         // Without its question an answer belongs to whoever has its number.
         let belongs = |pending: &Pending| {
             pending.dns.id == message.id
                 && match (&pending.question, &message.question) {
-                    (Some(asked), Some(answered)) => {
-                        asked.kind == answered.kind && asked.name.eq_ignore_ascii_case(&answered.name)
+                    (Some([kind, _]), Some(answered)) => {
+                        let asked = pending.dns.query.as_deref().unwrap_or_default();
+                        *kind == answered.kind && asked.eq_ignore_ascii_case(&answered.name)
                     }
                     _ => true,
                 }
@@ -138,6 +155,9 @@ impl Exchange {
             None => {
                 let mut dns = Box::<Dns>::default();
                 describe(&mut dns, &message);
+                if let Some(question) = message.question.take() {
+                    describe_question(&mut dns, question);
+                }
                 (ns, dns)
             }
         };
@@ -164,11 +184,12 @@ fn describe(dns: &mut Dns, message: &Message) {
     dns.opcode = message.opcode();
     dns.questions = message.counts[0];
     dns.recursion = message.recursion();
-    if let Some(question) = &message.question {
-        dns.query = Some(question.name.clone());
-        dns.kind = Some(names::kind(question.kind));
-        // The upper bit asks for an answer to this host only (RFC 6762 section 5.4).
-        let class = question.class & 0x7fff;
-        dns.class = (class != 1).then_some(class);
-    }
+}
+
+fn describe_question(dns: &mut Dns, question: Question) {
+    dns.query = Some(question.name);
+    dns.kind = Some(names::kind(question.kind));
+    // The upper bit asks for an answer to this host only (RFC 6762 section 5.4).
+    let class = question.class & 0x7fff;
+    dns.class = (class != 1).then_some(class);
 }

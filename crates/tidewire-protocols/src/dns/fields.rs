@@ -1,6 +1,8 @@
 //! The fields of a query and its answer.
 
-use crate::value::{Value, push_number, push_text, text_bytes};
+use std::borrow::Cow;
+
+use crate::value::{Members, Value, known_bytes, text_bytes};
 
 /// The fields of a query and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub struct Dns {
     /// The name that was asked for: labels joined by dots, other bytes than printable ASCII as `\ddd` (RFC 1035 section 5.1).
     pub query: Option<Box<str>>,
     /// The type that was asked for: its mnemonic, or `TYPE65280`.
-    pub kind: Option<Box<str>>,
+    pub kind: Option<Cow<'static, str>>,
     /// The class if it is not IN.
     pub class: Option<u16>,
     /// How many questions there were, where not one.
@@ -22,7 +24,7 @@ pub struct Dns {
     /// Whether an answer was seen. What follows is the answer's.
     pub is_answered: bool,
     /// The response code: its mnemonic, or `RCODE12`.
-    pub rcode: Option<Box<str>>,
+    pub rcode: Option<Cow<'static, str>>,
     /// The second word of the header (RFC 1035 section 4.1.1) as it was sent: of the query, and of the answer; 0 where it was not seen.
     pub flags: [u16; 2],
     /// Authoritative answer.
@@ -45,7 +47,7 @@ pub struct Answer {
     /// Whose it is.
     pub name: Box<str>,
     /// Its type.
-    pub kind: Box<str>,
+    pub kind: Cow<'static, str>,
     /// How long it may be kept, seconds.
     pub ttl: u32,
     /// What it says, in the presentation format of its type; `\# LENGTH HEX` (RFC 3597) for types without one here.
@@ -59,8 +61,8 @@ impl Dns {
 
     pub(crate) fn response(&self) -> String {
         let Some(rcode) = &self.rcode else { return String::new() };
-        if &**rcode != "NOERROR" {
-            return (**rcode).to_owned();
+        if rcode != "NOERROR" {
+            return rcode.clone().into_owned();
         }
         // The answers that were asked for, behind aliases.
         let asked = self.answers.iter().filter(|answer| Some(&answer.kind) == self.kind.as_ref());
@@ -72,38 +74,39 @@ impl Dns {
         }
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(20);
-        push_number(&mut list, "id", Some(self.id.into()));
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.number("id", Some(self.id.into()));
         if self.opcode != 0 {
-            push_number(&mut list, "opcode", Some(self.opcode.into()));
+            list.number("opcode", Some(self.opcode.into()));
         }
-        push_text(&mut list, "query", &self.query);
-        push_text(&mut list, "type", &self.kind);
-        push_number(&mut list, "class", self.class.map(u64::from));
+        list.text("query", &self.query);
+        list.text("type", &self.kind);
+        list.number("class", self.class.map(u64::from));
         if self.questions != 1 {
-            push_number(&mut list, "questions", Some(self.questions.into()));
+            list.number("questions", Some(self.questions.into()));
         }
-        list.push(("asked", Value::Truth(self.is_asked)));
-        list.push(("answered", Value::Truth(self.is_answered)));
-        list.push(("rd", Value::Truth(self.recursion[0])));
+        list.push("asked", Value::Truth(self.is_asked));
+        list.push("answered", Value::Truth(self.is_answered));
+        list.push("rd", Value::Truth(self.recursion[0]));
         if self.is_answered {
-            push_text(&mut list, "rcode", &self.rcode);
-            list.push(("aa", Value::Truth(self.authoritative)));
-            list.push(("tc", Value::Truth(self.truncated)));
-            list.push(("ra", Value::Truth(self.recursion[1])));
-            list.push(("answers", Value::Objects(self.answers.iter().map(Answer::values).collect())));
+            list.text("rcode", &self.rcode);
+            list.push("aa", Value::Truth(self.authoritative));
+            list.push("tc", Value::Truth(self.truncated));
+            list.push("ra", Value::Truth(self.recursion[1]));
+            list.push("answers", Value::Objects(self.answers.iter().map(Answer::values).collect()));
             for (name, count) in ["answer_count", "authority_count", "additional_count"].into_iter().zip(self.counts) {
-                push_number(&mut list, name, Some(count.into()));
+                list.number(name, Some(count.into()));
             }
-            push_number(&mut list, "latency_ns", self.latency_ns);
+            list.number("latency_ns", self.latency_ns);
         }
-        list
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let answers: usize = self.answers.iter().map(Answer::memory_bytes).sum();
-        size_of::<Self>() + text_bytes([&self.query, &self.kind, &self.rcode]) + answers
+        size_of::<Self>()
+            + text_bytes([&self.query])
+            + known_bytes([&self.kind, &self.rcode].into_iter().flatten())
+            + answers
     }
 }
 
@@ -118,6 +121,6 @@ impl Answer {
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.name.len() + self.kind.len() + self.data.len()
+        size_of::<Self>() + self.name.len() + known_bytes([&self.kind]) + self.data.len()
     }
 }

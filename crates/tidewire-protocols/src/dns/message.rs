@@ -8,6 +8,9 @@ pub(crate) const HEADER_BYTES: usize = 12;
 /// Most records of an answer that are kept.
 const ANSWERS_MAX: usize = 32;
 
+/// Most questions of a message that are kept.
+const QUESTIONS_MAX: usize = 32;
+
 /// Most records of a message that are looked at.
 const RECORDS_MAX: usize = 4096;
 
@@ -21,22 +24,39 @@ pub(super) struct Message {
     pub(super) flags: u16,
     pub(super) counts: [u16; 4],
     pub(super) question: Option<Question>,
+    /// Those behind the first.
+    pub(super) more_questions: Vec<Question>,
     pub(super) answers: Vec<Answer>,
     pub(super) rcode: u16,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Question {
     pub(super) name: Box<str>,
     pub(super) kind: u16,
     pub(super) class: u16,
 }
 
+impl Question {
+    /// Type and class.
+    pub(super) fn numbers(&self) -> [u16; 2] {
+        [self.kind, self.class]
+    }
+}
+
 impl Message {
     /// Reads a message. One that breaks off has what came before; `None`: not even a header.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         let [id, flags, counts @ ..] = header(message)?;
-        let mut read = Self { id, flags, counts, question: None, answers: Vec::new(), rcode: flags & 15 };
+        let mut read = Self {
+            id,
+            flags,
+            counts,
+            question: None,
+            more_questions: Vec::new(),
+            answers: Vec::new(),
+            rcode: flags & 15,
+        };
         let Some(mut at) = read.questions(message) else { return Some(read) };
         if read.is_response() {
             read.records(message, &mut at);
@@ -65,20 +85,25 @@ impl Message {
         [self.flags & 0x0100 != 0, self.flags & 0x0080 != 0]
     }
 
-    /// Reads the first question and skips others; where the records begin.
+    /// Reads the questions; where the records begin.
     fn questions(&mut self, message: &[u8]) -> Option<usize> {
         let mut at = HEADER_BYTES;
-        for index in 0..self.counts[0] {
+        for index in 0..usize::from(self.counts[0]) {
             let begin = at;
             at = name::skip(message, begin)?;
             let &[kind_high, kind_low, class_high, class_low] = message.get(at..)?.first_chunk()?;
             at += 4;
-            if index == 0 {
-                self.question = Some(Question {
-                    name: name::read(message, begin)?.0,
-                    kind: u16::from_be_bytes([kind_high, kind_low]),
-                    class: u16::from_be_bytes([class_high, class_low]),
-                });
+            if index >= QUESTIONS_MAX {
+                continue;
+            }
+            let question = Question {
+                name: name::read(message, begin)?.0,
+                kind: u16::from_be_bytes([kind_high, kind_low]),
+                class: u16::from_be_bytes([class_high, class_low]),
+            };
+            match index {
+                0 => self.question = Some(question),
+                _ => self.more_questions.push(question),
             }
         }
         Some(at)

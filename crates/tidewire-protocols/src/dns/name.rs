@@ -8,12 +8,32 @@ const NAME_BYTES_MAX: usize = 255;
 /// A name at `at` of a message, and where it ends there. Pointers must point before the name's part that they are in, so that
 /// every name ends.
 pub(super) fn read(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
-    let mut shown = String::new();
-    let end = walk(message, at, |label| push_label(&mut shown, label))?;
-    if shown.is_empty() {
-        shown.push('.');
+    // Most names are as long as they are shown.
+    let (mut plain, mut plain_bytes, mut is_plain) = ([0; NAME_BYTES_MAX], 0, true);
+    let end = walk(message, at, |label| {
+        is_plain &= label.iter().all(|&byte| is_shown(byte));
+        let dot = usize::from(plain_bytes > 0);
+        // `walk` keeps the sum of labels and their lengths below the longest.
+        if let Some(place) = plain.get_mut(plain_bytes..plain_bytes + dot + label.len()) {
+            place[..dot].fill(b'.');
+            place[dot..].copy_from_slice(label);
+            plain_bytes += place.len();
+        }
+    })?;
+    match std::str::from_utf8(&plain[..plain_bytes]) {
+        Ok("") => Some((".".into(), end)),
+        Ok(plain) if is_plain => Some((plain.into(), end)),
+        _ => {
+            let mut shown = String::new();
+            walk(message, at, |label| push_label(&mut shown, label))?;
+            Some((shown.into(), end))
+        }
     }
-    Some((shown.into(), end))
+}
+
+/// Whether a byte of a label is shown as it is.
+fn is_shown(byte: u8) -> bool {
+    matches!(byte, 0x21..=0x7e) && byte != b'.' && byte != b'\\'
 }
 
 /// Where the name at `at` ends.

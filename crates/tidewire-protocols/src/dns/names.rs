@@ -1,7 +1,9 @@
 //! Mnemonics of types and response codes: IANA's registry "Domain Name System (DNS) Parameters".
 
+use std::borrow::Cow;
+
 /// The mnemonic of a type, else `TYPE123` (RFC 3597 section 5).
-pub(super) fn kind(kind: u16) -> Box<str> {
+pub(super) fn kind(kind: u16) -> Cow<'static, str> {
     match TYPES.binary_search_by_key(&kind, |entry| entry.0) {
         Ok(place) => TYPES[place].1.into(),
         Err(_) => format!("TYPE{kind}").into(),
@@ -23,7 +25,7 @@ pub fn dns_rcode_number(name: &str) -> Option<u16> {
 }
 
 /// The mnemonic of a response code.
-pub(super) fn rcode(code: u16) -> Box<str> {
+pub(super) fn rcode(code: u16) -> Cow<'static, str> {
     match RCODES.iter().find(|entry| entry.0 == code) {
         Some(entry) => entry.1.into(),
         None => format!("RCODE{code}").into(),

@@ -113,3 +113,20 @@ fn records_have_their_presentation() {
     assert_eq!(of(1, b"\x01"), "\\# 1 01");
     assert_eq!(of(5, b"\xc0\x1f"), "\\# 2 c01f");
 }
+
+#[test]
+fn each_question_of_a_multicast_query_is_a_transaction() {
+    let questions = [
+        &b"\x01a\x05local\x00\x00\x0c\x80\x01"[..],
+        b"\x01b\xc0\x0e\x00\x21\x00\x01",
+        b"\x01c\xc0\x0e\x00\x10\x00\x01",
+    ];
+    let header = b"\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00";
+    let sent = [(ClientToServer, [&header[..], &questions.concat()].concat())];
+    let found = transactions(&Sent::datagrams(&sent), 5353);
+    let asked: Vec<_> = found.iter().map(|one| (one.name().unwrap_or_default(), one.request())).collect();
+    assert_eq!(asked, [("a.local", "PTR".into()), ("b.local", "SRV".into()), ("c.local", "TXT".into())]);
+    assert!(found.iter().all(|one| one.service == Service::Mdns && dns(one).questions == 3));
+    // Elsewhere nobody answers more than the first.
+    assert_eq!(transactions(&Sent::datagrams(&sent), 53).len(), 1);
+}

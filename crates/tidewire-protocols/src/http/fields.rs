@@ -1,22 +1,24 @@
 //! The fields of a request and its response.
 
-use crate::value::{Value, push_number, push_text, text_bytes};
+use std::borrow::Cow;
+
+use crate::value::{Members, known_bytes, text_bytes};
 
 /// The fields of a request and its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http {
     /// The method.
-    pub method: Option<Box<str>>,
+    pub method: Option<Cow<'static, str>>,
     /// The host: of the Host field, else of the target. Without its port.
     pub host: Option<Box<str>>,
     /// The target as it was sent: mostly path and query.
     pub path: Option<Box<str>>,
     /// The version of the request, else of the response, as `1.1`.
-    pub version: Option<Box<str>>,
+    pub version: Option<Cow<'static, str>>,
     /// The status code.
     pub status: Option<u16>,
     /// What the server wrote behind it.
-    pub reason: Option<Box<str>>,
+    pub reason: Option<Cow<'static, str>>,
     /// User-Agent.
     pub user_agent: Option<Box<str>>,
     /// Referer.
@@ -47,28 +49,27 @@ impl Http {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(14);
-        push_text(&mut list, "method", &self.method);
-        push_text(&mut list, "host", &self.host);
-        push_text(&mut list, "path", &self.path);
-        push_text(&mut list, "version", &self.version);
-        push_number(&mut list, "status", self.status.map(u64::from));
-        push_text(&mut list, "reason", &self.reason);
-        push_text(&mut list, "user_agent", &self.user_agent);
-        push_text(&mut list, "referrer", &self.referrer);
-        push_text(&mut list, "request_type", &self.request_type);
-        push_text(&mut list, "content_type", &self.content_type);
-        push_text(&mut list, "server", &self.server);
-        push_text(&mut list, "location", &self.location);
-        push_number(&mut list, "request_bytes", self.request_bytes);
-        push_number(&mut list, "response_bytes", self.response_bytes);
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("method", &self.method);
+        list.text("host", &self.host);
+        list.text("path", &self.path);
+        list.text("version", &self.version);
+        list.number("status", self.status.map(u64::from));
+        list.text("reason", &self.reason);
+        list.text("user_agent", &self.user_agent);
+        list.text("referrer", &self.referrer);
+        list.text("request_type", &self.request_type);
+        list.text("content_type", &self.content_type);
+        list.text("server", &self.server);
+        list.text("location", &self.location);
+        list.number("request_bytes", self.request_bytes);
+        list.number("response_bytes", self.response_bytes);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let request = [&self.method, &self.host, &self.path, &self.version, &self.user_agent, &self.referrer];
-        let rest = [&self.reason, &self.request_type, &self.content_type, &self.server, &self.location];
-        size_of::<Self>() + text_bytes(request) + text_bytes(rest)
+        let known = [&self.method, &self.version, &self.reason];
+        let request = [&self.host, &self.path, &self.user_agent, &self.referrer];
+        let rest = [&self.request_type, &self.content_type, &self.server, &self.location];
+        size_of::<Self>() + known_bytes(known.into_iter().flatten()) + text_bytes(request) + text_bytes(rest)
     }
 }

@@ -1,7 +1,9 @@
 //! Start lines and fields (RFC 9112 sections 3 to 5, RFC 9110 section 5), read leniently: what hosts accept is reported.
 
+use std::borrow::Cow;
+
 use super::fields::Http;
-use crate::text::{long_text, text, trimmed};
+use crate::text::{known_text, long_text, text, trimmed};
 
 /// Longest line that is kept; the rest of a longer one is left out.
 pub(super) const LINE_BYTES_MAX: usize = 8 << 10;
@@ -11,6 +13,12 @@ const VERSION_BYTES_MAX: usize = 8;
 
 /// The version of requests that have none.
 pub(super) const SIMPLE: &str = "0.9";
+
+/// What most messages say.
+const VERSIONS: [&str; 2] = ["1.1", "1.0"];
+const METHODS: [&str; 6] = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "CONNECT"];
+const REASONS: [&str; 8] =
+    ["OK", "Not Modified", "Found", "Not Found", "Moved Permanently", "No Content", "Partial Content", "Forbidden"];
 
 /// How the body behind a head ends (RFC 9112 section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +45,7 @@ pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
         None if line.len() >= LINE_BYTES_MAX => (rest, None),
         None => return simple_request(line, http),
     };
-    http.method = Some(text(method));
+    http.method = Some(known_text(method, &METHODS));
     http.version = version;
     http.host = authority(method, target).map(without_port).map(text);
     http.path = Some(long_text(target));
@@ -71,15 +79,15 @@ pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
     let code = rest[..digits].iter().fold(0, |sum, digit| 10 * sum + u16::from(digit - b'0'));
     http.status = (digits > 0).then_some(code);
     let behind = rest.iter().position(u8::is_ascii_whitespace).map_or(&[][..], |blank| trimmed(&rest[blank..]));
-    http.reason = (!behind.is_empty()).then(|| text(behind));
-    http.version.get_or_insert_with(|| text(version));
+    http.reason = (!behind.is_empty()).then(|| known_text(behind, &REASONS));
+    http.version.get_or_insert_with(|| known_text(version, &VERSIONS));
     true
 }
 
 /// `1.1` of `HTTP/1.1`.
-fn version_of(bytes: &[u8]) -> Option<Box<str>> {
+fn version_of(bytes: &[u8]) -> Option<Cow<'static, str>> {
     let version = bytes.strip_prefix(b"HTTP/")?;
-    matches!(version, [b'1', b'.', digit] if digit.is_ascii_digit()).then(|| text(version))
+    matches!(version, [b'1', b'.', digit] if digit.is_ascii_digit()).then(|| known_text(version, &VERSIONS))
 }
 
 /// RFC 9110 section 5.6.2.

@@ -143,3 +143,15 @@ fn long_addresses_are_kept_and_bounded() {
     let http = http(&found[0]);
     assert_eq!((http.version.as_deref(), http.path.as_deref().map(str::len)), (None, Some((8 << 10) - 4)));
 }
+
+/// Proxies within proxies, up to a bound.
+#[test]
+fn tunnels_within_each_other_are_followed() {
+    let ask = "CONNECT www.example.org:443 HTTP/1.1\n\n";
+    let agree = "HTTP/1.1 200 Connection established\n\n";
+    let pieces =
+        [vec![[ask, agree]; 7].concat(), vec!["GET /inside HTTP/1.1\nHost: inside\n\n", "HTTP/1.1 204 No Content\n\n"]];
+    let found = transactions(&conversation(&pieces.concat()), 3128);
+    assert_eq!((found.len(), found[7].name()), (8, Some("inside")));
+    assert_eq!(transactions(&conversation(&vec![[ask, agree]; 20].concat()), 3128).len(), 8);
+}

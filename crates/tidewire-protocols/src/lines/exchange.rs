@@ -24,6 +24,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 struct Side {
     line: Vec<u8>,
+    /// Bytes of a mail that are still to come (BDAT, RFC 3030 section 2).
+    skip: u64,
     is_lost: bool,
 }
 
@@ -64,6 +66,12 @@ impl Exchange {
         self.end_ns = input.ns;
         let mut rest = input.bytes;
         while !rest.is_empty() {
+            let skipped = usize::try_from(self.sides[input.side].skip).unwrap_or(usize::MAX).min(rest.len());
+            if skipped > 0 {
+                self.sides[input.side].skip -= skipped as u64;
+                rest = &rest[skipped..];
+                continue;
+            }
             let end = memchr::memchr(b'\n', rest);
             let (part, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
             rest = behind;
@@ -87,7 +95,7 @@ impl Exchange {
     }
 
     pub(crate) fn gap(&mut self, side: usize) -> Progress {
-        self.sides[side] = Side { line: Vec::new(), is_lost: true };
+        self.sides[side] = Side { is_lost: true, ..Side::default() };
         if self.sides.iter().all(|side| side.is_lost) { Progress::Done } else { Progress::More }
     }
 
@@ -120,6 +128,11 @@ impl Exchange {
         match &mut self.session {
             Session::Smtp(smtp) => match rest {
                 _ if is(b"DATA") => self.is_mail = true,
+                size if is(b"BDAT") => {
+                    let digits = size.split(|&byte| byte == b' ').next().unwrap_or_default();
+                    self.sides[0].skip =
+                        std::str::from_utf8(digits).ok().and_then(|size| size.parse().ok()).unwrap_or(0);
+                }
                 _ if is(b"STARTTLS") => self.asks_for_tls = true,
                 name if is(b"EHLO") || is(b"HELO") => smtp.client = Some(text(name)),
                 rest if is(b"MAIL") => {

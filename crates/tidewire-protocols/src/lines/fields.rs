@@ -1,6 +1,6 @@
 //! The fields of a session.
 
-use crate::value::{Value, list_bytes, push_text, push_texts, text_bytes};
+use crate::value::{Members, Value, list_bytes, text_bytes};
 
 /// The fields of a session in SMTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,14 +41,12 @@ impl Smtp {
         if self.starttls { "STARTTLS".into() } else { String::new() }
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(5);
-        push_text(&mut list, "server", &self.server);
-        push_text(&mut list, "client", &self.client);
-        push_text(&mut list, "mail_from", &self.mail_from);
-        push_texts(&mut list, "rcpt_to", &self.rcpt_to);
-        list.push(("starttls", Value::Truth(self.starttls)));
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("server", &self.server);
+        list.text("client", &self.client);
+        list.text("mail_from", &self.mail_from);
+        list.texts("rcpt_to", &self.rcpt_to);
+        list.push("starttls", Value::Truth(self.starttls));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -66,13 +64,11 @@ impl Ftp {
         if self.starttls { "AUTH TLS".into() } else { String::new() }
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(4);
-        push_text(&mut list, "server", &self.server);
-        push_text(&mut list, "user", &self.user);
-        push_texts(&mut list, "commands", &self.commands);
-        list.push(("starttls", Value::Truth(self.starttls)));
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("server", &self.server);
+        list.text("user", &self.user);
+        list.texts("commands", &self.commands);
+        list.push("starttls", Value::Truth(self.starttls));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -89,3 +89,35 @@ fn first_commands_tell_greetings_apart() {
         assert_eq!(transactions(&sent.bytewise(), 9999), found, "{command}");
     }
 }
+
+#[test]
+fn a_client_alone_shows_smtp_in_any_letters() {
+    for first in ["ehlo client.example\r\n", "HeLo client.example\r\n"] {
+        let text = format!("{first}mail from:<a@example.org>\r\nrcpt to:<b@example.org>\r\n");
+        let sent = Sent::of(&[(ClientToServer, text.into_bytes())]);
+        for port in [25, 4000] {
+            let found = transactions(&sent, port);
+            let [one] = &found[..] else { panic!("{found:?}") };
+            let expected = Smtp {
+                client: Some("client.example".into()),
+                mail_from: Some("a@example.org".into()),
+                rcpt_to: vec!["b@example.org".into()],
+                ..Smtp::default()
+            };
+            assert_eq!(one.fields, Fields::Smtp(expected.into()));
+            assert_eq!(transactions(&sent.clone().bytewise(), port), found);
+        }
+    }
+}
+
+#[test]
+fn mail_in_chunks_is_not_read() {
+    let sent = session(&[
+        "220 mx ESMTP\r\n",
+        "EHLO a\r\nMAIL FROM:<a>\r\nRCPT TO:<b>\r\nBDAT 25\r\nRCPT TO:<x>\r\nRCPT TO:<y>BDAT 0 LAST\r\nRCPT TO:<c>\r\nBDAT 99999999999999999999\r\n",
+    ]);
+    let found = transactions(&sent, 25);
+    let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
+    assert_eq!(smtp.rcpt_to, ["b".into(), "c".into()] as [Box<str>; 2]);
+    assert_eq!(transactions(&sent.bytewise(), 25), found);
+}

@@ -1,6 +1,6 @@
 //! The fields of a message.
 
-use crate::value::{Value, push_number, push_text, text_bytes};
+use crate::value::{Members, text_bytes};
 
 /// The fields of an answer, else of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,14 +29,12 @@ impl Ntp {
         }
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(5);
-        push_number(&mut list, "version", Some(self.version.into()));
-        push_number(&mut list, "mode", Some(self.mode.into()));
-        push_number(&mut list, "stratum", Some(self.stratum.into()));
-        push_text(&mut list, "reference", &self.reference);
-        push_number(&mut list, "latency_ns", self.latency_ns);
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.number("version", Some(self.version.into()));
+        list.number("mode", Some(self.mode.into()));
+        list.number("stratum", Some(self.stratum.into()));
+        list.text("reference", &self.reference);
+        list.number("latency_ns", self.latency_ns);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

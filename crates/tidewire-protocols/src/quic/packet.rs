@@ -64,7 +64,7 @@ fn version(number: u32) -> Option<&'static Version> {
 }
 
 /// The name of a version in output.
-pub(super) fn version_name(number: u32) -> Box<str> {
+pub(super) fn version_name(number: u32) -> std::borrow::Cow<'static, str> {
     match number {
         0x6b33_43cf => "2".into(),
         draft if draft >> 8 == 0xff_0000 => format!("draft {}", draft & 0xff).into(),

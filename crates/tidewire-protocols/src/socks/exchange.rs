@@ -100,7 +100,8 @@ impl Exchange {
     pub(crate) fn finish(&mut self, out: Out<'_>) {
         let Some(start_ns) = self.start_ns.take() else { return };
         let socks = std::mem::take(&mut self.socks);
-        if socks.command.is_some() {
+        // Who was refused said nothing else than a name.
+        if socks.command.is_some() || socks.user.is_some() {
             out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Socks, fields: Fields::Socks(socks) });
         }
     }

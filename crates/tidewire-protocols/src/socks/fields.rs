@@ -1,6 +1,6 @@
 //! The fields of a request to a proxy.
 
-use crate::value::{Value, push_number, push_text, text_bytes};
+use crate::value::{Members, text_bytes};
 
 /// The fields of a request to a proxy, and its reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,15 +29,13 @@ impl Socks {
         self.reply.map(|reply| reply.to_string()).unwrap_or_default()
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(6);
-        push_number(&mut list, "version", Some(self.version.into()));
-        push_number(&mut list, "command", self.command.map(u64::from));
-        push_text(&mut list, "host", &self.host);
-        push_number(&mut list, "port", self.port.map(u64::from));
-        push_text(&mut list, "user", &self.user);
-        push_number(&mut list, "reply", self.reply.map(u64::from));
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.number("version", Some(self.version.into()));
+        list.number("command", self.command.map(u64::from));
+        list.text("host", &self.host);
+        list.number("port", self.port.map(u64::from));
+        list.text("user", &self.user);
+        list.number("reply", self.reply.map(u64::from));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -72,3 +72,11 @@ fn what_only_begins_alike_is_not() {
         assert_eq!(transactions(&session(&[bytes, &[9; 20], bytes]), 9), [], "{bytes:?}");
     }
 }
+
+#[test]
+fn a_refused_name_is_reported() {
+    let sent = session(&[&[5, 1, 2], &[5, 2], b"\x01\x04user\x04pass", &[1, 1]]);
+    let found = transactions(&sent, 1080);
+    let expected = Socks { version: 5, user: Some("user".into()), ..Socks::default() };
+    assert_eq!(found.iter().map(|one| one.fields.clone()).collect::<Vec<_>>(), [Fields::Socks(expected.into())]);
+}

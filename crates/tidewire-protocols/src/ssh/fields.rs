@@ -1,6 +1,6 @@
 //! The fields of a connection's beginning.
 
-use crate::value::{Value, push_text, text_bytes};
+use crate::value::{Members, text_bytes};
 
 /// The fields of a connection's beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,15 +28,13 @@ impl Ssh {
         self.server_software.as_deref().unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(6);
-        push_text(&mut list, "client_version", &self.client_version);
-        push_text(&mut list, "server_version", &self.server_version);
-        push_text(&mut list, "client_software", &self.client_software);
-        push_text(&mut list, "server_software", &self.server_software);
-        push_text(&mut list, "hassh", &self.hassh);
-        push_text(&mut list, "hassh_server", &self.hassh_server);
-        list
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("client_version", &self.client_version);
+        list.text("server_version", &self.server_version);
+        list.text("client_software", &self.client_software);
+        list.text("server_software", &self.server_software);
+        list.text("hassh", &self.hassh);
+        list.text("hassh_server", &self.hassh_server);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

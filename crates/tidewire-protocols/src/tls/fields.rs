@@ -1,14 +1,16 @@
 //! The fields of a handshake, and of a certificate.
 
-use crate::value::{Value, list_bytes, push_number, push_text, push_texts, text_bytes};
+use std::borrow::Cow;
+
+use crate::value::{Members, Value, known_bytes, list_bytes, text_bytes};
 
 /// The fields of a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// The negotiated version (RFC 8446 section 4.2.1), as `TLS 1.3`.
-    pub version: Option<Box<str>>,
+    pub version: Option<Cow<'static, str>>,
     /// The highest version that the client offered.
-    pub client_version: Option<Box<str>>,
+    pub client_version: Option<Cow<'static, str>>,
     /// The name that the client asked for (RFC 6066 section 3).
     pub sni: Option<Box<str>>,
     /// The application protocols that the client offered (RFC 7301), at most 16.
@@ -16,7 +18,7 @@ pub struct Tls {
     /// The one that the server chose; TLS 1.3 encrypts it.
     pub alpn: Option<Box<str>>,
     /// The cipher suite that the server chose: its name in IANA's registry, or its number as `0x1a2b`.
-    pub cipher: Option<Box<str>>,
+    pub cipher: Option<Cow<'static, str>>,
     /// JA3 of the client's hello.
     pub ja3: Option<Box<str>>,
     /// JA4 of the client's hello.
@@ -70,47 +72,54 @@ impl Tls {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    pub(crate) fn values(&self) -> Vec<(&'static str, Value<'_>)> {
-        let mut list = Vec::with_capacity(16);
-        push_text(&mut list, "version", &self.version);
-        push_text(&mut list, "client_version", &self.client_version);
-        push_text(&mut list, "sni", &self.sni);
-        push_texts(&mut list, "client_alpn", &self.client_alpn);
-        push_text(&mut list, "alpn", &self.alpn);
-        push_text(&mut list, "cipher", &self.cipher);
-        push_text(&mut list, "ja3", &self.ja3);
-        push_text(&mut list, "ja4", &self.ja4);
-        list.extend(self.resumed.map(|resumed| ("resumed", Value::Truth(resumed))));
-        list.push(("established", Value::Truth(self.established)));
-        push_number(&mut list, "alert", self.alert.map(u64::from));
+    pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("version", &self.version);
+        list.text("client_version", &self.client_version);
+        list.text("sni", &self.sni);
+        list.texts("client_alpn", &self.client_alpn);
+        list.text("alpn", &self.alpn);
+        list.text("cipher", &self.cipher);
+        list.text("ja3", &self.ja3);
+        list.text("ja4", &self.ja4);
+        list.some("resumed", self.resumed.map(Value::Truth));
+        list.push("established", Value::Truth(self.established));
+        list.number("alert", self.alert.map(u64::from));
         if self.certificates > 0 {
-            push_number(&mut list, "certificates", Some(self.certificates.into()));
+            list.number("certificates", Some(self.certificates.into()));
         }
-        list.extend(self.certificate.as_ref().map(|certificate| ("certificate", Value::Object(certificate.values()))));
-        list
+        list.some("certificate", self.certificate.as_ref().map(|certificate| Value::Object(certificate.list())));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let texts = [&self.version, &self.client_version, &self.sni, &self.alpn, &self.cipher, &self.ja3, &self.ja4];
+        let known = [&self.version, &self.client_version, &self.cipher];
+        let texts = [&self.sni, &self.alpn, &self.ja3, &self.ja4];
         let certificate = self.certificate.as_ref().map_or(0, |certificate| {
             text_bytes([&certificate.subject, &certificate.issuer, &certificate.serial])
                 + list_bytes(&certificate.san)
                 + certificate.sha256.len()
         });
-        size_of::<Self>() + text_bytes(texts) + list_bytes(&self.client_alpn) + certificate
+        size_of::<Self>()
+            + known_bytes(known.into_iter().flatten())
+            + text_bytes(texts)
+            + list_bytes(&self.client_alpn)
+            + certificate
     }
 }
 
 impl Certificate {
-    fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+    fn list(&self) -> Vec<(&'static str, Value<'_>)> {
         let mut list = Vec::with_capacity(8);
-        push_text(&mut list, "subject", &self.subject);
-        push_text(&mut list, "issuer", &self.issuer);
-        push_text(&mut list, "serial", &self.serial);
-        list.extend(self.not_before.map(|seconds| ("not_before", Value::Seconds(seconds))));
-        list.extend(self.not_after.map(|seconds| ("not_after", Value::Seconds(seconds))));
-        push_texts(&mut list, "san", &self.san);
-        list.push(("sha256", Value::Text(&self.sha256)));
+        self.values(&mut Members(&mut |name, value| list.push((name, value))));
         list
+    }
+
+    fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
+        list.text("subject", &self.subject);
+        list.text("issuer", &self.issuer);
+        list.text("serial", &self.serial);
+        list.some("not_before", self.not_before.map(Value::Seconds));
+        list.some("not_after", self.not_after.map(Value::Seconds));
+        list.texts("san", &self.san);
+        list.push("sha256", Value::Text(&self.sha256));
     }
 }

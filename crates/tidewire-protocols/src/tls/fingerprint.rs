@@ -1,13 +1,11 @@
 //! Fingerprints of clients: JA3 (an MD5 over values in their order) and JA4 for TLS clients, written from the text of its
 //! specification (`JA4.md` of FoxIO, BSD 3-Clause). Other members of that family have another licence and are not here.
 
-use std::fmt::Write as _;
-
 use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use super::hello::{ClientHello, is_grease};
-use crate::text::hex;
+use crate::text::{hex, push_decimal, push_hex, string};
 
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
@@ -16,20 +14,25 @@ fn known(values: impl IntoIterator<Item = u16>) -> impl Iterator<Item = u16> {
     values.into_iter().filter(|&value| !is_grease(value))
 }
 
-fn joined(values: impl IntoIterator<Item = u16>) -> String {
-    values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join("-")
+/// Appends numbers, decimal, behind a comma.
+fn push_joined(out: &mut Vec<u8>, values: impl IntoIterator<Item = u16>) {
+    out.push(b',');
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'-');
+        }
+        push_decimal(out, value);
+    }
 }
 
 /// MD5 over version, cipher suites, extensions, groups and point formats, all decimal.
 pub(crate) fn ja3(hello: &ClientHello<'_>) -> Box<str> {
-    let values = format!(
-        "{},{},{},{},{}",
-        hello.legacy_version,
-        joined(known(hello.ciphers.iter().copied())),
-        joined(known(hello.extensions.iter().map(|extension| extension.0))),
-        joined(known(hello.groups())),
-        joined(hello.point_formats().iter().map(|&format| format.into())),
-    );
+    let mut values = Vec::with_capacity(512);
+    push_decimal(&mut values, hello.legacy_version);
+    push_joined(&mut values, known(hello.ciphers.iter().copied()));
+    push_joined(&mut values, known(hello.extensions.iter().map(|extension| extension.0)));
+    push_joined(&mut values, known(hello.groups()));
+    push_joined(&mut values, hello.point_formats().iter().map(|&format| format.into()));
     hex(&Md5::digest(values)).into()
 }
 
@@ -37,26 +40,30 @@ pub(crate) fn ja3(hello: &ClientHello<'_>) -> Box<str> {
 pub(crate) fn ja4(hello: &ClientHello<'_>, protocol: u8) -> Box<str> {
     let mut ciphers: Vec<u16> = known(hello.ciphers.iter().copied()).collect();
     let mut extensions: Vec<u16> = known(hello.extensions.iter().map(|extension| extension.0)).collect();
-    let mut text = format!(
-        "{}{}{}{:02}{:02}",
-        char::from(protocol),
-        version(hello.version()),
-        if hello.has_sni() { 'd' } else { 'i' },
-        ciphers.len().min(99),
-        extensions.len().min(99),
-    );
-    text.extend(ends(hello.first_alpn()));
+    let mut text = Vec::with_capacity(36);
+    text.push(protocol);
+    text.extend_from_slice(version(hello.version()).as_bytes());
+    text.push(if hello.has_sni() { b'd' } else { b'i' });
+    for count in [ciphers.len(), extensions.len()] {
+        let count = count.min(99) as u8;
+        text.extend_from_slice(&[b'0' + count / 10, b'0' + count % 10]);
+    }
+    text.extend_from_slice(&ends(hello.first_alpn()));
     ciphers.sort_unstable();
     extensions.retain(|kind| ![SERVER_NAME, ALPN].contains(kind));
     extensions.sort_unstable();
-    let mut list = hexadecimal(&extensions);
-    let algorithms: Vec<u16> = known(hello.signature_algorithms()).collect();
-    if !algorithms.is_empty() && !list.is_empty() {
-        list += "_";
-        list += &hexadecimal(&algorithms);
+    let mut list = Vec::with_capacity(512);
+    push_hexadecimal(&mut list, ciphers);
+    push_digest(&mut text, &list);
+    list.clear();
+    push_hexadecimal(&mut list, extensions);
+    let mut algorithms = known(hello.signature_algorithms()).peekable();
+    if !list.is_empty() && algorithms.peek().is_some() {
+        list.push(b'_');
+        push_hexadecimal(&mut list, algorithms);
     }
-    let _ = write!(text, "_{}_{}", digest(&hexadecimal(&ciphers)), digest(&list));
-    text.into()
+    push_digest(&mut text, &list);
+    string(text).into()
 }
 
 fn version(version: u16) -> &'static str {
@@ -75,28 +82,35 @@ fn version(version: u16) -> &'static str {
 }
 
 /// First and last character of the first application protocol; of its hexadecimal form if one of them is no letter or digit.
-fn ends(alpn: &[u8]) -> [char; 2] {
+fn ends(alpn: &[u8]) -> [u8; 2] {
     let (first, last) = match alpn {
-        [] => return ['0', '0'],
+        [] => return *b"00",
         [one] => (*one, *one),
         [first, .., last] => (*first, *last),
     };
     if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() {
-        return [first.into(), last.into()];
+        return [first, last];
     }
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 15)]);
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
     [digit(first >> 4), digit(last)]
 }
 
-fn hexadecimal(values: &[u16]) -> String {
-    values.iter().map(|value| format!("{value:04x}")).collect::<Vec<_>>().join(",")
+/// Appends numbers of four digits between commas.
+fn push_hexadecimal(out: &mut Vec<u8>, values: impl IntoIterator<Item = u16>) {
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push_hex(out, &value.to_be_bytes());
+    }
 }
 
-/// The first 12 digits of SHA-256; zeros for nothing.
-fn digest(list: &str) -> String {
+/// Appends the first 12 digits of SHA-256 behind `_`; zeros for nothing.
+fn push_digest(out: &mut Vec<u8>, list: &[u8]) {
+    out.push(b'_');
     match list {
-        "" => "0".repeat(12),
-        list => hex(&Sha256::digest(list)[..6]),
+        [] => out.extend_from_slice(&[b'0'; 12]),
+        list => push_hex(out, &Sha256::digest(list)[..6]),
     }
 }
 
@@ -133,15 +147,15 @@ mod tests {
     /// The examples of the specification.
     #[test]
     fn protocols_that_are_no_text_show_their_digits() {
-        let cases: [(&[u8], [char; 2]); 8] = [
-            (b"h2", ['h', '2']),
-            (b"http/1.1", ['h', '1']),
-            (b"x", ['x', 'x']),
-            (b"", ['0', '0']),
-            (b"\xab", ['a', 'b']),
-            (b"\xab\xcd", ['a', 'd']),
-            (b"\x30\xab", ['3', 'b']),
-            (b"\x30\xab\xcd\x31", ['0', '1']),
+        let cases: [(&[u8], [u8; 2]); 8] = [
+            (b"h2", *b"h2"),
+            (b"http/1.1", *b"h1"),
+            (b"x", *b"xx"),
+            (b"", *b"00"),
+            (b"\xab", *b"ab"),
+            (b"\xab\xcd", *b"ad"),
+            (b"\x30\xab", *b"3b"),
+            (b"\x30\xab\xcd\x31", *b"01"),
         ];
         for (alpn, expected) in cases {
             // The last: both ends are digits, though the middle is none.

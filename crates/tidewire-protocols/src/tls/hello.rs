@@ -1,5 +1,7 @@
 //! The hellos (RFC 8446 sections 4.1.2 and 4.1.3; RFC 5246 section 7.4.1).
 
+use std::borrow::Cow;
+
 use crate::{reader::Reader, text::text};
 
 /// Most application protocols of a list that are kept.
@@ -25,7 +27,7 @@ pub(super) fn is_grease(value: u16) -> bool {
 }
 
 /// The name of a version; drafts of TLS 1.3 have their number.
-pub(crate) fn version_name(version: u16) -> Box<str> {
+pub(crate) fn version_name(version: u16) -> Cow<'static, str> {
     match version {
         0x0002 => "SSL 2.0".into(),
         0x0300 => "SSL 3.0".into(),
@@ -100,11 +102,11 @@ impl<'a> ClientHello<'a> {
         alpn(self.extension(ALPN)).next().unwrap_or_default()
     }
 
-    pub(super) fn groups(&self) -> Vec<u16> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = u16> {
         self.list16(SUPPORTED_GROUPS)
     }
 
-    pub(super) fn signature_algorithms(&self) -> Vec<u16> {
+    pub(super) fn signature_algorithms(&self) -> impl Iterator<Item = u16> {
         self.list16(SIGNATURE_ALGORITHMS)
     }
 
@@ -113,9 +115,9 @@ impl<'a> ClientHello<'a> {
         list.map(|list| list.rest()).unwrap_or_default()
     }
 
-    fn list16(&self, kind: u16) -> Vec<u16> {
+    fn list16(&self, kind: u16) -> impl Iterator<Item = u16> {
         let list = self.extension(kind).and_then(|mut reader| reader.block16());
-        list.map(|list| list.all_u16().collect()).unwrap_or_default()
+        list.into_iter().flat_map(Reader::all_u16)
     }
 }
 

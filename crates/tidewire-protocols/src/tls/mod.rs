@@ -10,7 +10,7 @@ mod hello;
 mod old;
 mod record;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use fields::{Certificate, Tls};
 

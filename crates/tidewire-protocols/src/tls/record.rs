@@ -60,6 +60,11 @@ pub(super) struct Side {
     alert_bytes: u8,
 }
 
+/// Whether a message is one of those that are read: hellos and certificates.
+fn is_read(kind: u8, length: usize) -> bool {
+    matches!(kind, 1 | 2 | 11) && length <= MESSAGE_BYTES_MAX
+}
+
 type Take<'a> = &'a mut dyn FnMut(&mut Side, Message<'_>);
 
 impl Side {
@@ -178,11 +183,17 @@ impl Side {
                 bytes = &bytes[skipped..];
                 continue;
             }
+            if self.message.is_empty()
+                && let Some(rest) = self.whole_message(bytes, take)
+            {
+                bytes = rest;
+                continue;
+            }
             let wanted = match self.message.first_chunk::<4>() {
                 None => 4,
                 Some(&[kind, a, b, c]) => {
                     let length = u32::from_be_bytes([0, a, b, c]) as usize;
-                    if !matches!(kind, 1 | 2 | 11) || length > MESSAGE_BYTES_MAX {
+                    if !is_read(kind, length) {
                         self.skip = length as u32;
                         self.message.clear();
                         continue;
@@ -198,16 +209,32 @@ impl Side {
         self.end_message(take);
     }
 
+    /// Passes on the message that all of `bytes` begin with, if it is there as a whole; the bytes behind it.
+    fn whole_message<'a>(&mut self, bytes: &'a [u8], take: Take<'_>) -> Option<&'a [u8]> {
+        let (&[kind, a, b, c], rest) = bytes.split_first_chunk::<4>()?;
+        let length = u32::from_be_bytes([0, a, b, c]) as usize;
+        if !is_read(kind, length) {
+            return None;
+        }
+        let (body, rest) = rest.split_at_checked(length)?;
+        self.pass(kind, body, take);
+        Some(rest)
+    }
+
+    fn pass(&mut self, kind: u8, body: &[u8], take: Take<'_>) {
+        if kind == 1 {
+            self.expects_hello = false;
+        }
+        take(self, Message::Handshake(kind, body));
+    }
+
     /// Passes on the message if it is complete.
     fn end_message(&mut self, take: Take<'_>) {
         let Some(&[kind, a, b, c]) = self.message.first_chunk::<4>() else { return };
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
-        if self.message.len() == 4 + length && matches!(kind, 1 | 2 | 11) {
+        if self.message.len() == 4 + length && is_read(kind, length) {
             let mut message = std::mem::take(&mut self.message);
-            if kind == 1 {
-                self.expects_hello = false;
-            }
-            take(self, Message::Handshake(kind, &message[4..]));
+            self.pass(kind, &message[4..], take);
             message.clear();
             self.message = message;
         }

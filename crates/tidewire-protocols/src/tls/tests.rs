@@ -37,6 +37,11 @@ fn client_hello(name: &str) -> Vec<u8> {
     message(1, &body.concat())
 }
 
+/// A client's hello in its record.
+pub(crate) fn hello(name: &str) -> Vec<u8> {
+    record(22, &client_hello(name))
+}
+
 fn server_hello() -> Vec<u8> {
     let body =
         [&[3, 3][..], &[9; 32], &[0], &[0xc0, 0x2b], &[0], &block16(&extension(16, &block16(b"\x02h2")))].concat();

@@ -1,0 +1,31 @@
+//! What comes out of a stream.
+
+use crate::{transaction::Transaction, value::Service};
+
+/// What a stream turned out to be.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The protocol that it began with.
+    pub service: Service,
+    /// How many transactions were reported.
+    pub transactions: u32,
+    /// The first of them, if the conversation keeps it ([`Report::First`], [`Report::Shown`]).
+    pub first: Option<Transaction>,
+}
+
+/// What becomes of transactions.
+pub enum Report<'a> {
+    /// Each is passed on when it is complete.
+    Each(&'a mut dyn FnMut(Transaction)),
+    /// The first stays with the conversation, others are counted.
+    First,
+    /// Each is shown when it is complete, and the first stays with the conversation.
+    Shown(&'a mut dyn FnMut(&Transaction)),
+}
+
+impl App {
+    pub(crate) fn memory_bytes(&self) -> u32 {
+        let first = self.first.as_ref().map_or(0, Transaction::memory_bytes);
+        u32::try_from(size_of::<Self>() + first).unwrap_or(u32::MAX)
+    }
+}
