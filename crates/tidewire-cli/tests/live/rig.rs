@@ -54,7 +54,6 @@ pub fn run(programs: &[&str], work: impl FnOnce(&Rig) + Send) {
                     Rig { jobs, directory: tempfile::tempdir().expect("a directory"), children: Mutex::default() };
                 rig.up(number.recv().expect("a number"));
                 work(&rig);
-                rig.end();
             });
         });
         near.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -176,9 +175,13 @@ impl Rig {
         running.wait_for_said("listening on");
         (running, path)
     }
+}
 
-    fn end(&self) {
-        for mut child in self.children.lock().expect("children").drain(..) {
+/// A test that fails leaves no server behind.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let children = self.children.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for mut child in children.drain(..) {
             signal(&child, Signal::TERM);
             child.wait_in_time("a program at the far end");
         }
