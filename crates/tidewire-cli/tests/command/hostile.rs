@@ -192,7 +192,7 @@ fn limits_of_the_process_are_said() {
     }
     let capture = bench.file("long.pcap", pcap.bytes());
     for (limit, words, said) in
-        [("-f 1", "extract -o NEW --fill marker", "File too large"), ("-n 8", "extract -j 8 -o NEW", "ulimit -n")]
+        [("-f 1", "extract -o NEW --fill marker", "File too large"), ("-n 6", "extract -j 8 -o NEW", "ulimit -n")]
     {
         let new = bench.path(&limit.replace(' ', ""));
         let words = words.replace("NEW", new.to_str().unwrap());
