@@ -163,9 +163,9 @@ impl Directory {
     fn packets_before(&self, name: &str, packets: u64, lines: &[Line]) -> u64 {
         let known = lines.iter().rev().find(|line| line.segment == name && line.packets_to > 0);
         let had = known.and_then(|line| line.packets_to.checked_sub(packets));
-        // A capture that has more packets now than it had may not take numbers of others.
+        // A capture that has more packets now than it had may not take numbers of others. One without packets may end where it ends.
         let others = |before: &u64| {
-            let range = *before..before + packets;
+            let range = *before..(before + packets).saturating_sub(1);
             !lines
                 .iter()
                 .any(|line| line.segment != name && line.packets_to > 0 && range.contains(&(line.packets_to - 1)))
