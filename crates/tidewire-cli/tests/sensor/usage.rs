@@ -142,7 +142,9 @@ fn one_directory_has_one_sensor() {
     let output = run(&["sensor", "status", "--directory", directory.to_str().expect("UTF-8")], "").1;
     assert!(output.contains("capture") && output.contains("idle") && output.contains("QUEUE"), "{output}");
     assert!(output.contains("0 of 2"), "the readers that it waits for: {output}");
-    assert!(output.lines().all(|line| line.chars().count() <= 80), "{output}");
+    // The path of the capture is as long as the checkout's.
+    let mut table = output.lines().filter(|line| line.trim() != CAPTURE);
+    assert!(table.all(|line| line.chars().count() <= 80), "{output}");
     first.signal(Signal::INT);
     assert_eq!(first.ended().code(), Some(130));
     assert!(!directory.exists());
