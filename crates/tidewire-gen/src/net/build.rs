@@ -136,16 +136,17 @@ fn thread_napi(name: &str) -> Result<(), Error> {
     fs::write(sysfs.path(&format!("class/net/{name}/threaded")), "1").map_err(|source| kernel(what(), source))
 }
 
-/// Waits until links have a carrier, which takes a while on slow machines.
+/// Waits until links have a carrier: the kernel may report one up to a second late (`net/core/link_watch.c`), and later where
+/// many links come and go at once.
 pub(super) fn wait_for_carrier(names: &[String]) -> Result<(), Error> {
-    for _ in 0..200 {
+    for _ in 0..2_000 {
         let carries = |name: &String| Interface::find(name).map(|interface| interface.running);
         if names.iter().map(carries).collect::<Result<Vec<_>, _>>()?.into_iter().all(|carries| carries) {
             return Ok(());
         }
         thread::sleep(std::time::Duration::from_millis(5));
     }
-    Err(Error::Interface { interface: names.join(", "), what: "did not come up within a second".into() })
+    Err(Error::Interface { interface: names.join(", "), what: "did not come up within ten seconds".into() })
 }
 
 pub(super) fn kernel(what: String, source: io::Error) -> Error {
