@@ -121,5 +121,7 @@ fn a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs() {
         fs::remove_dir_all(&archive).unwrap();
     }
     println!("{kills} kills: {kept} packets kept, {repaired} segments repaired");
-    assert!(kills < 5 || repaired > kills / 4 && kept as u64 > kills * 10);
+    // A segment that had just been ended needs no repair: few kills say nothing of how often.
+    assert!(kills < 50 || repaired > kills / 4);
+    assert!(kept as u64 > kills * 10, "{kept} packets kept");
 }
