@@ -11,7 +11,6 @@ use tidewire_exports::{
 use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
-    arg_types::ModeName,
     error,
     options::Common,
     output::{Object, push_value},
@@ -59,21 +58,33 @@ impl HasConversation for Conversation {
 /// What a stream must fulfil to be reported.
 pub type Selected = Option<Arc<Select>>;
 
-/// Whether the options leave bytes to look at, and records to print.
-fn is_on(common: &Common) -> bool {
-    common.mode != Some(ModeName::Track) && common.cutoff.0 > 0 && common.limit != Some(0)
+/// What a run of `flows` wants of the streams' bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// Who speaks which protocol: the beginning of each direction says it.
+    Beginnings,
+    /// Transactions to write: all of them, of files. Of interfaces the beginnings, as the kernel then discards the rest.
+    Transactions,
+    /// Fields to select by: as transactions, and also if no record is printed.
+    Fields,
 }
 
-/// The options for a subcommand that looks at the beginning of each direction only, and the mode that it then has. Mode `fast` would
-/// cost 2 % less, but a segment that is late by 16 packets would count as missing, and as sent again.
-pub fn of_beginnings(common: &Common) -> (Cow<'_, Common>, Mode) {
-    if !is_on(common) {
+/// The options of `flows`, and its mode: what it wants is delivered, unless a cutoff is given. Mode `fast` would cost 2 % less, but a
+/// segment that is late by 16 packets would count as missing, and as sent again.
+pub fn of_flows(common: &Common, wants: Wants) -> (Cow<'_, Common>, Mode) {
+    if common.delivers_nothing().is_some() || common.limit == Some(0) && wants != Wants::Fields {
         return (Cow::Borrowed(common), Mode::Track);
     }
+    let is_whole = wants != Wants::Beginnings;
+    if is_whole && !common.live.is_on() {
+        return (Cow::Borrowed(common), Mode::Strict);
+    }
     let mut common = common.clone();
-    common.cutoff = Size(common.cutoff.0.min(CUTOFF_BYTES));
-    // Different versions of the same bytes are not reported.
-    common.history = Size(0);
+    common.cutoff.get_or_insert(Size(CUTOFF_BYTES));
+    if wants != Wants::Fields {
+        // Different versions of the same bytes are not reported.
+        common.history = Size(0);
+    }
     (Cow::Owned(common), Mode::Strict)
 }
 

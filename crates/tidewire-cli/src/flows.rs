@@ -7,7 +7,7 @@ use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
 use tidewire_exports::table::FLOWS;
 
 use crate::{
-    app::{self, Follower, Watched},
+    app::{self, Follower, Wants, Watched},
     clock::Clock,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
@@ -28,8 +28,8 @@ use crate::{
 /// List flows: addresses, service and name, packets, bytes, state
 ///
 /// Each record covers both directions. BYTES counts from the IP header on, without link-layer headers and padding; --json also
-/// has frame bytes. RATE is BYTES over DURATION. SERVICE and NAME come from the first 16 KiB of each direction; --mode track delivers
-/// nothing and leaves them out. For reassembled data and gaps use tidewire streams.
+/// has frame bytes. RATE is BYTES over DURATION. SERVICE and NAME come from the first 16 KiB of each direction (--cutoff); of files,
+/// --where with fields of protocols and --to with transactions read everything. --mode track leaves fields out. For reassembled data and gaps use tidewire streams.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -135,9 +135,15 @@ const ROWS: Texts = Texts::Records(Rows { header: Flow::csv_header, row: |record
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let (common, mode) = app::of_beginnings(&options.common);
-    let (common, form) = (&*common, options.selection.form());
-    let select = options.selected.select(&FLOWS)?;
+    let form = options.selection.form();
+    let select = options.selected.select(&FLOWS, &options.common)?;
+    let wants = match &select {
+        Some(select) if select.field_of_bytes().is_some() => Wants::Fields,
+        None if options.export.writes_transactions()? => Wants::Transactions,
+        _ => Wants::Beginnings,
+    };
+    let (common, mode) = app::of_flows(&options.common, wants);
+    let common = &*common;
     if options.export.is_on() {
         options.export.refuse(&[
             ("--sort", options.selection.sort.is_some()),

@@ -137,9 +137,11 @@ pub struct Common {
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = FRAGMENTS)]
     pub fragment_timeout: Span,
 
-    /// Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only
-    #[arg(long, value_name = "SIZE", default_value = "all", help_heading = DELIVERY)]
-    pub cutoff: Size,
+    /// Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]
+    ///
+    /// flows delivers all of files where --where asks for fields of protocols, or --to writes transactions; else 16K.
+    #[arg(long, value_name = "SIZE", help_heading = DELIVERY)]
+    pub cutoff: Option<Size>,
 
     /// The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)
     #[arg(long, value_name = "DIR=SIZE", help_heading = DELIVERY)]
@@ -304,6 +306,16 @@ impl Common {
         !self.live.is_on() && files.iter().all(is_file)
     }
 
+    /// Refuses options that deliver nothing, for a purpose that needs the streams' bytes.
+    pub fn need_delivery(&self, what: &str) -> Result<(), CliError> {
+        match self.delivers_nothing() {
+            Some(option) => Err(CliError::Usage(format!(
+                "{what} needs the streams' bytes, of which {option} delivers none; leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses mode `track` for a subcommand that needs the streams' bytes.
     pub fn need_bytes(&self, what: &str) -> Result<(), CliError> {
         match self.mode {
@@ -388,11 +400,7 @@ impl Common {
     }
 
     fn apply_delivery(&self, config: &mut Config) -> Result<(), CliError> {
-        let mut cutoff = tidewire::DirectionCutoff::both(self.cutoff.0);
-        for DirectionCutoff(direction, bytes) in &self.cutoff_direction {
-            cutoff = cutoff.with(*direction, *bytes);
-        }
-        config.set_cutoff(cutoff);
+        config.set_cutoff(self.direction_cutoff());
         config.set_chunk_bytes(small("--chunk-size", self.chunk_size)?);
         config.set_overlap_bytes(small("--overlap", self.overlap)?);
         config.set_flush_timeout_ns(self.flush_timeout.0);
@@ -401,6 +409,22 @@ impl Common {
             return Err(CliError::Usage(message.into()));
         }
         Ok(())
+    }
+
+    /// The cutoff of streams that no class has another one for.
+    fn direction_cutoff(&self) -> tidewire::DirectionCutoff {
+        let all = tidewire::DirectionCutoff::both(self.cutoff.map_or(u64::MAX, |cutoff| cutoff.0));
+        let of_directions = self.cutoff_direction.iter();
+        of_directions.fold(all, |cutoff, DirectionCutoff(direction, bytes)| cutoff.with(*direction, *bytes))
+    }
+
+    /// The option because of which no byte of any stream is delivered.
+    pub fn delivers_nothing(&self) -> Option<&'static str> {
+        if self.mode == Some(ModeName::Track) {
+            return Some("--mode track");
+        }
+        let is_none = self.direction_cutoff() == tidewire::DirectionCutoff::both(0);
+        (is_none && self.cutoff_class.iter().all(|ClassCutoff(_, bytes)| *bytes == 0)).then_some("--cutoff 0")
     }
 
     /// Refuses a `--memory` that is too small for the workers. The engine checks it, too, but knows only bytes.

@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             ("--digest", options.digest.is_some()),
         ])?;
         let (common, mode) = (&options.common, Mode::Strict);
-        let select = options.selected.select(&FLOWS)?;
+        let select = options.selected.select(&FLOWS, &options.common)?;
         return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select });
     }
     let order = options.selection.order(&options.common);
@@ -180,7 +180,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 
 fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
-    let select = options.selected.select(&FLOWS)?;
+    let select = options.selected.select(&FLOWS, &options.common)?;
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Ended>()?;

@@ -44,11 +44,11 @@ pub struct Options {
     service: Vec<Service>,
 
     /// Print JSON, one object on each line; key names are stable
-    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    #[arg(long, conflicts_with = "csv", help_heading = "Report")]
     json: bool,
 
     /// Print comma-separated values, with a header line
-    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    #[arg(long, help_heading = "Report")]
     csv: bool,
 
     #[command(flatten)]
@@ -156,8 +156,8 @@ const ROWS: Texts = Texts::Transactions(Rows {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
-    common.need_bytes("transactions")?;
-    let select = options.selected.select(&TRANSACTIONS)?;
+    common.need_delivery("transactions")?;
+    let select = options.selected.select(&TRANSACTIONS, common)?;
     if options.export.is_on() {
         options.export.refuse(&[("--time", options.time.time.is_some())])?;
         let (kind, services) = (Kind::Transactions, options.service.as_slice());

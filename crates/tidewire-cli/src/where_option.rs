@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use tidewire_exports::{select::Select, table::Table};
 
-use crate::error::CliError;
+use crate::{error::CliError, options::Common};
 
 /// The option.
 #[derive(Args, Clone, Debug, Default)]
@@ -22,9 +22,15 @@ pub struct WhereOption {
 
 impl WhereOption {
     /// What is selected of a table; `None`: everything.
-    pub fn select(&self, table: &'static Table) -> Result<Option<Arc<Select>>, CliError> {
+    ///
+    /// # Errors
+    /// The test is wrong, or these options leave nothing of what it asks for.
+    pub fn select(&self, table: &'static Table, common: &Common) -> Result<Option<Arc<Select>>, CliError> {
         let Some(text) = &self.where_test else { return Ok(None) };
-        let select = Select::new(text, table);
-        select.map(|select| Some(Arc::new(select))).map_err(|error| CliError::Usage(format!("--where: {error}")))
+        let select = Select::new(text, table).map_err(|error| CliError::Usage(format!("--where: {error}")))?;
+        if let Some(field) = select.field_of_bytes() {
+            common.need_delivery(&format!("--where: '{field}'"))?;
+        }
+        Ok(Some(Arc::new(select)))
     }
 }

@@ -47,18 +47,20 @@ use follow::Exporting;
 pub use follow::{Kind, Texts};
 use rotate::Rotate;
 pub use sink::Exports;
-use target::{Place, Target};
+use target::{Format, Place, Target};
 pub use text::{Rows, TextRow};
 
 /// The options.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata's EVE JSON), zeek, zeek-json,
-    /// ipfix, ipfix-uniflow, netflow9 (repeatable)
+    /// Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata's), zeek, zeek-json, ipfix,
+    /// ipfix-uniflow, netflow9 (repeatable)
     ///
+    /// Nothing is printed then but totals.
     /// PLACE is a file (json, csv, sqlite, arrow, eve, ipfix) or - (these but sqlite), a folder (parquet, zeek, zeek-json), or
     /// udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9). flows and streams write transactions as well, where the format has them; with
-    /// --where streams only.
+    /// --where streams only. flows -i looks at the first 16 KiB of each direction: what is answered beyond them looks unanswered
+    /// (--cutoff all).
     /// A file has a hidden name until it is complete. parquet and arrow need a build with the feature parquet.
     #[arg(
         long,
@@ -146,6 +148,10 @@ impl ExportOptions {
                 "--eve-types is for EVE: name a place with --to, as in --to eve:eve.json".into(),
             ));
         }
+        let is_eve = |target: &Target| target.format == Format::Eve;
+        if !self.eve_types.is_empty() && !targets.iter().any(is_eve) && self.format.as_deref() != Some("eve") {
+            return Err(CliError::Usage("--eve-types is for EVE, which no --to writes here: leave it out".into()));
+        }
         if self.rotate.is_some() && targets.is_empty() {
             return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
         }
@@ -162,6 +168,15 @@ impl ExportOptions {
             return Err(CliError::Usage("two of --to have the same place; each needs its own".into()));
         }
         Ok(targets)
+    }
+
+    /// Whether transactions of streams are written, which are beside these in some formats.
+    pub fn writes_transactions(&self) -> Result<bool, CliError> {
+        // Of EVE's types, those that say nothing of what streams carry.
+        const OF_FIGURES: [&str; 4] = ["alert", "flow", "netflow", "stats"];
+        let is_of_figures = !self.eve_types.is_empty() && self.eve_types.iter().all(|name| OF_FIGURES.contains(name));
+        let writes = |target: &Target| target.format.has_both() && !(target.format == Format::Eve && is_of_figures);
+        Ok(self.targets()?.iter().any(writes))
     }
 
     /// Opens the places of records of `tables`. `captures`: the options of the run, where it is one of a capture; `stop` ends it.
@@ -202,13 +217,14 @@ impl ExportOptions {
         let mut session = Session::new(job.common)?;
         let (tables, csv_header) = job.tables();
         let opened = self.open(Some(job.common), tables, csv_header, &session.stop)?;
+        let has_both = job.select.is_none() && self.writes_transactions()?;
         let exports = &opened.exports;
         session.export(exports);
         let (totals, transactions, closing) = run(exports, job, &session)?;
         let finished = opened.finish(&closing);
         let mut out = Out::stdout();
         if opened.is_shown {
-            let counts = counts(job.kind, &totals, transactions);
+            let counts = counts(job.kind, has_both, &totals, transactions);
             let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
             lines.into_iter().try_for_each(|line| out.line(&line))?;
         }
@@ -237,16 +253,15 @@ impl Opened {
     }
 }
 
-fn counts(kind: Kind, totals: &Totals, transactions: u64) -> String {
+/// What was written. `has_both`: transactions beside streams.
+fn counts(kind: Kind, has_both: bool, totals: &Totals, transactions: u64) -> String {
     let transactions = counted(transactions, "transaction", "transactions");
-    match kind {
-        Kind::Transactions => format!("{transactions} written"),
-        Kind::Streams => {
-            let (flows, packets) =
-                (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
-            format!("{flows} and {transactions} written, {packets}, {}", Bytes(totals.bytes))
-        }
+    if kind == Kind::Transactions {
+        return format!("{transactions} written");
     }
+    let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
+    let written = if has_both { format!("{flows} and {transactions}") } else { flows };
+    format!("{written} written, {packets}, {}", Bytes(totals.bytes))
 }
 
 fn run(exports: &Arc<Exports>, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {

@@ -12,7 +12,7 @@ use std::{
 use rustix::io::Errno;
 
 use super::{stream::Stream, target::Place};
-use crate::error::CliError;
+use crate::{error::CliError, units::counted};
 
 /// How long a refusal is waited for, and in which steps.
 const ANSWER_ATTEMPTS: u32 = 10;
@@ -135,8 +135,9 @@ impl Datagrams {
         match self.refused {
             0 => Ok(()),
             count => Err(format!(
-                "{}: nobody listens there: {count} messages were refused, and with each the one before it",
-                self.shown
+                "{}: nobody listens there: {} refused; the one before each refused one was lost too",
+                self.shown,
+                counted(count, "message was", "messages were")
             )),
         }
     }

@@ -57,6 +57,11 @@ impl Format {
         }
     }
 
+    /// Whether transactions are written beside the streams that they belong to.
+    pub fn has_both(self) -> bool {
+        matches!(self, Self::Eve | Self::Zeek | Self::ZeekJson | Self::Sqlite | Self::Parquet)
+    }
+
     /// Whether it is messages of records, which can be sent.
     pub fn is_messages(self) -> bool {
         matches!(self, Self::Ipfix | Self::IpfixUniflow | Self::Netflow9)

@@ -12,6 +12,7 @@ mod documents;
 mod events;
 mod examples;
 mod exports;
+mod flows_reads;
 mod forms;
 mod fragments;
 mod hostile;

@@ -4,6 +4,8 @@ use tidewire::{Direction, EndReason, TcpState, TunnelKind};
 use tidewire_protocols::{Service, dns_rcode_number, dns_type_number};
 use tidewire_units::nearest;
 
+use crate::select::value::Test;
+
 const STATES: [TcpState; 8] = [
     TcpState::Stateless,
     TcpState::SynSent,
@@ -41,6 +43,25 @@ pub(super) fn check(field: &str, text: &str) -> Result<(), String> {
     }
     let hint = nearest(text, names.iter().copied()).map(|name| format!("did you mean {name}? ")).unwrap_or_default();
     Err(format!("'{text}' is no {field}; {hint}known are {}", names.join(", ")))
+}
+
+/// The name of a protocol that is meant by a word where a field is expected.
+pub(super) fn service(word: &str) -> Option<&'static str> {
+    Service::ALL.into_iter().map(Service::name).find(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// Whether a number can be a value of a field: a greater one would never be found.
+pub(super) fn check_range(field: &str, test: &Test) -> Result<(), String> {
+    let most: u64 = match field {
+        "port" | "client_port" | "server_port" | "socks.port" => u16::MAX.into(),
+        "vlan" => 4095,
+        "tcp_flags_c2s" | "tcp_flags_s2c" | "icmp_type" | "icmp_code" => u8::MAX.into(),
+        _ => return Ok(()),
+    };
+    match test {
+        Test::Number(_, number) if *number > most => Err(format!("'{number}' is no {field}, which is at most {most}")),
+        _ => Ok(()),
+    }
 }
 
 /// The names that a field's values have; `None`: any.

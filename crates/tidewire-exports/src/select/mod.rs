@@ -57,6 +57,12 @@ impl Select {
         self.wants_fields
     }
 
+    /// The first field whose values are in the streams' bytes: there are none where nothing is delivered.
+    #[must_use]
+    pub fn field_of_bytes(&self) -> Option<&str> {
+        self.atoms.iter().find(|atom| atom.is_of_bytes()).map(|atom| atom.name.as_str())
+    }
+
     /// Looks at a transaction of a stream.
     pub fn see(&self, transaction: &Transaction, seen: &mut Seen) {
         if self.wants_fields {

@@ -37,8 +37,19 @@ pub(super) enum Node {
 /// A test of one field.
 #[derive(Clone, Debug)]
 pub(super) struct Atom {
+    /// The name of the field.
+    pub(super) name: String,
     pub(super) source: Source,
     pub(super) test: Test,
+}
+
+impl Atom {
+    /// Whether the field's value is in the streams' bytes, or says how these were put together.
+    pub(super) fn is_of_bytes(&self) -> bool {
+        const OF_BYTES: [&str; 7] =
+            ["service", "name", "transactions", "gaps", "gaps.any", "overlap_conflicts", "overlap_conflicts.any"];
+        matches!(self.source, Source::Member(..)) || OF_BYTES.contains(&self.name.as_str())
+    }
 }
 
 impl Node {

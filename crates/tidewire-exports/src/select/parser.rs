@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         if self.atoms.len() == TESTS_MAX {
             return self.fail(format!("more than {TESTS_MAX} tests"));
         }
-        self.atoms.push(Atom { source, test });
+        self.atoms.push(Atom { name, source, test });
         Ok(Node::Atom(self.atoms.len() - 1))
     }
 
@@ -121,9 +121,10 @@ impl<'a> Parser<'a> {
                 Ok(found)
             }
             None => {
-                let hint = nearest(word, self.fields.iter().map(|field| field.name.as_str()));
-                let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-                self.fail(format!("unknown field '{word}'{hint}"))
+                let of_service = known::service(word).map(|service| format!("service = {service}"));
+                let of_field = || nearest(word, self.fields.iter().map(|field| field.name.as_str())).map(str::to_owned);
+                let hint = of_service.or_else(of_field).map(|hint| format!("; did you mean {hint}?"));
+                self.fail(format!("unknown field '{word}'{}", hint.unwrap_or_default()))
             }
         }
     }
@@ -175,7 +176,8 @@ impl<'a> Parser<'a> {
         };
         let is_whole = matches!(operator, Operator::Equal | Operator::Unequal);
         let known = if is_whole { known::check(field, text) } else { Ok(()) };
-        match known.and_then(|()| Test::read(kind, operator, text)) {
+        let read = known.and_then(|()| Test::read(kind, operator, text));
+        match read.and_then(|test| known::check_range(field, &test).map(|()| test)) {
             Ok(test) => {
                 self.at += 1;
                 Ok(test)
