@@ -90,7 +90,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-min
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -131,7 +131,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'For
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
@@ -190,7 +190,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-m
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -232,7 +232,7 @@ utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l digest -d 'Digest of the delivered bytes of each direction, in order, gaps omitted' -r -f -a "sha256\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
@@ -296,7 +296,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-m
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -368,7 +368,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-mi
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -441,7 +441,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-min
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -456,7 +456,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Pr
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
@@ -517,7 +517,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -586,7 +586,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragm
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -606,7 +606,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l time 
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
@@ -767,7 +767,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-min -
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
@@ -977,7 +977,7 @@ high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Write every record to PLACE instead of printing: json, csv, sqlite, parquet, arrow, eve (Suricata\'s EVE JSON), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r

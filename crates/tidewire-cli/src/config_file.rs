@@ -92,7 +92,15 @@ impl File<'_> {
         let captures =
             if id == "files" { crate::capture_args::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
         let names_none = id == "files" && (captures == 0 || captures == 1 && self.command.get_name() == "follow");
-        if names_none || (!given(id) && !given(&undo(id))) {
+        // What the command line has overrides what it excludes, too: --csv overrides `json = true`.
+        let excludes = |a: &Arg, b: &Arg| {
+            self.command.get_arg_conflicts_with(a).iter().any(|excluded| excluded.get_id() == b.get_id())
+        };
+        let is_excluded = self
+            .command
+            .get_arguments()
+            .any(|other| given(other.get_id().as_str()) && (excludes(argument, other) || excludes(other, argument)));
+        if names_none || (!given(id) && !given(&undo(id)) && !is_excluded) {
             into.extend(words);
         }
     }

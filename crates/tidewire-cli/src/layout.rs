@@ -22,13 +22,13 @@ pub struct ColumnOptions {
     ///
     /// Without --columns, a table has the columns that fit into the width of the terminal (COLUMNS, if set; 120 characters in
     /// pipes and files), and notes beneath a row what has no column. Columns that are named here are always shown.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = REPORT)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, conflicts_with = "json", help_heading = REPORT)]
     pub columns: Vec<String>,
 
     /// Show all columns that have a value, however long the lines are
     ///
     /// `less -S` scrolls sideways.
-    #[arg(long, help_heading = REPORT)]
+    #[arg(long, conflicts_with_all = ["json", "csv"], help_heading = REPORT)]
     pub wide: bool,
 }
 

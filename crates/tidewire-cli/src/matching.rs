@@ -71,11 +71,11 @@ pub struct Options {
     count: bool,
 
     /// Print JSON, one object on each line; key names are stable
-    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    #[arg(long, conflicts_with = "csv", help_heading = "Report")]
     json: bool,
 
     /// Print comma-separated values, with a header line
-    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    #[arg(long, help_heading = "Report")]
     csv: bool,
 
     #[command(flatten)]

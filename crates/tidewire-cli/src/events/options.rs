@@ -87,11 +87,11 @@ pub struct Options {
     pub(super) export: ExportOptions,
 
     /// Print JSON, one object on each line (docs/output.md)
-    #[arg(long, overrides_with = "csv", help_heading = REPORT)]
+    #[arg(long, conflicts_with = "csv", help_heading = REPORT)]
     pub(super) json: bool,
 
     /// Print comma-separated values, with a header line
-    #[arg(long, overrides_with = "json", help_heading = REPORT)]
+    #[arg(long, help_heading = REPORT)]
     pub(super) csv: bool,
 
     #[command(flatten)]
