@@ -684,7 +684,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l nice -d 'Ni
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l base-threshold -d 'Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l flows -d 'Flows to remember for each worker, about 250 bytes each' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l verify -d 'Check an archive: every segment and index against the digests that were noted when it was written' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l verify -d 'Check archives: every segment and index against the digests that were noted when it was written' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l index-only -d 'Make the indexes that captures in DIR lack: DIR becomes an archive' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l identity -d 'Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'

@@ -28,6 +28,14 @@ pub enum Error {
         /// What is there instead, and what to do.
         what: String,
     },
+    /// The caller's: a file that is indexed in another form only, or is no capture.
+    #[error("{}: not indexed: {what}", path.display())]
+    NotIndexed {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        what: &'static str,
+    },
     /// The file's: written by a newer or an older program.
     #[error("{}: format version {found}; this program reads version {supported}: {}", path.display(), version_hint(*found, *supported))]
     Version {

@@ -6,10 +6,11 @@ use std::{
 };
 
 use crate::{
-    Compression, Digest, Directory, Error, Identities, SegmentName, Summary, index_of, indexing,
+    Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
+    beside::{Beside, is_named_as_capture, is_own_name, look},
+    index_of, indexing,
     listing::names,
-    manifest::{self, Event, Line, MANIFEST_NAME},
-    name::{INDEX, SEALED},
+    manifest::{self, Event, Line},
     publish::{index_file, write_index},
     read_at::{Plain, ReadAt, open_regular},
     recall::{modified_ns, open_index, plain},
@@ -38,7 +39,14 @@ pub enum IndexResult {
         /// The capture.
         path: PathBuf,
     },
-    /// It cannot be indexed as it lies there.
+    /// It is no capture, or a directory.
+    PassedOver {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        why: &'static str,
+    },
+    /// A capture that cannot be indexed as it lies there.
     Refused {
         /// The file.
         path: PathBuf,
@@ -62,8 +70,7 @@ impl Directory {
         let known = manifest::read(self.path())?.lines;
         for name in names(self.path())? {
             let path = self.path().join(&name);
-            let is_index = name.trim_end_matches(SEALED).ends_with(INDEX);
-            if name.starts_with('.') || is_index || name == MANIFEST_NAME || !path.is_file() {
+            if is_own_name(&name) {
                 continue;
             }
             let segment = SegmentName::parse(&name);
@@ -73,8 +80,20 @@ impl Directory {
                 }
                 continue;
             }
-            if segment.is_none() && !looks_like_capture(&path)? {
-                continue;
+            match segment.as_ref().map_or_else(|| look(&path), |_| Ok(Beside::Capture)) {
+                Ok(Beside::Capture) => {}
+                Ok(Beside::Other(why)) if !is_named_as_capture(&name) || path.is_dir() => {
+                    each(IndexResult::PassedOver { path, why });
+                    continue;
+                }
+                Ok(Beside::Other(what) | Beside::Unsearched(what)) => {
+                    each(IndexResult::Refused { why: Error::NotIndexed { path: path.clone(), what }, path });
+                    continue;
+                }
+                Err(why) => {
+                    each(IndexResult::Refused { path, why });
+                    continue;
+                }
             }
             if !again && self.has_index(&path, &name, segment.is_some(), identities)? {
                 each(IndexResult::Kept { path });
@@ -136,8 +155,11 @@ impl Directory {
             ..indexed.summary()
         };
         if is_sealed && self.settings().recipients.is_none() {
-            let what = "an encrypted segment needs an encrypted index: name its recipients too (--encrypt-to)";
-            return Err(Error::Key(format!("{}: {what}", path.display())));
+            let (path, folder) = (path.display(), self.path().display());
+            return Err(Error::Key(format!(
+                "{path}: an encrypted segment needs an encrypted index: name its recipients too (tidewire record --index-only {folder} \
+                 --identity FILE --encrypt-to age1…)"
+            )));
         }
         let recipients = self.settings().recipients.as_ref().filter(|_| is_sealed);
         let file = index_file(&indexed.sections, &summary, recipients)?;
@@ -172,16 +194,4 @@ impl Directory {
         };
         had.filter(others).unwrap_or_else(|| self.numbered_packets())
     }
-}
-
-/// Whether a file begins as a capture does that can be indexed, or as one that is to be converted.
-fn looks_like_capture(path: &Path) -> Result<bool, Error> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::io(path, "opening")(error)),
-    };
-    let mut head = Vec::new();
-    Plain::new(file, path)?.read_at(0, tidewire_files::Records::HEAD_BYTES, &mut head)?;
-    Ok(tidewire_files::Records::recognise(&head).is_some())
 }

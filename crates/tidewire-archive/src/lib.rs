@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod ages;
+mod beside;
 mod direct;
 mod directory;
 mod error;

@@ -65,7 +65,10 @@ impl std::fmt::Display for Repaired {
             }
             Self::Sealed { path } => {
                 let path = path.display();
-                write!(f, "{path}: completed without an index (tidewire record --index-only --identity makes it)")
+                write!(
+                    f,
+                    "{path}: completed without an index (tidewire record --index-only DIR --identity FILE --encrypt-to age1… makes it)"
+                )
             }
             Self::SetAside { path } => {
                 write!(f, "{}: its beginning cannot be read; kept under this name, and in no index", path.display())

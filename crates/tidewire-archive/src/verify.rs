@@ -9,12 +9,14 @@ use std::{
 };
 
 use crate::{
-    Error, Identities, SegmentName, index_of,
+    Error, Identities, SegmentName,
+    beside::{Beside, is_own_name, look},
+    index_of,
     listing::names,
     lock::is_locked,
     manifest::{self, Event, Line, MANIFEST_NAME},
     name::{INDEX, SEALED, shown},
-    recall::open_index,
+    recall::{need_archive, open_index},
     repair::digest_of,
 };
 
@@ -36,6 +38,11 @@ pub enum Finding {
     },
     /// A segment that the manifest does not list.
     Added {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A capture of another program that the manifest does not list: it was added, and not indexed.
+    Capture {
         /// The file.
         path: PathBuf,
     },
@@ -78,6 +85,15 @@ impl fmt::Display for Finding {
             }
             Self::Changed { path, what } => write!(f, "{}: changed: {what}", path.display()),
             Self::Added { path } => write!(f, "{}: added: no recorder wrote it here", path.display()),
+            Self::Capture { path } => {
+                let folder = path.parent().unwrap_or(path).display();
+                write!(
+                    f,
+                    "{}: added: a capture that no recorder wrote here, and without an index (tidewire record --index-only {folder} \
+                     makes it)",
+                    path.display()
+                )
+            }
             Self::Manifest { path, line } => {
                 write!(
                     f,
@@ -141,8 +157,9 @@ pub fn verify(folder: &Path) -> Result<Verification, Error> {
 /// A recorder may be writing meanwhile: what changes between the manifest and the files is compared again.
 ///
 /// # Errors
-/// A file cannot be read, or the manifest is of another version.
+/// The directory holds no archive, a file cannot be read, or the manifest is of another version.
 pub fn verify_with(folder: &Path, identities: &Identities) -> Result<Verification, Error> {
+    need_archive(folder)?;
     let (mut known, mut rounds, mut before) = (Intact::new(), 0, None);
     loop {
         let is_recorded = is_locked(folder);
@@ -235,6 +252,8 @@ fn verify_once(folder: &Path, identities: &Identities, known: &mut Intact) -> Re
             if !is_of_listed.is_some_and(|segment| listed.contains_key(&segment)) {
                 verification.findings.push(Finding::Added { path });
             }
+        } else if !is_own_name(&name) && !listed.contains_key(&name) && look(&path)? == Beside::Capture {
+            verification.findings.push(Finding::Capture { path });
         }
     }
     Ok(verification)

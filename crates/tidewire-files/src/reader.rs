@@ -140,6 +140,12 @@ impl Reader {
         &self.path
     }
 
+    /// Whether it is compressed: its packets are not the bytes of the file.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
     /// Changes how much is asked for at once.
     pub(crate) fn set_piece_bytes(&mut self, bytes: usize) {
         self.piece_bytes = bytes;

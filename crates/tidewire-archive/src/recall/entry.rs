@@ -9,8 +9,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::note::Note;
 use crate::{
     Compression, Error, Identities, SegmentName,
+    beside::{Beside, is_own_name, look},
     index::{Sidecar, Summary},
     index_of,
     inflate::Inflated,
@@ -39,17 +41,31 @@ pub(crate) struct Entry {
     pub problem: Option<Error>,
 }
 
-/// The captures of a directory: segments, complete or not, and other captures that have an index.
-pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Vec<Entry>, Error> {
+/// The captures of a directory: segments, complete or not, and other captures. `others`: gets those that cannot be searched.
+pub(crate) fn entries(folder: &Path, identities: &Identities, others: &mut Vec<Note>) -> Result<Vec<Entry>, Error> {
     let names = names(folder)?;
     let mut entries = Vec::new();
     for name in &names {
         let (plain, is_part) = shown(name).map_or((&**name, false), |name| (name, true));
         let parsed = SegmentName::parse(plain);
         let index = index_of(plain);
-        let is_other = parsed.is_none() && !is_part && names.binary_search(&index).is_ok();
-        if parsed.is_none() && !is_other {
-            continue;
+        if parsed.is_none() {
+            if is_part || is_own_name(name) {
+                continue;
+            }
+            // One without an index may have been added since: it is searched as well.
+            if names.binary_search(&index).is_err() {
+                match look(&folder.join(name)) {
+                    Ok(Beside::Capture) => {}
+                    Ok(Beside::Unsearched(why)) => {
+                        Note::Unsearched { folder: folder.to_owned(), names: vec![name.clone()], why }.push(others);
+                        continue;
+                    }
+                    Ok(Beside::Other(_)) => continue,
+                    // What cannot be read may be a capture: reading it says so.
+                    Err(_) => {}
+                }
+            }
         }
         // A hidden index, that the recorder writes while a segment grows, is as good as it gets.
         let index = if is_part { format!(".{index}") } else { index };
@@ -103,6 +119,11 @@ impl Entry {
             self.problem = Some(Error::damaged(&self.index, "the capture was changed after this index was made"));
             self.summary = None;
         }
+    }
+
+    /// The name of its file.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Opens its index again; `None`: it has none that can be used, or was removed.
@@ -174,11 +195,23 @@ pub(crate) fn modified_ns(metadata: &fs::Metadata) -> u64 {
 /// Whether a directory holds an archive: a recorder began there, or made indexes.
 #[must_use]
 pub fn is_archive(path: &Path) -> bool {
-    path.is_dir()
-        && names(path).is_ok_and(|names| {
-            names.iter().any(|name| {
-                let name = shown(name).unwrap_or(name);
-                name == MANIFEST || SegmentName::parse(name).is_some() || name.trim_end_matches(SEALED).ends_with(INDEX)
-            })
-        })
+    need_archive(path).is_ok()
+}
+
+/// Refuses what is no archive.
+pub(crate) fn need_archive(path: &Path) -> Result<(), Error> {
+    let is_of_archive = |name: &String| {
+        let name = shown(name).unwrap_or(name);
+        name == MANIFEST || SegmentName::parse(name).is_some() || name.trim_end_matches(SEALED).ends_with(INDEX)
+    };
+    let what = match fs::metadata(path) {
+        Err(error) => return Err(Error::io(path, "opening")(error)),
+        Ok(metadata) if !metadata.is_dir() => "is no directory; name the directory of an archive",
+        Ok(_) if names(path)?.iter().any(is_of_archive) => return Ok(()),
+        Ok(_) => {
+            "holds no archive: neither segments of a recorder nor captures with an index; make indexes of the captures in it \
+             with: tidewire record --index-only DIR"
+        }
+    };
+    Err(Error::NotAnArchive { path: path.to_owned(), what: what.into() })
 }

@@ -3,6 +3,7 @@
 mod entry;
 mod interfaces;
 mod lane;
+mod note;
 mod numbers;
 mod plan;
 mod reader;
@@ -28,8 +29,9 @@ use interfaces::Interfaces;
 use lane::Lane;
 
 pub use entry::is_archive;
-pub(crate) use entry::{Entry, entries, modified_ns, open_index, plain};
+pub(crate) use entry::{Entry, entries, modified_ns, need_archive, open_index, plain};
 pub(crate) use interfaces::Descriptions;
+pub use note::Note;
 
 /// Bytes of a block that a recall fills.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -41,44 +43,6 @@ pub struct Archive {
     identities: Identities,
 }
 
-/// What a recall could not use, or what it found out about the archive: for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Note {
-    /// A capture without an index that can be used was read whole.
-    NoIndex {
-        /// The capture.
-        path: PathBuf,
-        /// What is wrong with its index; empty: there is none.
-        why: String,
-    },
-    /// Single streams cannot be found in a capture that has no index.
-    Skipped {
-        /// The capture.
-        path: PathBuf,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoIndex { path, why } if why.is_empty() => {
-                write!(f, "{}: has no index and is read whole (tidewire record --index-only makes one)", path.display())
-            }
-            Self::NoIndex { path, why } => {
-                write!(
-                    f,
-                    "{}: is read whole: {why} (tidewire record --index-only makes its index again)",
-                    path.display()
-                )
-            }
-            Self::Skipped { path } => {
-                write!(f, "{}: has no index: streams in it are not found by their ids", path.display())
-            }
-        }
-    }
-}
-
 impl Archive {
     /// Opens archives; nothing is read yet.
     ///
@@ -86,18 +50,7 @@ impl Archive {
     /// A path is no directory, or holds no archive.
     pub fn open<P: AsRef<Path>>(folders: impl IntoIterator<Item = P>, identities: Identities) -> Result<Self, Error> {
         let folders: Vec<PathBuf> = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
-        for path in &folders {
-            let what = match std::fs::metadata(path) {
-                Err(error) => return Err(Error::io(path, "opening")(error)),
-                Ok(metadata) if !metadata.is_dir() => "is no directory; name the directory of an archive",
-                Ok(_) if is_archive(path) => continue,
-                Ok(_) => {
-                    "holds no archive: neither segments of a recorder nor captures with an index; make indexes of the captures \
-                     in it with: tidewire record --index-only DIR"
-                }
-            };
-            return Err(Error::NotAnArchive { path: path.clone(), what: what.into() });
-        }
+        folders.iter().try_for_each(|path| need_archive(path))?;
         Ok(Self { folders, identities })
     }
 
@@ -111,7 +64,7 @@ impl Archive {
         let mut figures = Figures::default();
         let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len()));
         for (folder, path) in self.folders.iter().enumerate() {
-            let mut entries = entries(path, &self.identities)?;
+            let mut entries = entries(path, &self.identities, &mut notes)?;
             numbers::give(&mut entries, folder);
             figures.captures += entries.len() as u64;
             figures.bytes +=
@@ -128,14 +81,14 @@ impl Archive {
                     continue;
                 }
                 if entry.summary.is_none() {
-                    let (path, is_part) = (entry.path.clone(), entry.is_part);
                     let why = entry.problem.as_ref().map(ToString::to_string).unwrap_or_default();
+                    let (folder, names) = (path.clone(), vec![entry.file_name()]);
                     if query.is_of_streams() {
-                        notes.push(Note::Skipped { path });
+                        Note::Skipped { folder, names }.push(&mut notes);
                         continue;
                     }
-                    if !is_part {
-                        notes.push(Note::NoIndex { path, why });
+                    if !entry.is_part {
+                        Note::NoIndex { folder, names, why }.push(&mut notes);
                     }
                 }
                 figures.bytes_wanted += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());

@@ -89,7 +89,10 @@ fn an_encrypted_segment_that_nobody_here_can_read_is_completed_and_indexed_later
     while crash(folder.path(), &settings, &packets, &mut numbers) < 50 {}
     let directory = Directory::open(folder.path(), &settings, 2).expect("a directory");
     let repaired = directory.repair(&Identities::default(), 3).expect("repaired");
-    assert!(repaired.iter().any(|repaired| repaired.to_string().contains("--index-only --identity")), "{repaired:?}");
+    assert!(
+        repaired.iter().any(|repaired| repaired.to_string().contains("--index-only DIR --identity FILE --encrypt-to")),
+        "{repaired:?}"
+    );
     let mut identities = Identities::default();
     identities.add(IDENTITY).expect("an identity");
     let mut made = 0;

@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 fn say_empty(summary: &Summary, options: &Options) {
     match (summary.figures, options.stream) {
         (Figures { captures: 0, .. }, _) => {
-            error::notify("the archive has no segment yet: a recorder began there, and has written no packet");
+            error::notify("the archive has no segment yet: nothing was recorded or indexed there");
         }
         (Figures { packets: 0, .. }, Some(id)) => {
             error::notify(format_args!("no stream with id {id} has such packets; `tidewire flows DIR` lists the ids"));

@@ -44,11 +44,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     {
         return trigger::fire(rest);
     }
-    if let Some(folder) = &options.verify {
-        return upkeep::check(folder, options);
+    if let Some(named) = &options.verify {
+        return upkeep::check(&upkeep::directories("--verify", named, options)?, options);
     }
-    if let Some(folder) = &options.index_only {
-        return upkeep::index(folder, options);
+    if let Some(named) = &options.index_only {
+        return upkeep::index(&upkeep::directories("--index-only", named, options)?, options);
     }
     let files = files(options)?;
     if options.output.is_empty() {

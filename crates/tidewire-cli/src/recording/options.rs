@@ -163,13 +163,13 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 262_144, value_parser = whole::<u32>, help_heading = MEMORY)]
     pub flows: u32,
 
-    /// Check an archive: every segment and index against the digests that were noted when it was written
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "read", "interface", "index_only"], help_heading = UPKEEP)]
-    pub verify: Option<PathBuf>,
+    /// Check archives: every segment and index against the digests that were noted when it was written
+    #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["output", "read", "interface", "index_only"], help_heading = UPKEEP)]
+    pub verify: Option<Vec<PathBuf>>,
 
     /// Make the indexes that captures in DIR lack: DIR becomes an archive
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "read", "interface"], help_heading = UPKEEP)]
-    pub index_only: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["output", "read", "interface"], help_heading = UPKEEP)]
+    pub index_only: Option<Vec<PathBuf>>,
 
     /// Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)
     #[arg(long, value_name = "FILE", help_heading = SEGMENTS)]

@@ -31,6 +31,8 @@ mod segments;
 mod steering;
 mod tables;
 mod terminal;
+#[cfg(feature = "live")]
+mod upkeep;
 mod usage;
 mod where_test;
 mod written;

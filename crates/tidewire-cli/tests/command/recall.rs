@@ -375,7 +375,7 @@ fn segments_without_an_index_are_read_whole_and_named() {
     assert!(said.contains("has no index and is read whole") && said.contains("was changed"), "{said}");
     let output = run(&["recall", recorded.archive(), "--stream", "1", "--flows", "--json"]);
     let notes = lines(&output.stdout).pop().unwrap()["recall"]["notes"].clone();
-    assert_eq!(notes.as_array().unwrap().len(), 2, "{notes}");
+    assert!(notes.as_array().unwrap().len() == 1 && notes[0].as_str().unwrap().contains(", "), "{notes}");
     // A segment that is damaged: what can be read of the others is found.
     let name = indexes[3].to_str().unwrap().strip_suffix(".tidx").unwrap();
     let mut segment = fs::read(name).unwrap();

@@ -1,0 +1,187 @@
+//! `tidewire record --verify` and `--index-only`, and captures that lie in an archive.
+
+use std::{fs, path::Path, process::Command};
+
+use tidewire_testing::InTime as _;
+
+use crate::common::*;
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
+
+/// Standard output and error together, and the exit code.
+fn said(words: &[&str]) -> (String, i32) {
+    let output = run(words);
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8(text).unwrap(), output.status.code().unwrap())
+}
+
+/// Records the demo into a directory; returns its path.
+fn recorded(bench: &Bench, name: &str) -> String {
+    let place = bench.path(name).to_str().unwrap().to_owned();
+    assert_eq!(text(&["record", "-r", DEMO, "-o", &place]).1, 0);
+    place
+}
+
+/// The only segment of an archive.
+fn segment(place: &str) -> String {
+    let mut names = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+    names.find(|path| path.extension().is_some_and(|ending| ending == "pcapng")).unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_directory_that_is_named_is_verified() {
+    let bench = Bench::new();
+    let (one, two) = (recorded(&bench, "d1"), recorded(&bench, "d2"));
+    let (told, code) = said(&["record", "--verify", &one, &two]);
+    assert!(code == 0 && told.matches("1 segment intact").count() == 2, "{told}");
+    let mut bytes = fs::read(segment(&two)).unwrap();
+    bytes[500] ^= 1;
+    fs::write(segment(&two), bytes).unwrap();
+    for words in [
+        &["--verify", &one, &two][..],
+        &["--verify", &two, &one],
+        &["--verify", &one, "--verify", &two],
+        &[&one, "--verify", &two],
+        &["--verify", "--json", &one, &two],
+    ] {
+        let (told, code) = said(&[&["record"], words].concat());
+        assert!(code == 3 && told.contains("changed: its content"), "{words:?}: {code} {told}");
+    }
+    let (told, _) = said(&["record", "--verify", &two, &one]);
+    let ends: Vec<&str> = told.lines().filter(|line| line.contains(" intact")).collect();
+    assert_eq!(ends.len(), 2, "{told}");
+    assert!(ends[0].starts_with(&format!("{two}: 0 segments")) && ends[0].ends_with("1 finding"), "{told}");
+    assert!(ends[1].starts_with(&format!("{one}: 1 segment")) && ends[1].ends_with("as they were written"), "{told}");
+    let none = bench.path("none");
+    for (words, expected, what) in [
+        (&["--verify", &one, "host", "192.0.2.7"][..], 2, "filter expression"),
+        (&["tcp", "--verify", &one], 2, "filter expression"),
+        (&["--verify", &one, "-F", "tcp"], 2, "filter expression"),
+        (&["--index-only", &one, "tcp", "port", "80"], 2, "filter expression"),
+        (&["--verify", &one, DEMO], 2, "no directory"),
+        (&["--verify"], 2, "needs a directory"),
+        (&["--verify", &one, none.to_str().unwrap()], 3, "no such directory"),
+    ] {
+        let (told, code) = said(&[&["record"], words].concat());
+        assert!(code == expected && told.contains(what), "{words:?}: {code} {told}");
+    }
+}
+
+#[test]
+fn where_nothing_is_nothing_is_intact() {
+    let bench = Bench::new();
+    let place = recorded(&bench, "archive");
+    for entry in fs::read_dir(&place).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    let (told, code) = said(&["record", "--verify", &place]);
+    assert!(code == 3 && told.contains("holds no archive") && !told.contains("intact"), "{code} {told}");
+    // As a recorder leaves it that has written nothing yet.
+    let _ = said(&["record", "-r", DEMO, "-o", &place, "port", "4"]);
+    for entry in fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()) {
+        if !entry.ends_with("manifest.jsonl") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    let (told, code) = said(&["record", "--verify", &place]);
+    assert!(code == 0 && told.contains("no segment yet"), "{code} {told}");
+}
+
+#[test]
+fn what_is_not_indexed_is_named() {
+    let bench = Bench::new();
+    let place = bench.path("captures");
+    fs::create_dir_all(place.join("2026")).unwrap();
+    let demo = fs::read(DEMO).unwrap();
+    let compressed = |program: &str| {
+        let output = Command::new(program).args(["-c", DEMO]).run_in_time();
+        output.ok().filter(|output| output.status.success()).map(|output| output.stdout)
+    };
+    let gzip = compressed("gzip").expect("gzip, which is essential");
+    for (name, bytes) in [
+        ("a.pcap.gz", &gzip[..]),
+        ("b.cap", &demo),
+        ("2026/d.pcap", &demo),
+        ("e.pcap", b""),
+        ("f.pcap", b"junk"),
+        ("README.txt", b"captures of a router"),
+    ] {
+        fs::write(place.join(name), bytes).unwrap();
+    }
+    let place = place.to_str().unwrap();
+    let (told, code) = said(&["record", "--index-only", place]);
+    assert_eq!(code, 3, "{told}");
+    for (name, why) in [
+        ("a.pcap.gz", "not indexed: compressed: decompress it first"),
+        ("2026", "not indexed: a directory: name it itself"),
+        ("e.pcap", "not indexed: empty: no capture"),
+        ("f.pcap", "not indexed: no capture"),
+        ("README.txt", "not indexed: no capture"),
+    ] {
+        assert!(told.lines().any(|line| line.contains(&format!("{place}/{name}: {why}"))), "{name}: {told}");
+    }
+    assert!(told.contains("1 index made, 0 there before, 3 captures refused, 2 other files passed over"), "{told}");
+    // Captures that cannot be searched are named when something is looked for.
+    let (told, code) = said(&["recall", place, "--port", "80", "--flows"]);
+    assert!(code == 0 && told.contains("1 capture was not searched: a.pcap.gz (compressed"), "{told}");
+}
+
+#[test]
+fn a_damaged_capture_is_indexed_as_far_as_it_goes_and_said() {
+    let bench = Bench::new();
+    let demo = fs::read(DEMO).unwrap();
+    fs::create_dir(bench.path("captures")).unwrap();
+    bench.file("captures/cut.pcap", &demo[..demo.len() - 7]);
+    let (told, code) = said(&["record", "--index-only", bench.path("captures").to_str().unwrap()]);
+    assert!(code == 3 && told.contains("damaged") && told.contains("1 index made"), "{code} {told}");
+}
+
+#[test]
+fn a_directory_of_which_nothing_is_indexed_is_no_archive() {
+    let bench = Bench::new();
+    let place = bench.path("captures");
+    fs::create_dir(&place).unwrap();
+    let gzip = Command::new("gzip").args(["-c", DEMO]).run_in_time().unwrap().stdout;
+    fs::write(place.join("a.pcap.gz"), gzip).unwrap();
+    let place = place.to_str().unwrap();
+    assert_eq!(said(&["record", "--index-only", place]).1, 3);
+    let (told, code) = said(&["recall", place, "--flows"]);
+    assert!(code == 3 && told.contains("holds no archive") && !told.contains("recorder began"), "{code} {told}");
+    let names: Vec<_> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.pcap.gz"]);
+}
+
+#[test]
+fn a_capture_that_was_added_is_searched_and_named() {
+    let bench = Bench::new();
+    let captures = bench.path("captures");
+    fs::create_dir(&captures).unwrap();
+    fs::write(captures.join("first.pcap"), Pcap::new().bytes()).unwrap();
+    let captures = captures.to_str().unwrap();
+    assert_eq!(said(&["record", "--index-only", captures]).1, 0);
+    let archive = recorded(&bench, "archive");
+    for place in [captures, &archive] {
+        let before = found(place);
+        assert_eq!(said(&["record", "--verify", place]).1, 0);
+        fs::copy(DEMO, Path::new(place).join("added.pcap")).unwrap();
+        assert_eq!(found(place), before + 155);
+        let (told, code) = said(&["recall", place, "--flows"]);
+        let note = format!(
+            "{place}: 1 capture has no index and is read whole: added.pcap (tidewire record --index-only {place} makes it)"
+        );
+        assert!(code == 0 && told.contains(&note), "{told}");
+        let (told, code) = said(&["record", "--verify", place]);
+        assert!(code == 3 && told.contains("added.pcap: added: a capture"), "{code} {told}");
+        // Once it has an index it belongs to the archive.
+        assert_eq!(said(&["record", "--index-only", place]).1, 0);
+        assert_eq!(found(place), before + 155);
+        let (told, code) = said(&["record", "--verify", place]);
+        assert!(code == 0 && told.contains("as they were written"), "{code} {told}");
+    }
+}
+
+/// Packets that are found in an archive.
+fn found(place: &str) -> u64 {
+    let output = run(&["recall", place, "--flows", "--json"]);
+    lines(&output.stdout).pop().unwrap()["recall"]["packets"].as_u64().unwrap()
+}
