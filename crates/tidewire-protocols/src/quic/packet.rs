@@ -55,9 +55,10 @@ const DRAFT_23: Version = Version {
 
 fn version(number: u32) -> Option<&'static Version> {
     match number {
-        1 => Some(&VERSION_1),
+        // draft-ietf-quic-tls-33 section 5.2 has the salt of version 1.
+        1 | 0xff00_0021..=0xff00_0022 => Some(&VERSION_1),
         0x6b33_43cf => Some(&VERSION_2),
-        0xff00_001d..=0xff00_0022 => Some(&DRAFT_29),
+        0xff00_001d..=0xff00_0020 => Some(&DRAFT_29),
         0xff00_0017..=0xff00_001c => Some(&DRAFT_23),
         _ => None,
     }
@@ -87,11 +88,32 @@ pub(crate) fn is_initial(datagram: &[u8]) -> bool {
     datagram.len() >= DATAGRAM_BYTES_MIN && first(datagram).is_some()
 }
 
-/// Whether a datagram begins with a long header of a known version: a client's 0-RTT packets may come before its Initial.
+/// Whether an Initial of a known version may follow a datagram of another kind: a client's 0-RTT packets may come before it, and it
+/// begins again after Version Negotiation with another version than its first, which no server may know (RFC 8999 section 5.1,
+/// RFC 9000 section 6).
 pub(crate) fn is_long(datagram: &[u8]) -> bool {
     let mut reader = Reader::new(datagram);
-    let (first, number) = (reader.u8(), reader.u32());
-    first.is_some_and(|first| first & 0xc0 == 0xc0) && number.is_some_and(|number| version(number).is_some())
+    let (Some(first), Some(number)) = (reader.u8(), reader.u32()) else { return false };
+    match number {
+        0 => first & 0x80 != 0 && has_identifiers(&mut reader),
+        number if version(number).is_some() => first & 0xc0 == 0xc0,
+        // Only a client's first flight is as long as that.
+        _ => {
+            first & 0xc0 == 0xc0
+                && datagram.len() >= DATAGRAM_BYTES_MIN
+                && (is_googles(number) || has_identifiers(&mut reader))
+        }
+    }
+}
+
+/// Whether this is a version of Google's QUIC, as `Q046`: some have both identifiers' lengths in one byte.
+fn is_googles(number: u32) -> bool {
+    matches!(number.to_be_bytes(), [b'Q' | b'T', b'0', b'0'..=b'9', b'0'..=b'9'])
+}
+
+/// Whether the identifiers of both sides follow, as in the long headers of every version (RFC 8999 section 5.1).
+fn has_identifiers(reader: &mut Reader<'_>) -> bool {
+    reader.block8().is_some_and(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX) && reader.block8().is_some()
 }
 
 /// The first packet of a datagram if it is an Initial, and what is behind it.

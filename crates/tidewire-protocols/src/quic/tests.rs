@@ -14,7 +14,12 @@ const HEADER: [u8; 16] = *b"\x9f\x50\x44\x9e\x04\xa0\xe8\x10\x28\x3a\x1e\x99\x33
 
 /// A datagram of 1200 bytes with an Initial packet of these frames, to this identifier.
 fn initial(destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
-    let mut header = [&b"\xc0\0\0\0\x01"[..], &[destination.len() as u8], destination, &[0, 0]].concat();
+    initial_of([0, 0, 0, 1], destination, number, frames)
+}
+
+/// The same of another version with these keys.
+fn initial_of(version: [u8; 4], destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
+    let mut header = [&b"\xc0"[..], &version, &[destination.len() as u8], destination, &[0, 0]].concat();
     let rest_bytes = 1200 - header.len() - 2;
     header.extend_from_slice(&(0x4000 | rest_bytes as u16).to_be_bytes());
     let number_at = header.len();
@@ -85,6 +90,46 @@ fn early_data_may_come_first() {
     let sent = [(ClientToServer, early), (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())))];
     let found = transactions(&Sent::datagrams(&sent), 443);
     assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [Some("quic.example.org")]);
+}
+
+/// A client's first flight in a version that its server does not know, and what the server answers (RFC 9000 section 6).
+#[test]
+fn another_version_may_come_first() {
+    let first = |version: &[u8], ids: &[u8]| [&b"\xc0"[..], version, ids, &[0; 1200]].concat();
+    let hello = hello();
+    let whole = || (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())));
+    let names = |sent: &[(tidewire_core::Direction, Vec<u8>)]| {
+        let found = transactions(&Sent::datagrams(sent), 443);
+        found.iter().map(|one| one.name().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let negotiation = (ServerToClient, b"\x80\0\0\0\0\x04SCID\x08DESTINAT\0\0\0\x01".to_vec());
+    for (version, ids) in [(b"\x1a\x2a\x3a\x4a", &b"\x08DESTINAT\x04SCID"[..]), (b"Q046", b"\x50DESTINAT")] {
+        let unknown = || (ClientToServer, first(version, ids));
+        assert_eq!(names(&[unknown(), whole()]), ["quic.example.org"]);
+        assert_eq!(names(&[unknown(), unknown(), negotiation.clone(), whole()]), ["quic.example.org"]);
+        // Nobody waits for ever.
+        let many: Vec<_> = (0..16).map(|_| unknown()).chain([whole()]).collect();
+        assert!(names(&many).is_empty());
+    }
+    assert_eq!(names(&[negotiation, whole()]), ["quic.example.org"]);
+    // Anything else is given up at once.
+    for other in
+        [first(b"\x1a\x2a\x3a\x4a", b"\x15"), b"\x80\0\0\0\0\xff".to_vec(), b"\xc0\x1a\x2a\x3a\x4a\0\0".to_vec()]
+    {
+        assert!(names(&[(ClientToServer, other), whole()]).is_empty());
+    }
+}
+
+/// Drafts 33 and 34 have the salt of version 1 (draft-ietf-quic-tls-33 section 5.2).
+#[test]
+fn the_last_drafts_have_the_keys_of_version_1() {
+    let hello = hello();
+    for draft in [33, 34] {
+        let packet = initial_of([0xff, 0, 0, draft], &DESTINATION, 0, &piece(&hello, 0, hello.len()));
+        let found = transactions(&Sent::datagrams(&[(ClientToServer, packet)]), 443);
+        assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [Some("quic.example.org")]);
+        assert_eq!(quic(&found[0]).version, Some(format!("draft {draft}").into()));
+    }
 }
 
 proptest::proptest! {
