@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use super::{fields::Answer, name, names};
+use super::{fields::Answer, name, names, service};
 use crate::{reader::Reader, text::hex};
 
 /// Longest data of a record in hexadecimal that is kept, bytes of the record.
@@ -57,8 +57,8 @@ impl<'a> Record<'a> {
             // MX, AFSDB
             15 | 18 => format!("{} {}", reader.u16()?, name_behind(2)?),
             33 => format!("{} {} {} {}", reader.u16()?, reader.u16()?, reader.u16()?, name_behind(6)?),
-            // SVCB, HTTPS: priority and target; parameters are left out.
-            64 | 65 => format!("{} {}", reader.u16()?, name_behind(2)?),
+            // SVCB, HTTPS
+            64 | 65 => self.say_service(reader.u16()?)?,
             // TXT, SPF
             16 | 99 => self.say_texts()?,
             6 => self.say_authority()?,
@@ -85,6 +85,14 @@ impl<'a> Record<'a> {
             }
             shown.push('"');
         }
+        Some(shown)
+    }
+
+    /// A service binding: priority, target and parameters.
+    fn say_service(&self, priority: u16) -> Option<String> {
+        let (target, end) = self.data.get(2..).and_then(|_| name::read(self.message, self.data_at + 2))?;
+        let mut shown = format!("{priority} {target}");
+        service::push_parameters(&mut shown, self.message.get(end..self.end)?)?;
         Some(shown)
     }
 

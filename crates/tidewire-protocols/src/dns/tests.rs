@@ -108,6 +108,9 @@ fn records_have_their_presentation() {
     assert_eq!(of(28, &[0; 16]), "::");
     assert_eq!(of(33, b"\x00\x01\x00\x02\x01\xbb\x00"), "1 2 443 .");
     assert_eq!(of(6, b"\xc0\x0c\x00\x00\x00\x00\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\x05"), "x . 1 2 3 4 5");
+    assert_eq!(of(65, b"\x00\x01\x00\x00\x01\x00\x06\x02h2\x02h3\x00\x03\x00\x02\x01\xbb"), "1 . alpn=h2,h3 port=443");
+    assert_eq!(of(64, b"\x00\x00\xc0\x0c"), "0 x");
+    assert_eq!(of(65, b"\x00\x01\x00\x00"), "\\# 4 00010000");
     assert_eq!(of(43, b"\xab\xcd"), "\\# 2 abcd");
     // An address of the wrong length, a name that points at itself.
     assert_eq!(of(1, b"\x01"), "\\# 1 01");
