@@ -254,7 +254,11 @@ impl Exchange {
         }
         let side = &mut self.sides[1];
         let has_body = !is_head && status != 204 && status != 304;
-        pending.http.response_bytes = side.framing.content_length.filter(|_| !side.framing.is_chunked);
+        pending.http.response_bytes = match has_body {
+            true => side.framing.content_length.filter(|_| !side.framing.is_chunked),
+            // Content-Length states what another request would have got.
+            false => Some(0),
+        };
         side.at = match side.framing {
             _ if !has_body => At::Start,
             Framing { is_chunked: true, .. } => At::ChunkSize,

@@ -27,6 +27,10 @@ pub(super) struct Framing {
     pub(super) is_chunked: bool,
     /// The sender asks for another protocol behind the head (RFC 9110 section 7.8).
     pub(super) is_upgrade: bool,
+    /// Whether the field Host was there: the target may have named a host before.
+    has_host: bool,
+    /// The field whose value the next line may continue.
+    last: Option<Name>,
 }
 
 /// A request line. `false`: it is none.
@@ -116,45 +120,99 @@ fn without_port(authority: &[u8]) -> &[u8] {
     }
 }
 
-/// A field of a request's or a response's head.
+/// Fields that matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Host,
+    UserAgent,
+    Referrer,
+    Kind,
+    Server,
+    Location,
+    Length,
+    Coding,
+    Upgrade,
+}
+
+impl Name {
+    fn of(name: &[u8], is_request: bool) -> Option<Self> {
+        let (known, found): (&[u8], Self) = match (name.len(), is_request) {
+            (4, true) => (b"host", Self::Host),
+            (10, true) => (b"user-agent", Self::UserAgent),
+            (7, true) if name[0] | 0x20 == b'r' => (b"referer", Self::Referrer),
+            (12, _) => (b"content-type", Self::Kind),
+            (6, false) => (b"server", Self::Server),
+            (8, false) => (b"location", Self::Location),
+            (14, _) => (b"content-length", Self::Length),
+            (17, _) => (b"transfer-encoding", Self::Coding),
+            (7, _) => (b"upgrade", Self::Upgrade),
+            _ => return None,
+        };
+        name.eq_ignore_ascii_case(known).then_some(found)
+    }
+}
+
+/// A field of a request's or a response's head, or the continuation of the one before (RFC 9112 section 5.2). Of those that are
+/// repeated the first one counts.
 pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mut Framing) {
+    let is_folded = matches!(line.first(), Some(b' ' | b'\t'));
+    if is_folded {
+        if let Some(name) = framing.last {
+            continued(name, trimmed(line), is_request, http, framing);
+        }
+        return;
+    }
+    framing.last = None;
     let Some(colon) = memchr::memchr(b':', line) else { return };
-    let (name, value) = (trimmed(&line[..colon]), trimmed(&line[colon + 1..]));
-    let place = match name.len() {
-        4 if is_request && name.eq_ignore_ascii_case(b"host") => {
-            if !value.is_empty() {
-                http.host = Some(text(without_port(value)));
-            }
-            return;
+    let Some(name) = Name::of(trimmed(&line[..colon]), is_request) else { return };
+    let value = trimmed(&line[colon + 1..]);
+    let is_first = match name {
+        Name::Host => !framing.has_host,
+        name => place(name, is_request, http).is_none_or(|place| place.is_none()),
+    };
+    if is_first {
+        framing.last = Some(name);
+        continued(name, value, is_request, http, framing);
+    }
+}
+
+/// A part of a field's value.
+fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framing: &mut Framing) {
+    match name {
+        Name::Host if value.is_empty() || framing.has_host => {}
+        Name::Host => {
+            framing.has_host = true;
+            http.host = Some(text(without_port(value)));
         }
-        10 if is_request && name.eq_ignore_ascii_case(b"user-agent") => &mut http.user_agent,
-        7 if is_request && name.eq_ignore_ascii_case(b"referer") => &mut http.referrer,
-        12 if name.eq_ignore_ascii_case(b"content-type") => match is_request {
-            true => &mut http.request_type,
-            false => &mut http.content_type,
-        },
-        6 if !is_request && name.eq_ignore_ascii_case(b"server") => &mut http.server,
-        8 if !is_request && name.eq_ignore_ascii_case(b"location") => &mut http.location,
-        14 if name.eq_ignore_ascii_case(b"content-length") => {
-            framing.content_length = framing.content_length.or(length(value));
-            return;
-        }
-        17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+        Name::Length => framing.content_length = framing.content_length.or(length(value)),
+        Name::Coding if !value.is_empty() => {
             let last = value.rsplit(|&byte| byte == b',').next().map(trimmed).unwrap_or_default();
             framing.is_chunked |= last.eq_ignore_ascii_case(b"chunked");
-            return;
         }
-        7 if name.eq_ignore_ascii_case(b"upgrade") => {
-            framing.is_upgrade = true;
-            return;
+        Name::Upgrade => framing.is_upgrade = true,
+        name => {
+            let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) else { return };
+            // Addresses may be long.
+            let cut = if matches!(name, Name::Referrer | Name::Location) { long_text } else { text };
+            *place = Some(match place.take() {
+                None => cut(value),
+                Some(begun) => cut(&[begun.as_bytes(), b" ", value].concat()),
+            });
         }
-        _ => return,
-    };
-    if place.is_none() && !value.is_empty() {
-        // Addresses may be long.
-        let is_address = matches!(name.len(), 7 | 8);
-        *place = Some(if is_address { long_text(value) } else { text(value) });
     }
+}
+
+/// Where the text of a field is kept.
+fn place(name: Name, is_request: bool, http: &mut Http) -> Option<&mut Option<Box<str>>> {
+    Some(match name {
+        Name::UserAgent => &mut http.user_agent,
+        Name::Referrer => &mut http.referrer,
+        Name::Kind if is_request => &mut http.request_type,
+        Name::Kind => &mut http.content_type,
+        Name::Server => &mut http.server,
+        Name::Location => &mut http.location,
+        Name::Host | Name::Length | Name::Coding | Name::Upgrade => return None,
+    })
 }
 
 /// A number in decimal.

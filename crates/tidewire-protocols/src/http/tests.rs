@@ -46,8 +46,8 @@ fn pipelined_responses_find_their_requests() {
     let found = transactions(&pipelined(), 80);
     let expected = [
         (Some("POST"), Some("/1"), Some(200), Some(11)),
-        (Some("HEAD"), Some("/2"), Some(200), Some(77)),
-        (Some("GET"), Some("/3"), Some(304), Some(77)),
+        (Some("HEAD"), Some("/2"), Some(200), Some(0)),
+        (Some("GET"), Some("/3"), Some(304), Some(0)),
         (Some("GET"), Some("http://other:81/4"), Some(200), Some(10)),
     ];
     assert_eq!(summary(&found), expected);
@@ -142,6 +142,20 @@ fn long_addresses_are_kept_and_bounded() {
     let found = transactions(&conversation(&[&format!("GET /{} HTTP/1.1\n\n", "b".repeat(70_000))]), 80);
     let http = http(&found[0]);
     assert_eq!((http.version.as_deref(), http.path.as_deref().map(str::len)), (None, Some((8 << 10) - 4)));
+}
+
+#[test]
+fn the_first_of_repeated_fields_counts_with_its_continuation() {
+    let found = transactions(
+        &conversation(&[
+            "GET http://target/ HTTP/1.1\nHost:\n one.example:80\nHost: two.example\nUser-Agent: a\n\tb\n  c\nUser-Agent: d\n e\n\n",
+            "HTTP/1.1 200 OK\nContent-Type: text/html;\n charset=utf-8\nX: y\n z\nTransfer-Encoding: gzip,\n chunked\n\n2\nhi\n0\n\n",
+        ]),
+        80,
+    );
+    let http = http(&found[0]);
+    assert_eq!((http.host.as_deref(), http.user_agent.as_deref()), (Some("one.example"), Some("a b c")));
+    assert_eq!((http.content_type.as_deref(), http.response_bytes), (Some("text/html; charset=utf-8"), Some(2)));
 }
 
 /// Proxies within proxies, up to a bound.
