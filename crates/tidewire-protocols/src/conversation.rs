@@ -5,7 +5,7 @@ use tidewire_core::Direction;
 use crate::{
     budget::{Budget, Place},
     input::{Input, Ports},
-    recognise::{self, First},
+    recognise::{self, Answer, First, Unanswered, Verdict},
     report::{App, Report},
 };
 
@@ -30,6 +30,8 @@ pub struct Conversation(State);
 enum State {
     #[default]
     New,
+    /// The client's bytes are of no known protocol: nothing is kept until the server answers.
+    Unanswered(Unanswered),
     Going(Place),
     /// Nothing more is looked at; what was found stays.
     Over(Option<Place>),
@@ -53,12 +55,35 @@ impl Conversation {
                     self.0 = State::Over(None);
                     return;
                 };
+                if let First::Stream(Verdict::Unanswered(unanswered)) = first {
+                    self.0 = State::Unanswered(unanswered);
+                    return;
+                }
                 let place = budget.open();
                 if let Some(going) = budget.going(place) {
                     match first {
                         First::Datagram(service) => going.datagram(service, input, ports, report),
                         First::Stream(verdict) => going.stream(verdict, input, ports, report),
                     }
+                }
+                self.0 = State::Going(place);
+                place
+            }
+            State::Unanswered(mut unanswered) => {
+                let taken = match unanswered.data(side, piece.bytes) {
+                    Answer::Http(taken) => taken,
+                    Answer::Open => {
+                        self.0 = State::Unanswered(unanswered);
+                        return;
+                    }
+                    Answer::Unknown => {
+                        self.0 = State::Over(None);
+                        return;
+                    }
+                };
+                let place = budget.open();
+                if let Some(going) = budget.going(place) {
+                    going.answered(taken, input, ports, report);
                 }
                 self.0 = State::Going(place);
                 place
@@ -76,6 +101,11 @@ impl Conversation {
 
     /// So many bytes of a direction will not come.
     pub fn gap(&mut self, direction: Direction, bytes: u64, budget: &mut Budget, report: &mut Report<'_>) {
+        if let State::Unanswered(unanswered) = self.0
+            && !unanswered.survives_gap(direction as usize)
+        {
+            self.0 = State::Over(None);
+        }
         if let State::Going(place) = self.0 {
             if let Some(going) = budget.going(place) {
                 going.gap(direction as usize, bytes, report);
@@ -87,7 +117,7 @@ impl Conversation {
     /// The stream ended: reports what is not complete, and returns what the stream was.
     pub fn close(&mut self, budget: &mut Budget, report: &mut Report<'_>) -> Option<Box<App>> {
         match std::mem::take(&mut self.0) {
-            State::New | State::Over(None) => None,
+            State::New | State::Unanswered(_) | State::Over(None) => None,
             State::Going(place) | State::Over(Some(place)) => budget.close(place, report),
         }
     }

@@ -4,7 +4,7 @@ use crate::{
     dhcp,
     input::{Input, Ports, Progress},
     leads,
-    recognise::{self, Verdict},
+    recognise::{self, Answer, Unanswered, Verdict},
     report::{App, Report},
     stage::Stage,
     transaction::Transaction,
@@ -43,6 +43,11 @@ impl Going {
                 };
                 self.stream(verdict, input, ports, report);
             }
+            Stage::Unanswered(unanswered) => match unanswered.data(input.side, input.bytes) {
+                Answer::Http(taken) => self.answered(taken, input, ports, report),
+                Answer::Open => {}
+                Answer::Unknown => self.stage = Stage::Done,
+            },
             Stage::Done => {}
             _ => self.pass(Input { side: input.side ^ usize::from(self.swapped), ..input }, ports, report),
         }
@@ -83,8 +88,11 @@ impl Going {
                 }
                 return;
             }
-            Verdict::Unknown => {
-                self.stage = Stage::Done;
+            Verdict::Unknown | Verdict::Unanswered(_) => {
+                self.stage = match verdict {
+                    Verdict::Unanswered(unanswered) => Stage::Unanswered(unanswered),
+                    _ => Stage::Done,
+                };
                 return;
             }
             Verdict::Is { .. } | Verdict::Leads { .. } => std::mem::take(kept),
@@ -95,7 +103,7 @@ impl Going {
                 self.stage = Stage::Leads(leads::Exchange::new(lead));
             }
             Verdict::Is { service, swapped } => self.begin(service, swapped),
-            Verdict::Open | Verdict::Unknown => {}
+            Verdict::Open | Verdict::Unanswered(_) | Verdict::Unknown => {}
         }
         let pieces: [&[u8]; 2] = std::array::from_fn(|side| match kept[side].is_empty() && side == input.side {
             true => input.bytes,
@@ -106,6 +114,16 @@ impl Going {
             if !pieces[side].is_empty() {
                 self.data(Input { side, bytes: pieces[side], ..input }, ports, report);
             }
+        }
+    }
+
+    /// The server's status line answers what was not recognised; its first bytes end behind `taken` bytes of `input`.
+    pub(crate) fn answered(&mut self, taken: usize, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
+        self.begin(Service::Http, false);
+        self.pass(Input { bytes: Unanswered::STATUS_LINE, ..input }, ports, report);
+        let rest = input.bytes.get(taken..).unwrap_or_default();
+        if !rest.is_empty() {
+            self.data(Input { bytes: rest, ..input }, ports, report);
         }
     }
 
@@ -144,7 +162,7 @@ impl Going {
             Stage::Socks(exchange) => exchange.data(input, out),
             Stage::Ssh(exchange) => exchange.data(input, out),
             Stage::Tls(handshake) => handshake.data(input, out),
-            Stage::Unknown(..) | Stage::Done => Progress::Done,
+            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Done => Progress::Done,
         };
         match progress {
             Progress::More => {}
@@ -178,6 +196,8 @@ impl Going {
         let progress = match &mut self.stage {
             // Whose beginning is missing cannot be told.
             Stage::Unknown(..) | Stage::Done => Progress::Done,
+            Stage::Unanswered(unanswered) if unanswered.survives_gap(side) => Progress::More,
+            Stage::Unanswered(_) => Progress::Done,
             Stage::Dns(exchange) => exchange.gap(side),
             Stage::Http(exchange) => exchange.gap(side, bytes, out),
             // Datagrams stand alone.
@@ -200,7 +220,7 @@ impl Going {
         let app = &mut self.app;
         let out = &mut |transaction| Self::report(app, report, transaction);
         match &mut self.stage {
-            Stage::Unknown(..) | Stage::Done | Stage::Dhcp | Stage::Leads(_) => {}
+            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Done | Stage::Dhcp | Stage::Leads(_) => {}
             Stage::Dns(exchange) => exchange.finish(out),
             Stage::Http(exchange) => exchange.finish(out),
             #[cfg(feature = "quic")]

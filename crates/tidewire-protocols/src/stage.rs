@@ -2,12 +2,14 @@
 
 #[cfg(feature = "quic")]
 use crate::quic;
-use crate::{dns, http, leads, lines, ntp, socks, ssh, tls, value::Service};
+use crate::{dns, http, leads, lines, ntp, recognise::Unanswered, socks, ssh, tls, value::Service};
 
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// The first bytes of each direction, and how many datagrams nobody knew.
     Unknown([Vec<u8>; 2], u8),
+    /// The client's bytes are of no known protocol.
+    Unanswered(Unanswered),
     Dns(dns::Exchange),
     Http(http::Exchange),
     #[cfg(feature = "quic")]
@@ -62,7 +64,7 @@ impl Stage {
             Self::Socks(exchange) => exchange.memory_bytes(),
             Self::Ssh(exchange) => exchange.memory_bytes(),
             Self::Tls(handshake) => handshake.memory_bytes(),
-            Self::Done | Self::Dhcp => 0,
+            Self::Done | Self::Dhcp | Self::Unanswered(_) => 0,
         }
     }
 }

@@ -57,8 +57,12 @@ impl Sent {
 
 /// All transactions of a conversation with a server's port. Nothing stays charged at the end.
 pub(crate) fn transactions(sent: &Sent, server: u16) -> Vec<Transaction> {
+    transactions_of(sent, Ports { client: 40_000, server })
+}
+
+/// The same with both ports.
+pub(crate) fn transactions_of(sent: &Sent, ports: Ports) -> Vec<Transaction> {
     let (mut conversation, mut budget, mut found) = (Conversation::default(), Budget::default(), Vec::new());
-    let ports = Ports { client: 40_000, server };
     let mut each = |transaction| found.push(transaction);
     let mut report = Report::Each(&mut each);
     for event in &sent.0 {

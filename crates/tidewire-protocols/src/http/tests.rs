@@ -132,6 +132,44 @@ fn what_servers_answer_all_the_same() {
     }
 }
 
+/// A status line decides whatever was asked, unless that is another protocol.
+#[test]
+fn an_answer_shows_what_was_asked() {
+    let answer =
+        |status: &str| (ServerToClient, format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n").into_bytes());
+    let more = || (ClientToServer, b"GET /more HTTP/1.1\r\n\r\n".to_vec());
+    for asked in
+        [&b"get / HTTP/1.1\r\nHost: h\r\n\r\n"[..], b"garbage\r\n\r\n", b"\xe0\x9f\0binary", b"OPTIONSHTTP/1.1\r\n\r\n"]
+    {
+        let sent = Sent::of(&[(ClientToServer, asked.to_vec()), answer("400"), more(), answer("200")]);
+        let found = transactions(&sent, 8000);
+        let expected = [(None, None, Some(400), Some(0)), (Some("GET"), Some("/more"), Some(200), Some(0))];
+        assert_eq!(summary(&found), expected, "{asked:?}");
+        assert_eq!(transactions(&sent.clone().bytewise(), 8000), found);
+        // Of bytes that are missing, the client's do not matter.
+        assert_eq!(transactions(&sent.clone().gap_before(1), 8000), []);
+        let mut sent = sent;
+        sent.0.insert(1, crate::testing::Event::Gap(ClientToServer, 7));
+        let statuses: Vec<_> = transactions(&sent, 8000).iter().map(|one| http(one).status.unwrap()).collect();
+        assert_eq!(statuses, [400, 200]);
+    }
+    let begun = Sent::of(&[(ClientToServer, b"\x16\x03\x01".to_vec()), answer("400")]);
+    assert_eq!(summary(&transactions(&begun, 8000)), [(None, None, Some(400), Some(0))]);
+    for (asked, service) in [(&b"SSH-2.0-x\r\n"[..], "ssh"), (b"\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00", "tls")] {
+        let found = transactions(&Sent::of(&[(ClientToServer, asked.to_vec()), answer("400")]), 8000);
+        assert!(found.iter().all(|one| one.service.name() == service), "{found:?}");
+    }
+    // Neither another answer nor one behind a long upload.
+    let long = vec![b'x'; (16 << 10) + 1];
+    for sent in [
+        [(ClientToServer, b"x y z".to_vec()), (ServerToClient, b"HTTP/2 200\r\n\r\n".to_vec())],
+        [(ClientToServer, long), answer("200")],
+    ] {
+        assert_eq!(transactions(&Sent::of(&sent), 8000), []);
+        assert_eq!(transactions(&Sent::of(&sent).bytewise(), 8000), []);
+    }
+}
+
 #[test]
 fn long_addresses_are_kept_and_bounded() {
     let path = format!("/{}", "a".repeat(5000));

@@ -1,8 +1,8 @@
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
-    Fields, Ftp, Service, Smtp,
-    testing::{Sent, transactions},
+    Fields, Ftp, Ports, Service, Smtp,
+    testing::{Sent, transactions, transactions_of},
 };
 
 /// The server first, then both in turn.
@@ -72,6 +72,28 @@ fn a_session_of_ftp_has_its_files() {
     assert_eq!(transactions(&session(&["220 x FTP server\r\n"]), 2121)[0].service, Service::Ftp);
     assert_eq!(transactions(&session(&["220 mx ESMTP\r\n"]), 2525)[0].service, Service::Smtp);
     assert_eq!(transactions(&session(&["220 hello\r\n"]), 9999), []);
+}
+
+/// A client's port, or a server's name, says nothing about the protocol; the greeting says most.
+#[test]
+fn a_greeting_wins_over_ports() {
+    let cases = [
+        ("220 FTP Service\r\n", 2525, 21, Some(Service::Ftp)),
+        ("220 (vsFTPd 3.0.3)\r\n", 2525, 21, Some(Service::Ftp)),
+        ("220 hello\r\n", 2525, 21, Some(Service::Ftp)),
+        ("220 FTP Service\r\n", 4000, 25, Some(Service::Ftp)),
+        ("220 hello\r\n", 21, 587, Some(Service::Smtp)),
+        ("220 ftp.example.org ready\r\n", 21, 25, Some(Service::Smtp)),
+        ("220 ftp.example.org ready\r\n", 4000, 9999, Some(Service::Ftp)),
+        ("220 smtp.example.org FTP for SMTP\r\n", 25, 21, Some(Service::Ftp)),
+        ("220 hello\r\n", 21, 9999, None),
+    ];
+    for (greeting, client, server, expected) in cases {
+        let sent = session(&[greeting]);
+        let found = transactions_of(&sent, Ports { client, server });
+        assert_eq!(found.first().map(|one| one.service), expected, "{greeting} {client} {server}");
+        assert_eq!(transactions_of(&sent.bytewise(), Ports { client, server }), found);
+    }
 }
 
 #[test]

@@ -41,3 +41,40 @@ fn both_sides_are_known_however_they_are_cut() {
         }
     }
 }
+
+/// Lines before the server's identification (RFC 4253 section 4.2), in one piece with it or not, before the client's or behind.
+#[test]
+fn a_server_may_say_something_first() {
+    let server = |text: &[u8]| (ServerToClient, text.to_vec());
+    let client = || (ClientToServer, b"SSH-2.0-Go\r\n".to_vec());
+    let banners = [
+        "Welcome\r\n",
+        "*** NOTICE ***\r\nof \u{1b}[1mtwo\u{1b}[0m \u{e4} lines\n",
+        "\r\n",
+        "x\n",
+        "220 x\r\n",
+        "pre\r\n",
+    ];
+    for banner in banners.map(str::as_bytes) {
+        let whole = [banner, b"SSH-2.0-OpenSSH_9\r\n"].concat();
+        for sent in [
+            vec![server(&whole), client()],
+            vec![server(banner), server(b"SSH-2.0-OpenSSH_9\r\n"), client()],
+            vec![client(), server(&whole)],
+            vec![server(banner), client(), server(b"SSH-2.0-OpenSSH_9\r\n")],
+        ] {
+            let found = transactions(&Sent::of(&sent), 2222);
+            let names: Vec<_> = found.iter().map(|one| (one.name(), one.request())).collect();
+            assert_eq!(names, [(Some("OpenSSH_9"), "Go".into())], "{sent:?}");
+            assert_eq!(transactions(&Sent::of(&sent).bytewise(), 2222), found);
+        }
+    }
+    // No text, more than is kept, and a client that speaks something else.
+    for sent in [
+        vec![server(b"\0\x01\nSSH-2.0-x\r\n"), client()],
+        vec![server(&[b'x'; 512]), server(b"\nSSH-2.0-x\r\n"), client()],
+        vec![server(b"hello\r\n"), (ClientToServer, b"hello\r\n".to_vec()), server(b"SSH-2.0-x\r\n")],
+    ] {
+        assert_eq!(transactions(&Sent::of(&sent), 2222), [], "{sent:?}");
+    }
+}

@@ -1,0 +1,77 @@
+//! HTTP: request lines and status lines.
+
+use super::look::{Look, begins};
+use crate::value::Service;
+
+/// Ends of empty lines that may come before a message of HTTP.
+const EMPTY_BYTES_MAX: usize = 4;
+
+/// Methods of RFC 9110, of WebDAV (RFC 4918, RFC 3253, RFC 3744) and of caches.
+const METHODS: [&[u8]; 27] = [
+    b"GET ",
+    b"QUERY ",
+    b"POST ",
+    b"HEAD ",
+    b"PUT ",
+    b"DELETE ",
+    b"OPTIONS ",
+    b"PATCH ",
+    b"CONNECT ",
+    b"TRACE ",
+    b"PROPFIND ",
+    b"PROPPATCH ",
+    b"MKCOL ",
+    b"COPY ",
+    b"MOVE ",
+    b"LOCK ",
+    b"UNLOCK ",
+    b"REPORT ",
+    b"SEARCH ",
+    b"MKACTIVITY ",
+    b"CHECKOUT ",
+    b"MERGE ",
+    b"ACL ",
+    b"PURGE ",
+    b"BCOPY ",
+    b"NOTIFY ",
+    b"SUBSCRIBE ",
+];
+
+/// Longest method that is recognised by its request line alone.
+const METHOD_BYTES_MAX: usize = 32;
+
+/// A request line or a status line (RFC 9112 sections 3 and 4), behind empty lines (section 2.2); the dissector looks at the rest of it.
+pub(super) fn look(bytes: &[u8]) -> Look {
+    let empty = bytes.iter().take(EMPTY_BYTES_MAX).take_while(|byte| b"\r\n".contains(byte)).count();
+    let bytes = &bytes[empty..];
+    if !bytes.first().is_none_or(u8::is_ascii_uppercase) {
+        return Look::Unknown;
+    }
+    if METHODS.iter().any(|method| bytes.starts_with(method)) {
+        return Look::Client(Service::Http);
+    }
+    match begins(bytes, b"HTTP/") {
+        Some(true) => return Look::Server(Service::Http),
+        Some(false) => return Look::Open,
+        None => {}
+    }
+    // Any other method: the whole line shows it.
+    let method = bytes
+        .iter()
+        .take(METHOD_BYTES_MAX)
+        .take_while(|&&byte| byte.is_ascii_uppercase() || b"-_".contains(&byte))
+        .count();
+    match (bytes.get(method), memchr::memchr(b'\n', bytes)) {
+        (None, _) if method < METHOD_BYTES_MAX => Look::Open,
+        (Some(b' '), None) => Look::Open,
+        (Some(b' '), Some(end)) if is_request_line(&bytes[..end]) => Look::Client(Service::Http),
+        _ => Look::Unknown,
+    }
+}
+
+/// Whether a line ends with a version of HTTP/1.
+fn is_request_line(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    line.len() > 9
+        && matches!(&line[line.len() - 9..], [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit] if digit.is_ascii_digit())
+}

@@ -1,0 +1,28 @@
+//! SSH: its identification, which a server may send behind other lines.
+
+use super::look::{BYTES_MAX, Look, begins};
+use crate::value::Service;
+
+/// The identification (RFC 4253 section 4.2).
+pub(super) fn look(bytes: &[u8]) -> Look {
+    match begins(bytes, b"SSH-") {
+        Some(true) => Look::Either(Service::Ssh),
+        Some(false) => Look::Open,
+        None => Look::Unknown,
+    }
+}
+
+/// A server that sends lines of text before its identification (RFC 4253 section 4.2), which a client does not. `is_asked`: the
+/// client's identification came before.
+pub(super) fn behind_lines(bytes: &[u8], is_asked: bool) -> Look {
+    let at = if bytes.starts_with(b"SSH-") { Some(0) } else { memchr::memmem::find(bytes, b"\nSSH-") };
+    let lines = &bytes[..at.unwrap_or(bytes.len())];
+    let is_binary = |&byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127);
+    match at {
+        _ if lines.iter().any(is_binary) => Look::Unknown,
+        Some(_) => Look::Server(Service::Ssh),
+        None if is_asked => Look::Server(Service::Ssh),
+        None if bytes.len() < BYTES_MAX => Look::Open,
+        None => Look::Unknown,
+    }
+}

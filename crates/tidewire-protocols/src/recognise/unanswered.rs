@@ -1,0 +1,64 @@
+//! A client's bytes that are of no known protocol: a server may still answer them in HTTP.
+
+/// What a response of HTTP/1 begins with (RFC 9112 section 4).
+const STATUS_LINE: &[u8; 7] = b"HTTP/1.";
+
+/// Bytes of the client behind which no answer is waited for.
+const ASKED_BYTES_MAX: u16 = 16 << 10;
+
+/// A stream whose client's bytes were not recognised. Nothing of them is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    asked_bytes: u16,
+    /// Bytes of a status line that the server sent.
+    answered_bytes: u8,
+}
+
+/// What a server's bytes show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A response of HTTP, whose first bytes end behind so many of the last piece.
+    Http(usize),
+    /// More bytes may decide.
+    Open,
+    Unknown,
+}
+
+impl Unanswered {
+    /// The beginning of a status line, which all bytes of one that is answered begin with.
+    pub(crate) const STATUS_LINE: &[u8] = STATUS_LINE;
+
+    /// With the first bytes of both directions, client first. `None`: no answer is waited for.
+    pub(super) fn new(bytes: [&[u8]; 2]) -> Option<Self> {
+        let mut new = Self { asked_bytes: 0, answered_bytes: 0 };
+        let is_open = [0, 1].into_iter().all(|side| new.data(side, bytes[side]) == Answer::Open);
+        is_open.then_some(new)
+    }
+
+    /// Takes bytes of a side.
+    pub(crate) fn data(&mut self, side: usize, bytes: &[u8]) -> Answer {
+        if side == 0 {
+            let asked_bytes = usize::from(self.asked_bytes).saturating_add(bytes.len());
+            return match u16::try_from(asked_bytes) {
+                Ok(asked_bytes) if asked_bytes <= ASKED_BYTES_MAX => {
+                    self.asked_bytes = asked_bytes;
+                    Answer::Open
+                }
+                _ => Answer::Unknown,
+            };
+        }
+        let wanted = &STATUS_LINE[usize::from(self.answered_bytes)..];
+        let common = wanted.len().min(bytes.len());
+        self.answered_bytes += common as u8;
+        match bytes[..common] == wanted[..common] {
+            false => Answer::Unknown,
+            true if common == wanted.len() => Answer::Http(common),
+            true => Answer::Open,
+        }
+    }
+
+    /// Whether an answer is waited for though bytes of a side are missing.
+    pub(crate) fn survives_gap(self, side: usize) -> bool {
+        side == 0
+    }
+}
