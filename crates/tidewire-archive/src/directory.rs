@@ -119,10 +119,11 @@ impl Directory {
             }
         }
         // A disk that has no room for that may have room once the oldest segments are gone.
-        let _ = manifest.compact(now_ns);
+        let _ = manifest.compact(now_ns, u64::MAX);
         manifest.append(Line { event: Event::Started, time_ns: now_ns, ..Line::default() })?;
         let (folder, settings) = (Folder::new(path), settings.clone());
         folder.sync_names().map_err(Error::io(path, "syncing the directory"))?;
+        let ages = Ages::new(complete.iter().map(|segment| segment.name.clone()));
         let kept = complete.into_iter().map(|segment| (segment.name.clone(), segment.all_bytes())).collect();
         Ok(Self {
             folder,
@@ -131,7 +132,7 @@ impl Directory {
             sequences: Mutex::new(sequences),
             log: Mutex::new(Log { manifest, last, packets }),
             kept: Mutex::new(kept),
-            ages: Mutex::default(),
+            ages: Mutex::new(ages),
             retaining: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         })
@@ -189,11 +190,11 @@ impl Directory {
         Ok(())
     }
 
-    /// Makes the manifest short, if most of it is of segments that are gone.
-    pub(crate) fn shorten_manifest(&self, now_ns: u64) -> Result<(), Error> {
+    /// Makes the manifest short, if most of it is of segments that are gone. `bytes_max`: what it should have at most.
+    pub(crate) fn shorten_manifest(&self, now_ns: u64, bytes_max: u64) -> Result<(), Error> {
         let segments = held(&self.kept).len() as u64;
         let mut log = held(&self.log);
-        if log.manifest.is_long(segments) { log.manifest.compact(now_ns) } else { Ok(()) }
+        if log.manifest.is_long(segments, bytes_max) { log.manifest.compact(now_ns, bytes_max) } else { Ok(()) }
     }
 
     /// Gives a segment its name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
@@ -325,6 +326,11 @@ impl<S: Storage> Directory<S> {
     /// Notes a segment that is gone.
     pub(crate) fn forget(&self, name: &SegmentName) {
         held(&self.kept).remove(name);
+    }
+
+    /// Bytes of the manifest.
+    pub(crate) fn manifest_bytes(&self) -> u64 {
+        held(&self.log).manifest.bytes()
     }
 
     /// Packets that have a number.

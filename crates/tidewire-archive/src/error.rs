@@ -110,6 +110,12 @@ impl Error {
         matches!(self, Self::Lost { .. })
     }
 
+    /// Whether a file or directory is not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Whether the bytes of a file are the reason: it can be made again from the packets.
     #[must_use]
     pub fn is_damage(&self) -> bool {

@@ -78,6 +78,13 @@ impl Storage for Folder {
         Ok(Some(FolderFile::plain(restored)))
     }
 
+    fn is_named(&self, name: &str, file: &FolderFile) -> bool {
+        match (fs::symlink_metadata(self.path(name)), file.metadata()) {
+            (Ok(found), Ok(own)) => (found.dev(), found.ino()) == (own.dev(), own.ino()),
+            _ => false,
+        }
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.path(from), self.path(to))
     }

@@ -61,8 +61,13 @@ impl Inflated {
         if self.opened == Some(index) {
             return Ok(());
         }
-        let damaged = || Error::damaged(&self.path, format!("compressed frame {index} cannot be read"));
-        let place = *self.frames.get(index).ok_or_else(damaged)?;
+        let nowhere = || Error::damaged(&self.path, format!("there is no compressed frame {index}"));
+        let place = *self.frames.get(index).ok_or_else(nowhere)?;
+        let damaged = || {
+            let (from, to) = (place.at, place.at + u64::from(place.stored_bytes));
+            let what = "cannot be decompressed to what its checksum says";
+            Error::damaged(&self.path, format!("compressed frame {index} (bytes {from} to {to}) {what}"))
+        };
         self.opened = None;
         self.inner.read_at(place.at, place.stored_bytes as usize, &mut self.stored)?;
         self.plain.clear();

@@ -38,6 +38,14 @@ pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
+/// Bytes of hidden files that are no open segments: checksums, files that are about to get their name, and what was set aside.
+pub(crate) fn hidden_bytes(path: &Path) -> Result<u64, Error> {
+    let is_open = |name: &str| crate::name::shown(name).and_then(SegmentName::parse).is_some();
+    let hidden = names(path)?.into_iter().filter(|name| name.starts_with('.') && !is_open(name));
+    // One that is not there was just removed, or has its name.
+    Ok(hidden.filter_map(|name| fs::symlink_metadata(path.join(name)).ok()).map(|found| found.len()).sum())
+}
+
 /// The complete segments of a directory, the oldest first.
 pub(crate) fn segments(path: &Path) -> Result<Vec<Segment>, Error> {
     let mut segments: Vec<Segment> = Vec::new();

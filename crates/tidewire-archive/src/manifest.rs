@@ -22,13 +22,18 @@ use crate::{
 
 pub(crate) use crate::name::MANIFEST as MANIFEST_NAME;
 pub(crate) use line::{Event, Line};
-use living::keep_living;
+use living::{REMOVALS_KEPT, keep_living};
 use read::VERSION;
 pub(crate) use read::{Read, read};
 
 /// A manifest is compacted where so many times as many lines are not needed as are, and so many more.
 const DEAD_LINES_RATIO: u64 = 4;
 const DEAD_LINES_MIN: u64 = 1000;
+/// The same where it has more bytes than it should.
+const TIGHT_RATIO: u64 = 2;
+const TIGHT_MIN: u64 = 16;
+/// There one removal stays for each of so many bytes: a line of one has 300.
+const REMOVAL_SHARE_BYTES: u64 = 2048;
 
 /// A manifest that is written.
 pub(crate) struct Manifest<F = FolderFile> {
@@ -73,21 +78,27 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether most of its lines are not needed, where `segments` are there.
-    pub fn is_long(&self, segments: u64) -> bool {
+    /// Whether most of its lines are not needed, where `segments` are there; fewer of them, if it has more bytes than it should.
+    pub fn is_long(&self, segments: u64, bytes_max: u64) -> bool {
         // A segment has a line, those whose index was made again two.
         self.count > DEAD_LINES_RATIO * 2 * segments + 2 * DEAD_LINES_MIN
+            || self.bytes > bytes_max && self.count > TIGHT_RATIO * 2 * segments + 2 * TIGHT_MIN
     }
 
     /// Writes it anew without the lines that are not needed, if they are most of it: under a hidden name, which then becomes its own. The
-    /// first line says so, and names the last one of before.
-    pub fn compact(&mut self, time_ns: u64) -> Result<(), Error> {
+    /// first line says so, and names the last one of before. `bytes_max`: fewer lines stay if it has more.
+    pub fn compact(&mut self, time_ns: u64, bytes_max: u64) -> Result<(), Error> {
         let Some(folder) = self.path.parent().map(Path::to_owned) else { return Ok(()) };
         let mut read = read(&folder)?;
-        read.removed += keep_living(&mut read.lines);
+        let is_tight = self.bytes > bytes_max;
+        let (ratio, min, removals) = match is_tight {
+            true => (TIGHT_RATIO, TIGHT_MIN, (bytes_max / REMOVAL_SHARE_BYTES).clamp(1, REMOVALS_KEPT as u64) as usize),
+            false => (DEAD_LINES_RATIO, DEAD_LINES_MIN, REMOVALS_KEPT),
+        };
+        read.removed += keep_living(&mut read.lines, removals);
         let needed = read.lines.len() as u64;
         // What was changed is not made whole, and stays to be seen.
-        if !read.broken.is_empty() || read.count < DEAD_LINES_RATIO * needed + DEAD_LINES_MIN {
+        if !read.broken.is_empty() || read.count < ratio * needed + min {
             return Ok(());
         }
         let first = Line {
@@ -130,6 +141,11 @@ impl<F: StorageFile> Manifest<F> {
     #[cfg(test)]
     pub fn new(file: F, path: PathBuf) -> Self {
         Self { file, path, last: String::new(), bytes: 0, count: 0 }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Appends a line, and makes it durable.

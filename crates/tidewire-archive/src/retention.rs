@@ -1,6 +1,6 @@
 //! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
 
-use std::{collections::HashSet, sync::PoisonError, time::Duration};
+use std::{collections::HashSet, fs, sync::PoisonError, time::Duration};
 
 use rustix::{
     fs::{FlockOperation, flock, statvfs},
@@ -8,17 +8,23 @@ use rustix::{
 };
 
 use crate::{
-    Directory, Error, SegmentName, Storage as _,
+    Directory, Error, Identities, SegmentName, Storage as _,
     ages::Now,
-    listing::{Segment, segments},
+    listing::{Segment, hidden_bytes, segments},
     manifest::{Event, Line},
     read_at::open_regular,
+    recall::{modified_ns, open_index},
 };
+
+/// Where segments may be longer, as those of capture files are, their indexes are asked for the time of their last packet.
+const SEGMENT_TIME_MAX: Duration = Duration::from_secs(86_400);
+/// The manifest has this part of the bound at most, as far as segments are gone that it lists.
+const MANIFEST_SHARE: u64 = 16;
 
 /// Bounds of a directory. `None`: there is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Bytes of all files of the archive.
+    /// Bytes of all files of the archive: segments, indexes, the manifest, and what is hidden.
     pub size_bytes: Option<u64>,
     /// Age of the youngest packet of a segment.
     pub age: Option<Duration>,
@@ -51,30 +57,40 @@ impl Directory {
         let mut complete = segments(&path)?;
         let known: HashSet<&SegmentName> = complete.iter().map(|segment| &segment.name).collect();
         let mut known_ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
-        known_ages.seen.retain(|name, _| known.contains(name));
+        known_ages.keep(&known);
         let ages: Vec<Duration> = complete
             .iter()
             .map(|segment| {
-                // Its packets are younger than its name by a segment's time at most.
-                let begun_ns = segment.name.begun_ns.saturating_add(self.settings().segment_time.as_nanos() as u64);
-                known_ages.age(&segment.name, begun_ns, now)
+                let youngest_ns = match retention.age {
+                    Some(_) => known_ages.youngest(&segment.name, || self.youngest_ns(segment)),
+                    None => 0,
+                };
+                known_ages.age(&segment.name, youngest_ns, now)
             })
             .collect();
-        let is_trusted = retention.age.is_some_and(|age| known_ages.is_trusted(age, now));
+        let is_trusted: Vec<bool> = complete
+            .iter()
+            .map(|segment| retention.age.is_some_and(|age| known_ages.is_trusted(&segment.name, age, now)))
+            .collect();
         drop(known_ages);
+        let hidden_bytes = hidden_bytes(&path)?;
         // What is being written counts as full, but for one.
         let others = self.settings().segment_bytes.saturating_mul(u64::from(open.saturating_sub(1)));
         let mut bytes: u64 = complete.iter().map(|segment| segment.bytes + segment.index_bytes).sum();
         let mut removed = Vec::new();
-        for (segment, age) in complete.drain(..).zip(ages) {
-            let is_above = retention.size_bytes.is_some_and(|size| bytes > size.saturating_sub(others));
-            let is_old = is_trusted && retention.age.is_some_and(|most| age >= most);
+        for ((segment, age), is_trusted) in complete.drain(..).zip(ages).zip(is_trusted) {
+            let all = bytes.saturating_add(hidden_bytes).saturating_add(self.manifest_bytes());
+            let is_above = retention.size_bytes.is_some_and(|size| all > size.saturating_sub(others));
+            let is_old = retention.age.is_some_and(|most| age >= most);
             let why = if is_above {
                 "size"
-            } else if is_old {
+            } else if is_old && is_trusted {
                 "age"
             } else if retention.free_bytes.is_some_and(|free| free_bytes(&path).is_some_and(|now| now < free)) {
                 "free"
+            } else if is_old {
+                // One of this run, perhaps: an older run's may be behind it.
+                continue;
             } else {
                 // The others are younger; what is younger by its name may be older by its packets, but not by much.
                 break;
@@ -91,9 +107,27 @@ impl Directory {
         }
         if !removed.is_empty() {
             self.storage().sync_names().map_err(Error::io(&path, "syncing the directory"))?;
-            self.shorten_manifest(now.wall_ns)?;
+            let bytes_max = retention.size_bytes.map_or(u64::MAX, |size| size / MANIFEST_SHARE);
+            self.shorten_manifest(now.wall_ns, bytes_max)?;
         }
         Ok(removed)
+    }
+
+    /// The time of a segment's youngest packet.
+    fn youngest_ns(&self, segment: &Segment) -> u64 {
+        let SegmentName { begun_ns, .. } = segment.name;
+        let time = self.settings().segment_time;
+        if time <= SEGMENT_TIME_MAX {
+            // Its packets are younger than its name by a segment's time at most.
+            return begun_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        }
+        let name = self.path().join(segment.name.index());
+        let last_ns = match open_index(&name, &Identities::default()) {
+            Ok(Some(sidecar)) => Some(sidecar.summary().last_ns),
+            // There is none, or it is encrypted: when the segment was written.
+            _ => fs::metadata(self.path().join(segment.name.to_string())).ok().map(|found| modified_ns(&found)),
+        };
+        last_ns.unwrap_or(u64::MAX).max(begun_ns)
     }
 
     /// Removes a segment, unless it is being read.

@@ -52,6 +52,12 @@ pub trait Storage: Send + Sync {
         Ok(None)
     }
 
+    /// Whether the name is this file's: neither it nor its directory was removed or replaced.
+    fn is_named(&self, name: &str, file: &Self::File) -> bool {
+        let _ = file;
+        self.has(name)
+    }
+
     /// Makes names durable: those that were made, given and removed before.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 //! Compressed files end with the seek table of Zstandard's seekable format, in a skippable frame: any program reads the file as a
 //! whole, this one at any offset. LZ4 has skippable frames of the same form.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+
+use lz4_flex::frame::{FrameEncoder, FrameInfo};
 
 use crate::{
     Compression, Error,
@@ -117,9 +119,10 @@ impl Transform {
     fn compress(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let failed = Error::io("(segment)", "compressing");
         let stored = match self.compression {
-            Compression::Zstd => zstd::bulk::compress(&self.waiting, LEVEL).map_err(failed)?,
+            Compression::Zstd => compress_zstd(&self.waiting).map_err(failed)?,
             _ => {
-                let mut encoder = lz4_flex::frame::FrameEncoder::new(std::mem::take(&mut self.stored));
+                let info = FrameInfo::new().content_checksum(true);
+                let mut encoder = FrameEncoder::with_frame_info(info, std::mem::take(&mut self.stored));
                 encoder.write_all(&self.waiting).map_err(failed)?;
                 encoder.finish().map_err(|error| Error::io("(segment)", "compressing")(error.into()))?
             }
@@ -154,6 +157,13 @@ impl Transform {
         table.extend_from_slice(&SEEKABLE.to_le_bytes());
         table
     }
+}
+
+/// A frame with the checksum of its content: without it a bit that flips becomes other packets, which readers take for what was captured.
+fn compress_zstd(plain: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
+    compressor.compress(plain)
 }
 
 /// A digest of what is written: BLAKE3.

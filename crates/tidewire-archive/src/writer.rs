@@ -303,6 +303,12 @@ impl<F: StorageFile> SegmentWriter<F> {
         Ok(())
     }
 
+    /// Whether its file can be found: under its hidden name, or the one it gets when it is complete.
+    #[must_use]
+    pub fn is_there<S: Storage<File = F>>(&self, storage: &S, name: &SegmentName) -> bool {
+        storage.is_named(&self.hidden, &self.file) || storage.is_named(&name.to_string(), &self.file)
+    }
+
     /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &std::path::Path {

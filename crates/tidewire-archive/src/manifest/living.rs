@@ -6,12 +6,12 @@ use super::line::{Event, Line};
 use crate::SegmentName;
 
 /// Removals whose lines stay: a crash may have come before their files went.
-const REMOVALS_KEPT: usize = 1000;
+pub(crate) const REMOVALS_KEPT: usize = 1000;
 
 /// Takes out lines of segments that were removed, and of recorders that began. What is kept says all that is needed of what is there: its own
-/// lines, those of the segment before it, whose index it names, and of each worker's last segment. Returns how many segments are not
-/// listed any more.
-pub(crate) fn keep_living(lines: &mut Vec<Line>) -> u64 {
+/// lines, those of the segment before it, whose index it names, and of each worker's last segment. `removals_kept`: the last
+/// removals, whose lines stay. Returns how many segments are not listed any more.
+pub(crate) fn keep_living(lines: &mut Vec<Line>, removals_kept: usize) -> u64 {
     let mut is_there: BTreeMap<String, bool> = BTreeMap::new();
     for line in lines.iter().filter(|line| !line.segment.is_empty()) {
         is_there.insert(line.segment.clone(), line.event != Event::Removed);
@@ -42,7 +42,7 @@ pub(crate) fn keep_living(lines: &mut Vec<Line>) -> u64 {
     let (mut removal, mut listed) = (0, BTreeSet::new());
     lines.retain(|line| {
         removal += usize::from(line.event == Event::Removed);
-        let is_recent = line.event == Event::Removed && removal + REMOVALS_KEPT > removals;
+        let is_recent = line.event == Event::Removed && removal + removals_kept > removals;
         let is_kept = living(&line.segment) || named.contains(&line.segment) || is_recent;
         if is_kept {
             listed.insert(line.segment.clone());

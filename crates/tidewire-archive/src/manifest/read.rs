@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     line::{Event, Line},
-    living::keep_living,
+    living::{REMOVALS_KEPT, keep_living},
 };
 use crate::{Digest, Error, name::MANIFEST, read_at::open_regular};
 
@@ -95,7 +95,7 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
         }
         before = Digest::of(content);
         if read.lines.len() > 2 * needed + DEAD_LINES_MAX {
-            read.removed += keep_living(&mut read.lines);
+            read.removed += keep_living(&mut read.lines, REMOVALS_KEPT);
             needed = read.lines.len();
             if needed > LINES_MAX {
                 return Err(Error::damaged(&path, format!("it lists more than {LINES_MAX} segments")));

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod crashes;
+mod damage;
 mod numbers;
 mod queries;
 mod retention;

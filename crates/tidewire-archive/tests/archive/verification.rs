@@ -1,6 +1,6 @@
 //! What was changed, added or taken out is found.
 
-use std::{fs, os::unix::fs::symlink, path::Path, thread, time::Instant};
+use std::{fs, os::unix::fs::symlink, path::Path, thread};
 
 use tidewire_archive::{Digest, Directory, Finding, Identities, IndexResult, Now, Retention, Settings, verify};
 
@@ -87,7 +87,7 @@ fn an_archive_that_is_being_recorded_is_not_damaged() {
             for number in 0..40 {
                 let part = packets.get(number % 20..number % 20 + 20).unwrap_or(&packets);
                 recorder.segment(part, &Identities::default());
-                let now = Now { wall_ns: 1_700_000_000_000_000_000, instant: Instant::now() };
+                let now = Now::at(1_700_000_000_000_000_000);
                 recorder.directory.retain(&retention, 1, &now).expect("kept within bounds");
             }
             // One is open at the end.

@@ -29,7 +29,8 @@ pub fn archive(options: &Options) -> Result<Settings, CliError> {
     if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&segment_bytes) {
         return usage("--segment-size must be 64K to 64G, as in 1G".into());
     }
-    let open = u64::from(options.workers) + 1;
+    // Each worker writes one, another one is completed, and there is one to be kept.
+    let open = u64::from(options.workers) + 2;
     if let Some(size) = size.filter(|&size| size < segment_bytes.saturating_mul(open)) {
         let needs = segment_bytes * open;
         return usage(format!(

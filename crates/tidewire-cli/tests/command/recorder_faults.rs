@@ -199,6 +199,31 @@ fn stored_bytes_are_those_of_the_files() {
 }
 
 #[test]
+fn short_runs_keep_within_the_age() {
+    let up = fs::read_to_string("/proc/uptime").unwrap();
+    if up.split('.').next().and_then(|seconds| seconds.parse::<u64>().ok()).is_none_or(|seconds| seconds < 700) {
+        return println!("skipped: the machine has just been started, and its clock is not trusted");
+    }
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let record = || {
+        let (said, code) = text(&["record", "-r", DEMO, "-o", place, "--age", "1h", "--segment-size", "64K", "--json"]);
+        assert_eq!(code, 0);
+        serde_json::from_str::<Value>(&said).unwrap()
+    };
+    // The packets are years old: those of this run stay, those of the run before go.
+    let first = record();
+    assert!(first["segments"].as_u64() > Some(1) && first["segments_removed"] == 0, "{first}");
+    let second = record();
+    assert_eq!(second["segments_removed"], first["segments"], "{second}");
+    let out = bench.path("out.pcapng");
+    let (said, code) = complaint(&["recall", place, "-w", out.to_str().unwrap(), "--json"]);
+    assert!(code == 0 && said.contains("155"), "{said}");
+    assert_eq!(text(&["record", "--verify", place]).1, 0);
+}
+
+#[test]
 fn a_limit_of_file_sizes_is_named_and_what_was_before_is_kept() {
     if let Some(reason) = missing(&["prlimit"]) {
         return println!("skipped: {reason}");

@@ -10,7 +10,12 @@ use tidewire_archive::{
     Directory, Error, FolderFile, Now, Repaired, Retention, SegmentName, SegmentWriter, Summary, Unsynced,
 };
 
-use super::{Notice, attempts::Attempts, written::Written};
+use super::{
+    Notice,
+    attempts::Attempts,
+    slots::Slot,
+    written::{Packets, Written},
+};
 use crate::{Status, segment::Ending};
 
 /// Bounds are looked at so often, even if no segment is completed.
@@ -22,9 +27,19 @@ const RETAIN_REFUSED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum Closing {
     Sync(Unsynced<FolderFile>),
-    Segment(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>),
-    /// Something of the segment is lost: its file is good up to so many bytes.
-    Salvage(Box<SegmentName>, u64),
+    Segment(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>, Slot),
+    Salvage(Salvage),
+}
+
+/// A segment of which something is lost.
+#[derive(Debug)]
+pub(crate) struct Salvage {
+    pub name: Box<SegmentName>,
+    /// Its file is good up to here.
+    pub good_bytes: u64,
+    /// The packets in that.
+    pub kept: Packets,
+    pub slot: Slot,
 }
 
 pub(crate) struct Closer {
@@ -63,12 +78,17 @@ impl Closer {
                         }
                     }
                 }
-                Ok(Closing::Segment(writer, written, ending)) => {
+                Ok(Closing::Segment(writer, written, ending, slot)) => {
                     self.complete(*writer, written, *ending);
                     self.retain();
                     retained = Instant::now();
+                    // Only now there is room for another one.
+                    drop(slot);
                 }
-                Ok(Closing::Salvage(name, good_bytes)) => self.salvage(&name, good_bytes),
+                Ok(Closing::Salvage(Salvage { name, good_bytes, kept, slot })) => {
+                    self.salvage(&name, good_bytes, &kept);
+                    drop(slot);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -80,7 +100,7 @@ impl Closer {
     }
 
     /// What is good of a segment gets its name.
-    fn salvage(&self, name: &SegmentName, good_bytes: u64) {
+    fn salvage(&self, name: &SegmentName, good_bytes: u64, kept: &Packets) {
         let Some(directory) = self.directory() else { return };
         match directory.salvage(name, good_bytes, wall_ns()) {
             Ok(repaired) => {
@@ -89,8 +109,13 @@ impl Closer {
                 }
                 repaired.into_iter().for_each(|repaired| self.attempts.targets.tell(Notice::Repaired { repaired }));
             }
-            // The next recorder repairs it.
-            Err(error) => self.attempts.tell(error, false),
+            Err(error) => {
+                // The next recorder repairs it, unless it was removed.
+                if error.is_missing() {
+                    self.status.lose(kept);
+                }
+                self.attempts.tell(error, false);
+            }
         }
     }
 
@@ -104,9 +129,12 @@ impl Closer {
         let finished = self.attempts.until(|| finish(&mut writer));
         written.count(&writer, &self.status);
         let Some((stored_bytes, digest)) = finished else {
-            self.status.lose(&written.beyond(writer.kept_bytes()));
+            let lost = written.lost(&writer, &ending.name, Some(directory));
+            self.status.lose(&lost);
             return match writer.lost_from() {
-                Some(good_bytes) if self.attempts.recovers() => self.salvage(&ending.name, good_bytes),
+                Some(good_bytes) if self.attempts.recovers() => {
+                    self.salvage(&ending.name, good_bytes, &written.without(&lost));
+                }
                 _ => self.give_up(),
             };
         };
@@ -126,7 +154,10 @@ impl Closer {
         };
         match self.attempts.until(|| complete().inspect_err(|_| self.retain())) {
             Some(_) => self.status.complete(),
-            None => self.give_up(),
+            None => {
+                self.status.lose(&written.lost(&writer, &name, Some(directory)));
+                self.give_up();
+            }
         }
     }
 
@@ -141,9 +172,9 @@ impl Closer {
         if *retention == Retention::default() {
             return;
         }
-        let now = Now { wall_ns: wall_ns(), instant: Instant::now() };
-        // Each worker writes one segment, and may be about to complete another.
-        match directory.retain(retention, targets.workers + 1, &now) {
+        let now = Now::at(wall_ns());
+        let open = targets.slots.get(self.attempts.target).map_or(1, |slots| slots.most());
+        match directory.retain(retention, open, &now) {
             Ok(removed) => {
                 self.status.remove(removed.len() as u64);
                 let path = directory.path().to_owned();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender};
 use tidewire_archive::{Digest, FolderFile, SegmentWriter};
 
-use super::{closer::Closing, written::Written};
+use super::{closer::Closing, slots::Slot, written::Written};
 use crate::{
     buffer::{Buffer, Pool},
     segment::Ending,
@@ -19,7 +19,7 @@ pub(crate) enum Digesting {
     /// Was written.
     Data(Buffer),
     /// All was written. The digest is in the writer if nothing began.
-    End(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>),
+    End(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>, Slot),
 }
 
 pub(crate) struct Digester {
@@ -41,11 +41,11 @@ impl Digester {
                     }
                     self.pool.give(buffer);
                 }
-                Digesting::End(mut writer, written, ending) => {
+                Digesting::End(mut writer, written, ending, slot) => {
                     if let Some(digest) = current.take() {
                         writer.give_digest(*digest);
                     }
-                    let _ = self.closer.send(Closing::Segment(writer, written, ending));
+                    let _ = self.closer.send(Closing::Segment(writer, written, ending, slot));
                 }
             }
         }

@@ -5,6 +5,7 @@ mod closer;
 mod cores;
 mod digester;
 mod pipeline;
+mod slots;
 mod troubles;
 mod writer;
 mod written;
@@ -22,8 +23,12 @@ use tidewire_archive::{Directory, Error, Removed, Repaired, Retention, SegmentNa
 
 use cores::Cores;
 pub(crate) use pipeline::Pipeline;
+use slots::Slots;
 use troubles::Trouble;
 pub(crate) use writer::Job;
+
+/// Segments of a worker that wait for their completion at most: each holds an index in memory.
+const CLOSINGS_MAX: usize = 4;
 
 /// What a user is told.
 #[derive(Debug)]
@@ -72,7 +77,8 @@ type Tell = dyn Fn(Notice) + Send + Sync;
 pub struct Targets {
     pub(crate) directories: Vec<Directory>,
     pub(crate) retention: Retention,
-    pub(crate) workers: u32,
+    /// Segments of each directory that have no name yet.
+    pub(crate) slots: Vec<Arc<Slots>>,
     /// What its threads may use: the processors of the thread that made it.
     pub(crate) cores: Cores,
     tell: Box<Tell>,
@@ -106,9 +112,11 @@ impl Targets {
         let refuses = directories.iter().map(|_| AtomicBool::new(false)).collect();
         let troubles = directories.iter().map(|_| Mutex::default()).collect();
         let spoiled = directories.iter().map(|_| AtomicU64::new(0)).collect();
-        let (workers, tell, stop) = (workers as u32, Box::new(tell), stop.clone());
+        let (tell, stop) = (Box::new(tell), stop.clone());
         let cores = Cores::of_caller();
-        Self { directories, retention, workers, cores, tell, stop, refuses, troubles, spoiled }
+        let open_max = open_max(&retention, workers);
+        let slots = directories.iter().map(|_| Slots::new(open_max)).collect();
+        Self { directories, retention, slots, cores, tell, stop, refuses, troubles, spoiled }
     }
 
     /// The directories.
@@ -183,6 +191,14 @@ impl Targets {
         let works = |place: &usize| self.refuses.get(*place).is_some_and(|refuses| !refuses.load(Ordering::Relaxed));
         (1..=count).map(|step| (target + step) % count).find(works).unwrap_or((target + 1) % count)
     }
+}
+
+/// How many segments of a directory may have no name yet. Each worker writes one. Where space is bounded one more is completed meanwhile;
+/// elsewhere each worker may be ahead of its completion by some.
+fn open_max(retention: &Retention, workers: usize) -> u32 {
+    let workers = u32::try_from(workers.max(1)).unwrap_or(u32::MAX);
+    let is_bounded = retention.size_bytes.is_some() || retention.free_bytes.is_some();
+    if is_bounded { workers.saturating_add(1) } else { workers.saturating_mul(1 + CLOSINGS_MAX as u32) }
 }
 
 /// A segment of a directory as a number that is not 0. Two workers at the same time: one of both ends by its time.

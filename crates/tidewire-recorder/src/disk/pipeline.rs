@@ -8,7 +8,7 @@ use std::{
 use crossbeam_channel::{Sender, bounded, unbounded};
 
 use super::{
-    Targets,
+    CLOSINGS_MAX, Targets,
     attempts::{Attempts, Deadline},
     closer::Closer,
     cores::Cores,
@@ -16,9 +16,6 @@ use super::{
     writer::{Job, Writer},
 };
 use crate::{RecordSettings, Status, buffer::Pool};
-
-/// Segments that wait for their completion at most: each holds an index in memory.
-const CLOSINGS_MAX: usize = 4;
 
 /// A writer, a digester and a closer for each directory.
 #[derive(Debug)]

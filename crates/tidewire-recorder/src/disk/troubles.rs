@@ -1,6 +1,7 @@
 //! Errors of a directory are told once, however many files and threads meet them.
 
 use std::{
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,11 +13,14 @@ const REPEAT: Duration = Duration::from_secs(60);
 /// One that comes and goes is told after this time.
 const REPEAT_AFTER_END: Duration = Duration::from_secs(10);
 
+/// Errors of a directory that are told apart: they may come in turn.
+const KINDS_MAX: usize = 16;
+
 /// What is the matter with a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
-    /// What was told last, by what all its repetitions have in common, and when.
-    told: Option<(String, Instant)>,
+    /// What was told, by what all its repetitions have in common, and when: the latest ones.
+    told: VecDeque<(String, Instant)>,
     /// Whether it was told that it fails, and not that it works again.
     is_open: bool,
     /// What was not told since.
@@ -33,16 +37,21 @@ fn kind(error: &Error, retries: bool) -> String {
 }
 
 impl Trouble {
-    /// Notes an error: whether it is to be told, because it is not the last one again. `retries`: it is tried again.
+    /// Notes an error: whether it is to be told, because it is not one of the last ones again. `retries`: it is tried again.
     pub fn add(&mut self, error: &Arc<Error>, retries: bool) -> bool {
         let kind = kind(error, retries);
         let pause = if self.is_open { REPEAT } else { REPEAT_AFTER_END };
-        let is_known = self.told.as_ref().is_some_and(|(known, at)| *known == kind && at.elapsed() < pause);
+        let is_known = self.told.iter().any(|(known, at)| *known == kind && at.elapsed() < pause);
         if is_known {
             self.untold += 1;
             self.last = Some(Arc::clone(error));
         } else {
-            (self.told, self.last, self.is_open) = (Some((kind, Instant::now())), None, true);
+            self.told.retain(|(known, _)| *known != kind);
+            if self.told.len() == KINDS_MAX {
+                self.told.pop_front();
+            }
+            self.told.push_back((kind, Instant::now()));
+            (self.last, self.is_open) = (None, true);
         }
         !is_known
     }
@@ -90,5 +99,23 @@ mod tests {
         let (last, times) = trouble.rest().expect("two were not told");
         assert!(last.to_string().contains("segment2") && times == 2, "{last}");
         assert!(trouble.rest().is_none());
+    }
+
+    #[test]
+    fn errors_that_come_in_turn_are_told_once_each() {
+        let mut trouble = Trouble::default();
+        let whats = ["looking for the directory", "writing again what was removed"];
+        let mut add = |number: usize| {
+            let error = Error::Io { path: "x".into(), what: whats[number % 2], cause: io::ErrorKind::NotFound.into() };
+            trouble.add(&Arc::new(error), true)
+        };
+        assert_eq!((0..60).filter(|&number| add(number)).count(), 2);
+        assert_eq!(trouble.end(), Some(58));
+        // Those that never come again are forgotten, and nothing grows.
+        let of = |number: usize| {
+            Arc::new(Error::Io { path: "x".into(), what: "writing", cause: io::Error::other(number.to_string()) })
+        };
+        assert_eq!((0..1000).filter(|&number| trouble.add(&of(number), true)).count(), 1000);
+        assert_eq!(trouble.told.len(), KINDS_MAX);
     }
 }

@@ -6,12 +6,13 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use tidewire_archive::{FolderFile, SegmentName, SegmentWriter};
+use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter};
 
 use super::{
     attempts::Attempts,
-    closer::Closing,
+    closer::{Closing, Salvage},
     digester::Digesting,
+    slots::{Slot, Slots},
     written::{Packets, Written, sum},
 };
 use crate::{
@@ -40,6 +41,8 @@ struct Current {
     has_digester: bool,
     written: Written,
     lost: Packets,
+    /// `None`: it was given up.
+    slot: Option<Slot>,
 }
 
 pub(crate) struct Writer {
@@ -59,7 +62,11 @@ impl Writer {
         let mut synced = Instant::now();
         loop {
             match self.jobs.recv_timeout(self.durable.max(Duration::from_millis(1))) {
-                Ok(Job::Begin(name)) => current = Some(self.begin(*name)),
+                Ok(Job::Begin(name)) => {
+                    // One that did not end has no slot when the next one waits for its own.
+                    drop(current.take());
+                    current = Some(self.begin(*name));
+                }
                 Ok(Job::Data(buffer)) => {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
@@ -84,7 +91,10 @@ impl Writer {
     }
 
     fn begin(&self, name: SegmentName) -> Current {
-        let directory = self.attempts.targets.directories.get(self.attempts.target);
+        let (targets, target) = (&self.attempts.targets, self.attempts.target);
+        // Segments that wait for their completion take space that retention knows nothing of: buffers wait meanwhile.
+        let slot = targets.slots.get(target).map(Slots::take);
+        let directory = targets.directories.get(target);
         let mut writer = directory.and_then(|directory| self.attempts.until(|| directory.create(&name)));
         if writer.is_none() {
             self.give_up();
@@ -94,7 +104,7 @@ impl Writer {
         if let Some(digest) = digest {
             let _ = self.digester.send(Digesting::Begin(Box::new(digest)));
         }
-        Current { name, writer, has_digester, written: Written::default(), lost: Packets::default() }
+        Current { name, writer, has_digester, written: Written::default(), lost: Packets::default(), slot }
     }
 
     /// Passes on a buffer that was written.
@@ -134,19 +144,21 @@ impl Writer {
     /// Nothing more can be written to the segment.
     fn end_early(&self, current: &mut Current) {
         let Some(writer) = current.writer.take() else { return };
-        self.lose(current, &current.written.beyond(writer.kept_bytes()));
-        match writer.lost_from() {
+        let (lost, slot) = (current.written.lost(&writer, &current.name, self.directory()), current.slot.take());
+        self.lose(current, &lost);
+        match (writer.lost_from(), slot) {
             // Another segment begins.
-            Some(good_bytes) if self.attempts.recovers() => {
+            (Some(good_bytes), Some(slot)) if self.attempts.recovers() => {
                 self.attempts.targets.spoil(self.attempts.target, &current.name);
-                let _ = self.closer.send(Closing::Salvage(Box::new(current.name.clone()), good_bytes));
+                let (name, kept) = (Box::new(current.name.clone()), current.written.without(&lost));
+                let _ = self.closer.send(Closing::Salvage(Salvage { name, good_bytes, kept, slot }));
             }
             _ => self.give_up(),
         }
     }
 
     fn sync(&self, current: &mut Current) {
-        let Some(directory) = self.attempts.targets.directories.get(self.attempts.target) else { return };
+        let Some(directory) = self.directory() else { return };
         let is_dirty = |writer: &&mut SegmentWriter<FolderFile>| writer.durable_bytes() < writer.plain_bytes();
         let Some(writer) = current.writer.as_mut().filter(is_dirty) else { return };
         let flush = || {
@@ -173,9 +185,13 @@ impl Writer {
                 self.end_early(&mut current);
             }
         }
-        let Some(writer) = current.writer else { return };
+        let (Some(writer), Some(slot)) = (current.writer, current.slot) else { return };
         ending.totals.lose(&current.lost);
-        let _ = self.digester.send(Digesting::End(Box::new(writer), current.written, ending));
+        let _ = self.digester.send(Digesting::End(Box::new(writer), current.written, ending, slot));
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        self.attempts.targets.directories.get(self.attempts.target)
     }
 
     /// The recording cannot go on.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tidewire_archive::{SegmentWriter, StorageFile};
+use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter, StorageFile};
 
 use crate::{PRIORITIES_MAX, Status, buffer::Buffer};
 
@@ -17,6 +17,8 @@ pub(crate) type Packets = [(u64, u64); PRIORITIES_MAX];
 pub(crate) struct Written {
     /// Each with the plain bytes of the segment up to its end.
     entries: VecDeque<(u64, Packets)>,
+    /// All of the segment.
+    all: Packets,
     /// Bytes of the file that were counted.
     stored_bytes: u64,
 }
@@ -28,6 +30,7 @@ impl Written {
         while self.entries.front().is_some_and(|(end, _)| *end <= durable) {
             self.entries.pop_front();
         }
+        sum(&mut self.all, &buffer.packets);
         let end = writer.plain_bytes();
         let is_full = self.entries.len() >= ENTRIES_MAX;
         match self.entries.back_mut().filter(|_| is_full) {
@@ -51,6 +54,30 @@ impl Written {
         let mut lost = Packets::default();
         self.entries.iter().filter(|(end, _)| *end > kept_bytes).for_each(|(_, packets)| sum(&mut lost, packets));
         lost
+    }
+}
+
+impl Written {
+    /// What is lost of a segment that is given up: what its file does not have, or all if the file has no name any more.
+    pub fn lost(
+        &self,
+        writer: &SegmentWriter<FolderFile>,
+        name: &SegmentName,
+        directory: Option<&Directory>,
+    ) -> Packets {
+        match directory.is_some_and(|directory| writer.is_there(directory.storage(), name)) {
+            true => self.beyond(writer.kept_bytes()),
+            false => self.all,
+        }
+    }
+
+    /// All packets but these.
+    pub fn without(&self, lost: &Packets) -> Packets {
+        let mut kept = self.all;
+        for (kept, lost) in kept.iter_mut().zip(lost) {
+            *kept = (kept.0.saturating_sub(lost.0), kept.1.saturating_sub(lost.1));
+        }
+        kept
     }
 }
 

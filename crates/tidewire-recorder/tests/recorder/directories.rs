@@ -1,9 +1,14 @@
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use tidewire_archive::{Directory, Error, Query, Settings};
-use tidewire_recorder::RecordSettings;
+use tidewire_archive::{Directory, Error, Query, Retention, Settings};
+use tidewire_recorder::{Notice, RecordSettings};
 
-use crate::rig::{captures, read, recall, record, record_to};
+use crate::rig::{captures, read, recall, record, record_to, record_within};
 
 fn large() -> std::path::PathBuf {
     captures().into_iter().max_by_key(|path| path.metadata().map_or(0, |file| file.len())).expect("a capture")
@@ -42,6 +47,83 @@ fn a_directory_has_one_recorder() {
     assert!(matches!(Directory::open(folder.path(), &Settings::default(), 0), Err(Error::Locked { .. })));
     drop(first);
     record(&large(), &[folder.path()], &Settings::default(), RecordSettings::default());
+}
+
+/// A capture with so many packets of 1,000 bytes, a millisecond apart.
+fn many(folder: &Path, count: u32) -> std::path::PathBuf {
+    let (path, mut bytes) = (folder.join("many.pcap"), Vec::new());
+    [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    for number in 0..count {
+        let words = [1_700_000_000 + number / 1000, number % 1000 * 1000, 1000, 1000];
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        bytes.extend([number as u8; 1000]);
+    }
+    fs::write(&path, bytes).expect("written");
+    path
+}
+
+/// Where segments are completed more slowly than they are written, the writer waits: what has no name yet is within the bound, too.
+#[test]
+fn segments_that_wait_for_their_names_are_within_the_bound() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let place = folder.path().join("archive");
+    let archive = Settings { segment_bytes: 100_000, ..Settings::default() };
+    let directory = Directory::open(&place, &archive, 0).expect("a directory");
+    let (size, most) = (1_000_000, Arc::new(Mutex::new((0, 0))));
+    let seen = Arc::clone(&most);
+    let figures = record_within(
+        &many(folder.path(), 6000),
+        vec![directory],
+        Retention { size_bytes: Some(size), ..Retention::default() },
+        RecordSettings::default(),
+        move |notice| {
+            if matches!(notice, Notice::Removed { .. }) {
+                std::thread::sleep(Duration::from_millis(10));
+                let files = fs::read_dir(&place).expect("a directory").flatten();
+                let names = files.map(|file| (file.file_name(), file.metadata().map_or(0, |found| found.len())));
+                let (mut open, mut bytes) = (0, 0);
+                for (name, length) in names {
+                    open += u32::from(name.to_string_lossy().ends_with(".pcapng.part"));
+                    bytes += length;
+                }
+                let mut most = seen.lock().unwrap();
+                *most = (most.0.max(open), most.1.max(bytes));
+            }
+        },
+    );
+    assert!(figures.removed > 40 && figures.totals.all().written_packets == 6000, "{figures:?}");
+    let (open, bytes) = *most.lock().unwrap();
+    assert!((1..=2).contains(&open), "{open} segments have no name yet");
+    assert!(bytes <= size + 100_000, "{bytes}");
+}
+
+/// What nobody can find is not written, whatever was said before the directory went.
+#[test]
+fn packets_of_a_directory_that_is_removed_are_shed() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let place = folder.path().join("archive");
+    let archive = Settings { segment_bytes: 1_000_000, ..Settings::default() };
+    let directory = Directory::open(&place, &archive, 0).expect("a directory");
+    let gone = place.clone();
+    // The first notice is of the first segment that went: it ends with the directory.
+    let figures = record_within(
+        &many(folder.path(), 6000),
+        vec![directory],
+        Retention { size_bytes: Some(3_000_000), ..Retention::default() },
+        RecordSettings::default(),
+        move |notice| {
+            if matches!(notice, Notice::Removed { .. }) {
+                // The writer makes files in it meanwhile.
+                while gone.exists() {
+                    let _ = fs::remove_dir_all(&gone);
+                }
+            }
+        },
+    );
+    let (all, completed) = (figures.totals.all(), figures.segments);
+    assert!(!place.exists() && completed > 0, "{figures:?}");
+    assert!(all.written_packets <= completed * 1000, "{all:?} in {completed} segments");
+    assert!(all.shed_packets > 0, "{all:?}");
 }
 
 /// What cannot be written ends the recording of files, with an error that names the place.

@@ -81,13 +81,26 @@ pub fn record(
 
 /// The same, to directories that are open.
 pub fn record_to(capture: &Path, directories: Vec<Directory>, settings: RecordSettings) -> (Snapshot, Vec<String>) {
-    let (stop, told) = (Stop::new(), Arc::new(Mutex::new(Vec::new())));
+    let told = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&told);
-    let targets = Arc::new(Targets::new(directories, Retention::default(), 1, &stop, move |notice| {
+    let snapshot = record_within(capture, directories, Retention::default(), settings, move |notice| {
         if let Notice::Failed { error, .. } = notice {
             telling.lock().unwrap().push(error.to_string());
         }
-    }));
+    });
+    (snapshot, std::mem::take(&mut *told.lock().unwrap()))
+}
+
+/// The same, within bounds; `tell` is called with what a user is told.
+pub fn record_within(
+    capture: &Path,
+    directories: Vec<Directory>,
+    retention: Retention,
+    settings: RecordSettings,
+    tell: impl Fn(Notice) + Send + Sync + 'static,
+) -> Snapshot {
+    let stop = Stop::new();
+    let targets = Arc::new(Targets::new(directories, retention, 1, &stop, tell));
     let (status, settings) = (Arc::new(Status::default()), Arc::new(settings));
     let recorder = Recorder::new(&settings, 0, &targets, &status).expect("settings");
     let mut recorder = Some(recorder);
@@ -95,5 +108,5 @@ pub fn record_to(capture: &Path, directories: Vec<Directory>, settings: RecordSe
     drop(outcome);
     let snapshot = status.snapshot();
     assert!(snapshot.totals.closes(), "{snapshot:?}");
-    (snapshot, std::mem::take(&mut *told.lock().unwrap()))
+    snapshot
 }
