@@ -1,6 +1,6 @@
 //! Messages and their options.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, ops::Range};
 
 use super::fields::Dhcp;
 use crate::{
@@ -12,6 +12,9 @@ use crate::{
 
 /// Bytes before the options, and the value that begins these (RFC 2131 section 3).
 const FIXED_BYTES: usize = 236;
+/// Fields that may hold further options, in the order in which these are read (RFC 2131 section 4.1, RFC 2132 section 9.3).
+const FILE: Range<usize> = 108..236;
+const SERVER_NAME: Range<usize> = 44..108;
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
 
 /// RFC 2132 section 9.6, and later ones of IANA's registry.
@@ -61,7 +64,12 @@ fn read(bytes: &[u8]) -> Option<Dhcp> {
         bytes.join(":").into()
     });
     let mut dhcp = Dhcp { id, client_mac, assigned, ..Dhcp::default() };
-    options(bytes.get(FIXED_BYTES + 4..)?, &mut dhcp);
+    let overload = options(bytes.get(FIXED_BYTES + 4..)?, &mut dhcp);
+    for (bit, field) in [(1, FILE), (2, SERVER_NAME)] {
+        if overload & bit != 0 {
+            options(bytes.get(field)?, &mut dhcp);
+        }
+    }
     Some(dhcp)
 }
 
@@ -69,19 +77,21 @@ fn dotted(address: u32) -> Box<str> {
     Ipv4Addr::from(address).to_string().into()
 }
 
-fn options(bytes: &[u8], dhcp: &mut Dhcp) {
-    let mut reader = Reader::new(bytes);
+/// Reads options; which other fields hold some, as option 52 says.
+fn options(bytes: &[u8], dhcp: &mut Dhcp) -> u8 {
+    let (mut reader, mut overload) = (Reader::new(bytes), 0);
     while let Some(code) = reader.u8() {
         if code == 0 {
             continue;
         }
-        let Some(value) = (if code == 255 { None } else { reader.block8() }) else { return };
+        let Some(value) = (if code == 255 { None } else { reader.block8() }) else { break };
         let number = || Reader::new(value.rest()).u32();
         match code {
             12 => dhcp.host_name = Some(text(until_nul(value.rest()))),
             15 => dhcp.domain = Some(text(until_nul(value.rest()))),
             50 => dhcp.requested = number().map(dotted),
             51 => dhcp.lease = number(),
+            52 => overload = value.rest().first().copied().unwrap_or_default(),
             53 => {
                 let kind = value.rest().first().copied().unwrap_or_default();
                 let name = kind.checked_sub(1).and_then(|index| MESSAGES.get(usize::from(index)));
@@ -92,6 +102,7 @@ fn options(bytes: &[u8], dhcp: &mut Dhcp) {
             _ => {}
         }
     }
+    overload
 }
 
 #[cfg(test)]
@@ -124,5 +135,21 @@ mod tests {
             ..Dhcp::default()
         };
         assert_eq!((&**dhcp, found.len(), found[0].name()), (&expected, 2, Some("h\u{1b}[m")));
+    }
+    #[test]
+    fn other_fields_may_hold_options() {
+        for (overload, expected) in
+            [(0, [None, None]), (1, [Some("ovl"), None]), (2, [None, Some("h")]), (3, [Some("ovl"), Some("h")])]
+        {
+            let mut bytes = vec![0; FIXED_BYTES];
+            bytes[..8].copy_from_slice(&[2, 1, 6, 0, 0, 0, 0, 9]);
+            bytes[44..48].copy_from_slice(b"\x0c\x01h\xff");
+            bytes[108..114].copy_from_slice(b"\x0f\x03ovl\xff");
+            bytes.extend_from_slice(&MAGIC);
+            bytes.extend_from_slice(&[0x35, 1, 5, 52, 1, overload, 0xff]);
+            let dhcp = read(&bytes).unwrap();
+            assert_eq!([dhcp.domain.as_deref(), dhcp.host_name.as_deref()], expected);
+            assert_eq!(dhcp.message.as_deref(), Some("ACK"));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     fields::Dns,
-    message::{Message, Question},
+    message::{ANSWERS_MAX, Message, Question},
     names,
 };
 use crate::{
@@ -36,7 +36,12 @@ struct Pending {
     /// Type and class of the question; its name is a field.
     question: Option<[u16; 2]>,
     dns: Box<Dns>,
+    /// Of a transfer that began: time of its last message, and how many records so far begin or end the zone.
+    transfer: Option<(u64, u16)>,
 }
+
+/// Transfers of zones, whose answers are as many messages over TCP as they need (RFC 5936 section 2.2, RFC 1995).
+const TRANSFERS: [u16; 2] = [251, 252];
 
 type Out<'a> = &'a mut dyn FnMut(Transaction);
 
@@ -47,7 +52,7 @@ impl Exchange {
 
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
         if input.is_datagram {
-            self.message(input.bytes, input.ns, out);
+            self.message(input.bytes, input, out);
             return Progress::More;
         }
         let mut side = std::mem::take(&mut self.sides[input.side]);
@@ -61,7 +66,7 @@ impl Exchange {
             side.message.extend_from_slice(&bytes[..part]);
             bytes = &bytes[part..];
             if side.message.len() == wanted && wanted != 2 {
-                self.message(&side.message[2..], input.ns, out);
+                self.message(&side.message[2..], input, out);
                 side.message.clear();
             } else if side.message == [0, 0] {
                 // No message is empty: this is something else.
@@ -80,7 +85,8 @@ impl Exchange {
 
     pub(crate) fn finish(&mut self, out: Out<'_>) {
         for pending in std::mem::take(&mut self.pending) {
-            out(self.transaction(pending.start_ns, pending.start_ns, pending.dns));
+            let end_ns = pending.transfer.map_or(pending.start_ns, |(end_ns, _)| end_ns);
+            out(self.transaction(pending.start_ns, end_ns, pending.dns));
         }
         self.memory_bytes = 0;
     }
@@ -94,9 +100,24 @@ impl Exchange {
         Transaction { start_ns, end_ns, service: self.service, fields: Fields::Dns(dns) }
     }
 
-    fn message(&mut self, bytes: &[u8], ns: u64, out: Out<'_>) {
+    fn message(&mut self, bytes: &[u8], input: Input<'_>, out: Out<'_>) {
         let Some(message) = Message::read(bytes) else { return };
-        if message.is_response() { self.response(message, ns, out) } else { self.query(message, ns, out) }
+        match message.is_response() {
+            true => self.response(message, input, out),
+            false => self.query(message, input.ns, out),
+        }
+    }
+
+    /// Keeps a query, or a transfer that is not complete; of too many, the oldest is reported as it is.
+    fn keep(&mut self, pending: Pending, out: Out<'_>) {
+        self.memory_bytes += size_of::<Pending>() + pending.dns.memory_bytes();
+        self.pending.push(pending);
+        if self.pending.len() > PENDING_MAX {
+            let oldest = self.pending.remove(0);
+            self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + oldest.dns.memory_bytes());
+            let end_ns = oldest.transfer.map_or(oldest.start_ns, |(end_ns, _)| end_ns);
+            out(self.transaction(oldest.start_ns, end_ns, oldest.dns));
+        }
     }
 
     fn query(&mut self, message: Message, ns: u64, out: Out<'_>) {
@@ -125,16 +146,11 @@ impl Exchange {
         if let Some(question) = message.question {
             describe_question(&mut dns, question);
         }
-        self.memory_bytes += size_of::<Pending>() + dns.memory_bytes();
-        self.pending.push(Pending { start_ns: ns, question, dns });
-        if self.pending.len() > PENDING_MAX {
-            let oldest = self.pending.remove(0);
-            self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + oldest.dns.memory_bytes());
-            out(self.transaction(oldest.start_ns, oldest.start_ns, oldest.dns));
-        }
+        self.keep(Pending { start_ns: ns, question, dns, transfer: None }, out);
     }
 
-    fn response(&mut self, mut message: Message, ns: u64, out: Out<'_>) {
+    fn response(&mut self, mut message: Message, input: Input<'_>, out: Out<'_>) {
+        let ns = input.ns;
         // Without its question an answer belongs to whoever has its number.
         let belongs = |pending: &Pending| {
             pending.dns.id == message.id
@@ -147,35 +163,66 @@ impl Exchange {
                 }
         };
         let place = self.pending.iter().position(belongs);
-        let (start_ns, mut dns) = match place.map(|place| self.pending.remove(place)) {
+        let mut pending = match place.map(|place| self.pending.remove(place)) {
             Some(pending) => {
                 self.memory_bytes = self.memory_bytes.saturating_sub(size_of::<Pending>() + pending.dns.memory_bytes());
-                (pending.start_ns, pending.dns)
+                pending
             }
             None => {
                 let mut dns = Box::<Dns>::default();
                 describe(&mut dns, &message);
+                let question = message.question.as_ref().map(Question::numbers);
                 if let Some(question) = message.question.take() {
                     describe_question(&mut dns, question);
                 }
-                (ns, dns)
+                Pending { start_ns: ns, question, dns, transfer: None }
             }
         };
-        dns.is_answered = true;
-        dns.flags[1] = message.flags;
-        dns.rcode = Some(names::rcode(message.rcode));
-        dns.authoritative = message.is_authoritative();
-        dns.truncated = message.is_truncated();
-        dns.recursion[1] = message.recursion()[1];
-        dns.counts = [message.counts[1], message.counts[2], message.counts[3]];
-        dns.answers = message.answers;
-        dns.latency_ns = dns.is_asked.then(|| ns.saturating_sub(start_ns));
-        if dns.query.is_none() {
-            // Multicast answers repeat no question.
-            dns.query = dns.answers.first().map(|answer| answer.name.clone());
+        let is_transfer = !input.is_datagram && pending.question.is_some_and(|[kind, _]| TRANSFERS.contains(&kind));
+        match pending.transfer {
+            // The transfer goes on.
+            Some(_) => append(&mut pending.dns, &mut message),
+            None => answer(&mut pending.dns, &mut message),
         }
-        out(self.transaction(start_ns, ns, dns));
+        if pending.transfer.is_none() {
+            pending.dns.latency_ns = pending.dns.is_asked.then(|| ns.saturating_sub(pending.start_ns));
+        }
+        if pending.dns.query.is_none() && self.service == Service::Mdns {
+            // Multicast answers repeat no question.
+            pending.dns.query = pending.dns.answers.first().map(|answer| answer.name.clone());
+        }
+        let marks = pending.transfer.map_or(0, |(_, marks)| marks).saturating_add(message.zone_marks);
+        // A whole zone ends as it begins; how changes end is not followed.
+        let is_complete =
+            message.rcode != 0 || marks >= 2 && pending.question.is_some_and(|[kind, _]| kind == TRANSFERS[1]);
+        if is_transfer && !is_complete {
+            pending.transfer = Some((ns, marks));
+            return self.keep(pending, out);
+        }
+        out(self.transaction(pending.start_ns, ns, pending.dns));
     }
+}
+
+/// What an answer says.
+fn answer(dns: &mut Dns, message: &mut Message) {
+    dns.is_answered = true;
+    dns.flags[1] = message.flags;
+    dns.rcode = Some(names::rcode(message.rcode));
+    dns.authoritative = message.is_authoritative();
+    dns.truncated = message.is_truncated();
+    dns.recursion[1] = message.recursion()[1];
+    dns.counts = [message.counts[1], message.counts[2], message.counts[3]];
+    dns.answers = std::mem::take(&mut message.answers);
+}
+
+/// What a further message of a transfer adds.
+fn append(dns: &mut Dns, message: &mut Message) {
+    dns.rcode = Some(names::rcode(message.rcode));
+    for (count, more) in dns.counts.iter_mut().zip(&message.counts[1..]) {
+        *count = count.saturating_add(*more);
+    }
+    let room = ANSWERS_MAX.saturating_sub(dns.answers.len());
+    dns.answers.extend(message.answers.drain(..).take(room));
 }
 
 /// What query and answer have in common.

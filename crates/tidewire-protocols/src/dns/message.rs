@@ -6,7 +6,7 @@ use super::{fields::Answer, name, names, record::Record};
 pub(crate) const HEADER_BYTES: usize = 12;
 
 /// Most records of an answer that are kept.
-const ANSWERS_MAX: usize = 32;
+pub(super) const ANSWERS_MAX: usize = 32;
 
 /// Most questions of a message that are kept.
 const QUESTIONS_MAX: usize = 32;
@@ -16,6 +16,12 @@ const RECORDS_MAX: usize = 4096;
 
 /// The pseudo record with the upper bits of the response code (RFC 6891).
 const OPT: u16 = 41;
+
+/// What a zone begins and ends with in a transfer (RFC 5936 section 2.2).
+const SOA: u16 = 6;
+
+/// The operation that changes a zone.
+const UPDATE: u8 = 5;
 
 /// A message as far as it is read.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub(super) struct Message {
     pub(super) more_questions: Vec<Question>,
     pub(super) answers: Vec<Answer>,
     pub(super) rcode: u16,
+    /// How many records of the answer section begin or end a zone (SOA).
+    pub(super) zone_marks: u16,
 }
 
 #[derive(Debug)]
@@ -56,6 +64,7 @@ impl Message {
             more_questions: Vec::new(),
             answers: Vec::new(),
             rcode: flags & 15,
+            zone_marks: 0,
         };
         let Some(mut at) = read.questions(message) else { return Some(read) };
         if read.is_response() {
@@ -114,7 +123,10 @@ impl Message {
         for index in 0..total.min(RECORDS_MAX) {
             let Some(record) = Record::read(message, *at) else { return };
             *at = record.end;
-            if index < usize::from(self.counts[1]) && self.answers.len() < ANSWERS_MAX {
+            // What UPDATE has in the answers' place is what must hold before it (RFC 2136 section 2.4).
+            let is_answer = index < usize::from(self.counts[1]) && self.opcode() != UPDATE;
+            self.zone_marks += u16::from(is_answer && record.kind == SOA);
+            if is_answer && self.answers.len() < ANSWERS_MAX {
                 self.answers.extend(record.answer());
             } else if record.kind == OPT {
                 self.rcode |= (record.ttl >> 24 << 4) as u16;

@@ -133,3 +133,59 @@ fn each_question_of_a_multicast_query_is_a_transaction() {
     // Elsewhere nobody answers more than the first.
     assert_eq!(transactions(&Sent::datagrams(&sent), 53).len(), 1);
 }
+
+/// RFC 5936 section 2.2: many messages are one answer, and only the first repeats the question.
+#[test]
+fn a_transfer_is_one_transaction() {
+    let name = b"\x01z\x00";
+    let soa = [&name[..], b"\x00\x06\x00\x01\x00\x00\x00\x01\x00\x16\x00\x00", &[0; 20]].concat();
+    let a = [&name[..], b"\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04\xc0\x00\x02\x01"].concat();
+    let message = |flags: u8, question: Option<u8>, records: &[&[u8]]| {
+        let counts = [0, u8::from(question.is_some()), 0, records.len() as u8, 0, 0, 0, 0];
+        let question = question.map(|kind| [&name[..], &[0, kind, 0, 1]].concat()).unwrap_or_default();
+        over_tcp(&[&[0, 9, flags, 0][..], &counts, &question, &records.concat()].concat())
+    };
+    let ask = |kind| (ClientToServer, message(0, Some(kind), &[]));
+    let say = |question, records: &[&[u8]]| (ServerToClient, message(0x84, question, records));
+    let facts = |sent: &[(tidewire_core::Direction, Vec<u8>)]| {
+        let found = transactions(&Sent::of(sent), 53);
+        assert_eq!(transactions(&Sent::of(sent).bytewise(), 53), found);
+        let fact = |one| {
+            (dns(one).query.clone().unwrap_or_default().into_string(), dns(one).counts[0], dns(one).answers.len())
+        };
+        found.iter().map(fact).collect::<Vec<_>>()
+    };
+    let (whole, many) = (say(None, &[&a, &soa]), vec![&*a; 40]);
+    assert_eq!(facts(&[ask(252), say(Some(252), &[&soa, &a]), say(None, &[&a]), whole.clone()]), [("z".into(), 5, 5)]);
+    assert_eq!(
+        facts(&[ask(252), say(Some(252), &[&soa, &soa]), ask(1), say(Some(1), &[&a])]),
+        [("z".into(), 2, 2), ("z".into(), 1, 1)]
+    );
+    assert_eq!(facts(&[ask(252), say(Some(252), &[&soa]), say(None, &many), say(None, &many)]), [("z".into(), 81, 32)]);
+    // Changes since a serial number, of which only the connection's end is the end.
+    assert_eq!(facts(&[ask(251), say(Some(251), &[&soa, &soa, &soa]), whole.clone()]), [("z".into(), 5, 5)]);
+    assert_eq!(
+        facts(&[
+            ask(252),
+            (
+                ServerToClient,
+                message(0x84, Some(252), &[])
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, byte)| if at == 5 { 5 } else { byte })
+                    .collect()
+            )
+        ]),
+        [("z".into(), 0, 0)]
+    );
+    // Nothing is asked that nobody asked.
+    assert_eq!(facts(&[whole]), [(String::new(), 2, 2)]);
+}
+
+/// RFC 2136 section 2.4: what must hold before an update is in the place of answers.
+#[test]
+fn prerequisites_of_an_update_are_no_answers() {
+    let message = b"\x00\x07\xa8\x00\x00\x01\x00\x01\x00\x00\x00\x00\x01z\x00\x00\x06\x00\x01\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\xc0\x00\x02\x01";
+    let found = transactions(&Sent::datagrams(&[(ServerToClient, message.to_vec())]), 53);
+    assert_eq!((dns(&found[0]).opcode, dns(&found[0]).counts, dns(&found[0]).answers.len()), (5, [1, 0, 0], 0));
+}

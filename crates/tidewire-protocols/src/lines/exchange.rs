@@ -41,6 +41,8 @@ pub(crate) struct Exchange {
     sides: [Side; 2],
     /// Whether the client asked for TLS, and the server has not answered.
     asks_for_tls: bool,
+    /// A client's further name that the server has not answered.
+    next_client: Option<Box<str>>,
     /// Whether the body of a mail is being sent.
     is_mail: bool,
     start_ns: Option<u64>,
@@ -55,7 +57,15 @@ impl Exchange {
             Kind::Smtp => Session::Smtp(Box::default()),
             Kind::Ftp => Session::Ftp(Box::default()),
         };
-        Self { session, sides: Default::default(), asks_for_tls: false, is_mail: false, start_ns: None, end_ns: 0 }
+        Self {
+            session,
+            sides: Default::default(),
+            asks_for_tls: false,
+            next_client: None,
+            is_mail: false,
+            start_ns: None,
+            end_ns: 0,
+        }
     }
 
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
@@ -113,7 +123,8 @@ impl Exchange {
             Session::Smtp(smtp) => smtp.memory_bytes(),
             Session::Ftp(ftp) => ftp.memory_bytes(),
         };
-        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>() + session
+        let next_client = self.next_client.as_deref().map_or(0, str::len);
+        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>() + next_client + session
     }
 
     fn command(&mut self, line: &[u8]) {
@@ -134,7 +145,12 @@ impl Exchange {
                         std::str::from_utf8(digits).ok().and_then(|size| size.parse().ok()).unwrap_or(0);
                 }
                 _ if is(b"STARTTLS") => self.asks_for_tls = true,
-                name if is(b"EHLO") || is(b"HELO") => smtp.client = Some(text(name)),
+                name if is(b"EHLO") || is(b"HELO") => match smtp.client {
+                    _ if name.is_empty() => {}
+                    None => smtp.client = Some(text(name)),
+                    // A later one counts once the server accepts it.
+                    Some(_) => self.next_client = Some(text(name)),
+                },
                 rest if is(b"MAIL") => {
                     smtp.mail_from.get_or_insert_with(|| text(path(rest)));
                 }
@@ -161,6 +177,12 @@ impl Exchange {
         let Some((code, rest)) = line.split_first_chunk::<3>() else { return false };
         let rest = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b" ")).unwrap_or(rest);
         let is_last = line.get(3) != Some(&b'-');
+        if is_last
+            && let (Some(client), Session::Smtp(smtp)) = (self.next_client.take(), &mut self.session)
+            && code[0] == b'2'
+        {
+            smtp.client = Some(client);
+        }
         match &mut self.session {
             Session::Smtp(smtp) if code == b"220" && smtp.server.is_none() => {
                 let name = rest.split(|&byte| byte == b' ').next().unwrap_or_default();

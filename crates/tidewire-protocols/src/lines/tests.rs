@@ -133,6 +133,23 @@ fn a_client_alone_shows_smtp_in_any_letters() {
 }
 
 #[test]
+fn the_client_is_whom_the_server_accepted() {
+    let cases = [
+        (["EHLO one\r\n", "250 ok\r\n", "EHLO\r\n", "501 no\r\n"], "one"),
+        (["EHLO one\r\n", "250 ok\r\n", "HELO two\r\n", "503 no\r\n"], "one"),
+        (["EHLO\r\n", "501 no\r\n", "HELO two\r\n", "250 ok\r\n"], "two"),
+        (["EHLO one\r\n", "502 no\r\n", "HELO two\r\n", "250-ok\r\n250 ok\r\n"], "two"),
+    ];
+    for (lines, expected) in cases {
+        let sent = session(&[&["220 mx ESMTP\r\n"], &lines[..]].concat());
+        let found = transactions(&sent, 25);
+        let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
+        assert_eq!(smtp.client.as_deref(), Some(expected), "{lines:?}");
+        assert_eq!(transactions(&sent.bytewise(), 25), found);
+    }
+}
+
+#[test]
 fn mail_in_chunks_is_not_read() {
     let sent = session(&[
         "220 mx ESMTP\r\n",
