@@ -108,11 +108,27 @@ fi
 # Of this run alone, by the number that its process keeps: what a program leaves there must not help the next one. Those of
 # runs that are over are removed.
 for home in "$root"/home.*; do
-  [ -d "/proc/${home##*.}" ] || rm -rf "$home"
+  [ ! -d "/proc/${home##*.}" ] || continue
+  [ ! -L "$home/.reachable" ] || rm -rf "$(readlink "$home/.reachable")"
+  rm -rf "$home"
 done
 home=$(cd "$root" && pwd)/home.$$
 rm -rf "$home"
 mkdir "$home"
+# Tests start programs as other users, who do not reach a checkout in a home that is closed to them, as root's is.
+is_reachable() {
+  local path=$1
+  while [ "$path" != / ]; do
+    case $(stat -c %A "$path") in *x | *t) path=$(dirname "$path") ;; *) return 1 ;; esac
+  done
+}
+if ! is_reachable "$view"; then
+  reachable=$(mktemp -d "${TMPDIR:-/tmp}/tidewire-view.XXXXXX")
+  ln -s "$reachable" "$home/.reachable"
+  cp -a "$view/bin" "$reachable/"
+  chmod 755 "$reachable"
+  view=$reachable
+fi
 environment=(PATH="$view/bin" HOME="$home" LC_ALL=C.UTF-8 TIDEWIRE_PROMISED="$promised"
   CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}")
 while IFS= read -r -d '' variable; do

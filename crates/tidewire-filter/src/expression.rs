@@ -32,9 +32,12 @@ const TRIED: [LinkType; 5] = [
 #[derive(Clone, Debug)]
 pub struct Filter {
     expression: String,
-    /// Programs by link type; the one used last stands first. Few link types occur in one input.
-    programs: Vec<(LinkType, Arc<Program>)>,
+    /// Programs by link type, or why there is none; the one used last stands first. Few link types occur in one input.
+    programs: Vec<(LinkType, Result<Arc<Program>, Arc<Error>>)>,
 }
+
+/// Link types that are remembered: an input with more is made to be slow, and is.
+const LINKS_MAX: usize = 256;
 
 impl Filter {
     /// Compiles `expression`; an empty one takes everything.
@@ -46,7 +49,10 @@ impl Filter {
         for link in TRIED {
             match compile(expression, link) {
                 Ok(program) => {
-                    return Ok(Self { expression: expression.to_owned(), programs: vec![(link, Arc::new(program))] });
+                    return Ok(Self {
+                        expression: expression.to_owned(),
+                        programs: vec![(link, Ok(Arc::new(program)))],
+                    });
                 }
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -92,7 +98,7 @@ impl Filter {
     /// Whether a frame matches; `wire_bytes` is what `len` stands for in the expression.
     ///
     /// # Errors
-    /// [`Error::Expression`] where the expression has no meaning for a link type that is met for the first time.
+    /// [`Error::Expression`] where the expression has no meaning for the link type: the packet does not match.
     #[inline]
     pub fn matches(&mut self, link: LinkType, bytes: &[u8], wire_bytes: u32) -> Result<bool, Error> {
         Ok(machine::matches(self.program(link)?, bytes, wire_bytes))
@@ -102,11 +108,18 @@ impl Filter {
         if self.programs.first().is_none_or(|(first, _)| *first != link) {
             match self.programs.iter().position(|(known, _)| *known == link) {
                 Some(at) => self.programs.swap(0, at),
-                None => self.programs.insert(0, (link, Arc::new(compile(&self.expression, link)?))),
+                None => {
+                    let compiled = compile(&self.expression, link).map(Arc::new).map_err(Arc::new);
+                    self.programs.insert(0, (link, compiled));
+                    self.programs.truncate(LINKS_MAX);
+                }
             }
         }
-        let missing = || filter_error(&self.expression, link, "it was not compiled");
-        self.programs.first().map(|(_, program)| &**program).ok_or_else(missing)
+        match self.programs.first() {
+            Some((_, Ok(program))) => Ok(program),
+            Some((_, Err(error))) => Err(Error::clone(error)),
+            None => Err(filter_error(&self.expression, link, "it was not compiled")),
+        }
     }
 }
 

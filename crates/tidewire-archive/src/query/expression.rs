@@ -248,7 +248,7 @@ impl Parser<'_> {
             return (one(Term::Proto(proto)), Kind::None);
         }
         if let ["vlan", id] = words {
-            let id = id.parse::<u16>().ok().filter(|&id| id != 0 && id < 4096);
+            let id = number::<u16>(id).filter(|&id| id != 0 && id < 4096);
             return (id.map_or(Condition::Any, |id| one(Term::Vlan(id))), Kind::None);
         }
         let mut rest = words;
@@ -268,10 +268,10 @@ impl Parser<'_> {
             }
             ["net", network] => (net(network, None).unwrap_or(Condition::Any), Kind::None),
             ["net", network, "mask", mask] => (net(network, Some(mask)).unwrap_or(Condition::Any), Kind::None),
-            ["port", port] => (port.parse().map_or(Condition::Any, |port| one(Term::Port(port))), Kind::Port),
+            ["port", port] => (number(port).map_or(Condition::Any, |port| one(Term::Port(port))), Kind::Port),
             ["portrange", range] => (ports(range).unwrap_or(Condition::Any), Kind::None),
             ["proto", number] => {
-                let number = number.parse::<u8>().ok().filter(|number| PROTOS.contains(number));
+                let number = self::number::<u8>(number).filter(|number| PROTOS.contains(number));
                 // Of Ethernet and others it is another number: they are not among the words above.
                 let is_ip = matches!(words.first(), Some(&("ip" | "ip6" | "proto")));
                 (number.filter(|_| is_ip).map_or(Condition::Any, |number| one(Term::Proto(number))), Kind::None)
@@ -289,9 +289,15 @@ fn one(term: Term) -> Condition {
 fn bare(word: &str, last: Kind) -> Option<Condition> {
     match last {
         Kind::Host => parse_address(word).map(|address| one(Term::Address(address))),
-        Kind::Port => word.parse().ok().map(|port| one(Term::Port(port))),
+        Kind::Port => number(word).map(|port| one(Term::Port(port))),
         Kind::None => None,
     }
+}
+
+/// A decimal number. One with a zero before it is octal or decimal, by where it stands: no condition.
+fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
+    let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit()) && (word.len() == 1 || !word.starts_with('0'));
+    is_decimal.then(|| word.parse().ok()).flatten()
 }
 
 fn parse_address(word: &str) -> Option<IpAddr> {
@@ -301,7 +307,7 @@ fn parse_address(word: &str) -> Option<IpAddr> {
 
 fn ports(range: &str) -> Option<Condition> {
     let (from, to) = range.split_once('-')?;
-    let (from, to): (u16, u16) = (from.parse().ok()?, to.parse().ok()?);
+    let (from, to): (u16, u16) = (number(from)?, number(to)?);
     // Either order is taken.
     Some(Condition::Terms(Term::Port(from.min(to)), Term::Port(from.max(to))))
 }
@@ -309,7 +315,7 @@ fn ports(range: &str) -> Option<Condition> {
 /// A network: `10.1`, `10.0.0.0/8`, `10.0.0.0 mask 255.0.0.0`, `2001:db8::/32`.
 fn net(network: &str, mask: Option<&str>) -> Option<Condition> {
     let (address, length) = match network.split_once('/') {
-        Some((address, length)) => (address, Some(length.parse::<u32>().ok()?)),
+        Some((address, length)) => (address, Some(number::<u32>(length)?)),
         None => (network, None),
     };
     if let Ok(address) = address.parse::<Ipv6Addr>() {
@@ -319,7 +325,7 @@ fn net(network: &str, mask: Option<&str>) -> Option<Condition> {
         let term = |bits| Term::Address(Ipv6Addr::from_bits(bits).into());
         return Some(Condition::Terms(term(from), term(to)));
     }
-    let octets: Option<Vec<u8>> = address.split('.').map(|part| part.parse().ok()).collect();
+    let octets: Option<Vec<u8>> = address.split('.').map(number).collect();
     let octets = octets.filter(|octets| (1..=4).contains(&octets.len()))?;
     let mut bits = octets.iter().fold(0_u32, |bits, &octet| bits << 8 | u32::from(octet));
     bits <<= 32 - 8 * octets.len();
@@ -433,6 +439,16 @@ mod tests {
             "port 80 81",
             "gateway 10.0.0.1",
             "icmp[icmptype] = icmp-echo",
+            // Octal, some of them.
+            "port 010",
+            "tcp port 0120",
+            "port 010 or 020",
+            "portrange 010-020",
+            "vlan 012",
+            "ip proto 06",
+            "net 010",
+            "net 010.1",
+            "port 0x50",
             "-ether[0] < 10",
         ] {
             assert_eq!(condition(expression), Condition::Any, "{expression}");

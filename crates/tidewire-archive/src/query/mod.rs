@@ -1,18 +1,20 @@
 //! What is looked for in an archive.
 
 mod expression;
+mod headers;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire::{FlowKey, community_id};
 use tidewire_filter::Filter;
-use tidewire_wire::{Frame, Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
+use tidewire_wire::{Frame, LinkType};
 
 use crate::{
     Error,
     index::{FlowRecord, Row, Sidecar, Summary, Term},
 };
 pub(crate) use expression::{Condition, all, condition};
+use headers::Headers;
 
 /// What is looked for: packets that fulfil all of it. The default is all packets.
 #[derive(Clone, Debug, Default)]
@@ -69,11 +71,6 @@ impl Network {
                 })?
             }
         })
-    }
-
-    fn has(&self, address: IpAddr) -> bool {
-        // Addresses of IPv4 are less than those of IPv6.
-        self.first <= address && address <= self.last
     }
 }
 
@@ -152,32 +149,6 @@ impl Query {
         }
         found
     }
-
-    /// Whether a packet has what its headers are asked for.
-    pub(crate) fn wants_headers(&self, frame: &Frame, bytes: &[u8]) -> bool {
-        let Self { host, port, net, vlan, protocol, .. } = *self;
-        if host.is_none() && port.is_none() && net.is_none() && vlan.is_none() && protocol.is_none() {
-            return true;
-        }
-        let is_of_ip = host.is_some() || port.is_some() || net.is_some() || protocol.is_some();
-        let has = |depth: u8| {
-            let settings = WireSettings::default().with_tunnel_depth(depth);
-            let decoded = decode(frame.link, bytes, frame.wire_bytes, &settings);
-            if decoded.kind as u8 > Kind::Fragment as u8 && is_of_ip {
-                return false;
-            }
-            let (source, destination) = addresses(bytes, &decoded);
-            let (from, to) = ports(bytes, &decoded);
-            let proto = if decoded.kind == Kind::Fragment { decoded.fragment.proto } else { decoded.proto };
-            // An IP packet of another protocol has no ports, and none that is 0.
-            host.is_none_or(|host| source == host || destination == host)
-                && net.is_none_or(|net| net.has(source) || net.has(destination))
-                && port.is_none_or(|port| (from, to) != (0, 0) && (from == port || to == port))
-                && vlan.is_none_or(|vlan| decoded.vlan.contains(&vlan))
-                && protocol.is_none_or(|protocol| protocol == proto)
-        };
-        has(WireSettings::default().tunnel_depth) || has(0)
-    }
 }
 
 /// Link types on which libpcap's compiler finds the headers where records have them from.
@@ -187,28 +158,46 @@ fn is_pruned(link: LinkType) -> bool {
 }
 
 /// A query with its filter compiled, as it is applied to packets.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Exact {
     pub query: Query,
     filter: Option<Filter>,
+    headers: Headers,
+    /// Link types for which the expression has no meaning: none of their packets is found.
+    refused: Vec<LinkType>,
+    /// What is to be told of them.
+    problems: Vec<Error>,
 }
+
+/// Link types without meaning that are reported.
+const REFUSED_MAX: usize = 16;
 
 impl Exact {
     pub fn new(query: &Query) -> Result<Self, Error> {
         query.check()?;
         let filter = query.filter.as_deref().map(Filter::new).transpose()?;
-        Ok(Self { query: query.clone(), filter })
+        let headers = Headers::new(query);
+        Ok(Self { query: query.clone(), filter, headers, refused: Vec::new(), problems: Vec::new() })
     }
 
-    /// Whether a packet is found.
-    pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> Result<bool, Error> {
-        if !self.query.wants_time(frame.timestamp_ns) || !self.query.wants_headers(frame, bytes) {
-            return Ok(false);
+    /// Whether a packet is found. That the expression has no meaning for its link type is a problem, once.
+    pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
+        if !self.query.wants_time(frame.timestamp_ns) || !self.headers.matches(&self.query, frame, bytes) {
+            return false;
         }
-        match &mut self.filter {
-            Some(filter) => Ok(filter.matches(frame.link, bytes, frame.wire_bytes)?),
-            None => Ok(true),
-        }
+        let Some(filter) = &mut self.filter else { return true };
+        filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or_else(|error| {
+            if self.refused.len() < REFUSED_MAX && !self.refused.contains(&frame.link) {
+                self.refused.push(frame.link);
+                self.problems.push(error.into());
+            }
+            false
+        })
+    }
+
+    /// Problems that were not told yet.
+    pub fn take_problems(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.problems)
     }
 }
 

@@ -100,6 +100,7 @@ impl Lane {
                     self.reader = None;
                 }
             }
+            problems.extend(exact.take_problems());
         }
     }
 

@@ -150,7 +150,7 @@ impl Reader {
             self.data.read_at(self.at, wanted, &mut self.buffer)?;
             self.bytes_read += self.buffer.len() as u64;
             let is_cut = self.buffer.len() < wanted;
-            let walked = self.walk(exact, piece)?;
+            let walked = self.walk(exact, piece);
             let taken = match walked {
                 Ok(taken) => taken,
                 Err((taken, _)) if self.is_part => {
@@ -181,30 +181,24 @@ impl Reader {
     }
 
     /// Adds what is found among the records in the buffer.
-    fn walk(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<Result<usize, (usize, String)>, Error> {
+    fn walk(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<usize, (usize, String)> {
         let Self { records, buffer, descriptions, own, at, next_known, known, next_packet, packets_before, .. } = self;
-        let mut failed = None;
         let is_pcapng = records.is_pcapng();
-        let walked = records.walk(buffer, |place, record| {
+        records.walk(buffer, |place, record| {
             let offset = *at + place.start as u64;
             match record {
                 Record::Packet(frame) => {
                     *next_packet = next_packet.saturating_add(1);
                     let number = packets_before.saturating_add(*next_packet);
                     let is_own = own.as_mut().is_none_or(|own| own.has(offset));
-                    if failed.is_some() || !is_own {
+                    if !is_own {
                         return;
                     }
                     let start = frame.at as usize;
                     let end = start + frame.captured_bytes as usize;
                     let bytes = buffer.get(start..end).unwrap_or_default();
-                    match exact.matches(&frame, bytes) {
-                        Ok(true) => {}
-                        Ok(false) => return,
-                        Err(error) => {
-                            failed = Some(error);
-                            return;
-                        }
+                    if !exact.matches(&frame, bytes) {
+                        return;
                     }
                     let at = piece.bytes.len();
                     piece.frames.push(Frame { at: at as u32, number, ..frame });
@@ -226,11 +220,7 @@ impl Reader {
                 }
                 _ => {}
             }
-        });
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(walked),
-        }
+        })
     }
 }
 

@@ -321,6 +321,8 @@ fn analyzers_see_what_a_cutoff_leaves() {
         let [gap] = stream.gaps.as_slice() else { panic!("{:?}", stream.gaps) };
         assert_eq!((gap.offset, gap_cause_name(gap.cause)), (1000, Some("cutoff")));
         assert!(1000 + gap.bytes > 1 << 20 && close.end_offset[1] == 1000 + gap.bytes, "{gap:?}");
-        assert_eq!(close.figures[1].payload_wire_bytes, 1000 + gap.bytes);
+        // A busy machine's server sends some of it again.
+        let on_wire = close.figures[1].payload_wire_bytes;
+        assert!((1000 + gap.bytes..1000 + gap.bytes + (1 << 16)).contains(&on_wire), "{on_wire} of {gap:?}");
     });
 }

@@ -1,6 +1,7 @@
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use tidewire_files::{Block, Source, encode::Interface};
+use tidewire_wire::LinkType;
 
 use crate::{Error, filter::Filter};
 
@@ -14,15 +15,19 @@ pub(crate) struct Filtered<S> {
     filter: Filter,
     dropped_packets: u64,
     dropped_bytes: u64,
-    /// The error that ended the source, reported once the frames before it are delivered.
-    failure: Option<Error>,
-    ended: bool,
+    /// Link types for which the expression has no meaning: none of their frames matches.
+    refused: Vec<LinkType>,
+    /// Each is reported once, when the frames before are delivered.
+    failures: VecDeque<Error>,
 }
+
+/// Link types without meaning that are reported.
+const REFUSED_MAX: usize = 16;
 
 impl<S: Source> Filtered<S> {
     /// Filters `source`.
     pub(crate) fn new(source: S, filter: Filter) -> Self {
-        Self { source, filter, dropped_packets: 0, dropped_bytes: 0, failure: None, ended: false }
+        Self { source, filter, dropped_packets: 0, dropped_bytes: 0, refused: Vec::new(), failures: VecDeque::new() }
     }
 
     /// Frames that did not match so far. Frames keep the numbers that they have in the whole input.
@@ -35,42 +40,42 @@ impl<S: Source> Filtered<S> {
         self.dropped_bytes
     }
 
-    /// Drops from `block` what does not match, and everything from a frame on that the filter cannot judge.
+    /// Drops from `block` what does not match.
     fn select(&mut self, block: &mut Block) {
-        let Self { filter, dropped_packets, dropped_bytes, failure, .. } = self;
+        let Self { filter, dropped_packets, dropped_bytes, refused, failures, .. } = self;
         block.retain(|frame, captured| {
-            if failure.is_some() {
-                return false;
-            }
             match filter.matches(frame.link, captured, frame.wire_bytes) {
                 Ok(true) => return true,
-                Ok(false) => {
-                    *dropped_packets += 1;
-                    *dropped_bytes += u64::from(frame.captured_bytes);
+                Ok(false) => {}
+                Err(error) => {
+                    if refused.len() < REFUSED_MAX && !refused.contains(&frame.link) {
+                        refused.push(frame.link);
+                        failures.push_back(error.into());
+                    }
                 }
-                Err(error) => *failure = Some(error.into()),
             }
+            *dropped_packets += 1;
+            *dropped_bytes += u64::from(frame.captured_bytes);
             false
         });
-        self.ended = self.failure.is_some();
     }
 
-    /// As the source's own. An expression that has no meaning for a link type is an error, after the frames before;
-    /// nothing comes after it.
+    /// As the source's own. That an expression has no meaning for a link type is an error, once, after the frames that were read
+    /// with it; frames of other link types come after it.
     pub(crate) fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
-        if !self.ended && self.source.fill(block)? {
-            self.select(block);
-            // After a failure the frames before it, if there are any.
-            if !self.ended || !block.batch().frames.is_empty() {
-                return Ok(true);
-            }
+        if let Some(failure) = self.failures.pop_front() {
+            block.clear();
+            return Err(failure);
         }
-        block.clear();
-        self.failure.take().map_or(Ok(false), Err)
+        let is_more = self.source.fill(block)?;
+        if is_more {
+            self.select(block);
+        }
+        Ok(is_more)
     }
 
     pub(crate) fn wait(&mut self, most: Duration) -> bool {
-        self.ended || self.source.wait(most)
+        !self.failures.is_empty() || self.source.wait(most)
     }
 
     pub(crate) fn described(&mut self) -> Vec<(u16, Interface)> {

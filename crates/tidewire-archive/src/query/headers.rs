@@ -1,0 +1,198 @@
+//! Whether a packet's headers have the address, port, network, VLAN and protocol that are looked for.
+
+use std::net::IpAddr;
+
+use tidewire_filter::Filter;
+use tidewire_wire::{Decoded, Frame, Kind, Settings as WireSettings, addresses, decode, ports};
+
+use super::{Network, Query};
+
+/// Conditions on headers, as they are applied to packets.
+#[derive(Debug)]
+pub(super) struct Headers {
+    asks: bool,
+    /// The same in libpcap's language, of the outermost header: packets whose transport header is short or wrong are found as
+    /// `host` and `port` of an expression find them. `None`: nothing of IP is asked for.
+    outer: Option<Filter>,
+}
+
+impl Headers {
+    pub fn new(query: &Query) -> Self {
+        let Query { host, port, net, vlan, protocol, .. } = query;
+        let primitives = [
+            host.map(|host| format!("host {host}")),
+            port.map(|port| format!("port {port}")),
+            net.map(|net| net.expression()),
+            protocol.map(|protocol| format!("(ip proto {protocol} or ip6 proto {protocol})")),
+        ];
+        let primitives: Vec<String> = primitives.into_iter().flatten().collect();
+        let asks = !primitives.is_empty() || vlan.is_some();
+        let outer = primitives.join(" and ");
+        // Behind up to two tags: what follows `vlan` looks behind the tag.
+        let expression = format!("({outer}) or (vlan and (({outer}) or (vlan and ({outer}))))");
+        // An expression that no packet can fulfil is refused.
+        let outer = (!outer.is_empty()).then(|| Filter::new(&expression).ok()).flatten();
+        Self { asks, outer }
+    }
+
+    /// Whether a packet has what its headers are asked for.
+    pub fn matches(&mut self, query: &Query, frame: &Frame, bytes: &[u8]) -> bool {
+        if !self.asks {
+            return true;
+        }
+        let decoded = |depth: u8| {
+            let settings = WireSettings::default().with_tunnel_depth(depth);
+            decode(frame.link, bytes, frame.wire_bytes, &settings)
+        };
+        let innermost = decoded(WireSettings::default().tunnel_depth);
+        if has(query, bytes, &innermost) {
+            return true;
+        }
+        let outermost = decoded(0);
+        if has(query, bytes, &outermost) {
+            return true;
+        }
+        // Where libpcap's language has no words for the link type, the headers above decide.
+        has_vlan(query, &outermost)
+            && self
+                .outer
+                .as_mut()
+                .is_some_and(|outer| outer.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false))
+    }
+}
+
+fn has_vlan(query: &Query, decoded: &Decoded) -> bool {
+    query.vlan.is_none_or(|vlan| decoded.vlan.contains(&vlan))
+}
+
+fn has(query: &Query, bytes: &[u8], decoded: &Decoded) -> bool {
+    let Query { host, port, net, protocol, .. } = *query;
+    let is_of_ip = host.is_some() || port.is_some() || net.is_some() || protocol.is_some();
+    // Of a malformed packet the last header that was walked is there.
+    let is_ip =
+        decoded.kind as u8 <= Kind::Fragment as u8 || decoded.kind == Kind::Malformed && decoded.ip_version != 0;
+    if is_of_ip && !is_ip {
+        return false;
+    }
+    let (source, destination) = addresses(bytes, decoded);
+    let (from, to) = ports_of(bytes, decoded);
+    let proto = if decoded.kind == Kind::Fragment { decoded.fragment.proto } else { decoded.proto };
+    // An IP packet of another protocol has no ports, and none that is 0.
+    host.is_none_or(|host| source == host || destination == host)
+        && net.is_none_or(|net| net.has(source) || net.has(destination))
+        && port.is_none_or(|port| (from, to) != (0, 0) && (from == port || to == port))
+        && has_vlan(query, decoded)
+        && protocol.is_none_or(|protocol| protocol == proto)
+}
+
+/// Ports, also those in the first fragment of a datagram.
+fn ports_of(bytes: &[u8], decoded: &Decoded) -> (u16, u16) {
+    let fragment = &decoded.fragment;
+    // TCP, UDP, SCTP, UDP-Lite.
+    if decoded.kind == Kind::Fragment && fragment.offset_bytes == 0 && matches!(fragment.proto, 6 | 17 | 132 | 136) {
+        return match bytes.get(fragment.data_at as usize..) {
+            Some(&[s0, s1, d0, d1, ..]) => (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])),
+            _ => (0, 0),
+        };
+    }
+    ports(bytes, decoded)
+}
+
+impl Network {
+    fn has(&self, address: IpAddr) -> bool {
+        // Addresses of IPv4 are less than those of IPv6.
+        self.first <= address && address <= self.last
+    }
+
+    /// The same in libpcap's language.
+    fn expression(&self) -> String {
+        let bits = match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
+            (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
+            _ => 0,
+        };
+        format!("net {}/{bits}", self.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewire_wire::{ChecksumStatus, LinkType};
+
+    use super::*;
+
+    /// An IPv4 packet from 10.0.0.1 to 10.0.0.2 in Ethernet, behind `tags`.
+    fn packet(tags: &[u16], proto: u8, fragment: u16, transport: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        for tag in tags {
+            frame.extend([0x81, 0]);
+            frame.extend(tag.to_be_bytes());
+        }
+        let bytes = 20 + transport.len() as u16;
+        frame.extend([8, 0, 0x45, 0]);
+        frame.extend(bytes.to_be_bytes());
+        frame.extend([0, 1]);
+        frame.extend(fragment.to_be_bytes());
+        frame.extend([64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend(transport);
+        frame
+    }
+
+    fn is_found(query: &Query, bytes: &[u8]) -> bool {
+        let length = bytes.len() as u32;
+        let frame = Frame {
+            at: 0,
+            captured_bytes: length,
+            wire_bytes: length,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns: 0,
+            clock_ns: 0,
+            number: 1,
+            origin: 0,
+            checksum: ChecksumStatus::Unknown,
+        };
+        Headers::new(query).matches(query, &frame, bytes)
+    }
+
+    #[test]
+    fn headers_are_found_as_expressions_find_them() {
+        let ports = [0x12, 0x34, 0, 80];
+        let wrong_offset = [&ports[..], &[0; 8], &[0x10, 2, 0, 0, 0, 0, 0, 0]].concat();
+        let whole = [&ports[..], &[0, 8, 0, 0]].concat();
+        for (what, frame, has_port) in [
+            ("a datagram", packet(&[], 17, 0, &whole), true),
+            ("a wrong data offset", packet(&[], 6, 0, &wrong_offset), true),
+            ("TCP that ends behind its ports", packet(&[], 6, 0, &ports), true),
+            ("the same behind two tags", packet(&[5, 6], 6, 0, &ports), true),
+            ("a first fragment", packet(&[], 17, 0x2000, &whole), true),
+            ("a later fragment", packet(&[], 17, 0x2001, &whole), false),
+            ("ICMP of two bytes", packet(&[], 1, 0, &[8, 0]), false),
+        ] {
+            let host = |host: &str| Query { host: host.parse().ok(), ..Query::default() };
+            let network = |address: &str, bits| Network::new(address.parse().unwrap(), bits);
+            assert!(is_found(&host("10.0.0.1"), &frame) && is_found(&host("10.0.0.2"), &frame), "{what}");
+            assert!(!is_found(&host("10.0.0.3"), &frame), "{what}");
+            assert!(is_found(&Query { net: network("10.0.0.0", 24), ..Query::default() }, &frame), "{what}");
+            assert!(!is_found(&Query { net: network("10.1.0.0", 16), ..Query::default() }, &frame), "{what}");
+            let port = Query { port: Some(80), host: "10.0.0.1".parse().ok(), ..Query::default() };
+            assert_eq!(is_found(&port, &frame), has_port, "{what}");
+            assert!(!is_found(&Query { port: Some(81), ..port }, &frame), "{what}");
+        }
+    }
+
+    #[test]
+    fn tags_and_protocols_are_found_with_the_rest() {
+        let frame = packet(&[5, 6], 6, 0, &[0x12, 0x34, 0, 80]);
+        let query = |vlan, protocol| Query { vlan: Some(vlan), protocol: Some(protocol), ..Query::default() };
+        assert!(is_found(&query(5, 6), &frame) && is_found(&query(6, 6), &frame));
+        assert!(!is_found(&query(7, 6), &frame) && !is_found(&query(5, 17), &frame));
+        // What no packet can fulfil is no error.
+        let both = Query {
+            host: "10.0.0.1".parse().ok(),
+            net: Network::new("2001:db8::".parse().unwrap(), 32),
+            ..Query::default()
+        };
+        assert!(!is_found(&both, &frame));
+    }
+}
