@@ -248,6 +248,11 @@ impl<S: Storage> Directory<S> {
         &self.recording
     }
 
+    /// Its segments belong to the recording of another directory: streams go on there.
+    pub fn join(&mut self, recording: &str) {
+        recording.clone_into(&mut self.recording);
+    }
+
     /// The name of a worker's next segment. It is written under its [`hidden`](SegmentName::hidden) name.
     pub fn begin(&self, now_ns: u64, worker: u16) -> SegmentName {
         let mut sequences = held(&self.sequences);

@@ -79,6 +79,8 @@ pub struct Recorder {
     dropped_untold: u64,
     clock_ns: u64,
     flushed: Instant,
+    /// When what is due now and then was done.
+    looked: Instant,
     ended: Vec<(u32, EndReason)>,
     is_finished: bool,
 }
@@ -142,6 +144,7 @@ impl Recorder {
             dropped_untold: 0,
             clock_ns: 0,
             flushed: Instant::now(),
+            looked: Instant::now(),
             ended: Vec::new(),
             is_finished: false,
             settings: Arc::clone(settings),

@@ -1,5 +1,10 @@
 //! Interfaces of captures, as their descriptions have them, and of all captures together.
 
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+};
+
 use tidewire_files::described;
 
 use crate::block::Interface;
@@ -33,18 +38,26 @@ impl Descriptions {
 
 /// The interfaces of all captures: equal ones are one.
 #[derive(Debug, Default)]
-pub(crate) struct Interfaces(pub Vec<Interface>);
+pub(crate) struct Interfaces {
+    pub all: Vec<Interface>,
+    /// Their places by a hash: a capture may describe as many as there are numbers.
+    places: HashMap<u64, Vec<u16>>,
+    hasher: RandomState,
+}
 
 impl Interfaces {
     /// The number of an interface.
     pub fn number(&mut self, interface: &Interface) -> u16 {
-        let found = self.0.iter().position(|known| known == interface);
-        let place = found.unwrap_or_else(|| {
-            if self.0.len() < INTERFACES_MAX {
-                self.0.push(interface.clone());
-            }
-            self.0.len() - 1
-        });
-        place as u16
+        let Interface { link, name, description, filter, .. } = interface;
+        let places = self.places.entry(self.hasher.hash_one((link.0, name, description, filter))).or_default();
+        let found = places.iter().find(|&&place| self.all.get(usize::from(place)) == Some(interface));
+        if let Some(&place) = found {
+            return place;
+        }
+        if self.all.len() < INTERFACES_MAX {
+            places.push(self.all.len() as u16);
+            self.all.push(interface.clone());
+        }
+        (self.all.len() - 1) as u16
     }
 }

@@ -63,18 +63,35 @@ impl Archive {
         let (mut notes, mut lanes) = (Vec::new(), BTreeMap::new());
         let mut figures = Figures::default();
         let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len()));
+        let mut folders = Vec::new();
         for (folder, path) in self.folders.iter().enumerate() {
             let mut entries = entries(path, &self.identities, &mut notes)?;
             numbers::give(&mut entries, folder);
+            folders.push(entries);
+        }
+        let stream = match streams.flatten() {
+            Some((of, packet)) => match folders.get(of) {
+                Some(entries) => numbers::find_stream(entries, packet, &self.identities)?.map(|found| (of, found)),
+                None => None,
+            },
+            None => None,
+        };
+        for ((folder, path), mut entries) in self.folders.iter().enumerate().zip(folders) {
             figures.captures += entries.len() as u64;
             figures.bytes +=
                 entries.iter().filter_map(|entry| std::fs::metadata(&entry.path).ok()).map(|it| it.len()).sum::<u64>();
-            // The id of no stream finds nothing, as one that no packet has.
-            if streams.is_some_and(|found| found.is_none_or(|(of, _)| of != folder)) {
-                continue;
-            }
-            if let Some((_, packet)) = streams.flatten() {
-                numbers::keep_stream(&mut entries, packet, &self.identities)?;
+            match streams {
+                // The id of no stream finds nothing, as one that no packet has.
+                Some(None) => continue,
+                Some(Some((of, _))) => {
+                    let found = stream.as_ref().map(|(_, found)| found);
+                    // Of other directories what belongs to the same recording.
+                    if of != folder {
+                        entries.retain(|entry| entry.summary.is_some());
+                    }
+                    numbers::keep_stream(&mut entries, found, of == folder);
+                }
+                None => {}
             }
             for (place, entry) in entries.into_iter().enumerate() {
                 if entry.summary.as_ref().is_some_and(|summary| !query.may_be_in(summary)) {
@@ -184,7 +201,7 @@ impl Recall {
     /// The interfaces of the packets so far.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
-        &self.interfaces.0
+        &self.interfaces.all
     }
 
     /// Bytes read so far of captures.

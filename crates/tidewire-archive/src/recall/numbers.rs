@@ -33,10 +33,17 @@ pub(super) fn give(entries: &mut [Entry], folder: usize) {
     }
 }
 
-/// Keeps the captures that have packets of the stream that a packet belongs to. `packet`: its number in the directory, from 0. Captures
-/// without an index stay: nobody knows.
-pub(super) fn keep_stream(entries: &mut Vec<Entry>, packet: u64, identities: &Identities) -> Result<(), Error> {
-    let mut found = None;
+/// A stream that a packet belongs to.
+pub(super) struct Found {
+    /// The capture that has the packet, of its directory.
+    place: usize,
+    /// Its id in the index.
+    stream: u64,
+    recording: String,
+}
+
+/// Finds the stream of a packet. `packet`: its number in the directory, from 0.
+pub(super) fn find_stream(entries: &[Entry], packet: u64, identities: &Identities) -> Result<Option<Found>, Error> {
     for (place, entry) in entries.iter().enumerate() {
         let Some(summary) = &entry.summary else { continue };
         let own = (packet + 1)
@@ -46,18 +53,23 @@ pub(super) fn keep_stream(entries: &mut Vec<Entry>, packet: u64, identities: &Id
         if let Some(mut sidecar) = entry.sidecar(identities)?
             && let Some(stream) = sidecar.stream_of(own - 1)?
         {
-            found = Some((place, stream, summary.recording.clone()));
+            return Ok(Some(Found { place, stream, recording: summary.recording.clone() }));
         }
         break;
     }
+    Ok(None)
+}
+
+/// Keeps the captures of a directory that have packets of a stream. `is_own`: the packet by which it was found is here. Captures without
+/// an index stay: nobody knows.
+pub(super) fn keep_stream(entries: &mut Vec<Entry>, found: Option<&Found>, is_own: bool) {
     let mut place = 0;
     entries.retain_mut(|entry| {
         let here = place;
         place += 1;
         let Some(summary) = &entry.summary else { return true };
-        let Some((own, stream, recording)) = &found else { return false };
-        entry.stream = Some(*stream);
-        here == *own || !recording.is_empty() && summary.recording == *recording
+        let Some(found) = found else { return false };
+        entry.stream = Some(found.stream);
+        is_own && here == found.place || !found.recording.is_empty() && summary.recording == found.recording
     });
-    Ok(())
 }

@@ -214,7 +214,11 @@ impl<'a> Recording<'a> {
         let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
         let mut outside = match &self.settings.look_back {
             Some(look_back) => Some(Outside::open(&look_back.trigger, self.options.control.as_deref())?),
-            None => None,
+            // A signal that is meant for look-back ends no recording.
+            None => {
+                trigger::ignore_signal();
+                None
+            }
         };
         let look = move |_: &LiveReport| {
             // Privileges are given up by now.

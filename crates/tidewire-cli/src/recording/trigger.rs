@@ -29,6 +29,11 @@ const LINE_BYTES_MAX: u64 = 1 << 16;
 /// A client that says nothing is left.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Keeps SIGUSR1 from ending the process, in this thread and those that it starts.
+pub fn ignore_signal() {
+    let _ = SigSet::from(Signal::SIGUSR1).thread_block();
+}
+
 /// What fires the triggers of a recording. Threads begin once privileges are given up.
 pub struct Outside {
     trigger: Arc<Trigger>,
@@ -38,7 +43,7 @@ pub struct Outside {
 impl Outside {
     /// Binds the socket, and keeps SIGUSR1 from ending the process.
     pub fn open(trigger: &Arc<Trigger>, control: Option<&Path>) -> Result<Self, CliError> {
-        let _ = SigSet::from(Signal::SIGUSR1).thread_block();
+        ignore_signal();
         let listener = control.map(bind).transpose()?;
         Ok(Self { trigger: Arc::clone(trigger), listener })
     }

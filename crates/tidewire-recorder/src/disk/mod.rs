@@ -103,12 +103,16 @@ impl Targets {
     /// a capture thread. `tell` is called from several threads; `stop` ends the run when it
     /// cannot go on.
     pub fn new(
-        directories: Vec<Directory>,
+        mut directories: Vec<Directory>,
         retention: Retention,
         workers: usize,
         stop: &Stop,
         tell: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Self {
+        // Streams go on in the next directory: all of them are one recording.
+        if let Some((first, others)) = directories.split_first_mut() {
+            others.iter_mut().for_each(|directory| directory.join(first.recording()));
+        }
         let refuses = directories.iter().map(|_| AtomicBool::new(false)).collect();
         let troubles = directories.iter().map(|_| Mutex::default()).collect();
         let spoiled = directories.iter().map(|_| AtomicU64::new(0)).collect();

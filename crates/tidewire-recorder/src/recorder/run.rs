@@ -36,12 +36,16 @@ impl Recorder {
     /// What is due now and then: buffers, times, figures.
     fn look(&mut self, now: Instant) {
         let durable = self.targets.directories.first().map_or(FLUSH, |directory| directory.settings().durable);
-        if now.saturating_duration_since(self.flushed) < FLUSH.min(durable / 2) {
+        let interval = FLUSH.min(durable / 2);
+        // At high rates buffers are full before they are due, and the rest is due all the same.
+        if now.saturating_duration_since(self.looked) < interval {
             return;
         }
-        self.flushed = now;
+        self.looked = now;
         self.end_old_segment(now);
-        self.hand_over();
+        if now.saturating_duration_since(self.flushed) >= interval {
+            self.hand_over();
+        }
         self.count_shunted();
         self.publish();
     }

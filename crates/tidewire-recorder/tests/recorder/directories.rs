@@ -30,6 +30,30 @@ fn segments_go_to_several_directories_in_turn() {
     assert_eq!(recall(&paths, &Query::default()).len(), read(&large()).len());
 }
 
+/// Whatever segment the packet lies in by which it is named.
+#[test]
+fn a_stream_is_found_in_all_directories_of_its_recording() {
+    let folders = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
+    let paths = folders.each_ref().map(|folder| folder.path());
+    let archive = Settings { segment_bytes: 20_000, ..Settings::default() };
+    record(&large(), &paths, &archive, RecordSettings::default());
+    let mut parted = 0;
+    for folder in 0..2_u64 {
+        for packet in 1..=200 {
+            let stream = Some((folder << 40) + packet);
+            let both = recall(&paths, &Query { stream, ..Query::default() }).len();
+            // The same without the other directory: of the first one ids are the same.
+            let alone = match folder {
+                0 => recall(&paths[..1], &Query { stream, ..Query::default() }).len(),
+                _ => recall(&paths[1..], &Query { stream: Some(packet), ..Query::default() }).len(),
+            };
+            assert!(both >= alone, "packet {packet} of directory {folder}: {both} and {alone}");
+            parted += u32::from(both > alone && alone > 0);
+        }
+    }
+    assert!(parted > 0, "no stream lies in both directories");
+}
+
 #[test]
 fn segments_end_by_packet_time() {
     let packets = read(&large());
