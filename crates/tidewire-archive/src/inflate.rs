@@ -15,6 +15,8 @@ use crate::{
 const PLAIN_BYTES_MAX: u32 = 16 << 20;
 /// Frames at most: a segment of 4 TiB.
 const FRAMES_MAX: u64 = 4 << 20;
+/// Bytes in which a small frame is looked for first.
+const SMALL_BYTES: usize = 16 << 10;
 /// What is read to find the end of a frame that no table names.
 const FRAME_STORED_BYTES_MAX: usize = 2 << 20;
 const FOOTER_BYTES: u64 = 9;
@@ -143,8 +145,16 @@ fn scanned(inner: &mut dyn ReadAt, compression: Compression) -> Result<Vec<Place
     let (mut frames, mut stored, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     let (mut at, mut from) = (0, 0);
     while frames.len() < FRAMES_MAX as usize {
-        inner.read_at(at, FRAME_STORED_BYTES_MAX, &mut stored)?;
-        let Some(length) = frame_bytes(compression, &stored) else { break };
+        let mut length = None;
+        // Many small frames: none of them is worth reading as much as the largest takes.
+        for most in [SMALL_BYTES, FRAME_STORED_BYTES_MAX] {
+            inner.read_at(at, most, &mut stored)?;
+            length = frame_bytes(compression, &stored);
+            if length.is_some() || stored.len() < most {
+                break;
+            }
+        }
+        let Some(length) = length else { break };
         plain.clear();
         let frame = stored.get(..length).unwrap_or_default();
         if inflate(compression, frame, PLAIN_BYTES_MAX, &mut plain).is_none() || plain.is_empty() {

@@ -189,6 +189,7 @@ impl Directory {
         let file = open_to_write(path)?;
         let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         self.cut_torn(path, name, &file, before)?;
+        let untorn = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         if name.is_sealed && !can_open(&file, path, identities)? {
             return self.complete_sealed(path, name, &file, now_ns).map(Some);
         }
@@ -216,7 +217,7 @@ impl Directory {
         };
         let stored_bytes = match (name.is_sealed, name.compression) {
             // The rest cannot be sealed again with its key: what is behind its last whole block stays, and readers stop there.
-            (true, _) => before,
+            (true, _) => untorn,
             (false, Compression::None) => indexed.whole_bytes,
             (false, compression) => end_compressed(&file, path, compression, indexed.whole_bytes)?,
         };

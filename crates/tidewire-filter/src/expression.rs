@@ -33,8 +33,11 @@ const TRIED: [LinkType; 5] = [
 pub struct Filter {
     expression: String,
     /// Programs by link type, or why there is none; the one used last stands first. Few link types occur in one input.
-    programs: Vec<(LinkType, Result<Arc<Program>, Arc<Error>>)>,
+    programs: Vec<(LinkType, Compiled)>,
 }
+
+/// A program, or why there is none.
+type Compiled = Result<Arc<Program>, Arc<Error>>;
 
 /// Link types that are remembered: an input with more is made to be slow, and is.
 const LINKS_MAX: usize = 256;

@@ -9,8 +9,6 @@ use super::{
     varint,
 };
 
-/// Records of a page at most.
-const PAGE_RECORDS_MAX: usize = 1024;
 /// Packets of the records of a page, unless one alone has more.
 const PAGE_PACKETS_MAX: u64 = 64 << 10;
 /// Bytes of a page of terms, before compression, from which on the next one begins.
@@ -65,7 +63,7 @@ pub(super) fn encode(packets: &[Placed], jumps: &[Jump], marks: &[Mark], records
         let record = record(flow);
         Term::of(&record, |term| terms.add(term, rank as u32));
         let own = by_flow.packets(flow);
-        if page.rows.len() >= PAGE_RECORDS_MAX || page.packets + own.len() as u64 > PAGE_PACKETS_MAX {
+        if page.rows.len() >= rows::PAGE_RECORDS_MAX || page.packets + own.len() as u64 > PAGE_PACKETS_MAX {
             page.flush(&mut sections);
         }
         page.packets += own.len() as u64;

@@ -12,6 +12,9 @@ use super::{
     varint::{self, Numbers},
 };
 
+/// Records of a page at most.
+pub(crate) const PAGE_RECORDS_MAX: usize = 1024;
+
 /// Where packets of a record lie: from its first one to its last one, with those of others between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -281,6 +284,9 @@ pub(crate) fn decode(page: &[u8]) -> Option<Vec<Row>> {
     }
     let addresses = Addresses::decode(columns.of(Column::Addresses))?;
     let mut before = Before::default();
+    if count > PAGE_RECORDS_MAX {
+        return None;
+    }
     let mut rows = Vec::with_capacity(count);
     for _ in 0..count {
         rows.push(row(&mut columns, &addresses, &mut before)?);

@@ -307,7 +307,8 @@ impl Sidecar {
                 let gaps = self.page(kind::RECORD_PAGES, &page.gaps)?;
                 let mut gaps = Numbers(&gaps);
                 for row in rows {
-                    let count: u64 = row.extents.iter().map(|extent| extent.packets.saturating_sub(1)).sum();
+                    let packets = row.extents.iter().map(|extent| extent.packets.saturating_sub(1));
+                    let count = packets.fold(0, u64::saturating_add);
                     let own = (0..count).map(|_| gaps.next().and_then(|gap| u32::try_from(gap).ok()));
                     // Stops at the first that is not there: no number allocates.
                     let own: Option<Vec<u32>> = own.collect();
@@ -358,12 +359,12 @@ impl Sidecar {
             read.ok_or_else(|| self.damaged("a page of terms cannot be read"))?;
         }
         self.terms = Some(terms);
-        let (mut records, mut packets) = (0, 0);
+        let (mut records, mut packets) = (0, 0_u64);
         self.streams(
             None,
             |row| {
                 records += 1;
-                packets += row.extents.iter().map(|extent| extent.packets).sum::<u64>();
+                packets = row.extents.iter().fold(packets, |sum, extent| sum.saturating_add(extent.packets));
                 false
             },
             |_, _| {},

@@ -1,11 +1,9 @@
 //! Whether a packet's headers have the address, port, network, VLAN and protocol that are looked for.
 
-use std::net::IpAddr;
-
 use tidewire_filter::Filter;
 use tidewire_wire::{Decoded, Frame, Kind, Settings as WireSettings, addresses, decode, ports};
 
-use super::{Network, Query};
+use super::wanted::Query;
 
 /// Conditions on headers, as they are applied to packets.
 #[derive(Debug)]
@@ -98,28 +96,11 @@ fn ports_of(bytes: &[u8], decoded: &Decoded) -> (u16, u16) {
     ports(bytes, decoded)
 }
 
-impl Network {
-    fn has(&self, address: IpAddr) -> bool {
-        // Addresses of IPv4 are less than those of IPv6.
-        self.first <= address && address <= self.last
-    }
-
-    /// The same in libpcap's language.
-    fn expression(&self) -> String {
-        let bits = match (self.first, self.last) {
-            (IpAddr::V4(first), IpAddr::V4(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-            (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-            _ => 0,
-        };
-        format!("net {}/{bits}", self.first)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tidewire_wire::{ChecksumStatus, LinkType};
 
-    use super::*;
+    use super::{super::wanted::Network, *};
 
     /// An IPv4 packet from 10.0.0.1 to 10.0.0.2 in Ethernet, behind `tags`.
     fn packet(tags: &[u16], proto: u8, fragment: u16, transport: &[u8]) -> Vec<u8> {

@@ -60,6 +60,9 @@ struct Place {
     head: u32,
 }
 
+/// Frames of a file that are read at most, as of a compressed one; a recorder writes one for each MiB, and where it syncs.
+const FRAMES_MAX: usize = 4 << 20;
+
 /// The content of a sealed file. Frames are opened as they are read.
 pub(crate) struct Unsealed {
     inner: Box<dyn ReadAt>,
@@ -108,7 +111,7 @@ pub(crate) fn whole_bytes(mut inner: Box<dyn ReadAt>, path: &Path) -> Result<u64
 fn places(inner: &mut dyn ReadAt, first: u64) -> Result<(Vec<Place>, bool), Error> {
     let (mut at, mut from, mut is_whole) = (first, 0, false);
     let (mut frames, mut length) = (Vec::new(), Vec::new());
-    while !is_whole {
+    while !is_whole && frames.len() < FRAMES_MAX {
         inner.read_at(at, 4, &mut length)?;
         let Some(head) = length.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else { break };
         let stated = u64::from(head & !LAST);

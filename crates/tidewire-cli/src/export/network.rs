@@ -12,7 +12,10 @@ use std::{
 use rustix::io::Errno;
 
 use super::{stream::Stream, target::Place};
-use crate::{error::CliError, units::counted};
+use crate::{
+    error::{CliError, notify},
+    units::counted,
+};
 
 /// How long a refusal is waited for, and in which steps.
 const ANSWER_ATTEMPTS: u32 = 10;
@@ -30,7 +33,9 @@ pub struct Datagrams {
     shown: String,
     /// Messages that the host of the collector refused: nobody listens there, or did not.
     refused: u64,
-    failure: Option<io::Error>,
+    /// Messages that the system did not take, and why it did not take the last of them.
+    unsent: u64,
+    error: Option<io::Error>,
 }
 
 impl Collector {
@@ -51,8 +56,9 @@ impl Collector {
         let collector = match scheme {
             "tcp" => Stream::connect(shown.clone(), addresses, templates(), is_live)
                 .map(|stream| Self::Stream(Box::new(stream))),
-            _ => datagrams(&addresses)
-                .map(|socket| Self::Datagrams(Datagrams { socket, shown: shown.clone(), refused: 0, failure: None })),
+            _ => datagrams(&addresses).map(|socket| {
+                Self::Datagrams(Datagrams { socket, shown: shown.clone(), refused: 0, unsent: 0, error: None })
+            }),
         };
         collector.map(Some).map_err(cannot)
     }
@@ -72,7 +78,8 @@ impl Collector {
 
     pub fn has_failed(&self) -> bool {
         match self {
-            Self::Datagrams(datagrams) => datagrams.failure.is_some(),
+            // A link that is down may come up again.
+            Self::Datagrams(_) => false,
             Self::Stream(stream) => stream.has_failed(),
         }
     }
@@ -108,19 +115,24 @@ impl Collector {
 
 impl Datagrams {
     fn send(&mut self, message: &[u8]) {
-        if self.failure.is_some() {
-            return;
-        }
         match self.socket.write(message) {
             // What the host answered to an earlier datagram; this one was not sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.refused += 1,
-            sent => self.failure = sent.err(),
+            Err(error) => {
+                self.unsent += 1;
+                if self.error.is_none() {
+                    notify(format_args!("{}: a message cannot be sent: {error}; later ones are tried", self.shown));
+                }
+                self.error = Some(error);
+            }
+            Ok(_) => {}
         }
     }
 
     fn finish(&mut self) -> Result<(), String> {
-        if let Some(failure) = self.failure.take() {
-            return Err(format!("{}: records cannot be sent: {failure}", self.shown));
+        if let Some(error) = self.error.take() {
+            let messages = counted(self.unsent, "message was", "messages were");
+            return Err(format!("{}: {messages} not sent: {error}", self.shown));
         }
         // What a host answers to the last datagram comes a moment later, and is the socket's next error.
         for _ in 0..ANSWER_ATTEMPTS {

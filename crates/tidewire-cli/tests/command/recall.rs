@@ -397,3 +397,35 @@ fn segments_without_an_index_are_read_whole_and_named() {
     let flows = run(&["recall", part.to_str().unwrap(), "tcp", "-w", recorded.bench.path("out").to_str().unwrap()]);
     assert_eq!(flows.status.code(), Some(0), "{}", String::from_utf8_lossy(&flows.stderr));
 }
+
+/// `vlan` has no meaning for IP packets without a link header.
+#[test]
+fn packets_of_a_link_type_without_meaning_do_not_match_and_the_others_are_searched() {
+    let (bench, mut bytes) = (Bench::new(), Vec::new());
+    section_header(&mut bytes, &Writer::default());
+    for (name, link) in [("tun0", tidewire::LinkType::RAW), ("eth0", tidewire::LinkType::ETHERNET)] {
+        interface_description(&mut bytes, &Interface::new(name, link));
+    }
+    let datagram =
+        [&[0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &[0, 53, 0, 53, 0, 8, 0, 0]];
+    let bare = datagram.concat();
+    let framed = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0][..], &bare].concat();
+    for number in 0..10 {
+        let (interface, packet) = if number % 2 == 0 { (0, &bare) } else { (1, &framed) };
+        let time = 1_700_000_000_000_000_000 + number * 1_000_000_000;
+        enhanced_packet(&mut bytes, &Block::new(interface, time, packet, packet.len() as u32));
+    }
+    let capture = bench.file("two.pcapng", &bytes);
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let (said, code) = complaint(&["record", "-r", &capture, "-o", place]);
+    assert_eq!(code, 0, "{said}");
+    for input in [&*capture, place] {
+        let out = bench.path("out.pcapng");
+        let words: &[&str] =
+            if input == place { &["recall", place, "not vlan", "-w"] } else { &["flows", input, "not vlan", "-w"] };
+        let (said, code) = complaint(&[words, &[out.to_str().unwrap()]].concat());
+        assert_eq!((read(&out).len(), code), (5, 3), "{said}");
+        assert_eq!(said.matches("no VLAN support").count(), 1, "{said}");
+    }
+}

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// Longest name on the wire, bytes.
 const NAME_BYTES_MAX: usize = 255;
+/// Pointers of a name at most: more than one for each label gains nothing.
+const POINTERS_MAX: usize = 127;
 
 /// A name at `at` of a message, and where it ends there. Pointers must point before the name's part that they are in, so that
 /// every name ends.
@@ -42,7 +44,7 @@ pub(super) fn skip(message: &[u8], at: usize) -> Option<usize> {
 }
 
 fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> Option<usize> {
-    let (mut at, mut part, mut end, mut bytes) = (begin, begin, None, 0);
+    let (mut at, mut part, mut end, mut bytes, mut pointers) = (begin, begin, None, 0, 0);
     loop {
         let length = *message.get(at)?;
         match length >> 6 {
@@ -59,7 +61,8 @@ fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> 
             3 => {
                 let target = usize::from(length & 0x3f) << 8 | usize::from(*message.get(at + 1)?);
                 end.get_or_insert(at + 2);
-                if target >= part {
+                pointers += 1;
+                if target >= part || pointers > POINTERS_MAX {
                     return None;
                 }
                 (at, part) = (target, target);
@@ -110,5 +113,12 @@ mod tests {
         }
         let long = [b"\x3f".as_slice(), &[b'x'; 63]].concat().repeat(4);
         assert_eq!(read(&[&*long, b"\x00"].concat(), 0), None);
+        // Each pointer names the one before it.
+        let chain = |pointers: usize| {
+            let mut message = vec![0, 0];
+            (0..pointers).for_each(|place| message.extend((0xc000_u16 | (2 * place) as u16).to_be_bytes()));
+            read(&message, 2 * pointers).is_some()
+        };
+        assert!(chain(POINTERS_MAX) && !chain(POINTERS_MAX + 1));
     }
 }
