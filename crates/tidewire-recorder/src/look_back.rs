@@ -38,6 +38,8 @@ struct Piece {
     bytes: Vec<u8>,
     /// Where the first packet's bytes begin.
     at: usize,
+    /// What is added to its packets' times, so that they age although the clock was set back.
+    offset_ns: u64,
 }
 
 /// Times that are recorded.
@@ -90,7 +92,10 @@ pub(crate) struct LookBack {
     streams: HashMap<Key, Window>,
     order: VecDeque<Key>,
     fired: u64,
+    /// By its time and the offset.
     newest_ns: u64,
+    /// Of the packets that come now.
+    offset_ns: u64,
 }
 
 impl LookBack {
@@ -109,6 +114,7 @@ impl LookBack {
             streams: HashMap::new(),
             order: VecDeque::new(),
             newest_ns: 0,
+            offset_ns: 0,
         })
     }
 
@@ -122,13 +128,16 @@ impl LookBack {
         let order = self.next;
         self.next = self.next.wrapping_add(1);
         let lane = usize::from(priority).min(self.lanes.len() - 1);
+        let time_ns = self.aged(frame.timestamp_ns);
+        let offset_ns = self.offset_ns;
         let Some(pieces) = self.lanes.get_mut(lane) else { return false };
-        let has_room = pieces.back().is_some_and(|piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES);
-        if !has_room {
-            let piece = self
+        let fits = |piece: &Piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES && piece.offset_ns == offset_ns;
+        if !pieces.back().is_some_and(fits) {
+            let mut piece = self
                 .spare
                 .take()
                 .unwrap_or_else(|| Piece { bytes: Vec::with_capacity(PIECE_BYTES), ..Piece::default() });
+            piece.offset_ns = offset_ns;
             pieces.push_back(piece);
         }
         if let Some(piece) = pieces.back_mut() {
@@ -144,15 +153,27 @@ impl LookBack {
             });
         }
         self.held_bytes += bytes.len() + size_of::<Kept>();
-        self.newest_ns = self.newest_ns.max(frame.timestamp_ns);
+        self.newest_ns = self.newest_ns.max(time_ns);
         if !self.matches(frame, bytes) {
             return false;
         }
         match self.settings.is_of_streams.then(key).flatten() {
-            Some(key) => self.fire_stream(key, frame.timestamp_ns),
-            None => self.fire(frame.timestamp_ns),
+            Some(key) => self.fire_stream(key, time_ns),
+            None => self.fire(time_ns),
         }
         true
+    }
+
+    /// The time of a packet that comes now. One that is older than everything that waits says that the clock was set back, or is a
+    /// single one: it counts as new, as do those after it, until there is one again that follows the newest.
+    fn aged(&mut self, timestamp_ns: u64) -> u64 {
+        let oldest = self.newest_ns.saturating_sub(nanoseconds(self.settings.before));
+        if timestamp_ns >= oldest {
+            self.offset_ns = 0;
+        } else if timestamp_ns.saturating_add(self.offset_ns) < oldest {
+            self.offset_ns = self.newest_ns.saturating_sub(timestamp_ns);
+        }
+        timestamp_ns.saturating_add(self.offset_ns)
     }
 
     fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
@@ -170,10 +191,9 @@ impl LookBack {
     }
 
     fn window(&self, at_ns: u64) -> Window {
-        let ns = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         Window {
-            from_ns: at_ns.saturating_sub(ns(self.settings.before)),
-            to_ns: at_ns.saturating_add(ns(self.settings.after)),
+            from_ns: at_ns.saturating_sub(nanoseconds(self.settings.before)),
+            to_ns: at_ns.saturating_add(nanoseconds(self.settings.after)),
         }
     }
 
@@ -234,30 +254,35 @@ impl LookBack {
         key: impl FnOnce(&Frame, &[u8]) -> Option<Key>,
     ) -> Option<Turn> {
         let (frame, bytes) = self.front(lane)?;
-        let time = frame.timestamp_ns;
+        let time = self.front_ns(lane)?;
         if self.is_in_link(time) {
             return Some(Turn::Record);
         }
-        let before = u64::try_from(self.settings.before.as_nanos()).unwrap_or(u64::MAX);
-        let is_old = clock_ns.max(self.newest_ns).saturating_sub(time) > before;
+        let is_old = clock_ns.max(self.newest_ns).saturating_sub(time) > nanoseconds(self.settings.before);
         if !is_old && !is_last {
             return None;
         }
-        Some(if self.is_in_stream(&frame, bytes, key) { Turn::Record } else { Turn::Leave })
+        Some(if self.is_in_stream(&frame, bytes, time, key) { Turn::Record } else { Turn::Leave })
     }
 
     /// Whether something asked for the first packet of a priority.
     pub fn is_wanted(&self, lane: usize, key: impl FnOnce(&Frame, &[u8]) -> Option<Key>) -> bool {
-        let first = self.front(lane);
-        first.is_some_and(|(frame, bytes)| self.is_in_link(frame.timestamp_ns) || self.is_in_stream(&frame, bytes, key))
+        let first = self.front(lane).zip(self.front_ns(lane));
+        first.is_some_and(|((frame, bytes), time)| self.is_in_link(time) || self.is_in_stream(&frame, bytes, time, key))
     }
 
     fn is_in_link(&self, time_ns: u64) -> bool {
         self.link.iter().skip_while(|window| window.to_ns < time_ns).any(|window| window.has(time_ns))
     }
 
-    fn is_in_stream(&self, frame: &Frame, bytes: &[u8], key: impl FnOnce(&Frame, &[u8]) -> Option<Key>) -> bool {
-        let is_in = |key: Key| self.streams.get(&key).is_some_and(|window| window.has(frame.timestamp_ns));
+    fn is_in_stream(
+        &self,
+        frame: &Frame,
+        bytes: &[u8],
+        time_ns: u64,
+        key: impl FnOnce(&Frame, &[u8]) -> Option<Key>,
+    ) -> bool {
+        let is_in = |key: Key| self.streams.get(&key).is_some_and(|window| window.has(time_ns));
         !self.streams.is_empty() && key(frame, bytes).is_some_and(is_in)
     }
 
@@ -281,11 +306,17 @@ impl LookBack {
         Some((frame, bytes))
     }
 
+    /// Its time, by which it ages.
+    fn front_ns(&self, lane: usize) -> Option<u64> {
+        let piece = self.lanes.get(lane)?.front()?;
+        Some(piece.packets.front()?.timestamp_ns.saturating_add(piece.offset_ns))
+    }
+
     /// Removes it. `is_first`: it is the one that waits longest of all.
     pub fn pop(&mut self, lane: usize, is_first: bool) {
-        if let Some((Frame { timestamp_ns, .. }, _)) = self.front(lane).filter(|_| is_first) {
+        if let Some(time_ns) = self.front_ns(lane).filter(|_| is_first) {
             // What nothing that waits can be in.
-            while self.link.front().is_some_and(|window| window.to_ns < timestamp_ns.saturating_sub(DISORDER_NS)) {
+            while self.link.front().is_some_and(|window| window.to_ns < time_ns.saturating_sub(DISORDER_NS)) {
                 self.link.pop_front();
             }
         }
@@ -304,6 +335,10 @@ impl LookBack {
             self.spare = Some(piece);
         }
     }
+}
+
+fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Whether bytes hold a pattern.

@@ -85,6 +85,40 @@ fn datagram(port: u16, number: u32) -> Vec<u8> {
     packet
 }
 
+/// Times of packets in milliseconds, and which of them fires: the ones that are recorded.
+fn recorded(milliseconds: &[u64], fires: usize) -> Vec<u64> {
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
+    for (number, time) in milliseconds.iter().enumerate() {
+        let packet = datagram(if number == fires { 7 } else { 9 }, number as u32);
+        enhanced_packet(&mut bytes, &Packet::new(0, time * 1_000_000, &packet, 1000));
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let capture = folder.path().join("capture.pcapng");
+    std::fs::write(&capture, bytes).expect("written");
+    let archive = folder.path().join("archive");
+    record(&capture, &[&archive], &Settings::default(), settings(&["udp port 7"], &[], false));
+    let found = recall(&[&archive], &Query::default());
+    found.iter().map(|seen| u32::from_be_bytes(seen.bytes[42..46].try_into().expect("four")).into()).collect()
+}
+
+/// An hour back, as when a clock is set; a single packet of long ago changes nothing.
+#[test]
+fn a_clock_that_is_set_back_loses_nothing_that_lies_around_a_trigger() {
+    let before: Vec<u64> = (0..100).map(|number| 10_000_000 + number).collect();
+    let after: Vec<u64> = (0..100).map(|number| 6_400_000 + number).collect();
+    let around = |at: u64| (at - 20..=at + 20).collect::<Vec<u64>>();
+    assert_eq!(recorded(&[&*before, &after].concat(), 150), around(150));
+    let mut stale = before.clone();
+    stale[45] = 5;
+    let found = recorded(&stale, 50);
+    assert!(found.len() >= 40 && around(50).iter().filter(|number| found.contains(number)).count() >= 40, "{found:?}");
+    // Where both sides of the step are near the trigger.
+    let found = recorded(&[&*before, &after].concat(), 105);
+    assert!(found.contains(&105) && found.contains(&120) && found.contains(&95) && found.len() >= 35, "{found:?}");
+}
+
 /// Records packets as those of an interface, a hundred at a time; `before_last` is called before the last of them. What was recorded,
 /// by port, and the figures.
 fn live(ports: &[u16], settings: RecordSettings, before_last: impl FnOnce()) -> (BTreeMap<u16, usize>, Snapshot) {
