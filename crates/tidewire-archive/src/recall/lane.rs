@@ -23,12 +23,14 @@ pub(crate) struct Lane {
     interfaces: Vec<u16>,
     bytes_read: u64,
     pub captures_read: u64,
+    /// Captures that were removed before they were read.
+    pub captures_gone: u64,
 }
 
 impl Lane {
     pub fn new(entries: VecDeque<Entry>) -> Self {
         let (reader, piece, interfaces) = (None, Piece::default(), Vec::new());
-        Self { waiting: entries, reader, piece, next: 0, interfaces, bytes_read: 0, captures_read: 0 }
+        Self { waiting: entries, reader, piece, next: 0, interfaces, bytes_read: 0, captures_read: 0, captures_gone: 0 }
     }
 
     /// The earliest time that its next packet can have, if none is in memory.
@@ -106,6 +108,10 @@ impl Lane {
 
     fn open(&mut self, exact: &Exact, identities: &Identities, problems: &mut VecDeque<Error>) {
         let Some(entry) = self.waiting.pop_front() else { return };
+        if !entry.is_part && !entry.path.exists() {
+            self.captures_gone += 1;
+            return;
+        }
         let whole = Some(Plan { parts: None, descriptions: Vec::new(), own: None });
         let planned = entry.sidecar(identities).and_then(|sidecar| match sidecar {
             Some(mut sidecar) => select::plan(&mut sidecar, &exact.query, entry.stream),

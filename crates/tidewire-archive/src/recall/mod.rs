@@ -170,6 +170,8 @@ pub struct Figures {
     pub bytes_wanted: u64,
     /// Captures that packets were read of.
     pub captures_read: u64,
+    /// Captures that retention removed before it was their turn.
+    pub captures_gone: u64,
     /// Bytes of packets that were read, decompressed.
     pub bytes_read: u64,
     /// Packets that were found.
@@ -214,7 +216,8 @@ impl Recall {
     #[must_use]
     pub fn figures(&self) -> Figures {
         let captures_read = self.lanes.iter().map(|lane| lane.captures_read).sum();
-        Figures { captures_read, bytes_read: Self::bytes_read(self), ..self.figures }
+        let captures_gone = self.lanes.iter().map(|lane| lane.captures_gone).sum();
+        Figures { captures_read, captures_gone, bytes_read: Self::bytes_read(self), ..self.figures }
     }
 
     /// The same for who has it no more, because a capture took it as its [`Source`]: after each block.

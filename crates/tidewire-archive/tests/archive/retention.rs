@@ -116,6 +116,7 @@ fn what_is_being_read_stays() {
         seen += block.batch().frames.len();
     }
     assert_eq!(seen, 2000, "the first segment whole; those that were removed are no error");
+    assert_eq!(reading.figures().captures_gone, 3, "they are counted");
     drop(reading);
     assert_eq!(recorder.directory.retain(&retention, 1, &now).expect("removed").len(), 1);
 }

@@ -48,14 +48,21 @@ impl Summary {
     }
 
     fn text(&self) -> String {
-        let Figures { captures, bytes, captures_read, bytes_read, packets, packet_bytes, .. } = self.figures;
+        let Figures { captures, bytes, captures_read, captures_gone, bytes_read, packets, packet_bytes, .. } =
+            self.figures;
+        let gone = match captures_gone {
+            0 => String::new(),
+            count => format!("; {} removed before that", counted(count, "segment was", "segments were")),
+        };
         let period = match self.times.first_ns {
             Some(first_ns) => format!(" in {}", Lasting(self.times.last_ns.saturating_sub(first_ns))),
             None => String::new(),
         };
         let (packets, all) = (counted(packets, "packet", "packets"), counted(captures, "segment", "segments"));
         let (packet_bytes, bytes_read, bytes) = (Bytes(packet_bytes), Bytes(bytes_read), Bytes(bytes));
-        format!("{packets}, {packet_bytes}{period} found; read {bytes_read} of {captures_read} out of {all} ({bytes})")
+        format!(
+            "{packets}, {packet_bytes}{period} found; read {bytes_read} of {captures_read} out of {all} ({bytes}){gone}"
+        )
     }
 
     fn push_json(&self, out: &mut Vec<u8>) {
@@ -70,6 +77,7 @@ impl Summary {
             }
             object.number("segments", figures.captures);
             object.number("segments_read", figures.captures_read);
+            object.number("segments_removed", figures.captures_gone);
             object.number("bytes", figures.bytes);
             object.number("bytes_read", figures.bytes_read);
             object.array("notes", self.notes.iter().map(ToString::to_string), |out, note| push_string(out, &note));
