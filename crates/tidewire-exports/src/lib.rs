@@ -20,6 +20,7 @@ pub mod eve;
 pub mod ipfix;
 pub mod json;
 mod model;
+mod presentation;
 pub mod select;
 pub mod table;
 #[cfg(test)]

@@ -124,12 +124,15 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         certificate: Some(certificate),
         ..Tls::default()
     };
-    let answers = ["A", text, "TXT"].map(|kind| Answer {
-        name: text.into(),
-        kind: kind.to_owned().into(),
-        ttl: 60,
-        data: text.into(),
-    });
+    let answer =
+        |kind: &str, data: &str| Answer { name: text.into(), kind: kind.to_owned().into(), ttl: 60, data: data.into() };
+    let mut answers = ["A", text, "TXT"].map(|kind| answer(kind, text)).to_vec();
+    answers.extend([
+        answer("AAAA", "2001:4860::68"),
+        answer("SRV", &format!("20 1 5060 {text}")),
+        answer("SSHFP", "1 2 198c34"),
+        answer("SOA", &format!("{text} {text} 1 2 3 4 5")),
+    ]);
     let dns = Dns {
         id: 7,
         query: some(text),
@@ -138,13 +141,15 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         is_answered: true,
         flags: [0x0110, 0x87f0],
         rcode: some(text),
-        answers: answers.into(),
+        answers,
         latency_ns: Some(1_500_000),
         ..Dns::default()
     };
     let http = Http {
         method: some(text),
         host: some(text),
+        port: Some(8080),
+        response_version: some(text),
         path: some(text),
         version: some(text),
         status: Some(302),
@@ -158,7 +163,14 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         request_bytes: Some(1),
         response_bytes: Some(2),
     };
-    let quic = Quic { version: some(text), sni: some(text), ja3: some(text), ja4: some(text), ..Quic::default() };
+    let quic = Quic {
+        version: some(text),
+        client_version: some(text),
+        sni: some(text),
+        ja3: some(text),
+        ja4: some(text),
+        ..Quic::default()
+    };
     let ssh = Ssh {
         client_version: some(text),
         client_software: some(text),

@@ -136,6 +136,8 @@ pub(crate) fn complete() -> Vec<Transaction> {
         content_type: text(),
         server: text(),
         location: text(),
+        port: Some(1),
+        response_version: text(),
         request_bytes: Some(1),
         response_bytes: Some(1),
     };

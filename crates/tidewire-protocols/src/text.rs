@@ -86,6 +86,18 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u16) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// Appends bytes in Base64 (RFC 4648 section 4).
+pub(crate) fn push_base64(shown: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
+        for digit in 0..4 {
+            let value = (bits >> (18 - 6 * digit) & 63) as usize;
+            shown.push(if digit <= group.len() { char::from(DIGITS[value]) } else { '=' });
+        }
+    }
+}
+
 /// ASCII as text.
 pub(crate) fn string(ascii: Vec<u8>) -> String {
     String::from_utf8(ascii).unwrap_or_default()

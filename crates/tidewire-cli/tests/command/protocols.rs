@@ -119,3 +119,44 @@ fn hostile_names_break_no_line_and_no_terminal() {
     assert_eq!(hostile["host"], "a\u{1b}]0;b\u{7}\u{c}\u{9b}31m,\"c");
     assert_eq!(hostile["user_agent"], "\u{fffd}\0");
 }
+
+/// A response that has no body, whatever its length states: neither bytes nor a file in any format.
+#[test]
+fn a_body_that_was_never_sent_is_no_file() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    let said: [(bool, &[u8]); 4] = [
+        (false, b"HEAD /iso HTTP/1.1\r\nHost: one.example:8080\r\n\r\n"),
+        (true, b"HTTP/1.1 200 OK\r\nContent-Type: x/y\r\nContent-Length: 4700000000\r\n\r\n"),
+        (false, b"GET /a%20b HTTP/1.1\r\n\r\n"),
+        (true, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 4700000000\r\n\r\n"),
+    ];
+    conversation(&mut pcap, 8080, &said);
+    // What is no request is answered, and a server's greeting is no other protocol for the client's port.
+    conversation(
+        &mut pcap,
+        8000,
+        &[(false, b"get / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")],
+    );
+    conversation(&mut pcap, 2525, &[(true, b"220 FTP Service\r\n"), (false, b"USER bob\r\n")]);
+    let capture = bench.file("head.pcap", pcap.bytes());
+    let all = json(&["transactions", "--json", &capture]);
+    let bytes: Vec<_> =
+        all.iter().filter(|one| one["service"] == "http").map(|one| &one["http"]["response_bytes"]).collect();
+    assert_eq!(bytes, [0, 0, 0]);
+    assert_eq!(all.iter().filter(|one| one["service"] == "ftp").count(), 1);
+    let eve = lines(&run(&["flows", "--format", "eve", &capture]).stdout);
+    assert!(
+        eve.iter()
+            .all(|record| record["event_type"] != "fileinfo" && record["http"]["length"].as_u64().unwrap_or(0) == 0)
+    );
+    let folder = bench.path("logs").to_str().unwrap().to_owned();
+    assert!(run(&["flows", "--to", &format!("zeek-json:{folder}"), &capture]).status.success());
+    let logged = file_lines(&bench.path("logs/http.log"));
+    assert!(logged.iter().all(|line| line["response_body_len"] == 0 && line.get("resp_fuids").is_none()), "{logged:?}");
+    assert!(
+        logged.iter().any(|line| line["uri"] == "/a b") && logged.iter().any(|line| line["host"] == "one.example:8080")
+    );
+    let files = bench.path("logs/files.log");
+    assert!(!files.exists() || file_lines(&files).is_empty());
+}

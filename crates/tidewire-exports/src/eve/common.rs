@@ -1,6 +1,6 @@
 //! What records of all types have.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
@@ -112,7 +112,11 @@ impl<'a> Identity<'a> {
 /// An address as Suricata writes it: of IPv6 all digits.
 fn push_address(object: &mut Object<'_>, name: impl Key, address: IpAddr) {
     let IpAddr::V6(address) = address else { return object.address(name, address) };
-    let out = object.key(name);
+    push_address_6(object.key(name), address);
+}
+
+/// An address of IPv6 with all digits.
+pub(super) fn push_address_6(out: &mut Vec<u8>, address: Ipv6Addr) {
     for (index, group) in address.segments().into_iter().enumerate() {
         out.push(if index == 0 { b'"' } else { b':' });
         out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]));

@@ -9,6 +9,9 @@ use crate::{
 
 pub(super) fn push_http(object: &mut Object<'_>, http: &Http) {
     text(object, member!("hostname"), http.host.as_deref());
+    if let Some(port) = http.port {
+        object.number(member!("http_port"), port.into());
+    }
     text(object, member!("url"), http.path.as_deref());
     text(object, member!("http_user_agent"), http.user_agent.as_deref());
     text(object, member!("http_content_type"), http.content_type.as_deref().map(media_type));

@@ -8,6 +8,7 @@ mod alert;
 mod anomaly;
 mod certificate;
 mod common;
+mod dns;
 mod fileinfo;
 mod flow;
 mod http;

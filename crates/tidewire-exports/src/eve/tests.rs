@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tidewire_protocols::{Answer, Fields};
 
 use crate::{
     eve::{Stats, TYPES, Types, push_alert, push_records, push_stats, push_transaction},
@@ -20,9 +21,14 @@ tcp.tcp_flags s, tcp.tcp_flags_ts s, tcp.tcp_flags_tc s, tcp.syn b, tcp.fin b, t
 tcp.cwr b, tcp.state s, tcp.ts_gap b, tcp.tc_gap b,
 anomaly.type s, anomaly.event s,
 dns.version i, dns.type s, dns.tx_id i, dns.id i, dns.flags s, dns.qr b, dns.aa b, dns.tc b, dns.rd b, dns.ra b, dns.z b,
-dns.opcode i, dns.rcode s, dns.queries.rrname s, dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s, dns.grouped.A [s],
-dns.grouped.TXT [s],
-http.hostname s, http.url s, http.http_user_agent s, http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s,
+dns.opcode i, dns.rcode s, dns.queries.rrname s, dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s,
+dns.answers.srv.priority i, dns.answers.srv.weight i, dns.answers.srv.port i, dns.answers.srv.name s,
+dns.answers.sshfp.fingerprint s, dns.answers.sshfp.algo i, dns.answers.sshfp.type i,
+dns.answers.soa.mname s, dns.answers.soa.rname s, dns.answers.soa.serial i, dns.answers.soa.refresh i, dns.answers.soa.retry i,
+dns.answers.soa.expire i, dns.answers.soa.minimum i,
+dns.grouped.A [s], dns.grouped.AAAA [s], dns.grouped.TXT [s],
+dns.grouped.SRV.priority i, dns.grouped.SRV.weight i, dns.grouped.SRV.port i, dns.grouped.SRV.name s,
+http.hostname s, http.http_port i, http.url s, http.http_user_agent s, http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s,
 http.status i, http.redirect s, http.length i,
 tls.subject s, tls.issuerdn s, tls.serial s, tls.fingerprint s, tls.notbefore s, tls.notafter s, tls.subjectaltname [s],
 tls.session_resumed b, tls.sni s,
@@ -133,6 +139,68 @@ fn a_query_and_its_answer_are_two_records() {
     assert_eq!(lines[1]["dns"]["grouped"]["A"][0], "a.example");
     assert_eq!(lines[0]["dns"]["flags"], "110");
     assert!(lines[0]["dns"].get("qr").is_none() && lines[1]["dns"]["z"] == true, "{lines:?}");
+}
+
+/// Values of Suricata's tests `dns-udp-eve-log-srv`, `dns-sshfp`, `dns-udp-nxdomain-soa`, `bug-1158` and `decode-teredo-01`.
+#[test]
+fn answers_have_suricatas_form() {
+    let mut one = transactions("a.example").remove(1);
+    let Fields::Dns(dns) = &mut one.fields else { panic!("{one:?}") };
+    let data = [
+        ("SRV", "20 1 5060 sip-anycast-2.voice.google.com"),
+        ("SSHFP", "1 1 198c34a92fc0b2ab1da52b688c2f191d2d960c09"),
+        ("SOA", "ns-110.awsdns-13.com awsdns-hostmaster.amazon.com 1 7200 900 1209600 86400"),
+        ("TXT", r#""AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk" """#),
+        ("AAAA", "2001:4860:0:2001::68"),
+        ("MX", "10 mail.example"),
+        ("SSHFP", r"\# 1 01"),
+    ];
+    dns.answers = data
+        .iter()
+        .map(|&(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+        .collect();
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    let line: Value = serde_json::from_slice(out.split(|byte| *byte == b'\n').nth(1).unwrap()).unwrap();
+    let answers = line["dns"]["answers"].as_array().unwrap();
+    let service = json!({"priority": 20, "weight": 1, "port": 5060, "name": "sip-anycast-2.voice.google.com"});
+    assert_eq!(answers[0]["srv"], service);
+    let fingerprint = "19:8c:34:a9:2f:c0:b2:ab:1d:a5:2b:68:8c:2f:19:1d:2d:96:0c:09";
+    assert_eq!(answers[1]["sshfp"], json!({"fingerprint": fingerprint, "algo": 1, "type": 1}));
+    let authority = json!({"mname": "ns-110.awsdns-13.com", "rname": "awsdns-hostmaster.amazon.com", "serial": 1,
+        "refresh": 7200, "retry": 900, "expire": 1_209_600, "minimum": 86_400});
+    assert_eq!(answers[2]["soa"], authority);
+    let texts: Vec<&Value> = answers[3..].iter().map(|answer| &answer["rdata"]).collect();
+    assert_eq!(
+        texts,
+        ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", "", "2001:4860:0000:2001:0000:0000:0000:0068", "mail.example", r"\# 1 01"]
+    );
+    assert!(answers[..3].iter().all(|answer| answer.get("rdata").is_none()), "{answers:?}");
+    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "SRV": [service],
+        "TXT": ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", ""]});
+    assert_eq!(line["dns"]["grouped"], grouped);
+}
+
+#[test]
+fn drafts_of_tls_have_suricatas_names() {
+    let mut one = transactions("a.example").remove(0);
+    let Fields::Tls(tls) = &mut one.fields else { panic!("{one:?}") };
+    tls.version = Some("TLS 1.3 draft 18".into());
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["tls"]["version"], "TLS 1.3 draft-18");
+}
+
+/// A body that was never sent is no file.
+#[test]
+fn an_empty_body_is_no_file() {
+    let mut one = transactions("a.example").remove(2);
+    let Fields::Http(http) = &mut one.fields else { panic!("{one:?}") };
+    (http.request_bytes, http.response_bytes) = (None, Some(0));
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    let line: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&line["event_type"], &line["http"]["length"]), (&"http".into(), &0.into()));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! `dns`, `http`, `tls`, `quic`, `ssh`.
 
-use tidewire_protocols::{Answer, Certificate, Dns, Fields, Quic, Service, Ssh, Tls};
+use std::borrow::Cow;
+
+use tidewire_protocols::{Certificate, Fields, Quic, Service, Ssh, Tls};
 
 use crate::{
     eve::{
         Types,
         certificate::{push_day, push_fingerprint, push_serial},
         common::{Identity, app_proto},
+        dns::push_dns,
         fileinfo::push_files,
         http::{push_http, text},
     },
@@ -128,70 +131,16 @@ fn hash(object: &mut Object<'_>, name: impl Key, hash: Option<&str>) {
     }
 }
 
-/// Version 3: queries and answers have the same form, in arrays.
-fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_response: bool) {
-    object.number(member!("version"), 3);
-    object.plain(member!("type"), if is_response { "response" } else { "request" });
-    object.number(member!("tx_id"), tx_id.into());
-    object.number(member!("id"), dns.id.into());
-    let flags = dns.flags[usize::from(is_response)];
-    object.plain(member!("flags"), &format!("{flags:x}"));
-    let bits = [
-        (member!("qr"), 0x8000),
-        (member!("aa"), 0x0400),
-        (member!("tc"), 0x0200),
-        (member!("rd"), 0x0100),
-        (member!("ra"), 0x0080),
-        (member!("z"), 0x0040),
-    ];
-    for (name, bit) in bits {
-        if flags & bit != 0 {
-            object.truth(name, true);
-        }
-    }
-    object.number(member!("opcode"), u64::from(flags >> 11 & 15));
-    let rcode = if is_response { dns.rcode.as_deref() } else { None };
-    object.text(member!("rcode"), rcode.unwrap_or("NOERROR"));
-    if let Some(query) = &dns.query {
-        object.array(member!("queries"), [query], |out, query| {
-            let mut object = Object::open(out);
-            object.text(member!("rrname"), query);
-            text(&mut object, member!("rrtype"), dns.kind.as_deref());
-            object.close();
-        });
-    }
-    if is_response && !dns.answers.is_empty() {
-        object.array(member!("answers"), &dns.answers, |out, answer| {
-            let mut object = Object::open(out);
-            object.text(member!("rrname"), &answer.name);
-            object.text(member!("rrtype"), &answer.kind);
-            object.number(member!("ttl"), answer.ttl.into());
-            object.text(member!("rdata"), &answer.data);
-            object.close();
-        });
-        object.object(member!("grouped"), |object| push_grouped(object, &dns.answers));
-    }
-}
-
-/// The data of answers by their type, in the order of the first of each. Only types that Suricata groups have keys that need no
-/// escapes, so others are left out.
-fn push_grouped(object: &mut Object<'_>, answers: &[Answer]) {
-    const GROUPED: [&str; 8] = ["A", "AAAA", "CNAME", "MX", "NS", "NULL", "PTR", "TXT"];
-    for kind in GROUPED {
-        let of_kind = || answers.iter().filter(|answer| &*answer.kind == kind);
-        if of_kind().next().is_some() {
-            object.array(kind, of_kind(), |out, answer| push_string(out, &answer.data));
-        }
-    }
-}
-
-/// A version as Suricata names it: `TLS 1.2`, and `TLSv1`, `SSLv3`, `SSLv2` of old ones.
-fn tls_version(version: &str) -> &str {
+/// A version as Suricata names it: `TLS 1.2`, `TLS 1.3 draft-18`, and `TLSv1`, `SSLv3`, `SSLv2` of old ones.
+fn tls_version(version: &str) -> Cow<'_, str> {
     match version {
-        "TLS 1.0" => "TLSv1",
-        "SSL 3.0" => "SSLv3",
-        "SSL 2.0" => "SSLv2",
-        other => other,
+        "TLS 1.0" => "TLSv1".into(),
+        "SSL 3.0" => "SSLv3".into(),
+        "SSL 2.0" => "SSLv2".into(),
+        other => match other.strip_prefix("TLS 1.3 draft ") {
+            Some(draft) => format!("TLS 1.3 draft-{draft}").into(),
+            None => other.into(),
+        },
     }
 }
 
@@ -203,7 +152,7 @@ fn push_tls(object: &mut Object<'_>, tls: &Tls) {
         object.truth(member!("session_resumed"), true);
     }
     text(object, member!("sni"), tls.sni.as_deref());
-    text(object, member!("version"), tls.version.as_deref().map(tls_version));
+    text(object, member!("version"), tls.version.as_deref().map(tls_version).as_deref());
     texts(object, member!("client_alpns"), &tls.client_alpn);
     if let Some(alpn) = &tls.alpn {
         object.array(member!("server_alpns"), [alpn], |out, alpn| push_string(out, alpn));

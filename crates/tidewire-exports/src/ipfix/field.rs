@@ -123,6 +123,7 @@ const REVERSE_PACKETS: Field = Field::reverse(2, 8, What::Packets);
 const REVERSE_BYTES: Field = Field::reverse(1, 8, What::Bytes);
 const FLOW_ID: Field = Field::of(148, 8, What::FlowId);
 const VLAN: Field = Field::of(58, 2, What::Vlan);
+// NetFlow v9 has one element for both (ICMP_TYPE, RFC 3954 section 8): 139 is IPFIX's.
 const ICMP_4: Field = Field::of(32, 2, What::Icmp);
 const ICMP_6: Field = Field::of(139, 2, What::Icmp);
 
@@ -150,7 +151,7 @@ const NETFLOW_4: &[Field] = &[
 ];
 #[rustfmt::skip]
 const NETFLOW_6: &[Field] = &[
-    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_6,
+    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_4,
 ];
 
 /// A record: a stream, or one direction of it.

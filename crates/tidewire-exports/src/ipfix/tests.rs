@@ -147,6 +147,29 @@ fn directions_become_records_of_their_own() {
     }
 }
 
+/// Type and code of ICMPv6 have an element of their own in IPFIX only; NetFlow v9 has one for both.
+#[test]
+fn type_and_code_of_icmp_have_the_element_of_their_format() {
+    for (layout, elements) in [(Layout::Biflow, [32, 139]), (Layout::Uniflow, [32, 139]), (Layout::Netflow9, [32, 32])]
+    {
+        let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_datagrams(layout)));
+        for (mut key, icmp) in [(key(1), [8, 0]), (key6(58), [128, 5])] {
+            key.icmp = icmp;
+            exporter.push(&sample.flow(key), 1_795_329_002);
+            exporter.finish_message();
+        }
+        let found = collected(&exporter.take());
+        for (element, expected) in elements.into_iter().zip([0x0800, 0x8005]) {
+            assert!(
+                found
+                    .records
+                    .iter()
+                    .any(|record| { record.contains_key(&(0, element)) && number(record, (0, element)) == expected })
+            );
+        }
+    }
+}
+
 #[test]
 fn netflow_times_are_against_the_start_of_the_exporter() {
     let messages = exported(Settings::of_datagrams(Layout::Netflow9), 1);

@@ -29,8 +29,8 @@ const FTP: &[Column] =
 
 #[rustfmt::skip]
 const HTTP: &[Column] = &[
-    maybe("method", Text), maybe("host", Text), maybe("path", Text), maybe("version", Text), maybe("status", Long), maybe("reason", Text),
-    maybe("user_agent", Text), maybe("referrer", Text), maybe("request_type", Text), maybe("content_type", Text), maybe("server", Text),
+    maybe("method", Text), maybe("host", Text), maybe("port", Long), maybe("path", Text), maybe("version", Text),
+    maybe("response_version", Text), maybe("status", Long), maybe("reason", Text), maybe("user_agent", Text), maybe("referrer", Text), maybe("request_type", Text), maybe("content_type", Text), maybe("server", Text),
     maybe("location", Text), maybe("request_bytes", Long), maybe("response_bytes", Long),
 ];
 

@@ -154,11 +154,38 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Bytes that are mostly text: of others, `\xHH` is written.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.text(text);
+        }
+        let form = self.form;
+        let out = self.next();
+        match form {
+            Form::Tsv => {
+                for chunk in bytes.utf8_chunks() {
+                    if !chunk.valid().is_empty() {
+                        push_escaped(out, chunk.valid(), false);
+                    }
+                    chunk.invalid().iter().for_each(|&byte| push_hex(out, byte));
+                }
+            }
+            Form::Json => {
+                let mut shown = Vec::new();
+                for chunk in bytes.utf8_chunks() {
+                    shown.extend_from_slice(chunk.valid().as_bytes());
+                    chunk.invalid().iter().for_each(|&byte| push_hex(&mut shown, byte));
+                }
+                push_string(out, &String::from_utf8_lossy(&shown));
+            }
+        }
+    }
+
     /// A set or vector of texts; unset if there is none.
-    pub(super) fn texts<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) {
+    pub(super) fn texts<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
         self.list(texts, |out, text, form| match form {
-            Form::Tsv => push_escaped(out, text, true),
-            Form::Json => push_string(out, text),
+            Form::Tsv => push_escaped(out, text.as_ref(), true),
+            Form::Json => push_string(out, text.as_ref()),
         });
     }
 
@@ -266,11 +293,14 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
             out.extend_from_slice(bytes);
             continue;
         }
-        for &byte in bytes {
-            const DIGITS: &[u8; 16] = b"0123456789abcdef";
-            out.extend_from_slice(b"\\x");
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 15)]);
-        }
+        bytes.iter().for_each(|&byte| push_hex(out, byte));
     }
+}
+
+/// Appends a byte as `\xHH`.
+fn push_hex(out: &mut Vec<u8>, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\x");
+    out.push(DIGITS[usize::from(byte >> 4)]);
+    out.push(DIGITS[usize::from(byte & 15)]);
 }

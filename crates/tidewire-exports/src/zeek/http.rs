@@ -1,5 +1,7 @@
 //! The log `http`.
 
+use std::borrow::Cow;
+
 use tidewire_protocols::Http;
 
 use crate::{
@@ -25,8 +27,17 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
     line.count(u64::from(exchange.number) + 1);
     line.text_if(http.method.as_deref());
-    [&http.host, &http.path, &http.referrer].into_iter().for_each(|text| line.text_if(text.as_deref()));
-    line.text_if(http.version.as_deref());
+    match (&http.host, http.port) {
+        (Some(host), Some(port)) => line.text(&format!("{host}:{port}")),
+        (host, _) => line.text_if(host.as_deref()),
+    }
+    match http.path.as_deref() {
+        Some(path) => line.bytes(&unescaped(path)),
+        None => line.unset(),
+    }
+    line.text_if(http.referrer.as_deref());
+    // Zeek's script overwrites the request's version with that of the reply.
+    line.text_if(http.response_version.as_ref().or(http.version.as_ref()).map(AsRef::as_ref));
     line.text_if(http.user_agent.as_deref());
     line.unset();
     line.count(http.request_bytes.unwrap_or(0));
@@ -44,5 +55,53 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
         line.texts(fuid.as_ref().and_then(|fuid| std::str::from_utf8(fuid).ok()));
         line.unset();
         line.texts(kind.as_deref().map(media_type));
+    }
+}
+
+/// A target without its escapes, as Zeek decodes it: `%41`, `%u0041`; of `%%` the first one is left out, and others stay as they are.
+fn unescaped(target: &str) -> Cow<'_, [u8]> {
+    let bytes = target.as_bytes();
+    if !bytes.contains(&b'%') {
+        return Cow::Borrowed(bytes);
+    }
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+    let pair = |high: &u8, low: &u8| Some(digit(high)? << 4 | digit(low)?);
+    let (mut decoded, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some((&first, behind)) = rest.split_first() {
+        let (byte, taken) = match behind {
+            _ if first != b'%' => (Some(first), 1),
+            [b'%', _, ..] => (None, 1),
+            [high, low, ..] if let Some(byte) = pair(high, low) => (Some(byte), 3),
+            [b'u', a, b, c, d, ..] if let (Some(high), Some(low)) = (pair(a, b), pair(c, d)) => {
+                decoded.extend(Some(high).filter(|_| (*a, *b) != (b'0', b'0')));
+                (Some(low), 6)
+            }
+            _ => (Some(first), 1),
+        };
+        decoded.extend(byte);
+        rest = &rest[taken..];
+    }
+    Cow::Owned(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_decoded_as_zeeks() {
+        let cases: [(&str, &[u8]); 8] = [
+            ("/a b", b"/a b"),
+            ("/%41%2f%2F", b"/A//"),
+            ("/%u0041%u4142", b"/AAB"),
+            ("/%%41", b"/A"),
+            ("/%", b"/%"),
+            ("/%4", b"/%4"),
+            ("/%zz%FC", b"/%zz\xfc"),
+            ("/%%", b"/%%"),
+        ];
+        for (target, expected) in cases {
+            assert_eq!(&*unescaped(target), expected, "{target}");
+        }
     }
 }

@@ -142,6 +142,8 @@ pub fn log_of(exchange: &Exchange<'_>) -> Option<Log> {
         Fields::Dns(_) => Some(Log::Dns),
         Fields::Http(_) => Some(Log::Http),
         Fields::Tls(_) => Some(Log::Ssl),
+        // As Zeek: of a hello that was read.
+        Fields::Quic(quic) => quic.client_version.as_ref().map(|_| Log::Ssl),
         _ => None,
     }
 }
@@ -154,6 +156,7 @@ pub fn push_transaction(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) 
         Fields::Dns(dns) => dns::push(&mut line, exchange, dns),
         Fields::Http(http) => http::push(&mut line, exchange, http),
         Fields::Tls(tls) => ssl::push(&mut line, exchange, tls),
+        Fields::Quic(quic) => ssl::push_quic(&mut line, exchange, quic),
         _ => {}
     }
     line.close();

@@ -1,6 +1,8 @@
 //! The log `ssl`.
 
-use tidewire_protocols::Tls;
+use std::borrow::Cow;
+
+use tidewire_protocols::{Certificate, Quic, Tls};
 
 use crate::{
     model::Exchange,
@@ -19,7 +21,7 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.text_if(tls.version.as_deref().map(version));
+    line.text_if(tls.version.as_deref().map(version).as_deref());
     line.text_if(tls.cipher.as_deref());
     line.unset();
     line.text_if(tls.sni.as_deref());
@@ -37,22 +39,85 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     let certificate = tls.certificate.as_ref();
     line.texts(certificate.map(|certificate| &*certificate.sha256));
     line.unset_all(2);
-    line.text_if(certificate.and_then(|certificate| certificate.subject.as_deref()));
-    line.text_if(certificate.and_then(|certificate| certificate.issuer.as_deref()));
+    let name =
+        |of: fn(&Certificate) -> &Option<Box<str>>| certificate.and_then(|one| of(one).as_deref()).map(distinguished);
+    line.text_if(name(|one| &one.subject).as_deref());
+    line.text_if(name(|one| &one.issuer).as_deref());
     line.text_if(tls.ja3.as_deref());
     line.text_if(tls.ja4.as_deref());
 }
 
-fn version(version: &str) -> &str {
+/// A client's hello in QUIC, which is TLS 1.3 (RFC 9001 section 4.2); what the server answers is encrypted by keys that are not derived.
+pub(super) fn push_quic(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
+    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.word("TLSv13");
+    line.unset_all(2);
+    line.text_if(quic.sni.as_deref());
+    line.truth(false);
+    line.unset_all(2);
+    line.truth(false);
+    line.unset_all(6);
+    line.text_if(quic.ja3.as_deref());
+    line.text_if(quic.ja4.as_deref());
+}
+
+fn version(version: &str) -> Cow<'_, str> {
     match version {
-        "SSL 2.0" => "SSLv2",
-        "SSL 3.0" => "SSLv3",
-        "TLS 1.0" => "TLSv10",
-        "TLS 1.1" => "TLSv11",
-        "TLS 1.2" => "TLSv12",
-        "TLS 1.3" => "TLSv13",
-        other => other,
+        "SSL 2.0" => "SSLv2".into(),
+        "SSL 3.0" => "SSLv3".into(),
+        "TLS 1.0" => "TLSv10".into(),
+        "TLS 1.1" => "TLSv11".into(),
+        "TLS 1.2" => "TLSv12".into(),
+        "TLS 1.3" => "TLSv13".into(),
+        other => match (other.strip_prefix("TLS 1.3 draft "), other.strip_prefix("0x")) {
+            (Some(draft), _) => format!("TLSv13-draft{draft}").into(),
+            (_, Some(number)) => match u16::from_str_radix(number, 16) {
+                Ok(number) => format!("unknown-{number}").into(),
+                Err(_) => other.into(),
+            },
+            _ => other.into(),
+        },
     }
+}
+
+/// A name as Zeek writes it (RFC 2253): from the last part to the first, without blanks between them. A part begins behind a comma
+/// where a type and an equals sign follow.
+fn distinguished(name: &str) -> String {
+    let is_type = |part: &str| {
+        part.split_once('=').is_some_and(|(kind, _)| {
+            !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
+        })
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    let mut begin = 0;
+    for (at, _) in name.match_indices(", ").filter(|(at, _)| is_type(&name[at + 2..])) {
+        parts.push(&name[begin..at]);
+        begin = at + 2;
+    }
+    parts.push(&name[begin..]);
+    let mut out = String::with_capacity(name.len() + 16);
+    for part in parts.into_iter().rev() {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        let Some((kind, value)) = part.split_once('=') else {
+            out.push_str(part);
+            continue;
+        };
+        out.push_str(match kind {
+            "E" | "Email" => "emailAddress",
+            other => other,
+        });
+        out.push('=');
+        for (at, c) in value.char_indices() {
+            let is_outer = at == 0 && matches!(c, '#' | ' ') || c == ' ' && at + 1 == value.len();
+            if is_outer || matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';') {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// RFC 8446 section 6 and those before it, as Zeek writes them.
@@ -94,4 +159,20 @@ fn alert_name(alert: u8) -> Option<&'static str> {
         120 => "no_application_protocol",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first one is of Zeek's own tests (`scripts.base.protocols.imap.starttls`).
+    #[test]
+    fn names_and_versions_are_zeeks() {
+        let name = "C=DE, O=1&1 Mail & Media GmbH, ST=Rhineland-Palatinate, L=Montabaur, E=server-certs@1und1.de, CN=imap.gmx.net";
+        let expected = "CN=imap.gmx.net,emailAddress=server-certs@1und1.de,L=Montabaur,ST=Rhineland-Palatinate,O=1&1 Mail & Media GmbH,C=DE";
+        assert_eq!(distinguished(name), expected);
+        assert_eq!(distinguished("C=US, O=DigiCert, Inc., CN=a"), "CN=a,O=DigiCert\\, Inc.,C=US");
+        assert_eq!((distinguished("x").as_str(), distinguished("").as_str()), ("x", ""));
+        assert_eq!((&*version("TLS 1.3 draft 23"), &*version("0x7e01")), ("TLSv13-draft23", "unknown-32257"));
+    }
 }

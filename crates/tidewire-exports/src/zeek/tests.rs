@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::Value;
+use tidewire_protocols::{Answer, Fields, Transaction};
 
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
@@ -95,19 +96,74 @@ fn a_log_is_read_by_its_header() {
     );
     assert_eq!((conn["uid"].len(), conn["tunnel_parents"].as_str(), conn["local_orig"].as_str()), (18, "-", "F"));
     let http = &read[&Log::Http].rows[0];
-    assert_eq!((http["tags"].as_str(), http["host"].as_str(), http["uid"] == conn["uid"]), ("(empty)", "text", true));
+    assert_eq!(
+        (http["tags"].as_str(), http["host"].as_str(), http["uid"] == conn["uid"]),
+        ("(empty)", "text:8080", true)
+    );
     // The body of a response has one name in both logs.
     let files = &read[&Log::Files].rows;
     assert!(files.iter().any(|file| file["fuid"] == http["resp_fuids"] && file["seen_bytes"] == "2"));
     assert_eq!(files.iter().map(|file| file["source"].as_str()).collect::<Vec<_>>(), ["SSL", "HTTP", "HTTP"]);
     let dns = &read[&Log::Dns].rows[0];
     let values = ["answers", "TTLs", "rtt", "trans_id"].map(|name| dns[name].as_str());
-    assert_eq!(values, ["text,text,text", "60.000000,60.000000,60.000000", "0.001500", "7"]);
+    let answers = "text,text,TXT 4 text,2001:4860::68,text,SSHFP: 198c34,text";
+    assert_eq!(values, [answers, &["60.000000"; 7].join(","), "0.001500", "7"]);
+    // The hello of QUIC has a line, too.
+    let quic = &read[&Log::Ssl].rows[1];
+    let values = ["version", "server_name", "established", "ja4", "uid"].map(|name| quic[name].as_str());
+    assert_eq!(values, ["TLSv13", "text", "F", "text", &*conn["uid"]]);
     let ssl = &read[&Log::Ssl].rows[0];
     assert_eq!((ssl["last_alert"].as_str(), ssl["resumed"].as_str()), ("handshake_failure", "T"));
     assert_eq!(read[&Log::Weird].rows.len(), 5 * tidewire::AnomalyKind::ALL.len());
     assert!(logs[&Log::Conn].contains("#open\t2026-11-22-06-30-00\n"));
     assert!(logs[&Log::Conn].ends_with("#close\t2026-11-22-06-31-00\n"));
+}
+
+/// Forms of Zeek's script for DNS, and what its baselines have.
+#[test]
+fn values_have_zeeks_form() {
+    let mut all = transactions("A.Example");
+    let row = |transaction: &Transaction| {
+        let (exchange, mut out) = (exchange(transaction), Vec::new());
+        let log = log_of(&exchange).unwrap();
+        push_header(&mut out, Form::Tsv, log, 0);
+        push_transaction(&mut out, Form::Tsv, &exchange);
+        push_footer(&mut out, Form::Tsv, 0);
+        read(&String::from_utf8(out).unwrap()).rows.remove(0)
+    };
+    let Fields::Dns(dns) = &mut all[1].fields else { panic!() };
+    dns.kind = Some("TYPE65534".into());
+    let answers = [
+        ("CNAME", "WWW.a.Example", "www.a.example"),
+        ("TXT", r#""This one" "and \"b\"""#, "TXT 8 This one TXT 7 and \"b\""),
+        ("SPF", "\"v=spf1\"", "SPF 6 v=spf1"),
+        ("SRV", "0 0 22 Gemini.local", "gemini.local"),
+        ("MX", "10 M.example", "m.example"),
+        ("SOA", "NS.example root.example 1 2 3 4 5", "ns.example"),
+        ("DNSKEY", "257 3 5 AAL+DQ==", "DNSKEY 5"),
+        ("DS", "18463 5 1 0c45", "DS 5 1"),
+        ("RRSIG", "DNSKEY 5 2 60 2 1 49291 UPenn.edu AA==", "RRSIG 48 upenn.edu"),
+        ("RRSIG", "NS 5 2 60 2 1 49291 . AA==", "RRSIG 2 <Root>"),
+        ("NSEC", "B.example A MX", "NSEC n b.example"),
+        ("NSEC3PARAM", "\\# 1 00", "\\x5c# 1 00"),
+        ("SSHFP", "2 1 a6b9", "SSHFP: a6b9"),
+        ("TYPE65534", "\\# 5 077d120001", "BIND9 signing signal"),
+        ("WKS", "\\# 1 00", ""),
+    ];
+    dns.answers = answers
+        .iter()
+        .map(|&(kind, data, _)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+        .collect();
+    let dns = row(&all[1]);
+    let expected: Vec<&str> = answers.iter().map(|answer| answer.2).filter(|text| !text.is_empty()).collect();
+    assert_eq!(dns["answers"].split(',').collect::<Vec<_>>(), expected);
+    assert_eq!(dns["TTLs"].split(',').count(), expected.len());
+    assert_eq!((dns["query"].as_str(), dns["qtype_name"].as_str()), ("a.example", "query-65534"));
+    let Fields::Http(http) = &mut all[2].fields else { panic!() };
+    (http.path, http.version, http.response_version) =
+        (Some("/a%20b%FC%09".into()), Some("1.0".into()), Some("1.1".into()));
+    let http = row(&all[2]);
+    assert_eq!(["uri", "version", "host"].map(|name| http[name].as_str()), ["/a b\\xfc\\x09", "1.1", "A.Example:8080"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod message;
 mod name;
 mod names;
 mod record;
+mod security;
 mod service;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use super::{fields::Answer, name, names, service};
+use super::{fields::Answer, name, names, security, service};
 use crate::{reader::Reader, text::hex};
 
 /// Longest data of a record in hexadecimal that is kept, bytes of the record.
@@ -59,6 +59,13 @@ impl<'a> Record<'a> {
             33 => format!("{} {} {} {}", reader.u16()?, reader.u16()?, reader.u16()?, name_behind(6)?),
             // SVCB, HTTPS
             64 | 65 => self.say_service(reader.u16()?)?,
+            // DS, CDS, DLV
+            43 | 59 | 32769 => security::say_digest(self.data)?,
+            44 => security::say_fingerprint(self.data)?,
+            46 => self.say_signature()?,
+            47 => self.say_next()?,
+            // DNSKEY, CDNSKEY
+            48 | 60 => security::say_key(self.data)?,
             // TXT, SPF
             16 | 99 => self.say_texts()?,
             6 => self.say_authority()?,
@@ -86,6 +93,23 @@ impl<'a> Record<'a> {
             shown.push('"');
         }
         Some(shown)
+    }
+
+    /// A signature of records.
+    fn say_signature(&self) -> Option<String> {
+        let (mut said, fixed_bytes) = security::say_signature(self.data)?;
+        let (signer, end) = name::read(self.message, self.data_at + fixed_bytes)?;
+        let _ = write!(said, " {signer} ");
+        security::push_signature(&mut said, self.message.get(end..self.end)?)?;
+        Some(said)
+    }
+
+    /// The next name of a zone, and the types that this one has.
+    fn say_next(&self) -> Option<String> {
+        let (next, end) = name::read(self.message, self.data_at)?;
+        let mut said = next.into_string();
+        security::push_types(&mut said, self.message.get(end..self.end)?)?;
+        Some(said)
     }
 
     /// A service binding: priority, target and parameters.

@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use crate::reader::Reader;
+use crate::{reader::Reader, text::push_base64};
 
 /// Text of parameters behind which no further one is shown, bytes: all that servers send, with a configuration of Encrypted Client Hello.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -128,18 +128,6 @@ fn push_quoted(shown: &mut String, bytes: &[u8]) {
         }
     }
     shown.push_str(if is_quoted { "\"" } else { "" });
-}
-
-/// RFC 4648 section 4.
-fn push_base64(shown: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
-        for digit in 0..4 {
-            let value = (bits >> (18 - 6 * digit) & 63) as usize;
-            shown.push(if digit <= group.len() { char::from(DIGITS[value]) } else { '=' });
-        }
-    }
 }
 
 #[cfg(test)]

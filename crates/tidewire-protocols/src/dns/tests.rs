@@ -111,6 +111,15 @@ fn records_have_their_presentation() {
     assert_eq!(of(65, b"\x00\x01\x00\x00\x01\x00\x06\x02h2\x02h3\x00\x03\x00\x02\x01\xbb"), "1 . alpn=h2,h3 port=443");
     assert_eq!(of(64, b"\x00\x00\xc0\x0c"), "0 x");
     assert_eq!(of(65, b"\x00\x01\x00\x00"), "\\# 4 00010000");
+    assert_eq!(of(44, b"\x02\x01\xa6\xb9"), "2 1 a6b9");
+    assert_eq!(of(43, b"\x48\x1f\x05\x01\x0c\x45"), "18463 5 1 0c45");
+    assert_eq!(of(48, b"\x01\x01\x03\x05\x00\x02\xfe\x0d"), "257 3 5 AAL+DQ==");
+    assert_eq!(
+        of(46, b"\x00\x30\x05\x02\0\0\0\x3c\0\0\0\x02\0\0\0\x01\xc0\x8b\xc0\x0c\x00"),
+        "DNSKEY 5 2 60 2 1 49291 x AA=="
+    );
+    assert_eq!(of(47, b"\xc0\x0c\x00\x02\x40\x01\x01\x01\x40"), "x A MX CAA");
+    assert_eq!(of(46, b"\x00\x30\x05"), "\\# 3 003005");
     assert_eq!(of(43, b"\xab\xcd"), "\\# 2 abcd");
     // An address of the wrong length, a name that points at itself.
     assert_eq!(of(1, b"\x01"), "\\# 1 01");

@@ -221,8 +221,10 @@ impl Exchange {
         pending.end_ns = ns;
         pending.http.status = seen.status;
         pending.http.reason = seen.reason;
-        let version = seen.version;
-        pending.http.version = pending.http.version.take().or(version);
+        match &pending.http.version {
+            None => pending.http.version = seen.version,
+            asked => pending.http.response_version = seen.version.filter(|version| asked.as_ref() != Some(version)),
+        }
         let side = &mut self.sides[1];
         (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
         self.is_answering = true;

@@ -11,10 +11,14 @@ pub struct Http {
     pub method: Option<Cow<'static, str>>,
     /// The host: of the Host field, else of the target. Without its port.
     pub host: Option<Box<str>>,
+    /// The port behind it, where it was there.
+    pub port: Option<u16>,
     /// The target as it was sent: mostly path and query.
     pub path: Option<Box<str>>,
     /// The version of the request, else of the response, as `1.1`.
     pub version: Option<Cow<'static, str>>,
+    /// The version of the response, where it is not the request's.
+    pub response_version: Option<Cow<'static, str>>,
     /// The status code.
     pub status: Option<u16>,
     /// What the server wrote behind it.
@@ -52,8 +56,10 @@ impl Http {
     pub(crate) fn values<'a>(&'a self, list: &mut Members<'_, 'a>) {
         list.text("method", &self.method);
         list.text("host", &self.host);
+        list.number("port", self.port.map(u64::from));
         list.text("path", &self.path);
         list.text("version", &self.version);
+        list.text("response_version", &self.response_version);
         list.number("status", self.status.map(u64::from));
         list.text("reason", &self.reason);
         list.text("user_agent", &self.user_agent);
@@ -67,7 +73,7 @@ impl Http {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let known = [&self.method, &self.version, &self.reason];
+        let known = [&self.method, &self.version, &self.response_version, &self.reason];
         let request = [&self.host, &self.path, &self.user_agent, &self.referrer];
         let rest = [&self.request_type, &self.content_type, &self.server, &self.location];
         size_of::<Self>() + known_bytes(known.into_iter().flatten()) + text_bytes(request) + text_bytes(rest)

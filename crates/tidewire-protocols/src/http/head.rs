@@ -51,7 +51,7 @@ pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
     };
     http.method = Some(known_text(method, &METHODS));
     http.version = version;
-    http.host = authority(method, target).map(without_port).map(text);
+    set_host(http, authority(method, target));
     http.path = Some(long_text(target));
     true
 }
@@ -64,7 +64,7 @@ fn simple_request(line: &[u8], http: &mut Http) -> bool {
     }
     http.method = Some("GET".into());
     http.version = Some(SIMPLE.into());
-    http.host = authority(b"GET", target).map(without_port).map(text);
+    set_host(http, authority(b"GET", target));
     http.path = Some(long_text(target));
     true
 }
@@ -112,12 +112,16 @@ fn authority<'a>(method: &[u8], target: &'a [u8]) -> Option<&'a [u8]> {
     Some(&authority[user..])
 }
 
-/// The host of an authority; addresses of IPv6 keep their brackets.
-fn without_port(authority: &[u8]) -> &[u8] {
-    match memchr::memrchr(b':', authority) {
-        Some(colon) if authority[colon + 1..].iter().all(u8::is_ascii_digit) => &authority[..colon],
-        _ => authority,
-    }
+/// Keeps the host of an authority, and its port apart; addresses of IPv6 keep their brackets.
+fn set_host(http: &mut Http, authority: Option<&[u8]>) {
+    let Some(authority) = authority else { return };
+    let (host, port) = match memchr::memrchr(b':', authority) {
+        Some(colon) if authority[colon + 1..].iter().all(u8::is_ascii_digit) => {
+            (&authority[..colon], length(&authority[colon + 1..]).and_then(|port| u16::try_from(port).ok()))
+        }
+        _ => (authority, None),
+    };
+    (http.host, http.port) = (Some(text(host)), port);
 }
 
 /// Fields that matter.
@@ -182,7 +186,7 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
         Name::Host if value.is_empty() || framing.has_host => {}
         Name::Host => {
             framing.has_host = true;
-            http.host = Some(text(without_port(value)));
+            set_host(http, Some(value));
         }
         Name::Length => framing.content_length = framing.content_length.or(length(value)),
         Name::Coding if !value.is_empty() => {

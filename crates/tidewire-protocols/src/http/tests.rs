@@ -52,7 +52,15 @@ fn pipelined_responses_find_their_requests() {
     ];
     assert_eq!(summary(&found), expected);
     assert_eq!(http(&found[0]).request_bytes, Some(3));
-    assert_eq!(http(&found[3]).host.as_deref(), Some("other"));
+    assert_eq!((http(&found[3]).host.as_deref(), http(&found[3]).port), (Some("other"), Some(81)));
+    // The response's version, where it is another one.
+    assert_eq!(found.iter().map(|one| http(one).response_version.as_deref()).collect::<Vec<_>>(), [None; 4]);
+    let found = transactions(&conversation(&["GET / HTTP/1.0\nHost: [::1]:8080\n\n", "HTTP/1.1 204 x\n\n"]), 80);
+    assert_eq!(
+        (http(&found[0]).version.as_deref(), http(&found[0]).response_version.as_deref()),
+        (Some("1.0"), Some("1.1"))
+    );
+    assert_eq!((http(&found[0]).host.as_deref(), http(&found[0]).port), (Some("[::1]"), Some(8080)));
 }
 
 #[test]
