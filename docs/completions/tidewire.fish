@@ -63,7 +63,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -163,7 +163,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -269,7 +269,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -341,7 +341,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -414,7 +414,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -490,7 +490,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -559,7 +559,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -653,7 +653,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -671,7 +671,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l durable -d 
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff -d 'Write at most the first SIZE of payload of each direction of a stream; the rest is counted' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'udp port 53=all\'; the first match wins (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen-class -d 'Write at most SIZE of each packet of streams whose first packet matches EXPR, as in \'tcp port 443=96\' (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen-class -d 'Write at most SIZE of each packet of streams whose first packet matches EXPR, as in \'tcp port 443=96\'; 0 is all of it (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tunnel-depth -d 'Most nested tunnels to look into' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-last -d 'Keep packets in memory, and record the last TIME before a trigger: --trigger, --trigger-pattern, SIGUSR1 or --control' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-after -d 'Record TIME after a trigger as well' -r
@@ -710,7 +710,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
@@ -740,7 +740,7 @@ xdp-generic\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r

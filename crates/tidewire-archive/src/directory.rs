@@ -311,6 +311,7 @@ impl<S: Storage> Directory<S> {
             digest: summary.digest.clone(),
             index_digest: Digest::of(&file),
             why: summary.repaired.clone(),
+            damaged_bytes: summary.damaged_bytes,
             ..Line::default()
         };
         log.append(line)?;

@@ -6,6 +6,7 @@ mod beside;
 mod direct;
 mod directory;
 mod error;
+mod excise;
 mod folder;
 mod index;
 mod index_only;

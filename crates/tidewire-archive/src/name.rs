@@ -106,6 +106,14 @@ pub fn index_of(name: &str) -> String {
     }
 }
 
+/// The name of the capture whose index has this name; `None`: it is another file's.
+pub(crate) fn indexed_by(index: &str) -> Option<String> {
+    match index.strip_suffix(SEALED) {
+        Some(index) => index.strip_suffix(INDEX).map(|name| format!("{name}{SEALED}")),
+        None => index.strip_suffix(INDEX).map(str::to_owned),
+    }
+}
+
 /// The name under which a file is written.
 pub(crate) fn hidden(name: &str) -> String {
     format!(".{name}{PART}")
@@ -144,6 +152,9 @@ mod tests {
         assert_eq!(names[0], "19700101T000000.000000000Z-w3-000041.pcapng");
         assert_eq!(names[7], "20251124T160000.123456789Z-w3-000041.pcapng.zst.sealed");
         assert_eq!(index_of(&names[7]), "20251124T160000.123456789Z-w3-000041.pcapng.zst.tidx.sealed");
+        assert!(
+            names.iter().all(|name| indexed_by(&index_of(name)).as_ref() == Some(name) && indexed_by(name).is_none())
+        );
         assert_eq!(shown(&hidden(&names[0])), Some(&*names[0]));
     }
 

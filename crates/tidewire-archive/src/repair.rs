@@ -1,9 +1,13 @@
 //! What a recorder that ended badly left is put in order: segments that were being written are cut after their last whole block,
 //! indexed, and get their names.
 
+mod cure;
+
 use std::{
+    fmt::Write as _,
     fs::{self, File, OpenOptions},
     io,
+    ops::Range,
     os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -19,7 +23,7 @@ use crate::{
     name::{INDEX, SEALED, SUMS, shown, sums_of},
     read_at::{Plain, ReadAt, no_link, open_regular},
     recall::{open_index, plain},
-    seal, sums,
+    seal,
     transform::Transform,
 };
 
@@ -35,11 +39,15 @@ pub enum Repaired {
         packets: u64,
         /// Bytes behind the last whole block, which were dropped.
         dropped_bytes: u64,
+        /// Bytes before that were changed by the disk, in whose place there is no packet.
+        damaged_bytes: u64,
     },
     /// An encrypted segment has its name; its key is needed for an index.
     Sealed {
         /// The segment.
         path: PathBuf,
+        /// Bytes that were changed by the disk: their frames cannot be opened.
+        damaged_bytes: u64,
     },
     /// Its beginning cannot be read: it has another name now, and no index.
     SetAside {
@@ -56,19 +64,30 @@ pub enum Repaired {
 impl std::fmt::Display for Repaired {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Completed { path, packets, dropped_bytes } => {
+            Self::Completed { path, packets, dropped_bytes, damaged_bytes } => {
                 let path = path.display();
                 write!(
                     f,
                     "{path}: repaired: {packets} packets, {dropped_bytes} bytes of an unfinished block dropped; its streams have new ids"
-                )
+                )?;
+                match damaged_bytes {
+                    0 => Ok(()),
+                    bytes => write!(
+                        f,
+                        "; damaged: the disk changed {bytes} bytes that were synced, and their packets were taken out: check the disk"
+                    ),
+                }
             }
-            Self::Sealed { path } => {
+            Self::Sealed { path, damaged_bytes } => {
                 let path = path.display();
                 write!(
                     f,
                     "{path}: completed without an index (tidewire record --index-only DIR --identity FILE --encrypt-to age1… makes it)"
-                )
+                )?;
+                match damaged_bytes {
+                    0 => Ok(()),
+                    bytes => write!(f, "; damaged: the disk changed {bytes} bytes that were synced: check the disk"),
+                }
             }
             Self::SetAside { path } => {
                 write!(f, "{}: its beginning cannot be read; kept under this name, and in no index", path.display())
@@ -80,6 +99,8 @@ impl std::fmt::Display for Repaired {
 
 /// Added to the names of files that are set aside.
 const ASIDE: &str = "damaged";
+/// Places of damage that are named at most: a line of the manifest is short.
+const DAMAGES_NAMED_MAX: usize = 8;
 
 impl Directory {
     /// Puts in order what a recorder left that did not end in order. Call it before the first segment begins. `identities`: open
@@ -188,10 +209,14 @@ impl Directory {
         let shown = self.path().join(name.to_string());
         let file = open_to_write(path)?;
         let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
-        self.cut_torn(path, name, &file, before)?;
+        let damage = self.compare_sums(path, name, &file, before)?;
+        let cured = self.cure(path, name, &file, &damage)?;
+        if cured.is_none() {
+            return set_aside(path).map(Some);
+        }
         let untorn = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         if name.is_sealed && !can_open(&file, path, identities)? {
-            return self.complete_sealed(path, name, &file, now_ns).map(Some);
+            return self.complete_sealed(path, name, &file, &damage, now_ns).map(Some);
         }
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         let data: Box<dyn ReadAt> = Box::new(Plain::new(copy, path)?);
@@ -204,11 +229,7 @@ impl Directory {
                 return Ok(Some(Repaired::Removed { path: path.to_owned() }));
             }
             // There may be packets in it: who knows more may find them.
-            Err(Error::Damaged { .. }) if before > 0 => {
-                let aside = path.with_added_extension(ASIDE);
-                fs::rename(path, &aside).map_err(Error::io(&aside, "setting a damaged segment aside"))?;
-                return Ok(Some(Repaired::SetAside { path: aside }));
-            }
+            Err(Error::Damaged { .. }) if before > 0 => return set_aside(path).map(Some),
             Err(Error::Damaged { .. }) => {
                 remove(path)?;
                 return Ok(Some(Repaired::Removed { path: path.to_owned() }));
@@ -225,33 +246,28 @@ impl Directory {
         file.sync_all().map_err(Error::io(path, "syncing"))?;
         let dropped_bytes = before.saturating_sub(stored_bytes);
         let packets = indexed.sections.packets();
-        let repaired = format!("a crash left it unfinished; {dropped_bytes} bytes behind its last whole block dropped");
-        let summary = Summary { repaired, stored_bytes, digest: digest_of(path)?, ..indexed.summary() };
+        let damaged_bytes = bytes_of(&damage);
+        let dropped = format!("{dropped_bytes} bytes behind its last whole block dropped");
+        let repaired = format!("a crash left it unfinished; {dropped}{}", described(&damage));
+        let summary = Summary { repaired, damaged_bytes, stored_bytes, digest: digest_of(path)?, ..indexed.summary() };
         self.complete_as(Event::Repaired, String::new(), name, &indexed.sections, summary, now_ns)?;
-        Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes }))
-    }
-
-    /// Cuts off what is not what was written, as far as that is known: a disk stores the sectors of a write in any order.
-    fn cut_torn(&self, path: &Path, name: &SegmentName, file: &File, bytes: u64) -> Result<(), Error> {
-        let sums = self.path().join(sums_of(&name.to_string()));
-        let mut known = match open_regular(&sums) {
-            Ok(found) => Plain::new(found, &sums)?,
-            // An older recorder had none.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io(&sums, "opening")(error)),
-        };
-        let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
-        let whole_bytes = sums::whole_bytes(&mut known, &mut Plain::new(copy, path)?)?;
-        if whole_bytes < bytes {
-            file.set_len(whole_bytes).map_err(Error::io(path, "cutting off what was not written whole"))?;
-        }
-        Ok(())
+        Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes, damaged_bytes }))
     }
 
     /// Gives an encrypted segment its name.
-    fn complete_sealed(&self, path: &Path, name: &SegmentName, file: &File, now_ns: u64) -> Result<Repaired, Error> {
+    fn complete_sealed(
+        &self,
+        path: &Path,
+        name: &SegmentName,
+        file: &File,
+        damage: &[Range<u64>],
+        now_ns: u64,
+    ) -> Result<Repaired, Error> {
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         let whole_bytes = seal::whole_bytes(Box::new(Plain::new(copy, path)?), path)?;
+        if whole_bytes == 0 && !damage.is_empty() {
+            return set_aside(path);
+        }
         if whole_bytes == 0 {
             remove(path)?;
             return Ok(Repaired::Removed { path: path.to_owned() });
@@ -266,12 +282,34 @@ impl Directory {
             segment: name.to_string(),
             bytes: whole_bytes,
             digest: digest_of(&shown)?,
-            why: "a crash left it unfinished; it has no index".into(),
+            why: format!("a crash left it unfinished; it has no index{}", described(damage)),
+            damaged_bytes: bytes_of(damage),
             ..Line::default()
         };
         self.list(name.worker, line)?;
-        Ok(Repaired::Sealed { path: shown })
+        Ok(Repaired::Sealed { path: shown, damaged_bytes: bytes_of(damage) })
     }
+}
+
+/// Bytes that the disk changed.
+fn bytes_of(damage: &[Range<u64>]) -> u64 {
+    damage.iter().map(|range| range.end - range.start).sum()
+}
+
+/// Where they lie.
+fn described(damage: &[Range<u64>]) -> String {
+    let mut text = String::new();
+    for Range { start, end } in damage.iter().take(DAMAGES_NAMED_MAX) {
+        let _ = write!(text, "; the disk changed what lay from byte {start} to {end}");
+    }
+    text
+}
+
+/// Gives a segment that cannot be read another name: who knows more may find packets in it.
+fn set_aside(path: &Path) -> Result<Repaired, Error> {
+    let aside = path.with_added_extension(ASIDE);
+    fs::rename(path, &aside).map_err(Error::io(&aside, "setting a damaged segment aside"))?;
+    Ok(Repaired::SetAside { path: aside })
 }
 
 /// Opens a segment that is to be cut.

@@ -1,11 +1,14 @@
 //! Checksums of what was written to a segment, in a hidden file beside it as long as it is open.
 //!
 //! A disk may store the sectors of a write in any order: after a power failure a block that is whole by its lengths can have zeros in
-//! it. What was synced is trusted, as far as this file says; what follows only where its checksums hold. The file is removed once the
+//! it. What was synced is there, as far as this file says; what follows only where its checksums hold. What was synced and has another
+//! checksum was changed by the disk. The file is removed once the
 //! segment has its name.
 //!
 //! Two places for a record that says how far the segment was synced, used in turn, each in a sector of its own; then one record for
 //! each piece of the segment, in order. All is little-endian.
+
+use std::ops::Range;
 
 use crate::{Error, read_at::ReadAt};
 
@@ -72,33 +75,65 @@ fn parse(found: &[u8], kind: u32) -> Option<Piece> {
     (record(kind, piece.offset, piece.bytes, piece.checksum)[..] == *found).then_some(piece)
 }
 
-/// How many bytes from the beginning on are what was written. `sums`: the file with the checksums.
+/// What of a segment is what was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// So many bytes from the beginning on were written whole.
+    pub bytes: u64,
+    /// What of them was synced, and is something else now: the disk changed it. In order; what is near each other is one range.
+    pub damaged: Vec<Range<u64>>,
+}
+
+impl Whole {
+    fn damage(&mut self, piece: &Piece) {
+        let end = piece.offset + u64::from(piece.bytes);
+        match self.damaged.last_mut() {
+            Some(last) if piece.offset <= last.end + PIECE_BYTES as u64 => last.end = end,
+            _ => self.damaged.push(piece.offset..end),
+        }
+    }
+}
+
+/// Compares a segment with its checksums. `sums`: the file that has them.
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn whole_bytes(sums: &mut dyn ReadAt, segment: &mut dyn ReadAt) -> Result<u64, Error> {
+pub(crate) fn compare(sums: &mut dyn ReadAt, segment: &mut dyn ReadAt) -> Result<Whole, Error> {
     let (mut found, mut synced_bytes) = (Vec::new(), 0);
     for count in 0..2 {
         sums.read_at(synced(0, count).1, RECORD_BYTES, &mut found)?;
         synced_bytes = parse(&found, SYNCED).map_or(synced_bytes, |record| record.offset.max(synced_bytes));
     }
-    let (mut whole, mut content) = (0, Vec::new());
+    let (mut whole, mut content) = (Whole::default(), Vec::new());
     for number in 0.. {
         sums.read_at(place_of(number), RECORD_BYTES, &mut found)?;
-        let Some(piece) = parse(&found, WRITTEN).filter(|piece| piece.offset == whole) else { break };
+        let Some(piece) = parse(&found, WRITTEN).filter(|piece| piece.bytes as usize <= PIECE_BYTES) else {
+            // A record that the disk changed: of its piece nothing is known, and the others have their places.
+            if found.len() == RECORD_BYTES && whole.bytes < synced_bytes {
+                continue;
+            }
+            break;
+        };
         let end = piece.offset + u64::from(piece.bytes);
-        if end > synced_bytes {
-            if piece.bytes as usize > PIECE_BYTES {
-                break;
-            }
-            segment.read_at(piece.offset, piece.bytes as usize, &mut content)?;
-            if content.len() != piece.bytes as usize || crc32c::crc32c(&content) != piece.checksum {
-                break;
-            }
+        let is_synced = end <= synced_bytes;
+        if piece.offset != whole.bytes && !(is_synced && piece.offset > whole.bytes) {
+            break;
         }
-        whole = end;
+        segment.read_at(piece.offset, piece.bytes as usize, &mut content)?;
+        // What is not there at all is no damage that packets could lie in.
+        if content.len() != piece.bytes as usize {
+            break;
+        }
+        if crc32c::crc32c(&content) != piece.checksum {
+            if !is_synced {
+                break;
+            }
+            whole.damage(&piece);
+        }
+        whole.bytes = end;
     }
-    Ok(whole.max(synced_bytes))
+    whole.bytes = whole.bytes.max(synced_bytes);
+    Ok(whole)
 }
 
 #[cfg(test)]
@@ -119,17 +154,24 @@ mod tests {
     fn what_holds_its_checksums_is_whole_and_what_was_synced() {
         let content: Vec<u8> = (0..5 * PIECE_BYTES + 77).map(|at| (at % 251) as u8 | 1).collect();
         let mut sums = written(&content, None);
-        assert_eq!(whole_bytes(&mut sums, &mut content.clone()).expect("read"), content.len() as u64);
+        let whole = |bytes: u64, damaged: &[Range<u64>]| Whole { bytes, damaged: damaged.to_vec() };
+        let (all, piece) = (content.len() as u64, PIECE_BYTES as u64);
+        assert_eq!(compare(&mut sums, &mut content.clone()).expect("read"), whole(all, &[]));
         let mut torn = content.clone();
         torn[3 * PIECE_BYTES..3 * PIECE_BYTES + 512].fill(0);
-        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), 3 * PIECE_BYTES as u64);
-        // What the disk has is what was synced, whatever it is.
+        assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(3 * piece, &[]));
+        // What was synced is there; what the disk changed of it is named.
         let mut sums = written(&content, Some(4 * PIECE_BYTES as u64));
-        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), content.len() as u64);
+        let changed = 3 * piece..4 * piece;
+        assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(all, std::slice::from_ref(&changed)));
         // A record that was written in part ends it.
         let at = place_of(4) as usize;
         sums[at + 20] ^= 1;
-        assert_eq!(whole_bytes(&mut sums, &mut torn).expect("read"), 4 * PIECE_BYTES as u64);
-        assert_eq!(whole_bytes(&mut Vec::new(), &mut torn).expect("read"), 0);
+        assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(4 * piece, std::slice::from_ref(&changed)));
+        // One that the disk changed where all was synced hides no other.
+        let at = place_of(1) as usize;
+        sums[at + 20] ^= 1;
+        assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(4 * piece, &[changed]));
+        assert_eq!(compare(&mut Vec::new(), &mut torn).expect("read"), Whole::default());
     }
 }

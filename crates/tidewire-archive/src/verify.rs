@@ -15,7 +15,7 @@ use crate::{
     listing::names,
     lock::is_locked,
     manifest::{self, Event, Line, MANIFEST_NAME},
-    name::{INDEX, SEALED, shown},
+    name::{INDEX, SEALED, indexed_by, shown},
     recall::{need_archive, open_index},
     repair::digest_of,
 };
@@ -59,6 +59,13 @@ pub enum Finding {
         path: PathBuf,
         /// Bytes behind its last whole line.
         bytes: u64,
+    },
+    /// The disk changed something of a segment before its repair: packets were taken out.
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// What is known of it.
+        why: String,
     },
     /// A segment has no index.
     NoIndex {
@@ -108,6 +115,9 @@ impl fmt::Display for Finding {
                      next recorder in the directory takes them out)",
                     path.display()
                 )
+            }
+            Self::Damaged { path, why } => {
+                write!(f, "{}: damaged before it was repaired, and has not all of its packets: {why}", path.display())
             }
             Self::NoIndex { path } => {
                 write!(f, "{}: has no index (tidewire record --index-only makes it)", path.display())
@@ -245,11 +255,7 @@ fn verify_once(folder: &Path, identities: &Identities, known: &mut Intact) -> Re
         } else if shown(&name).and_then(SegmentName::parse).is_some() {
             verification.open.push(path);
         } else if name.trim_end_matches(SEALED).ends_with(INDEX) && !name.starts_with('.') {
-            let is_of_listed = name.strip_suffix(SEALED).map_or_else(
-                || name.strip_suffix(INDEX).map(str::to_owned),
-                |name| name.strip_suffix(INDEX).map(|name| format!("{name}{SEALED}")),
-            );
-            if !is_of_listed.is_some_and(|segment| listed.contains_key(&segment)) {
+            if !indexed_by(&name).is_some_and(|segment| listed.contains_key(&segment)) {
                 verification.findings.push(Finding::Added { path });
             }
         } else if !is_own_name(&name) && !listed.contains_key(&name) && look(&path)? == Beside::Capture {
@@ -331,6 +337,7 @@ fn check(folder: &Path, name: &str, line: &Line, verification: &mut Verification
         Ok(metadata) if !metadata.is_file() => find(Finding::Changed { path, what: NO_FILE }),
         Ok(metadata) if metadata.len() != line.bytes => find(Finding::Changed { path, what: "its length" }),
         Ok(_) if is_changed(&path, &line.digest)? => find(Finding::Changed { path, what: "its content" }),
+        Ok(_) if line.damaged_bytes > 0 => find(Finding::Damaged { path, why: line.why.clone() }),
         Ok(_) => {}
     }
     match fs::symlink_metadata(&index) {

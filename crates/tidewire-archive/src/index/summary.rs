@@ -49,6 +49,11 @@ impl PriorityLedger {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// What is known of a segment, or of another capture with an index. Digests are BLAKE3 in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -98,4 +103,7 @@ pub struct Summary {
     pub previous: String,
     /// What was done after a crash; empty: it was completed in order.
     pub repaired: String,
+    /// Bytes that the disk changed before that, and whose packets were taken out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_bytes: u64,
 }

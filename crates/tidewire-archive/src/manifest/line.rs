@@ -52,6 +52,9 @@ pub struct Line {
     /// Why it was removed or repaired.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Bytes of it that the disk changed before it was repaired.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub damaged_bytes: u64,
     /// Segments that were removed, and are not listed any more.
     #[serde(skip_serializing_if = "is_zero")]
     pub removed: u64,

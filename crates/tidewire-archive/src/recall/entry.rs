@@ -17,7 +17,8 @@ use crate::{
     index_of,
     inflate::Inflated,
     listing::names,
-    name::{INDEX, MANIFEST, SEALED, shown},
+    manifest::{self, Event},
+    name::{INDEX, MANIFEST, SEALED, hidden, indexed_by, shown},
     read_at::{Plain, ReadAt, open_regular},
     seal::{Content, unseal},
 };
@@ -81,7 +82,31 @@ pub(crate) fn entries(folder: &Path, identities: &Identities, others: &mut Vec<N
         entry.check_summary();
         entries.push(entry);
     }
+    note_missing(folder, &names, others);
     Ok(entries)
+}
+
+/// Notes captures that are not there, and whose indexes are.
+fn note_missing(folder: &Path, names: &[String], others: &mut Vec<Note>) {
+    // One that is being completed has its index first, and one that retention removes has it last.
+    let has = |name: &str| folder.join(name).exists();
+    let is_missing = |index: &&String| {
+        let capture = (!index.starts_with('.')).then(|| indexed_by(index)).flatten();
+        capture.is_some_and(|name| names.binary_search(&name).is_err() && !has(&hidden(&name)) && !has(&name))
+    };
+    let indexes: Vec<&String> = names.iter().filter(is_missing).collect();
+    if indexes.is_empty() {
+        return;
+    }
+    // A manifest that cannot be read is a matter of those who verify.
+    let lines = manifest::read(folder).map(|read| read.lines).unwrap_or_default();
+    for index in indexes {
+        let Some(name) = indexed_by(index) else { continue };
+        let last = lines.iter().rev().find(|line| line.segment == name);
+        if last.is_none_or(|line| line.event != Event::Removed) && has(index) {
+            Note::Missing { folder: folder.to_owned(), names: vec![name] }.push(others);
+        }
+    }
 }
 
 /// Opens an index; `None`: there is none.

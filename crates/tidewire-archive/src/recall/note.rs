@@ -27,6 +27,13 @@ pub enum Note {
         /// Why, and what to do.
         why: &'static str,
     },
+    /// Captures that are not there, although their indexes are.
+    Missing {
+        /// Their directory.
+        folder: PathBuf,
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Single streams cannot be found in captures that have no index.
     Skipped {
         /// Their directory.
@@ -46,7 +53,8 @@ impl Note {
             (Self::Unsearched { folder, why, .. }, Self::Unsearched { folder: own, why: same, .. }) => {
                 (folder, why) == (own, same)
             }
-            (Self::Skipped { folder, .. }, Self::Skipped { folder: own, .. }) => folder == own,
+            (Self::Missing { folder, .. }, Self::Missing { folder: own, .. })
+            | (Self::Skipped { folder, .. }, Self::Skipped { folder: own, .. }) => folder == own,
             _ => false,
         };
         match notes.iter_mut().find(is_same) {
@@ -57,13 +65,19 @@ impl Note {
 
     fn names_mut(&mut self) -> &mut Vec<String> {
         match self {
-            Self::NoIndex { names, .. } | Self::Unsearched { names, .. } | Self::Skipped { names, .. } => names,
+            Self::NoIndex { names, .. }
+            | Self::Unsearched { names, .. }
+            | Self::Missing { names, .. }
+            | Self::Skipped { names, .. } => names,
         }
     }
 
     fn into_names(self) -> Vec<String> {
         match self {
-            Self::NoIndex { names, .. } | Self::Unsearched { names, .. } | Self::Skipped { names, .. } => names,
+            Self::NoIndex { names, .. }
+            | Self::Unsearched { names, .. }
+            | Self::Missing { names, .. }
+            | Self::Skipped { names, .. } => names,
         }
     }
 }
@@ -81,6 +95,10 @@ impl fmt::Display for Note {
             Self::Unsearched { folder, names, why } => {
                 let what = Captures(names, "was", "were");
                 write!(f, "{}: {what} not searched: {} ({why})", folder.display(), Names(names))
+            }
+            Self::Missing { folder, names } => {
+                let what = Captures(names, "is", "are");
+                write!(f, "{}: {what} missing, and only indexed: {}", folder.display(), Names(names))
             }
             Self::Skipped { folder, names } => {
                 let (folder, names) = (folder.display(), Names(names));

@@ -79,7 +79,7 @@ pub struct Live {
     #[arg(long, value_name = "SIZE", display_order = 18, help_heading = LIVE)]
     pub ring: Option<Size>,
 
-    /// Capture at most SIZE of each packet [default: all]
+    /// Capture at most SIZE of each packet; 0 is all of it [default: all]
     #[arg(long, value_name = "SIZE", display_order = 19, help_heading = LIVE)]
     pub snaplen: Option<Size>,
 
@@ -205,10 +205,8 @@ impl Live {
                 room.ok_or_else(|| CliError::Usage("--ring must be at least 1 MiB, as in 64M".into()))?,
             );
         }
-        if let Some(Size(bytes)) = self.snaplen {
-            if bytes == 0 {
-                return Err(CliError::Usage("--snaplen must be at least 1 byte; 64 keeps most headers".into()));
-            }
+        // As in tcpdump and dumpcap, 0 is all.
+        if let Some(Size(bytes)) = self.snaplen.filter(|size| size.0 > 0) {
             settings.set_snap_bytes(settings.snap_bytes().min(u32::try_from(bytes).unwrap_or(u32::MAX)));
         }
         if let Some(Span(ns)) = self.busy_poll {

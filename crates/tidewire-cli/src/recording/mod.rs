@@ -9,7 +9,7 @@ mod upkeep;
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -117,6 +117,21 @@ fn readable(path: &Path) -> Result<(), CliError> {
     }
 }
 
+/// Where a directory is, or would be: of what is not there yet, names alone say that.
+fn place_of(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = whole.ancestors().find_map(|part| Some((part, fs::canonicalize(part).ok()?)));
+    let Some((part, mut place)) = there else { return whole };
+    for rest in whole.strip_prefix(part).into_iter().flat_map(Path::components) {
+        match rest {
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => place.push(name),
+            _ => {}
+        }
+    }
+    place
+}
+
 /// A recording that is about to begin.
 struct Recording<'a> {
     options: &'a Options,
@@ -139,12 +154,11 @@ impl<'a> Recording<'a> {
             return Err(CliError::Usage(format!("workers must be 1 to 64, got {}", options.workers)));
         }
         for (index, path) in options.output.iter().enumerate() {
-            let is_same = |other: &PathBuf| {
-                other == path
-                    || fs::canonicalize(other).ok().zip(fs::canonicalize(path).ok()).is_some_and(|(a, b)| a == b)
-            };
-            if options.output[..index].iter().any(is_same) {
-                return Err(CliError::Usage(format!("-o {} is named twice; name it once", path.display())));
+            let place = place_of(path);
+            if let Some(other) = options.output[..index].iter().find(|other| place_of(other) == place) {
+                let (path, other) = (path.display(), other.display());
+                let what = format!("-o {other} and -o {path} are the same directory, named twice; name it once");
+                return Err(CliError::Usage(what));
             }
         }
         // Expressions are checked before a directory is made.

@@ -104,7 +104,8 @@ pub struct Options {
     #[arg(long, value_name = "EXPR=SIZE", help_heading = KEEP)]
     pub cutoff_class: Vec<ClassCutoff>,
 
-    /// Write at most SIZE of each packet of streams whose first packet matches EXPR, as in 'tcp port 443=96' (repeatable)
+    /// Write at most SIZE of each packet of streams whose first packet matches EXPR, as in 'tcp port 443=96'; 0 is all of it
+    /// (repeatable)
     #[arg(long, value_name = "EXPR=SIZE", help_heading = KEEP)]
     pub snaplen_class: Vec<ClassSnaplen>,
 
@@ -196,6 +197,11 @@ impl From<CompressName> for Compression {
     }
 }
 
+/// A snap length: 0 is all, as in tcpdump and dumpcap.
+pub fn snap_bytes(bytes: u64) -> u32 {
+    if bytes == 0 { u32::MAX } else { u32::try_from(bytes).unwrap_or(u32::MAX) }
+}
+
 /// A class and the length of its packets.
 #[derive(Clone, Debug)]
 pub struct ClassSnaplen(pub String, pub u32);
@@ -205,9 +211,6 @@ impl FromStr for ClassSnaplen {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let ClassCutoff(expression, bytes) = text.parse()?;
-        match bytes {
-            0 => Err("must be at least 1 byte; 96 keeps most headers".into()),
-            _ => Ok(Self(expression, u32::try_from(bytes).unwrap_or(u32::MAX))),
-        }
+        Ok(Self(expression, snap_bytes(bytes)))
     }
 }

@@ -7,7 +7,7 @@ use tidewire_archive::{Compression, IndexSettings, Recipients, Retention, Settin
 use tidewire_patterns::{Syntax, parse};
 use tidewire_recorder::{BUFFER_BYTES_MIN, LookBackSettings, RecordClass, RecordSettings};
 
-use super::options::Options;
+use super::options::{Options, snap_bytes};
 use crate::{capture_args, error::CliError};
 
 const SEGMENT_BYTES: u64 = 1 << 30;
@@ -94,7 +94,7 @@ pub fn record(options: &Options, filter: Option<String>) -> Result<RecordSetting
     Ok(RecordSettings {
         cutoff_bytes,
         classes: cutoffs.chain(priorities).chain(lengths).collect(),
-        snap_bytes: options.live.snaplen.map_or(u32::MAX, |size| u32::try_from(size.0).unwrap_or(u32::MAX)),
+        snap_bytes: options.live.snaplen.map_or(u32::MAX, |size| snap_bytes(size.0)),
         expression: filter.clone(),
         filter: filter.filter(|_| !is_live),
         buffer_bytes: options.buffer.0,

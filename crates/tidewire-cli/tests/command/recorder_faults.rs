@@ -8,7 +8,10 @@ use std::{
 };
 
 use serde_json::Value;
-use tidewire_archive::block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header};
+use tidewire_archive::{
+    Directory, Settings,
+    block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header},
+};
 use tidewire_files::{Block, Reader, Source as _};
 use tidewire_testing::{InTime as _, missing};
 
@@ -218,9 +221,86 @@ fn short_runs_keep_within_the_age() {
     let second = record();
     assert_eq!(second["segments_removed"], first["segments"], "{second}");
     let out = bench.path("out.pcapng");
-    let (said, code) = complaint(&["recall", place, "-w", out.to_str().unwrap(), "--json"]);
-    assert!(code == 0 && said.contains("155"), "{said}");
+    let (said, code) = complaint(&["recall", place, "-w", out.to_str().unwrap()]);
+    assert!(code == 0 && said.starts_with("155 packets"), "{said}");
     assert_eq!(text(&["record", "--verify", place]).1, 0);
+}
+
+#[test]
+fn a_directory_that_is_named_twice_is_refused_before_it_is_made() {
+    let bench = Bench::new();
+    let place = |name: &str| bench.path(name).to_str().unwrap().to_owned();
+    fs::create_dir(place("there")).unwrap();
+    std::os::unix::fs::symlink(place("there"), place("link")).unwrap();
+    for (one, other) in [("x", "./x"), ("x", "y/../x"), ("x/", "x"), ("there", "link"), ("there/new", "link/new")] {
+        let (said, code) = complaint(&["record", "-r", DEMO, "-o", &place(one), "-o", &place(other)]);
+        assert!(code == 2 && said.contains("same directory, named twice"), "{one}, {other}: {said}");
+        assert!(!bench.path("x").exists() && !bench.path("there/new").exists(), "{one}, {other}");
+    }
+    assert_eq!(text(&["record", "-r", DEMO, "-o", &place("x"), "-o", &place("y")]).1, 0);
+}
+
+#[test]
+fn a_snap_length_of_zero_is_all_of_each_packet() {
+    let bench = Bench::new();
+    let captured = |path: &Path| {
+        let (mut reader, mut block, mut bytes) = (Reader::open(path).unwrap(), Block::new(), 0);
+        while reader.fill(&mut block).unwrap() {
+            bytes += block.batch().frames.iter().map(|frame| u64::from(frame.captured_bytes)).sum::<u64>();
+        }
+        bytes
+    };
+    let of = |name: &str, options: &[&str]| {
+        let place = bench.path(name);
+        let words = [&["record", "-r", DEMO, "-o", place.to_str().unwrap()], options].concat();
+        assert_eq!(text(&words).1, 0);
+        captured(&ending(&place, ".pcapng"))
+    };
+    let all = captured(Path::new(DEMO));
+    let (short, class) = (of("short", &["--snaplen", "20"]), ["--snaplen-class", "tcp=0", "--snaplen-class", "ip=20"]);
+    assert_eq!(of("all", &["--snaplen", "0"]), all);
+    let of_class = of("class", &class);
+    assert!(short < of_class && of_class < all && short < all / 2, "{short}, {of_class} of {all}");
+}
+
+#[test]
+fn what_the_disk_changed_before_a_repair_is_named_for_good() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    // As kill -9 leaves a segment of which all was synced.
+    let directory = Directory::open(&archive, &Settings::default(), 1).unwrap();
+    let name = directory.begin(1_700_000_000_000_000_000, 0);
+    let (mut writer, mut bytes) = (directory.create(&name).unwrap(), Vec::new());
+    section_header(&mut bytes, &Writer::default());
+    interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
+    for number in 0..500 {
+        let payload = [number as u8; 600];
+        enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000 + number, &payload, 600));
+    }
+    writer.write(&bytes).unwrap();
+    writer.sync().unwrap();
+    drop((writer, directory));
+    let part = archive.join(name.hidden());
+    let mut found = fs::read(&part).unwrap();
+    let middle = found.len() / 2;
+    found[middle] ^= 1;
+    fs::write(&part, found).unwrap();
+    let (said, code) = complaint(&["record", "-r", DEMO, "-o", place]);
+    assert!(code == 0 && said.contains("the disk changed 65536 bytes"), "{said}");
+    let (said, code) = text(&["record", "--verify", place]);
+    assert!(code == 3 && said.contains("damaged before it was repaired"), "{said}");
+    // Other programs read what is left.
+    let segment = archive.join(name.to_string());
+    let (mut reader, mut block, mut packets) = (Reader::open(&segment).unwrap(), Block::new(), 0);
+    while reader.fill(&mut block).unwrap() {
+        packets += block.batch().frames.len();
+    }
+    assert!((380..500).contains(&packets), "{packets}");
+    if missing(&["tcpdump"]).is_none() {
+        let dumped = Command::new("tcpdump").args(["-nr", segment.to_str().unwrap()]).run_in_time().unwrap();
+        assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
+    }
 }
 
 #[test]

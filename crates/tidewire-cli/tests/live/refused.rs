@@ -24,7 +24,6 @@ fn what_makes_no_sense() {
         (&["flows", "-i", "lo", "--fanout", "65536", "hash"], "group must be 0 to 65535"),
         (&["flows", "-i", "lo", "--fanout", "7"], "2 values required"),
         (&["flows", "-i", "lo", "--ring", "10K"], "--ring must be at least 1 MiB"),
-        (&["flows", "-i", "lo", "--snaplen", "0"], "--snaplen must be at least 1 byte"),
         (&["flows", "-i", "lo", "--steer", "tcp >-> nonsense"], "--steer: line 1, column 9: `nonsense` is not a name"),
         (&["flows", "-i", "lo", "--steer", "@/no/such/file"], "/no/such/file"),
         (&["flows", "-i", "lo", "-F", "tcp prt 80"], "cannot be used"),
