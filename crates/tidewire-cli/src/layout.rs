@@ -53,6 +53,8 @@ pub struct Layout {
     /// Of the table: columns that are omitted, and columns that are always shown.
     pub without: Vec<usize>,
     pub essential: Vec<usize>,
+    /// Whether columns were named, or added: they are whole.
+    pub is_named: bool,
     /// Whether lines may have any length.
     pub wide: bool,
 }
@@ -64,13 +66,17 @@ impl Layout {
     /// Unknown column: the message lists all columns.
     pub fn of<R: Row>(columns: &ColumnOptions, time: &TimeOption, form: Form) -> Result<Self, CliError> {
         let clock = Clock::new(time.time);
-        let mut layout = Self { wide: columns.wide, clock, ..Self::default() };
+        let is_named = columns.columns.iter().any(|name| !name.starts_with('-'));
+        let mut layout = Self { wide: columns.wide, clock, is_named, ..Self::default() };
         let header = R::csv_header(&layout.clock);
         let names: Vec<&str> = match form {
             Form::Csv => header.split(',').collect(),
             Form::Table | Form::Json => R::COLUMNS.iter().map(|column| column.name).collect(),
         };
-        let place = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
+        let of_name = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
+        // The id of a stream, where a record has none of its own.
+        let place =
+            |name: &str| of_name(name).or_else(|| of_name("stream").filter(|_| name.eq_ignore_ascii_case("id")));
         let find = |name: &str| {
             let mut places: Vec<usize> = place(name).into_iter().collect();
             if form == Form::Csv && places.is_empty() {

@@ -1,5 +1,7 @@
 //! Tables for terminals, pipes and files.
 
+mod fit;
+
 use std::ops::Range;
 
 use crate::{
@@ -30,6 +32,8 @@ pub struct Table {
     brief: Option<Range<usize>>,
     /// Essential columns without room: their cells are noted beneath the rows.
     beneath: Vec<usize>,
+    /// Spaces between columns.
+    gap: usize,
     /// Whether later rows are unknown when the header is printed.
     is_unending: bool,
     /// Whether words are cut to fit: not in pipes and files, where programs such as grep search for whole addresses.
@@ -62,6 +66,7 @@ impl Table {
             shown: None,
             brief: None,
             beneath: Vec::new(),
+            gap: 2,
             is_unending: false,
             cuts: true,
             layout: layout.clone(),
@@ -121,11 +126,12 @@ impl Table {
         let mut shown = self.shown.take().unwrap_or_else(|| self.chosen());
         let mut widths = self.titled_widths();
         if let Some(width) = width {
-            if is_first && total(&shown, &widths) > width {
+            if is_first && self.total(&shown, &widths) > width {
                 self.shorten_times();
                 widths = self.titled_widths();
                 shown = self.fitting(shown, &widths, width);
                 if self.cuts {
+                    self.tighten(&shown, &widths, width);
                     self.move_beneath(&mut shown, &widths, width);
                 }
             }
@@ -140,15 +146,15 @@ impl Table {
             lines.push(if bold { format!("\x1b[1m{titles}\x1b[0m") } else { titles });
         }
         let room = width.unwrap_or(usize::MAX).saturating_sub(INDENT.len());
-        for row in &self.rows {
+        for mut row in std::mem::take(&mut self.rows) {
+            let rest = self.wrapped_column(&shown).and_then(|last| wrap(&mut row.cells[last], widths[last]));
             lines.push(self.render(&row.cells, &shown, &widths, true));
-            let beneath = self.beneath(row, &shown, &widths, room);
-            let notes = beneath.iter().chain(&row.notes);
+            let beneath = self.beneath(&row, &shown, &widths, room);
+            let notes = rest.iter().chain(&beneath).chain(&row.notes);
             lines.extend(
                 notes.flat_map(|note| terminal::wrapped(note, Some(room))).map(|line| format!("{INDENT}{line}")),
             );
         }
-        self.rows.clear();
         self.shown = Some(shown);
         lines
     }
@@ -169,7 +175,8 @@ impl Table {
             return exactly.clone();
         }
         let is_chosen = |index: &usize| {
-            let is_wanted = self.widths[*index] > 0 || self.layout.essential.contains(index);
+            let of_pair = self.partner(*index).map_or(0, |partner| self.widths[partner]);
+            let is_wanted = self.widths[*index].max(of_pair) > 0 || self.layout.essential.contains(index);
             is_wanted && !self.layout.without.contains(index)
         };
         (0..self.columns.len()).filter(is_chosen).collect()
@@ -252,65 +259,11 @@ impl Table {
         lines
     }
 
-    /// The columns that fit, the least dispensable first.
-    fn fitting(&self, shown: Vec<usize>, widths: &[usize], width: usize) -> Vec<usize> {
-        if self.layout.exactly.is_some() {
-            return shown;
-        }
-        let dispensable = |index: usize| match self.layout.essential.contains(&index) {
-            true => 0,
-            false => self.columns[index].dispensable,
-        };
-        let mut ranked = shown;
-        ranked.sort_by_key(|&index| (dispensable(index), index));
-        let mut kept = Vec::with_capacity(ranked.len());
-        for index in ranked {
-            kept.push(index);
-            if dispensable(index) > 0 && total(&kept, widths) > width {
-                kept.pop();
-            }
-        }
-        kept.sort_unstable();
-        kept
-    }
-
-    /// Moves columns, from the left, into notes if even cut words do not fit; the first column, addresses and requested columns
-    /// stay. `width`: that of a line.
-    fn move_beneath(&mut self, shown: &mut Vec<usize>, widths: &[usize], width: usize) {
-        if self.layout.exactly.is_some() {
-            return;
-        }
-        loop {
-            let mut least = widths.to_vec();
-            self.cut_words(shown, &mut least, width);
-            let is_needed = |index: usize| {
-                let name = self.columns[index].name;
-                matches!(name, "client" | "server" | "source" | "destination") || self.layout.essential.contains(&index)
-            };
-            let place = (1..shown.len()).find(|&place| !is_needed(shown[place]));
-            match place.filter(|_| total(shown, &least) > width) {
-                Some(place) => self.beneath.push(shown.remove(place)),
-                None => return,
-            }
-        }
-    }
-
-    fn cut_words(&self, shown: &[usize], widths: &mut [usize], width: usize) {
-        while total(shown, widths) > width {
-            let is_word = |index: &usize| self.columns[*index].align == Align::Left && !self.columns[*index].is_time;
-            let words = shown.iter().copied().filter(is_word);
-            match words.max_by_key(|&index| widths[index]).filter(|&index| widths[index] > CELL_MIN) {
-                Some(index) => widths[index] -= 1,
-                None => break,
-            }
-        }
-    }
-
     fn render(&self, cells: &[String], shown: &[usize], widths: &[usize], is_row: bool) -> String {
         let mut line = String::new();
         for (place, &index) in shown.iter().enumerate() {
             if place > 0 {
-                line.push_str("  ");
+                line.extend(std::iter::repeat_n(' ', self.gap));
             }
             let width = widths[index];
             let cell = if is_row { self.visible(index, &cells[index]) } else { cells[index].as_str().into() };
@@ -335,14 +288,23 @@ fn usual_width(column: &Column) -> usize {
         ("CLIENT" | "SERVER", _) => 21,
         ("START", _) => 26,
         ("STATE" | "END", _) => 11,
+        ("NAME", _) => 24,
         (_, Align::Right) => 7,
         (title, Align::Left) => title.chars().count(),
     }
 }
 
-/// Width of a line with these columns, characters.
-fn total(shown: &[usize], widths: &[usize]) -> usize {
-    shown.iter().map(|&index| widths[index]).sum::<usize>() + 2 * shown.len().saturating_sub(1)
+/// Leaves as many words in a cell as fit; the rest, if any, belongs beneath.
+fn wrap(cell: &mut String, width: usize) -> Option<String> {
+    if cell.chars().count() <= width {
+        return None;
+    }
+    let mut first = terminal::wrapped(cell, Some(width)).swap_remove(0);
+    if first.chars().count() > width {
+        first.clear();
+    }
+    let rest = cell.split_off(first.len());
+    Some(rest.trim_start().to_owned())
 }
 
 /// Cuts a cell to at most `width` characters, with an ellipsis in its middle.

@@ -161,7 +161,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.export.is_on() {
         options.export.refuse(&[("--time", options.time.time.is_some())])?;
         let (kind, services) = (Kind::Transactions, options.service.as_slice());
-        let job = Job { common, mode: Mode::Strict, kind, services, rows: ROWS, select };
+        let job = Job { common, mode: Mode::Strict, kind, services, rows: ROWS, select, cuts: None };
         return options.export.run(&job);
     }
     let form = Form::of(options.json, options.csv);
@@ -264,11 +264,11 @@ impl Row for Found {
 
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
 const COLUMNS: [Column; 9] = [
-    Column::figures("STREAM", "stream", 4),
-    Column::time("START", "start", 1),
-    Column::figures("DURATION", "duration", 3),
-    Column::words("CLIENT", "client", 2),
-    Column::words("SERVER", "server", 2),
+    Column::figures("STREAM", "stream", 0),
+    Column::time("START", "start", 2),
+    Column::figures("DURATION", "duration", 4),
+    Column::words("CLIENT", "client", 1),
+    Column::words("SERVER", "server", 3),
     Column::words("SERVICE", "service", 0),
     Column::words("NAME", "name", 0),
     Column::words("REQUEST", "request", 0),

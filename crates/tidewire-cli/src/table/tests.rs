@@ -23,17 +23,52 @@ fn narrow_tables_drop_columns_then_cut_words_and_tell_both_beneath() {
     let narrow = table("midstream").lines(Some(30), false);
     assert_eq!(narrow, ["ID  CLIENT", " 1  2001:db8:1111:2222::3", "    noted midstream"]);
     let narrower = table("midstream").lines(Some(20), false);
-    assert_eq!(narrower, ["ID  CLIENT", " 1  2001:db8…2222::3", "    noted midstream"]);
+    assert_eq!(narrower, ["ID CLIENT", " 1 2001:db8…:2222::3", "    noted midstream"]);
 }
 
 #[test]
 fn words_that_were_cut_are_told_beneath_where_a_line_is_long_enough() {
-    let columns = [Column::words("END", "end", 0), Column::words("WHY", "why", 0)];
-    let mut table = Table::new(&columns, &Layout::default());
-    table.row(vec!["a".repeat(10), "b".repeat(30)]);
-    let lines = table.lines(Some(40), false);
-    assert_eq!(lines[1].chars().count(), 40);
+    let columns = [Column::words("WHY", "why", 0), Column::words("END", "end", 0)];
+    let narrow = |width| {
+        let mut table = Table::new(&columns, &Layout::default());
+        table.row(vec!["b".repeat(30), "a".repeat(10)]);
+        table.lines(Some(width), false)
+    };
+    // A space is given up before a letter; and an ellipsis stands for some letters at least.
+    assert_eq!(narrow(41)[1..], [format!("{} {}", "b".repeat(30), "a".repeat(10))]);
+    let lines = narrow(40);
+    assert_eq!(lines[1].chars().count(), 26 + 1 + 10);
     assert_eq!(lines[2..], [format!("    why {}", "b".repeat(30))]);
+}
+
+#[test]
+fn words_of_the_last_column_continue_in_the_next_line() {
+    let columns = [Column::figures("ID", "id", 0), Column::words("ANSWER", "answer", 0)];
+    let mut table = Table::new(&columns, &Layout::default());
+    table.row(vec!["1".into(), "200 text/html".into()]);
+    table.row(vec!["2".into(), "404 text/html;charset=utf-8".into()]);
+    table.row(vec!["3".into(), "c".repeat(20)]);
+    let lines = table.lines(Some(17), false);
+    let cs = format!("    {}", "c".repeat(20));
+    assert_eq!(lines, ["ID ANSWER", " 1 200 text/html", " 2 404", "    text/html;charset=utf-8", " 3", &cs]);
+}
+
+#[test]
+fn both_directions_of_a_figure_are_shown_or_none() {
+    let columns = [
+        Column::words("CLIENT", "client", 0),
+        Column::words("FLAGS>", "flags_c2s", 1),
+        Column::words("<FLAGS", "flags_s2c", 1),
+    ];
+    let shown = |width, essential: &[usize]| {
+        let layout = Layout { essential: essential.to_vec(), is_named: !essential.is_empty(), ..Layout::default() };
+        let mut table = Table::new(&columns, &layout);
+        table.row(["192.0.2.1:40000", "SA", ""].map(str::to_owned).to_vec());
+        table.lines(Some(width), false).swap_remove(0)
+    };
+    assert_eq!(shown(31, &[]), "CLIENT           FLAGS>  <FLAGS");
+    assert_eq!(shown(30, &[]), "CLIENT");
+    assert_eq!(shown(30, &[1]), "CLIENT           FLAGS>");
 }
 
 #[test]
@@ -67,7 +102,9 @@ fn chosen_columns_stay_and_stand_alone() {
     assert_eq!(arranged("midstream", layout).lines(Some(9), false), ["NOTE       ID", "midstream   1"]);
     let layout = Layout { essential: vec![2], without: vec![0], ..Layout::default() };
     let lines = arranged("midstream", layout).lines(Some(24), false);
-    assert_eq!(lines[..2], ["CLIENT         NOTE", "2001:d…222::3  midstream"].map(str::to_owned));
+    assert_eq!(lines[..2], ["CLIENT         NOTE", "2001:db…222::3 midstream"].map(str::to_owned));
+    let layout = Layout { essential: vec![2], is_named: true, ..Layout::default() };
+    assert_eq!(arranged("midstream", layout).lines(Some(24), false)[1..], [" 1  2001:db8:1111:2222::3  midstream"]);
     let layout = Layout { wide: true, ..Layout::default() };
     assert_eq!(arranged("midstream", layout).lines(Some(10), false)[1], " 1  2001:db8:1111:2222::3  midstream");
     let layout = Layout { essential: vec![2], ..Layout::default() };
@@ -120,7 +157,7 @@ fn very_narrow_tables_say_beneath_what_has_no_column() {
         vec![note],
     );
     let lines = table.lines(Some(27), false);
-    assert_eq!(lines[..2], ["ID  CLIENT            BYTES", " 1  192.0.2…:35446  38.3 kB"].map(str::to_owned));
+    assert_eq!(lines[..2], ["ID CLIENT          BYTES", " 1 192.0.…:35446 38.3 kB"].map(str::to_owned));
     assert!(lines.iter().all(|line| line.chars().count() <= 27), "{lines:?}");
     assert!(lines.iter().any(|line| line == "    proto tcp, packets 48"), "{lines:?}");
 }
