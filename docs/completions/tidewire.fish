@@ -53,6 +53,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s F -l filter 
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -153,6 +155,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s F -l filte
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -259,6 +263,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s F -l filte
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -331,6 +337,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s F -l filter
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -404,6 +412,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s F -l filter 
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -480,6 +490,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s F -l fil
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -549,6 +561,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s F -l 
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s c -l packets -d 'Stop after N packets that match the filter' -r
@@ -730,6 +744,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s F -l filter -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s c -l packets -d 'Stop after N packets that match the filter' -r

@@ -42,7 +42,7 @@ pub use indexing::{FRAGMENTED_DATAGRAMS_MAX, Facts, Fragmented, Fragments, facts
 pub use listing::Segment;
 pub use name::{SegmentName, index_of};
 pub use query::{Network, Query};
-pub use recall::{Archive, Figures, Note, Recall, Recalled, is_archive};
+pub use recall::{Archive, CutOff, Figures, Note, Recall, Recalled, is_archive};
 pub use repair::Repaired;
 pub use retention::{Removed, Retention};
 pub use seal::{Identities, RECIPIENTS_MAX, Recipients};

@@ -11,6 +11,7 @@ use tidewire_exports::{
 use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
+    cut_off_join::CutOffs,
     error,
     options::Common,
     output::{Object, push_value},
@@ -94,12 +95,14 @@ pub struct Follower {
     budget: Budget,
     /// What streams are selected by.
     select: Selected,
+    /// What was cut off of an archive's streams.
+    cuts: Option<Arc<CutOffs>>,
 }
 
 impl Follower {
     /// One that notes what `select` wants to know.
-    pub fn with(select: &Selected) -> Self {
-        Self { select: select.clone(), ..Self::default() }
+    pub fn with(select: &Selected, cuts: &Option<Arc<CutOffs>>) -> Self {
+        Self { select: select.clone(), cuts: cuts.clone(), ..Self::default() }
     }
 
     /// Passes something to a stream's conversation, which keeps its first transaction.
@@ -127,7 +130,9 @@ impl Follower {
         let app = self.watch(stream, |follower, stream, report| follower.close(stream, report));
         let Some(select) = &self.select else { return Some(app) };
         let seen = stream.data().as_mut().seen;
-        let record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
+        let mut record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
+        let others = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
+        record.anomalies = others.as_deref().unwrap_or(record.anomalies);
         select.matches(&Row::Flow(&record), seen).then_some(app)
     }
 

@@ -8,7 +8,13 @@ use std::{
 use clap::Args;
 use tidewire_archive::{Archive, Error, Figures, Identities, Note, Query, Recall};
 
-use crate::error::{self, CliError};
+use crate::{
+    cut_off::Amount,
+    cut_off_join::{self, CutOffs},
+    error::{self, CliError},
+    times,
+    units::counted,
+};
 
 /// The options of archives, and what else is looked for in them.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,6 +22,14 @@ pub struct ArchiveOptions {
     /// Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)
     #[arg(long, value_name = "FILE", display_order = 5, hide_short_help = true, help_heading = "Input")]
     pub identity: Vec<PathBuf>,
+
+    /// Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970
+    #[arg(long, value_name = "TIME", display_order = 6, hide_short_help = true, help_heading = "Input")]
+    pub from: Option<String>,
+
+    /// Of archives: only packets before this time
+    #[arg(long, value_name = "TIME", display_order = 7, hide_short_help = true, help_heading = "Input")]
+    pub until: Option<String>,
 
     /// What `tidewire recall` looks for beside the expression.
     #[arg(skip)]
@@ -45,13 +59,41 @@ impl ArchiveOptions {
         captures.iter().any(|path| path.is_dir())
     }
 
+    /// Refuses the options for inputs that are no archive.
+    pub fn need_none(&self) -> Result<(), CliError> {
+        if !self.identity.is_empty() {
+            return Err(CliError::Usage("--identity reads archives, and no directory is named".into()));
+        }
+        if self.from.is_some() || self.until.is_some() {
+            return Err(CliError::Usage(
+                "--from and --until search archives, and no directory is named; the captures of a directory become one with: tidewire \
+                 record --index-only DIR"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What is looked for, but for the expression.
+    fn query(&self) -> Result<Query, CliError> {
+        let mut query = self.search.as_ref().map(|search| search.query.clone()).unwrap_or_default();
+        let now_ns = times::now_ns();
+        for (option, text, place) in
+            [("--from", &self.from, &mut query.from_ns), ("--until", &self.until, &mut query.to_ns)]
+        {
+            if let Some(text) = text {
+                *place =
+                    Some(times::parse(text, now_ns).map_err(|error| CliError::Usage(format!("{option}: {error}")))?);
+            }
+        }
+        query.check()?;
+        Ok(query)
+    }
+
     /// Searches these captures; `None`: they are files. `expression`: what packets have to match.
     pub fn open(&self, captures: &[PathBuf], expression: Option<String>) -> Result<Option<Recall>, CliError> {
         if !Self::are(captures) {
-            return match self.identity.first() {
-                Some(_) => Err(CliError::Usage("--identity reads archives, and no directory is named".into())),
-                None => Ok(None),
-            };
+            return self.need_none().map(|()| None);
         }
         if let Some(file) = captures.iter().find(|path| !path.is_dir() && (path.exists() || path.as_os_str() == "-")) {
             let file = file.display();
@@ -61,13 +103,36 @@ impl ArchiveOptions {
         }
         let identities = Identities::from_files(&self.identity)?;
         let search = self.search.clone().unwrap_or_default();
-        let query = Query { filter: expression, ..search.query.clone() };
+        let query = Query { filter: expression, ..self.query()? };
         let recall = Archive::open(captures, identities)?.recall(&query)?;
         let notes = recall.notes().to_vec();
         NOTED.call_once(|| notes.iter().for_each(error::notify));
         let found = Found { figures: recall.shared_figures(), notes };
         *search.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
         Ok(Some(recall))
+    }
+}
+
+impl ArchiveOptions {
+    /// What was cut off of the streams in these archives when they were recorded; `None`: nothing, or they are files.
+    pub fn cut_off(&self, captures: &[PathBuf]) -> Result<Option<CutOffs>, CliError> {
+        // Files beside archives are refused where they are read.
+        if !captures.iter().all(|path| path.is_dir()) {
+            return Ok(None);
+        }
+        let identities = Identities::from_files(&self.identity)?;
+        let query = self.query()?;
+        let (streams, is_all) = Archive::open(captures, identities)?.cut_off(&query, cut_off_join::STREAMS_MAX)?;
+        if !is_all {
+            let most = counted(cut_off_join::STREAMS_MAX as u64, "stream", "streams");
+            error::notify(format_args!("what was cut off is shown of {most} only; search for fewer (tidewire recall)"));
+        }
+        let mut found = CutOffs::default();
+        for stream in &streams {
+            let amounts = stream.amounts.map(|amount| Amount { packets: amount.packets, bytes: amount.bytes });
+            found.add(&stream.key, [stream.first_ns, stream.last_ns], amounts);
+        }
+        Ok((!streams.is_empty()).then_some(found))
     }
 }
 

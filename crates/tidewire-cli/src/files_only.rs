@@ -5,7 +5,7 @@ use std::{convert::Infallible, path::PathBuf};
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
-use crate::{error::CliError, output::Object, outputs::Outputs};
+use crate::{cut_off_join::CutOffs, error::CliError, output::Object, outputs::Outputs};
 
 /// Captures from interfaces do not exist.
 pub type Interfaces<'a> = &'a Infallible;
@@ -24,6 +24,18 @@ impl ArchiveOptions {
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `archive`")]
     pub fn open(&self, _: &[PathBuf], _: Option<String>) -> Result<Option<tidewire_files::Reader>, CliError> {
+        Ok(None)
+    }
+}
+
+impl ArchiveOptions {
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `archive`")]
+    pub fn need_none(&self) -> Result<(), CliError> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `archive`")]
+    pub fn cut_off(&self, _: &[PathBuf]) -> Result<Option<CutOffs>, CliError> {
         Ok(None)
     }
 }

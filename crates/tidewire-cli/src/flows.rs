@@ -9,6 +9,8 @@ use tidewire_exports::table::FLOWS;
 use crate::{
     app::{self, Follower, Wants, Watched},
     clock::Clock,
+    cut_off,
+    cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
@@ -53,6 +55,8 @@ struct Flows {
     totals: Totals,
     kept: Selected<Flow>,
     follower: Follower,
+    /// What was cut off of an archive's streams.
+    cuts: Option<Arc<CutOffs>>,
     /// Prints flows as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     form: Form,
@@ -100,7 +104,11 @@ impl Handler for Flows {
         self.totals.add(stream);
         if !self.order.is_empty() {
             // Anomalies are not printed here.
-            let record = Record { app, ..Record::of_figures(stream, reason) };
+            let mut record = Record { app, ..Record::of_figures(stream, reason) };
+            if let Some(cuts) = &self.cuts {
+                let bytes = cuts.apply(&mut record, stream.gaps());
+                self.totals.missing_bytes = self.totals.missing_bytes.saturating_sub(bytes);
+            }
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&Flow::from(record), &mut self.scratch).into(),
                 None => {
@@ -144,6 +152,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     };
     let (common, mode) = app::of_flows(&options.common, wants);
     let common = &*common;
+    let cuts = common.cut_off()?;
     if options.export.is_on() {
         options.export.refuse(&[
             ("--sort", options.selection.sort.is_some()),
@@ -151,7 +160,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             ("--time", options.selection.time.time.is_some()),
             ("--write", options.write.is_on()),
         ])?;
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select });
+        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select, cuts });
     }
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
@@ -164,7 +173,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
-        follower: Follower::with(&select),
+        follower: Follower::with(&select, &cuts),
+        cuts: cuts.clone(),
         sink: sink.clone(),
         form,
         scratch: Vec::new(),
@@ -175,6 +185,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let flows = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let written = writing.finish(flows.iter().map(|flow| flow.record.id));
     let mut out = Out::stdout();
@@ -230,6 +241,10 @@ fn push_json(out: &mut Vec<u8>, flow: &Flow) {
         [c2s.out_of_order_packets, s2c.out_of_order_packets],
     );
     both(["missing_bytes_c2s", "missing_bytes_s2c"], [c2s.missing_bytes, s2c.missing_bytes]);
+    if let Some(amounts) = &record.cut_off {
+        both(["cut_off_packets_c2s", "cut_off_packets_s2c"], amounts.map(|amount| amount.packets));
+        both(["cut_off_bytes_c2s", "cut_off_bytes_s2c"], amounts.map(|amount| amount.bytes));
+    }
     match (&flow.app, &record.app) {
         (Some(json), _) => object.key("app").extend_from_slice(json),
         (None, Some(app)) => app::push(&mut object, app),
@@ -266,31 +281,32 @@ fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
 }
 
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 25] = [
     Column::figures("ID", "id", 0),
-    Column::time("START", "start", 1),
-    Column::figures("DURATION", "duration", 3),
+    Column::time("START", "start", 4),
+    Column::figures("DURATION", "duration", 6),
     Column::words("PROTO", "proto", 0),
     Column::words("CLIENT", "client", 0),
     Column::words("SERVER", "server", 0),
-    Column::words("SERVICE", "service", 2),
-    Column::words("NAME", "name", 2),
-    Column::figures("PACKETS", "packets", 0),
+    Column::words("SERVICE", "service", 1),
+    Column::words("NAME", "name", 3),
+    Column::figures("PACKETS", "packets", 2),
     Column::figures("BYTES", "bytes", 0),
-    Column::figures("RATE", "rate", 4),
-    Column::words("STATE", "state", 2),
-    Column::words("END", "end", 5),
-    Column::words("FLAGS>", "flags_c2s", 8),
-    Column::words("<FLAGS", "flags_s2c", 8),
-    Column::figures("PACKETS>", "packets_c2s", 9),
-    Column::figures("<PACKETS", "packets_s2c", 9),
-    Column::figures("BYTES>", "bytes_c2s", 7),
-    Column::figures("<BYTES", "bytes_s2c", 7),
-    Column::figures("RETRANS", "retransmitted", 6),
-    Column::figures("REORDERED", "reordered", 6),
-    Column::figures("MISSING", "missing", 4),
-    Column::words("VLAN/TUNNEL", "tunnel", 5),
-    Column::words("COMMUNITY ID", "community_id", 10),
+    Column::figures("RATE", "rate", 7),
+    Column::words("STATE", "state", 5),
+    Column::words("END", "end", 8),
+    Column::words("FLAGS>", "flags_c2s", 11),
+    Column::words("<FLAGS", "flags_s2c", 11),
+    Column::figures("PACKETS>", "packets_c2s", 12),
+    Column::figures("<PACKETS", "packets_s2c", 12),
+    Column::figures("BYTES>", "bytes_c2s", 10),
+    Column::figures("<BYTES", "bytes_s2c", 10),
+    Column::figures("RETRANS", "retransmitted", 9),
+    Column::figures("REORDERED", "reordered", 9),
+    Column::figures("MISSING", "missing", 6),
+    Column::figures("CUT OFF", "cut_off", 6),
+    Column::words("VLAN/TUNNEL", "tunnel", 8),
+    Column::words("COMMUNITY ID", "community_id", 13),
 ];
 
 fn closing_lines(totals: &Totals, clock: &Clock) -> Vec<String> {
@@ -336,6 +352,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
         bytes(c2s.retransmitted_bytes + s2c.retransmitted_bytes),
         count(c2s.out_of_order_packets + s2c.out_of_order_packets),
         bytes(c2s.missing_bytes + s2c.missing_bytes),
+        cut_off::cell(record.cut_off.as_deref()),
         place.trim().to_owned(),
         tidewire::community_id(key, 0),
     ]

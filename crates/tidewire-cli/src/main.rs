@@ -18,6 +18,8 @@ mod completions;
 mod config_file;
 #[cfg(feature = "live")]
 mod count;
+mod cut_off;
+mod cut_off_join;
 mod datagrams;
 mod error;
 #[cfg(feature = "live")]

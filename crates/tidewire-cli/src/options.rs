@@ -1,6 +1,6 @@
 //! The options that all subcommands share, and the configuration that they set.
 
-use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
+use std::{fs::File, os::fd::AsFd as _, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use tidewire::{
@@ -14,6 +14,7 @@ use crate::{
         TargetPolicy, UrgentName, whole,
     },
     capture_args,
+    cut_off_join::CutOffs,
     error::CliError,
     live::{Interfaces, Live},
     units::{Binary, Share, Size, Span, counted},
@@ -246,6 +247,7 @@ impl Common {
                  expression, write -- before it"
             )));
         }
+        self.archive.need_none()?;
         self.live.capture()
     }
 
@@ -267,6 +269,15 @@ impl Common {
             return Err(CliError::Usage("standard input ('-') is named twice; name it once".into()));
         }
         Ok(Capture::files(files.iter().cloned()))
+    }
+
+    /// What was cut off of the streams of archives when they were recorded.
+    pub fn cut_off(&self) -> Result<Option<Arc<CutOffs>>, CliError> {
+        if !self.is_archive() {
+            return Ok(None);
+        }
+        let (files, _) = capture_args::split(&self.files)?;
+        Ok(self.archive.cut_off(files)?.map(Arc::new))
     }
 
     /// Whether the input is an archive.

@@ -11,6 +11,7 @@ use tidewire_protocols::App;
 
 use crate::{
     clock::Clock,
+    cut_off,
     output::{Object, push_number},
     row::Aside,
     units::{Bytes, counted},
@@ -34,6 +35,8 @@ pub struct Record {
     pub odd: Option<Box<Odd>>,
     /// The protocol and its fields, if one was recognised.
     pub app: Option<Box<App>>,
+    /// What was cut off when an archive was recorded, by direction; `None`: nothing, or it is not known.
+    pub cut_off: Option<Box<[cut_off::Amount; 2]>>,
 }
 
 /// Unusual facts about a stream.
@@ -72,6 +75,7 @@ impl Record {
             stats: DIRECTIONS.map(|direction| stream.stats(direction)),
             odd: None,
             app: None,
+            cut_off: None,
         }
     }
 
@@ -244,6 +248,10 @@ pub fn asides(record: &Record) -> Vec<Aside> {
         if stats.missing_bytes > 0 {
             say("MISSING", format!("{direction} {} missing", Bytes(stats.missing_bytes)));
         }
+    }
+    let cut = record.cut_off.iter().flat_map(|amounts| DIRECTIONS.iter().zip(amounts.iter()));
+    for (direction, amount) in cut.filter(|(_, amount)| amount.packets > 0) {
+        say("CUT OFF", format!("{} {}", direction.name(), cut_off::words(amount)));
     }
     let vlan = vlan_cell(&record.key);
     if !vlan.is_empty() {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use clap::{Args, ValueEnum};
+use tidewire::{Anomaly, AnomalyKind};
 
 use crate::{
     clock::Clock,
@@ -213,6 +214,8 @@ pub struct Totals {
     pub reassembled_bytes: u64,
     pub delivered_bytes: u64,
     pub missing_bytes: u64,
+    /// Streams with a packet whose checksum is wrong.
+    pub bad_checksums: u64,
     pub start_ns: u64,
     pub end_ns: u64,
 }
@@ -222,6 +225,8 @@ impl Totals {
     #[inline]
     pub fn add<D>(&mut self, stream: &tidewire::Stream<'_, D>) {
         self.streams += 1;
+        let is_bad = |anomaly: &Anomaly| anomaly.kind == AnomalyKind::BadChecksum;
+        self.bad_checksums += u64::from(stream.anomalies().iter().any(is_bad));
         for direction in crate::record::DIRECTIONS {
             let stats = stream.stats(direction);
             self.packets += stats.packets;
@@ -246,6 +251,7 @@ impl Totals {
         self.reassembled_bytes += other.reassembled_bytes;
         self.delivered_bytes += other.delivered_bytes;
         self.missing_bytes += other.missing_bytes;
+        self.bad_checksums += other.bad_checksums;
         if other.streams > 0 {
             self.span(other.start_ns, other.end_ns);
         }

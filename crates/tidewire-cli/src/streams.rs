@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
-use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
+use tidewire::{AnomalyKind, Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
 use tidewire_exports::table::FLOWS;
 use tidewire_protocols::Conversation;
 
@@ -12,6 +12,8 @@ use crate::{
     app::{self, Follower, HasConversation, Watched},
     arg_types::ModeName,
     clock::Clock,
+    cut_off,
+    cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
@@ -23,6 +25,7 @@ use crate::{
     selection::{Order, Selected, Selection, Totals},
     session::Session,
     shared_output::SharedOutput,
+    terminal,
     units::{Bytes, Count, Lasting, counted},
     where_option::WhereOption,
     write::{Choose, Want, WriteOption},
@@ -64,6 +67,8 @@ struct Streams<const DIGEST: bool> {
     totals: Totals,
     kept: Selected<Ended>,
     follower: Follower,
+    /// What was cut off of an archive's streams.
+    cuts: Option<Arc<CutOffs>>,
     /// Prints streams as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
@@ -129,7 +134,12 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
         if !self.order.is_empty() {
             let digests = stream.data().digests.take();
             let digests = DIGEST.then(|| digests.unwrap_or_default().map(|hash| hash.finalize().into()));
-            let ended = Ended { record: Record { app, ..Record::of(stream, reason) }, digests };
+            let mut record = Record { app, ..Record::of(stream, reason) };
+            if let Some(cuts) = &self.cuts {
+                let bytes = cuts.apply(&mut record, stream.gaps());
+                self.totals.missing_bytes = self.totals.missing_bytes.saturating_sub(bytes);
+            }
+            let ended = Ended { record, digests };
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&ended, &mut self.scratch).into(),
                 None => {
@@ -171,7 +181,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         ])?;
         let (common, mode) = (&options.common, Mode::Strict);
         let select = options.selected.select(&FLOWS, &options.common)?;
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select });
+        let (kind, cuts) = (Kind::Streams, common.cut_off()?);
+        return options.export.run(&Job { common, mode, kind, services: &[], rows: ROWS, select, cuts });
     }
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.
@@ -181,6 +192,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
     let select = options.selected.select(&FLOWS, &options.common)?;
+    let cuts = common.cut_off()?;
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Ended>()?;
@@ -192,7 +204,8 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
         order,
         totals: Totals::default(),
         kept: Selected::new(order),
-        follower: Follower::with(&select),
+        follower: Follower::with(&select, &cuts),
+        cuts: cuts.clone(),
         sink: sink.clone(),
         scratch: Vec::new(),
         want,
@@ -202,6 +215,7 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let streams = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let written = writing.finish(streams.iter().map(|stream| stream.record.id));
     let mut out = Out::stdout();
@@ -276,6 +290,10 @@ fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
     object.number("missing_bytes", stats.missing_bytes);
     object.number("ignored_bytes", stats.ignored_bytes);
     object.number("cutoff_bytes", stats.cutoff_bytes);
+    if let Some(amounts) = &stream.record.cut_off {
+        object.number("cut_off_packets", amounts[index].packets);
+        object.number("cut_off_bytes", amounts[index].bytes);
+    }
     object.number("shed_packets", stats.shed_packets);
     object.number("shed_bytes", stats.shed_bytes);
     object.number("chunks", stats.chunks);
@@ -352,23 +370,24 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
 }
 
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 17] = [
     Column::figures("ID", "id", 0),
-    Column::time("START", "start", 1),
-    Column::figures("DURATION", "duration", 6),
+    Column::time("START", "start", 3),
+    Column::figures("DURATION", "duration", 8),
     Column::words("PROTO", "proto", 0),
     Column::words("CLIENT", "client", 0),
     Column::words("SERVER", "server", 0),
-    Column::words("SERVICE", "service", 2),
+    Column::words("SERVICE", "service", 1),
     Column::words("NAME", "name", 2),
     Column::figures("BYTES>", "bytes_c2s", 0),
     Column::figures("<BYTES", "bytes_s2c", 0),
-    Column::words("STATE", "state", 2),
-    Column::words("END", "end", 3),
-    Column::figures("RETRANS", "retransmitted", 7),
-    Column::figures("REORDERED", "reordered", 8),
-    Column::figures("MISSING", "missing", 5),
-    Column::words("VLAN/TUNNEL", "tunnel", 4),
+    Column::words("STATE", "state", 4),
+    Column::words("END", "end", 5),
+    Column::figures("RETRANS", "retransmitted", 9),
+    Column::figures("REORDERED", "reordered", 10),
+    Column::figures("MISSING", "missing", 7),
+    Column::figures("CUT OFF", "cut_off", 6),
+    Column::words("VLAN/TUNNEL", "tunnel", 6),
 ];
 
 /// Most notes of one kind beneath a stream; others are only counted.
@@ -389,7 +408,13 @@ fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String>
     };
     let streams = counted(totals.streams, "stream", "streams");
     let counts = format!("{streams}, {}, {bytes}{missing}", counted(totals.packets, "packet", "packets"));
-    totals.closing_lines(&counts, clock)
+    let mut lines = totals.closing_lines(&counts, clock);
+    if totals.bad_checksums > 0 {
+        let streams = counted(totals.bad_checksums, "stream has", "streams have");
+        let line = format!("{streams} packets with wrong checksums, as where a card computes them (--json has which)");
+        lines.extend(terminal::wrapped(&line, terminal::width()));
+    }
+    lines
 }
 
 fn cells(record: &Record, clock: &Clock) -> Vec<String> {
@@ -415,6 +440,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
         bytes(c2s.retransmitted_bytes + s2c.retransmitted_bytes),
         if reordered == 0 { String::new() } else { reordered.to_string() },
         bytes(c2s.missing_bytes + s2c.missing_bytes),
+        cut_off::cell(record.cut_off.as_deref()),
         place.trim().to_owned(),
     ]
 }
@@ -453,9 +479,11 @@ fn notes(stream: &Ended) -> Vec<String> {
         let bytes = counted(stats.ignored_bytes, "byte", "bytes");
         notes.push(format!("{} {bytes} ignored, as the receiver did", direction.name()));
     }
+    // Wrong checksums are on nearly every stream where a card computes them: the totals have them.
     let anomalies = odd
         .anomalies
         .iter()
+        .filter(|anomaly| anomaly.kind != AnomalyKind::BadChecksum)
         .map(|anomaly| (format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet), 0));
     some(&mut notes, anomalies, "anomalies", odd.anomalies.len() >= list_max);
     notes

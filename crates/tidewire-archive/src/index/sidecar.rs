@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{
     encode::Sections,
     placed::Mark,
-    record::{TERM_BYTES_MAX, Term},
+    record::{FlowRecord, TERM_BYTES_MAX, Term},
     rows::{self, Row},
     summary::Summary,
     varint::Numbers,
@@ -271,6 +271,20 @@ impl Sidecar {
                     }
                 }
             });
+            if result.is_err() {
+                break;
+            }
+        }
+        self.records = Some(pages);
+        result
+    }
+
+    /// Calls `each` with every record.
+    pub fn records(&mut self, mut each: impl FnMut(&FlowRecord)) -> Result<(), Error> {
+        let pages = self.load_records()?;
+        let mut result = Ok(());
+        for page in &pages {
+            result = self.decoded(page).map(|rows| rows.iter().for_each(|row| each(&row.record)));
             if result.is_err() {
                 break;
             }

@@ -1,5 +1,6 @@
 //! Reading what a query finds, from any number of directories, merged by time.
 
+mod cut_off;
 mod entry;
 mod interfaces;
 mod lane;
@@ -28,6 +29,7 @@ use crate::{
 use interfaces::Interfaces;
 use lane::Lane;
 
+pub use cut_off::CutOff;
 pub use entry::is_archive;
 pub(crate) use entry::{Entry, entries, modified_ns, need_archive, open_index, plain};
 pub(crate) use interfaces::Descriptions;

@@ -9,6 +9,7 @@ use tidewire_protocols::{Conversation, Report, Service, Transaction};
 use super::{sink::Exports, text::Rows};
 use crate::{
     app::{Follower, HasConversation, Selected},
+    cut_off_join::CutOffs,
     record::Record,
     selection::Totals,
 };
@@ -39,6 +40,7 @@ pub struct Exporting<const HISTORY: bool> {
     kind: Kind,
     rows: Texts,
     select: Selected,
+    cuts: Option<Arc<CutOffs>>,
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
@@ -60,7 +62,12 @@ impl HasConversation for State {
 }
 
 impl<const HISTORY: bool> Exporting<HISTORY> {
-    pub fn new(kind: Kind, rows: Texts, select: Selected, services: &Arc<[Service]>, exports: &Arc<Exports>) -> Self {
+    pub fn new(
+        (kind, rows): (Kind, Texts),
+        (select, cuts): (Selected, Option<Arc<CutOffs>>),
+        services: &Arc<[Service]>,
+        exports: &Arc<Exports>,
+    ) -> Self {
         Self {
             totals: Totals::default(),
             transactions: 0,
@@ -68,6 +75,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             kind,
             rows,
             select,
+            cuts,
             services: Arc::clone(services),
             exports: Arc::clone(exports),
             scratch: Vec::new(),
@@ -172,7 +180,9 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
             return;
         }
         let seen = stream.data().seen;
-        let record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
+        let mut record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
+        let others = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
+        record.anomalies = others.as_deref().unwrap_or(record.anomalies);
         if self.select.as_ref().is_some_and(|select| !select.matches(&Row::Flow(&record), seen)) {
             return;
         }
@@ -181,7 +191,10 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
         if let Texts::Records(rows) = self.rows
             && self.exports.wants_text()
         {
-            let record = Record { app, ..Record::of(stream, reason) };
+            let mut record = Record { app, ..Record::of(stream, reason) };
+            if let Some(cuts) = &self.cuts {
+                cuts.apply(&mut record, stream.gaps());
+            }
             let end_ns = record.end_ns;
             self.exports.text(&*(rows.row)(record), end_ns, &mut self.scratch);
         }

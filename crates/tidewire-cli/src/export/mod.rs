@@ -34,6 +34,7 @@ use crate::{
     app::{self, Selected},
     capture_args,
     clock::Clock,
+    cut_off_join::CutOffs,
     error::{self, CliError},
     options::Common,
     output::Out,
@@ -103,6 +104,8 @@ pub struct Job<'a> {
     pub rows: Texts,
     /// What is selected.
     pub select: Selected,
+    /// What was cut off of an archive's streams.
+    pub cuts: Option<Arc<CutOffs>>,
 }
 
 impl Job<'_> {
@@ -285,10 +288,12 @@ where
     Exporting<HISTORY>: Handler,
 {
     let services: Arc<[Service]> = job.services.into();
-    let make = |_| Exporting::<HISTORY>::new(job.kind, job.rows, job.select.clone(), &services, exports);
+    let make =
+        |_| Exporting::<HISTORY>::new((job.kind, job.rows), (job.select.clone(), job.cuts.clone()), &services, exports);
     let (handlers, closing) = session.run(job.mode, &[], make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
+    job.cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     Ok((totals, handlers.iter().map(|handler| handler.transactions).sum(), closing))
 }

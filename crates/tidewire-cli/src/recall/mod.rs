@@ -10,7 +10,7 @@ pub use options::Options;
 use std::sync::{Arc, PoisonError};
 
 use crate::{
-    archive::Search,
+    archive::{ArchiveOptions, Search},
     capture_args,
     error::{self, CliError},
     interrupt::on_interrupt,
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     let search = Arc::new(Search { query: options.query(times::now_ns())?, ..Search::default() });
     let archive =
-        crate::archive::ArchiveOptions { identity: options.identity.clone(), search: Some(Arc::clone(&search)) };
+        ArchiveOptions { identity: options.identity.clone(), search: Some(Arc::clone(&search)), ..Default::default() };
     let found = || search.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match output {
         Output::Packets(path) => {

@@ -2,11 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod columns;
 #[path = "../common/mod.rs"]
 mod common;
 mod config;
 mod content;
 mod contract;
+#[cfg(feature = "live")]
+mod cut_off;
 mod documents;
 #[cfg(feature = "live")]
 mod events;

@@ -1,0 +1,21 @@
+//! What a recorder cut off of a stream, in words.
+
+use crate::units::{Bytes, counted};
+
+/// What was cut off of a direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// The bytes of both directions as a cell; empty: nothing was cut off.
+pub fn cell(amounts: Option<&[Amount; 2]>) -> String {
+    let bytes = |amounts: &[Amount; 2]| amounts.iter().fold(0_u64, |sum, amount| sum.saturating_add(amount.bytes));
+    amounts.map_or_else(String::new, |amounts| Bytes(bytes(amounts)).to_string())
+}
+
+/// A direction's as words.
+pub fn words(amount: &Amount) -> String {
+    format!("{} in {} cut off when it was recorded", Bytes(amount.bytes), counted(amount.packets, "packet", "packets"))
+}

@@ -1,0 +1,140 @@
+//! What a recorder cut off of the streams of an archive, joined with the streams that are read from it: by their ends and times, as both
+//! number packets in their own way.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use tidewire::{Anomaly, AnomalyKind, DirectionStats, Endpoint, FlowKey, Gap, GapCause};
+use tidewire_exports::FlowRecord;
+
+use crate::{
+    cut_off::Amount,
+    error,
+    record::{DIRECTIONS, Record},
+    units::counted,
+};
+
+/// Streams of an archive that are remembered: 128 MiB at most.
+#[cfg(feature = "live")]
+pub const STREAMS_MAX: usize = 1 << 20;
+
+/// The streams of which something was cut off.
+#[derive(Debug, Default)]
+pub struct CutOffs {
+    by_ends: HashMap<Ends, Vec<Recorded>>,
+    /// Streams that were found for the same recorded one.
+    ambiguous: AtomicU64,
+}
+
+/// Both ends in the order of their values, and the protocol.
+type Ends = (Endpoint, Endpoint, u8);
+
+#[derive(Debug)]
+struct Recorded {
+    client: Endpoint,
+    first_ns: u64,
+    last_ns: u64,
+    amounts: [Amount; 2],
+    /// The id of the stream that it was found for; 0: none yet.
+    found_for: AtomicU64,
+}
+
+fn ends(key: &FlowKey) -> Ends {
+    let (one, other) = (key.client.min(key.server), key.client.max(key.server));
+    (one, other, key.proto)
+}
+
+impl CutOffs {
+    /// Adds a stream with what was cut off of its directions.
+    #[cfg(feature = "live")]
+    pub fn add(&mut self, key: &FlowKey, [first_ns, last_ns]: [u64; 2], amounts: [Amount; 2]) {
+        let found_for = AtomicU64::new(0);
+        let recorded = Recorded { client: key.client, first_ns, last_ns, amounts, found_for };
+        self.by_ends.entry(ends(key)).or_default().push(recorded);
+    }
+
+    /// What was cut off of a stream, by direction; `None`: nothing.
+    pub fn of(&self, id: u64, key: &FlowKey, [start_ns, end_ns]: [u64; 2]) -> Option<[Amount; 2]> {
+        let mut sums = [Amount::default(); 2];
+        let of_ends = self.by_ends.get(&ends(key))?;
+        for recorded in of_ends.iter().filter(|one| one.first_ns <= end_ns && one.last_ns >= start_ns) {
+            let other = recorded.found_for.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed);
+            if other.is_err_and(|other| other != id) {
+                self.ambiguous.fetch_add(1, Ordering::Relaxed);
+            }
+            let mut amounts = recorded.amounts;
+            if recorded.client != key.client {
+                amounts.reverse();
+            }
+            for (sum, amount) in sums.iter_mut().zip(amounts) {
+                sum.packets = sum.packets.saturating_add(amount.packets);
+                sum.bytes = sum.bytes.saturating_add(amount.bytes);
+            }
+        }
+        (sums != [Amount::default(); 2]).then_some(sums)
+    }
+
+    /// Completes a record: what was cut off of it is no loss, and anomalies that only come of it are none. `gaps`: those of the stream.
+    /// Returns the bytes that are not missing.
+    pub fn apply(&self, record: &mut Record, gaps: &[Gap]) -> u64 {
+        let Some(amounts) = self.of(record.id, &record.key, [record.start_ns, record.end_ns]) else { return 0 };
+        let bytes = forgive(&amounts, &mut record.stats, gaps);
+        if let Some(odd) = &mut record.odd {
+            for gap in odd.gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)) {
+                gap.cause = GapCause::Cutoff;
+            }
+            odd.anomalies.retain(|anomaly| !is_of_cutoff(anomaly.kind));
+        }
+        record.cut_off = Some(Box::new(amounts));
+        bytes
+    }
+
+    /// The same for a record of another crate: corrects its figures, and returns its anomalies if something was cut off.
+    pub fn correct(&self, flow: &mut FlowRecord<'_>) -> Option<Vec<Anomaly>> {
+        let amounts = self.of(flow.id, &flow.key, [flow.start_ns, flow.end_ns])?;
+        forgive(&amounts, &mut flow.stats, flow.gaps);
+        Some(flow.anomalies.iter().filter(|anomaly| !is_of_cutoff(anomaly.kind)).copied().collect())
+    }
+
+    /// Says where it is not certain which stream something was cut off of.
+    pub fn say_ambiguous(&self) {
+        let count = self.ambiguous.load(Ordering::Relaxed);
+        if count > 0 {
+            let streams = counted(count, "stream has", "streams have");
+            error::notify(format_args!(
+                "{streams} the addresses, ports and time of another one: what was cut off of one of them is shown at both"
+            ));
+        }
+    }
+}
+
+/// Whether a gap is where something was cut off.
+fn is_of_direction(amounts: &[Amount; 2], gap: &Gap) -> bool {
+    gap.cause == GapCause::NotCaptured && amounts[gap.direction as usize].packets > 0
+}
+
+/// Leaves as missing what has another cause, and returns how much was cut off. Beyond what is delivered no gaps are listed.
+fn forgive(amounts: &[Amount; 2], stats: &mut [DirectionStats; 2], gaps: &[Gap]) -> u64 {
+    let mut bytes = 0;
+    for direction in DIRECTIONS.into_iter().filter(|&direction| amounts[direction as usize].packets > 0) {
+        let is_other = |gap: &&Gap| {
+            gap.direction == direction
+                && !matches!(gap.cause, GapCause::NotCaptured | GapCause::Cutoff | GapCause::Urgent)
+        };
+        let missing = &mut stats[direction as usize].missing_bytes;
+        let others = gaps.iter().filter(is_other).map(|gap| gap.bytes).sum::<u64>().min(*missing);
+        bytes += *missing - others;
+        *missing = others;
+    }
+    bytes
+}
+
+/// Whether packets that are not there bring an anomaly about.
+fn is_of_cutoff(kind: AnomalyKind) -> bool {
+    matches!(
+        kind,
+        AnomalyKind::InvalidAck | AnomalyKind::OutOfWindow | AnomalyKind::Unacknowledged | AnomalyKind::AckedUnseen
+    )
+}
