@@ -75,8 +75,12 @@ fn kind_name(kind: &str) -> Cow<'_, str> {
 /// What a record says, as Zeek's script for DNS writes it. Types for which that has no form have ours.
 fn said(answer: &Answer) -> Cow<'_, str> {
     let data = &*answer.data;
-    if data.starts_with("\\#") && &*answer.kind != "TYPE65534" {
-        return data.into();
+    match &*answer.kind {
+        kind @ ("NSEC3" | "NSEC3PARAM") => return kind.into(),
+        "TYPE65534" => return "BIND9 signing signal".into(),
+        "LOC" => return location(data).map_or(data.into(), Cow::Owned),
+        _ if data.starts_with("\\#") => return data.into(),
+        _ => {}
     }
     let with = |form: Option<String>| form.map_or_else(|| Cow::Borrowed(data), Cow::Owned);
     match &*answer.kind {
@@ -95,11 +99,16 @@ fn said(answer: &Answer) -> Cow<'_, str> {
             Some(format!("RRSIG {} {signer}", dns_type_number(words[0])?))
         })),
         "NSEC" => with(words(data).map(|[next]: [&str; 1]| format!("NSEC {} {}", lower(&answer.name), lower(next)))),
-        "NSEC3" | "NSEC3PARAM" => answer.kind.as_ref().into(),
         "SSHFP" => with(words(data).map(|[_, _, fingerprint]: [&str; 3]| format!("SSHFP: {fingerprint}"))),
-        "TYPE65534" => "BIND9 signing signal".into(),
         _ => data.into(),
     }
+}
+
+/// What Zeek writes of a location (RFC 1876 section 2): size and precisions as their bytes are, out of `\# LENGTH HEX`.
+fn location(data: &str) -> Option<String> {
+    let [_, _, digits]: [&str; 3] = words(data)?;
+    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+    Some(format!("LOC:  {} {} {}", byte(1)?, byte(2)?, byte(3)?))
 }
 
 /// RFC 1035 section 3.2.4.

@@ -36,8 +36,9 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
         None => line.unset(),
     }
     line.text_if(http.referrer.as_deref());
-    // Zeek's script overwrites the request's version with that of the reply.
-    line.text_if(http.response_version.as_ref().or(http.version.as_ref()).map(AsRef::as_ref));
+    // Zeek's script has the version of the reply alone.
+    let version = http.response_version.as_ref().or(http.version.as_ref());
+    line.text_if(version.filter(|_| http.status.is_some()).map(AsRef::as_ref));
     line.text_if(http.user_agent.as_deref());
     line.unset();
     line.count(http.request_bytes.unwrap_or(0));

@@ -106,6 +106,7 @@ fn distinguished(name: &str) -> String {
         };
         out.push_str(match kind {
             "E" | "Email" => "emailAddress",
+            "streetAddress" => "street",
             other => other,
         });
         out.push('=');
@@ -172,6 +173,7 @@ mod tests {
         let expected = "CN=imap.gmx.net,emailAddress=server-certs@1und1.de,L=Montabaur,ST=Rhineland-Palatinate,O=1&1 Mail & Media GmbH,C=DE";
         assert_eq!(distinguished(name), expected);
         assert_eq!(distinguished("C=US, O=DigiCert, Inc., CN=a"), "CN=a,O=DigiCert\\, Inc.,C=US");
+        assert_eq!(distinguished("streetAddress=a 1"), "street=a 1");
         assert_eq!((distinguished("x").as_str(), distinguished("").as_str()), ("x", ""));
         assert_eq!((&*version("TLS 1.3 draft 23"), &*version("0x7e01")), ("TLSv13-draft23", "unknown-32257"));
     }

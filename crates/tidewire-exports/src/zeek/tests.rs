@@ -145,7 +145,9 @@ fn values_have_zeeks_form() {
         ("RRSIG", "DNSKEY 5 2 60 2 1 49291 UPenn.edu AA==", "RRSIG 48 upenn.edu"),
         ("RRSIG", "NS 5 2 60 2 1 49291 . AA==", "RRSIG 2 <Root>"),
         ("NSEC", "B.example A MX", "NSEC n b.example"),
-        ("NSEC3PARAM", "\\# 1 00", "\\x5c# 1 00"),
+        ("NSEC3PARAM", "\\# 1 00", "NSEC3PARAM"),
+        ("LOC", "\\# 16 001215138805025065d2d40000989680", "LOC:  18 21 19"),
+        ("HIP", "\\# 1 00", "\\x5c# 1 00"),
         ("SSHFP", "2 1 a6b9", "SSHFP: a6b9"),
         ("TYPE65534", "\\# 5 077d120001", "BIND9 signing signal"),
         ("WKS", "\\# 1 00", ""),
@@ -164,6 +166,9 @@ fn values_have_zeeks_form() {
         (Some("/a%20b%FC%09".into()), Some("1.0".into()), Some("1.1".into()));
     let http = row(&all[2]);
     assert_eq!(["uri", "version", "host"].map(|name| http[name].as_str()), ["/a b\\xfc\\x09", "1.1", "A.Example:8080"]);
+    let Fields::Http(http) = &mut all[2].fields else { panic!() };
+    http.status = None;
+    assert_eq!(row(&all[2])["version"], "-");
 }
 
 #[test]
