@@ -82,11 +82,25 @@ fn parts(answer: &Answer) -> impl Iterator<Item = Part<'_>> {
         // Without format: \# and a length are no numbers.
         "SSHFP" => words(data).filter(|words: &[&str; 3]| words[0] != "\\#").map(Part::Fingerprint),
         "SOA" => words(data).map(Part::Authority),
+        "NULL" => octets(data).map(|text| Part::Text(text.into())),
         _ => None,
     };
     let is_texts = one.is_none() && matches!(&*answer.kind, "TXT" | "SPF");
     let one = one.or_else(|| (!is_texts).then(|| Part::Text(data.into())));
     one.into_iter().chain(is_texts.then(|| texts(data)).into_iter().flatten().map(Part::Text))
+}
+
+/// Bytes out of `\# LENGTH HEX` as Suricata shows them: ASCII as it is, others as `\xHH`.
+fn octets(data: &str) -> Option<String> {
+    let [_, _, digits]: [&str; 3] = words(data)?;
+    let mut text = String::new();
+    for pair in digits.trim_end_matches('.').as_bytes().chunks_exact(2) {
+        match u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()? {
+            byte if byte.is_ascii() => text.push(byte.into()),
+            byte => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    Some(text)
 }
 
 fn number(object: &mut Object<'_>, name: impl Key, digits: &str) {

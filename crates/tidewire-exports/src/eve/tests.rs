@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidewire_protocols::{Answer, Fields};
+use tidewire_protocols::{Answer, Fields, Transaction};
 
 use crate::{
     eve::{Stats, TYPES, Types, push_alert, push_records, push_stats, push_transaction},
@@ -154,6 +154,7 @@ fn answers_have_suricatas_form() {
         ("AAAA", "2001:4860:0:2001::68"),
         ("MX", "10 mail.example"),
         ("SSHFP", r"\# 1 01"),
+        ("NULL", r"\# 9 5641434b4403c5e901"),
     ];
     dns.answers = data
         .iter()
@@ -173,10 +174,17 @@ fn answers_have_suricatas_form() {
     let texts: Vec<&Value> = answers[3..].iter().map(|answer| &answer["rdata"]).collect();
     assert_eq!(
         texts,
-        ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", "", "2001:4860:0000:2001:0000:0000:0000:0068", "mail.example", r"\# 1 01"]
+        [
+            "AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk",
+            "",
+            "2001:4860:0000:2001:0000:0000:0000:0068",
+            "mail.example",
+            r"\# 1 01",
+            "VACKD\u{3}\\xc5\\xe9\u{1}"
+        ]
     );
     assert!(answers[..3].iter().all(|answer| answer.get("rdata").is_none()), "{answers:?}");
-    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "SRV": [service],
+    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "NULL": ["VACKD\u{3}\\xc5\\xe9\u{1}"], "SRV": [service],
         "TXT": ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", ""]});
     assert_eq!(line["dns"]["grouped"], grouped);
 }
@@ -184,11 +192,14 @@ fn answers_have_suricatas_form() {
 #[test]
 fn drafts_of_tls_have_suricatas_names() {
     let mut one = transactions("a.example").remove(0);
+    let service = one.clone();
     let Fields::Tls(tls) = &mut one.fields else { panic!("{one:?}") };
-    tls.version = Some("TLS 1.3 draft 18".into());
-    let mut out = Vec::new();
-    push_transaction(&mut out, &exchange(&one), Types::default());
-    assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["tls"]["version"], "TLS 1.3 draft-18");
+    for (draft, expected) in [("TLS 1.3 draft 18", "TLS 1.3 draft-18"), ("TLS 1.3 draft 14", "TLS 1.3 draft-<16")] {
+        tls.version = Some(draft.into());
+        let (one, mut out) = (Transaction { fields: Fields::Tls(tls.clone()), ..service.clone() }, Vec::new());
+        push_transaction(&mut out, &exchange(&one), Types::default());
+        assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["tls"]["version"], expected);
+    }
 }
 
 /// A body that was never sent is no file.

@@ -138,6 +138,8 @@ fn tls_version(version: &str) -> Cow<'_, str> {
         "SSL 3.0" => "SSLv3".into(),
         "SSL 2.0" => "SSLv2".into(),
         other => match other.strip_prefix("TLS 1.3 draft ") {
+            // Suricata tells those apart that were deployed.
+            Some(draft) if draft.parse().is_ok_and(|draft: u8| draft < 16) => "TLS 1.3 draft-<16".into(),
             Some(draft) => format!("TLS 1.3 draft-{draft}").into(),
             None => other.into(),
         },
