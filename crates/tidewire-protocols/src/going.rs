@@ -95,7 +95,7 @@ impl Going {
                 };
                 return;
             }
-            Verdict::Is { .. } | Verdict::Leads { .. } => std::mem::take(kept),
+            Verdict::Is { .. } | Verdict::Leads { .. } | Verdict::Answered => std::mem::take(kept),
         };
         match verdict {
             Verdict::Leads { lead, swapped } => {
@@ -103,15 +103,18 @@ impl Going {
                 self.stage = Stage::Leads(leads::Exchange::new(lead));
             }
             Verdict::Is { service, swapped } => self.begin(service, swapped),
+            Verdict::Answered => self.begin(Service::Http, false),
             Verdict::Open | Verdict::Unanswered(_) | Verdict::Unknown => {}
         }
+        // The client's are none of HTTP.
+        let is_answered = verdict == Verdict::Answered;
         let pieces: [&[u8]; 2] = std::array::from_fn(|side| match kept[side].is_empty() && side == input.side {
             true => input.bytes,
             false => kept[side].as_slice(),
         });
         // The other side's came before what decided.
         for side in [1 - input.side, input.side] {
-            if !pieces[side].is_empty() {
+            if !pieces[side].is_empty() && (side == 1 || !is_answered) {
                 self.data(Input { side, bytes: pieces[side], ..input }, ports, report);
             }
         }
@@ -180,9 +183,9 @@ impl Going {
                     return;
                 }
                 self.stage = Stage::default();
+                let side = input.side ^ usize::from(std::mem::take(&mut self.swapped));
                 let rest = input.bytes.get(consumed..).unwrap_or_default();
                 if !rest.is_empty() {
-                    let side = input.side ^ usize::from(std::mem::take(&mut self.swapped));
                     self.data(Input { side, bytes: rest, ..input }, ports, report);
                 }
             }

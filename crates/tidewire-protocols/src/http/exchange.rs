@@ -70,8 +70,16 @@ impl Exchange {
     }
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
-        if !self.sides[side].skip(bytes) {
-            self.sides[side].lose();
+        match self.sides[side].skip(bytes) {
+            None => self.sides[side].lose(),
+            Some(false) => {}
+            Some(true) if side == 0 => {
+                self.end_request();
+            }
+            Some(true) => {
+                let ns = self.requests.front().map_or(0, |pending| pending.end_ns);
+                self.end_response(ns, out);
+            }
         }
         self.end_if_lost(out)
     }
@@ -219,6 +227,8 @@ impl Exchange {
         }
         let pending = &mut self.requests[0];
         pending.end_ns = ns;
+        // Fields of a response that this one follows, 103 for one.
+        (pending.http.content_type, pending.http.server, pending.http.location) = (None, None, None);
         pending.http.status = seen.status;
         pending.http.reason = seen.reason;
         match &pending.http.version {

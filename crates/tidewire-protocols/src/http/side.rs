@@ -64,15 +64,18 @@ impl Side {
         *self = Self { at: At::Lost, ..Self::default() };
     }
 
-    /// Bytes of a body that will not come. `false`: the direction is lost.
-    pub(super) fn skip(&mut self, bytes: u64) -> bool {
-        match &mut self.at {
-            At::Body(left) | At::Chunk(left) if *left > bytes => *left -= bytes,
-            At::ToEnd => {}
-            _ => return false,
-        }
+    /// Bytes of a body that will not come. `None`: the direction is lost; whether the body ended.
+    pub(super) fn skip(&mut self, bytes: u64) -> Option<bool> {
+        self.at = match self.at {
+            At::Body(left) if left == bytes => At::Start,
+            At::Body(left) => At::Body(left.checked_sub(bytes)?),
+            At::Chunk(left) if left == bytes => At::ChunkEnd,
+            At::Chunk(left) => At::Chunk(left.checked_sub(bytes)?),
+            At::ToEnd => At::ToEnd,
+            _ => return None,
+        };
         self.body_bytes += bytes;
-        true
+        Some(self.at == At::Start)
     }
 
     /// Goes on to the next thing that matters.

@@ -91,6 +91,36 @@ fn a_tunnel_is_looked_into() {
 }
 
 #[test]
+fn a_gap_may_be_the_rest_of_a_body() {
+    use crate::testing::Event;
+    let ends: [(&str, &str); 2] =
+        [("Content-Length: 10\n\nab", ""), ("Transfer-Encoding: chunked\n\na\nab", "\n0\n\n")];
+    for (begin, end) in ends {
+        let mut sent = conversation(&["GET /1 HTTP/1.1\n\n", &format!("HTTP/1.1 200 OK\n{begin}")]);
+        sent.0.push(Event::Gap(ServerToClient, 8));
+        let rest = format!("{end}HTTP/1.1 404 No\nContent-Length: 0\n\n");
+        sent.0.extend(conversation(&["GET /2 HTTP/1.1\n\n", &rest]).0);
+        let found = transactions(&sent, 80);
+        let each: Vec<_> = found.iter().map(|one| (http(one).status, http(one).response_bytes)).collect();
+        assert_eq!(each, [(Some(200), Some(10)), (Some(404), Some(0))], "{begin:?}");
+    }
+}
+
+/// RFC 8297: the final response has fields of its own.
+#[test]
+fn fields_are_those_of_the_final_response() {
+    let found = transactions(
+        &conversation(&[
+            "GET / HTTP/1.1\n\n",
+            "HTTP/1.1 103 Early Hints\nServer: early\nLocation: /early\n\nHTTP/1.1 200 OK\nServer: final\nContent-Length: 0\n\n",
+        ]),
+        80,
+    );
+    let http = http(&found[0]);
+    assert_eq!((http.server.as_deref(), http.location.as_deref()), (Some("final"), None));
+}
+
+#[test]
 fn a_body_may_have_a_gap() {
     use crate::testing::Event;
     let mut sent = conversation(&["GET /1 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 10\n\nab"]);

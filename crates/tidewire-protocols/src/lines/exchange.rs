@@ -1,6 +1,9 @@
 //! Commands and replies, line by line, up to a change to TLS.
 
-use super::fields::{Ftp, Smtp};
+use super::{
+    fields::{Ftp, Smtp},
+    replies::{Asked, Replies},
+};
 use crate::{
     input::{Input, Progress},
     text::{text, trimmed},
@@ -39,8 +42,7 @@ enum Session {
 pub(crate) struct Exchange {
     session: Session,
     sides: [Side; 2],
-    /// Whether the client asked for TLS, and the server has not answered.
-    asks_for_tls: bool,
+    replies: Replies,
     /// A client's further name that the server has not answered.
     next_client: Option<Box<str>>,
     /// Whether the body of a mail is being sent.
@@ -60,7 +62,7 @@ impl Exchange {
         Self {
             session,
             sides: Default::default(),
-            asks_for_tls: false,
+            replies: Replies::default(),
             next_client: None,
             is_mail: false,
             start_ns: None,
@@ -94,7 +96,7 @@ impl Exchange {
             let line = std::mem::take(line);
             match input.side {
                 0 => self.command(trimmed(&line)),
-                _ if self.reply(trimmed(&line)) => {
+                _ if self.reply(line.trim_ascii_end()) => {
                     self.finish(out);
                     return Progress::Switch(input.bytes.len() - rest.len());
                 }
@@ -124,32 +126,45 @@ impl Exchange {
             Session::Ftp(ftp) => ftp.memory_bytes(),
         };
         let next_client = self.next_client.as_deref().map_or(0, str::len);
-        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>() + next_client + session
+        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>()
+            + next_client
+            + session
+            + self.replies.memory_bytes()
     }
 
     fn command(&mut self, line: &[u8]) {
         if self.is_mail {
             // A dot alone ends the mail (RFC 5321 section 4.5.2).
             self.is_mail = line != b".";
+            if !self.is_mail {
+                self.replies.ask(Asked::Other);
+            }
             return;
         }
+        let mut asked = Asked::Other;
         let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
         let rest = trimmed(rest);
         let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
         match &mut self.session {
             Session::Smtp(smtp) => match rest {
-                _ if is(b"DATA") => self.is_mail = true,
+                _ if is(b"DATA") => {
+                    self.is_mail = true;
+                    asked = Asked::Mail;
+                }
                 size if is(b"BDAT") => {
                     let digits = size.split(|&byte| byte == b' ').next().unwrap_or_default();
                     self.sides[0].skip =
                         std::str::from_utf8(digits).ok().and_then(|size| size.parse().ok()).unwrap_or(0);
                 }
-                _ if is(b"STARTTLS") => self.asks_for_tls = true,
+                _ if is(b"STARTTLS") => asked = Asked::Tls,
                 name if is(b"EHLO") || is(b"HELO") => match smtp.client {
                     _ if name.is_empty() => {}
                     None => smtp.client = Some(text(name)),
                     // A later one counts once the server accepts it.
-                    Some(_) => self.next_client = Some(text(name)),
+                    Some(_) => {
+                        self.next_client = Some(text(name));
+                        asked = Asked::Name;
+                    }
                 },
                 rest if is(b"MAIL") => {
                     smtp.mail_from.get_or_insert_with(|| text(path(rest)));
@@ -158,7 +173,7 @@ impl Exchange {
                 _ => {}
             },
             Session::Ftp(ftp) => match rest {
-                _ if is(b"AUTH") => self.asks_for_tls = true,
+                _ if is(b"AUTH") => asked = Asked::Tls,
                 name if is(b"USER") => ftp.user = Some(text(name)),
                 _ if [&b"RETR"[..], b"STOR", b"APPE", b"DELE", b"RNFR", b"RNTO", b"MKD", b"RMD"]
                     .into_iter()
@@ -170,37 +185,38 @@ impl Exchange {
                 _ => {}
             },
         }
+        self.replies.ask(asked);
     }
 
     /// Takes a line of a reply; whether TLS begins behind it.
     fn reply(&mut self, line: &[u8]) -> bool {
         let Some((code, rest)) = line.split_first_chunk::<3>() else { return false };
         let rest = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b" ")).unwrap_or(rest);
-        let is_last = line.get(3) != Some(&b'-');
-        if is_last
-            && let (Some(client), Session::Smtp(smtp)) = (self.next_client.take(), &mut self.session)
-            && code[0] == b'2'
-        {
-            smtp.client = Some(client);
-        }
         match &mut self.session {
             Session::Smtp(smtp) if code == b"220" && smtp.server.is_none() => {
                 let name = rest.split(|&byte| byte == b' ').next().unwrap_or_default();
                 smtp.server = Some(text(name));
             }
             Session::Ftp(ftp) if code == b"220" && ftp.server.is_none() => ftp.server = Some(text(rest)),
-            Session::Smtp(smtp) if self.asks_for_tls && is_last => {
+            _ => {}
+        }
+        let Some(asked) = self.replies.answered(line) else { return false };
+        match (asked, &mut self.session) {
+            (Asked::Tls, Session::Smtp(smtp)) => {
                 smtp.starttls = code == b"220";
-                self.asks_for_tls = false;
                 return smtp.starttls;
             }
-            Session::Ftp(ftp) if self.asks_for_tls && is_last => {
+            (Asked::Tls, Session::Ftp(ftp)) => {
                 ftp.starttls = code == b"234";
-                self.asks_for_tls = false;
                 return ftp.starttls;
             }
+            (Asked::Name, Session::Smtp(smtp)) => {
+                if let Some(client) = self.next_client.take().filter(|_| code[0] == b'2') {
+                    smtp.client = Some(client);
+                }
+            }
             // No mail is wanted.
-            Session::Smtp(_) if self.is_mail && code[0] != b'3' && code[0] != b'2' => self.is_mail = false,
+            (Asked::Mail, _) if code[0] != b'3' => self.is_mail = false,
             _ => {}
         }
         false

@@ -3,6 +3,7 @@
 
 mod exchange;
 mod fields;
+mod replies;
 #[cfg(test)]
 mod tests;
 

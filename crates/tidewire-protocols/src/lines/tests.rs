@@ -36,6 +36,33 @@ fn a_mail_has_sender_and_recipients() {
     assert_eq!(transactions(&sent.bytewise(), 25), found);
 }
 
+/// RFC 2920: commands are sent before earlier ones are answered.
+#[test]
+fn each_reply_answers_its_own_command() {
+    let sent = session(&[
+        "220 mx.example.org\r\n",
+        "EHLO client.example\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<no@example.org>\r\nRCPT TO:<b@example.org>\r\nDATA\r\n",
+        "250 mx\r\n250 ok\r\n550 nobody\r\n250 ok\r\n354 go on\r\n",
+        "RCPT TO:<forged@example.org>\r\nEHLO forged\r\n.\r\nMAIL FROM:<c@example.org>\r\nDATA\r\n",
+        "250 taken\r\n250 ok\r\n503 no recipient\r\n",
+        "RCPT TO:<d@example.org>\r\n",
+    ]);
+    let found = transactions(&sent, 25);
+    let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
+    assert_eq!(smtp.client.as_deref(), Some("client.example"));
+    let recipients: Vec<&str> = smtp.rcpt_to.iter().map(|text| &**text).collect();
+    assert_eq!(recipients, ["no@example.org", "b@example.org", "d@example.org"]);
+    assert_eq!(transactions(&sent.bytewise(), 25), found);
+    let sent = session(&[
+        "220 here\r\n",
+        "EHLO client.example\r\nSTARTTLS\r\n",
+        "250-here\r\n250 STARTTLS\r\n220 go on\r\n",
+        "\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00",
+    ]);
+    let found = transactions(&sent, 587);
+    assert!(matches!(&found[0].fields, Fields::Smtp(smtp) if smtp.starttls), "{found:?}");
+}
+
 #[test]
 fn what_is_inside_of_tls_is_looked_at() {
     let hello = "\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00";

@@ -67,11 +67,13 @@ fn by_port(port: u16) -> Option<Service> {
     }
 }
 
-/// Whether a greeting `220` of one side and a command of the other show FTP, which nothing else does.
-pub(super) fn ftp_session(client: &[u8], server: &[u8]) -> bool {
-    let is_greeting = matches!(server, [b'2', b'2', b'0', b' ' | b'-', ..]) && server.contains(&b'\n');
-    is_greeting
-        && [&b"USER "[..], b"AUTH TLS", b"AUTH SSL"]
-            .into_iter()
-            .any(|command| begins_word(client, command) == Some(true))
+/// Whether a greeting `220` of one side and a command of the other show FTP, which nothing else does. `None`: they do not, and
+/// more bytes change nothing.
+pub(super) fn ftp_session(client: &[u8], server: &[u8]) -> Option<bool> {
+    let [client, server] = [client, server].map(|bytes| &bytes[..bytes.len().min(BYTES_MAX)]);
+    let commands = [&b"USER "[..], b"AUTH TLS", b"AUTH SSL"].map(|command| begins_word(client, command));
+    let command = commands.into_iter().flatten().max()?;
+    let greeting = [&b"220 "[..], b"220-"].map(|greeting| begins(server, greeting)).into_iter().flatten().max()?;
+    let is_session = command && greeting && server.contains(&b'\n');
+    (is_session || client.len().max(server.len()) < BYTES_MAX).then_some(is_session)
 }

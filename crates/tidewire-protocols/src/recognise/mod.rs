@@ -28,6 +28,8 @@ pub(crate) enum Verdict {
     Open,
     /// The client's are of none that is known; the server may answer in HTTP.
     Unanswered(Unanswered),
+    /// The client's are of none that is known, and the server answered in HTTP.
+    Answered,
     /// None that is known.
     Unknown,
 }
@@ -57,7 +59,9 @@ pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
         Verdict::Unknown => lead(bytes),
         verdict => verdict,
     };
+    let may_be_ftp = || [0, 1].into_iter().any(|side| lines::ftp_session(bytes[side], bytes[1 - side]).is_some());
     match verdict {
+        Verdict::Unknown if may_be_ftp() => Verdict::Open,
         Verdict::Unknown if bytes[0].is_empty() || begins(bytes[0], b"SSH-").is_some() => {
             match ssh::behind_lines(bytes[1], false) {
                 Look::Server(service) => Verdict::Is { service, swapped: false },
@@ -65,7 +69,11 @@ pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
                 _ => Verdict::Unknown,
             }
         }
-        Verdict::Unknown => Unanswered::new(bytes).map_or(Verdict::Unknown, Verdict::Unanswered),
+        Verdict::Unknown => match Unanswered::of(bytes) {
+            (unanswered, Answer::Open) => Verdict::Unanswered(unanswered),
+            (_, Answer::Http(_)) => Verdict::Answered,
+            (_, Answer::Unknown) => Verdict::Unknown,
+        },
         verdict => verdict,
     }
 }
@@ -86,7 +94,7 @@ fn lead(bytes: [&[u8]; 2]) -> Verdict {
 
 fn service(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
     for side in [0, 1] {
-        if lines::ftp_session(bytes[side], bytes[1 - side]) {
+        if lines::ftp_session(bytes[side], bytes[1 - side]) == Some(true) {
             return Verdict::Is { service: Service::Ftp, swapped: side == 1 };
         }
     }
@@ -107,7 +115,7 @@ fn service(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
         return match (is_alike, begins(one, Unanswered::STATUS_LINE)) {
             (true, _) => Verdict::Is { service, swapped },
             // A status line decides where the client's bytes may be anything.
-            (false, Some(true)) if is_answer => Verdict::Is { service, swapped },
+            (false, Some(true)) if is_answer => Verdict::Answered,
             (false, Some(false)) if is_answer => Verdict::Open,
             _ => Verdict::Unknown,
         };

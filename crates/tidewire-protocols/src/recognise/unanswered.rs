@@ -28,11 +28,14 @@ impl Unanswered {
     /// The beginning of a status line, which all bytes of one that is answered begin with.
     pub(crate) const STATUS_LINE: &[u8] = STATUS_LINE;
 
-    /// With the first bytes of both directions, client first. `None`: no answer is waited for.
-    pub(super) fn new(bytes: [&[u8]; 2]) -> Option<Self> {
+    /// With the first bytes of both directions, client first, and what they show.
+    pub(super) fn of(bytes: [&[u8]; 2]) -> (Self, Answer) {
         let mut new = Self { asked_bytes: 0, answered_bytes: 0 };
-        let is_open = [0, 1].into_iter().all(|side| new.data(side, bytes[side]) == Answer::Open);
-        is_open.then_some(new)
+        let answer = match new.data(0, bytes[0]) {
+            Answer::Open => new.data(1, bytes[1]),
+            other => other,
+        };
+        (new, answer)
     }
 
     /// Takes bytes of a side.
