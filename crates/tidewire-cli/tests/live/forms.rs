@@ -22,7 +22,7 @@ fn a_table_keeps_to_80_columns() {
         wait_for("another page of the table", || running.out().matches(":80 ").count() >= 2);
         let ended = running.interrupt();
         assert_eq!(ended.code(), 0, "{}", ended.said);
-        assert_eq!(ended.out.matches("PACKETS").count(), 1, "titles come once: {}", ended.out);
+        assert_eq!(ended.out.matches("SERVICE").count(), 1, "titles come once: {}", ended.out);
         assert!(ended.out.lines().last().expect("a line").starts_with("2 flows, "), "{}", ended.out);
         // Messages are sentences, which terminals wrap.
         let ledger = ended.said.lines().filter(|line| !line.starts_with("tidewire: "));
