@@ -29,10 +29,10 @@ if [ "${UNINSTALL:-}" = 1 ]; then
     "$to/include/tidewire/queue.h" "$to/include/tidewire/event.h" "$to/lib/pkgconfig/tidewire-queue.pc" "$to/lib/libtidewire_queue.a" \
     "$to"/lib/libtidewire_queue.so.0.* "${queue_names[@]/#/$to/lib/}" \
     "$to/lib/systemd/system/tidewire-sensor.service" "$to/lib/systemd/system/tidewire-collect.service" \
-    "$to/lib/systemd/system/tidewire-record.service" "$to/lib/sysusers.d/tidewire.conf"
+    "$to/lib/systemd/system/tidewire-record.service" "$to/lib/sysusers.d/tidewire.conf" "$to/share/doc/tidewire/record.toml"
   for page in docs/man/*.[1-8]*; do section=${page##*.}; rm -f "$to/share/man/man${section:0:1}/$(basename "$page")"; done
   for entry in "${completions[@]}"; do rm -f "$to/${entry#* }"; done
-  rmdir "$library" "$to/include/tidewire" 2>/dev/null || true
+  rmdir "$library" "$to/include/tidewire" "$to/share/doc/tidewire" 2>/dev/null || true
   echo "install: taken away from $to"
   exit 0
 fi
@@ -64,6 +64,7 @@ for unit in tidewire-sensor tidewire-collect tidewire-record; do
   sed -e "s|@PREFIX@|$prefix|" "packaging/$unit.service" > "$to/lib/systemd/system/$unit.service"
 done
 install -D -m 644 packaging/tidewire.conf "$to/lib/sysusers.d/tidewire.conf"
+install -D -m 644 packaging/record.toml "$to/share/doc/tidewire/record.toml"
 for page in docs/man/*.[1-8]*; do
   section=${page##*.}
   install -D -m 644 "$page" "$to/share/man/man${section:0:1}/$(basename "$page")"

@@ -271,6 +271,9 @@ _tidewire() {
             tidewire__subcmd__help__subcmd__lab__subcmd__net,up)
                 cmd="tidewire__subcmd__help__subcmd__lab__subcmd__net__subcmd__up"
                 ;;
+            tidewire__subcmd__help__subcmd__record,trigger)
+                cmd="tidewire__subcmd__help__subcmd__record__subcmd__trigger"
+                ;;
             tidewire__subcmd__help__subcmd__sensor,status)
                 cmd="tidewire__subcmd__help__subcmd__sensor__subcmd__status"
                 ;;
@@ -366,6 +369,9 @@ _tidewire() {
                 ;;
             tidewire__subcmd__lab__subcmd__net__subcmd__help,up)
                 cmd="tidewire__subcmd__lab__subcmd__net__subcmd__help__subcmd__up"
+                ;;
+            tidewire__subcmd__record,trigger)
+                cmd="tidewire__subcmd__record__subcmd__trigger"
                 ;;
             tidewire__subcmd__sensor,help)
                 cmd="tidewire__subcmd__sensor__subcmd__help"
@@ -2978,8 +2984,22 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__help__subcmd__record)
-            opts=""
+            opts="trigger"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__record__subcmd__trigger)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3960,7 +3980,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__record)
-            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --keep-last --keep-after --keep-memory --trigger --trigger-pattern --trigger-streams --control --buffer --nice --priority-class --base-threshold --flows --verify --index-only --identity --json --help"
+            opts="-r -F -j -i -c -q -o -h --read --filter --workers --config --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --output --size --age --free --segment-size --segment-time --compress --encrypt-to --durable --cutoff --cutoff-direction --cutoff-class --snaplen-class --tunnel-depth --keep-last --keep-after --keep-memory --trigger --trigger-pattern --trigger-streams --control --buffer --nice --priority-class --base-threshold --flows --verify --index-only --identity --json --help trigger"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4166,6 +4186,20 @@ _tidewire() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__record__subcmd__trigger)
+            opts="-h --help -"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

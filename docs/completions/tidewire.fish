@@ -642,8 +642,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l from -d 'Pa
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l to -d 'Packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l stream -d 'The packets of the stream with this id; the number of any packet of it will do' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l community-id -d 'The packets of streams with this Community ID (seed 0)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l host -d 'IP packets from or to this address, inside of tunnels too' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l port -d 'Packets from or to this port of TCP, UDP or SCTP, inside of tunnels too' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l host -d 'IP packets from or to this address, inside of tunnels too (repeatable: any of them)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l port -d 'Packets from or to this port of TCP, UDP or SCTP, inside of tunnels too (repeatable: any of them)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l net -d 'IP packets from or to an address of this network, as in 10.1.0.0/16, inside of tunnels too' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l vlan -d 'Packets with this VLAN id' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l protocol -d 'IP packets of this protocol: its name (tcp, udp, icmp, icmp6, sctp, gre, esp, ah) or number' -r
@@ -653,64 +653,66 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l flows -d 'L
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l follow -d 'Print the conversation of --stream, or the first one of --community-id, as tidewire follow'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l json -d 'Print JSON: records, and what was read as the last line of standard output; of standard error where that has packets'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s r -l read -d 'Record capture files, merged by time; `-` is standard input (a filter expression may follow)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s F -l filter -d 'Record only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s j -l workers -d 'Worker threads of interfaces, 1 to 64: each writes segments of its own' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l duration -d 'Stop after TIME' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s c -l packets -d 'Stop after N packets that match the filter' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s r -l read -d 'Record capture files, merged by time; `-` is standard input (a filter expression may follow)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s F -l filter -d 'Record only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s j -l workers -d 'Worker threads of interfaces, 1 to 64: each writes segments of its own' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
 packet\t''
 xdp\t''
 xdp-generic\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s o -l output -d 'The archive\'s directory, made if it is not there (repeatable: segments go to them in turn)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l size -d 'Keep at most SIZE in each directory, the newest; as in 500G' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l age -d 'Keep packets for TIME, as in 14d' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l free -d 'Remove the oldest segments while the file system has less than SIZE free' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l segment-size -d 'Complete a segment at SIZE, at most 64G [default: 1G, or a sixteenth of --size if that is less]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l segment-time -d 'Complete a segment after TIME: of interfaces by the clock, of files by packet time [default: 1m; files: no limit]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l compress -d 'Compress segments in blocks: lz4 or zstd (any program reads the files)' -r -f -a "lz4\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l snaplen -d 'Capture at most SIZE of each packet; 0 is all of it [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s o -l output -d 'The archive\'s directory, made if it is not there (repeatable: segments go to them in turn)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l size -d 'Keep the newest SIZE in each directory, as in 500G' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l age -d 'Keep packets for TIME, as in 14d' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l free -d 'Remove the oldest segments while the file system has less than SIZE free' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l segment-size -d 'Complete a segment at SIZE, at most 64G [default: 1G, or a sixteenth of --size if that is less]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l segment-time -d 'Complete a segment after TIME: of interfaces by the clock, of files by packet time [default: 1m; files: no limit]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l compress -d 'Compress segments: lz4 or zstd, which any program reads' -r -f -a "lz4\t''
 zstd\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l encrypt-to -d 'Encrypt segments and indexes for this recipient of age, as `tidewire keys identity` prints it (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l durable -d 'What was captured is on the disk after TIME at most, even if the power fails' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff -d 'Write at most the first SIZE of payload of each direction of a stream; the rest is counted' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'udp port 53=all\'; the first match wins (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l snaplen-class -d 'Write at most SIZE of each packet of streams whose first packet matches EXPR, as in \'tcp port 443=96\'; 0 is all of it (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tunnel-depth -d 'Most nested tunnels to look into' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-last -d 'Keep packets in memory, and record the last TIME before a trigger: --trigger, --trigger-pattern, SIGUSR1 or --control' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-after -d 'Record TIME after a trigger as well' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l keep-memory -d 'Memory of each worker for packets that wait' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger -d 'A packet that matches EXPR is a trigger (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-pattern -d 'A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`; with `-` behind it, each line of its standard input is a trigger (of `tidewire events --follow`, say)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l buffer -d 'Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l nice -d 'Nice value of the threads that record from interfaces, -20 (before all others) to 19; the default is -10 where that is permitted, so that those who send and receive wait before packets are lost' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l base-threshold -d 'Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l flows -d 'Flows to remember for each worker, about 250 bytes each' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l verify -d 'Check archives: every segment and index against the digests that were noted when it was written' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l index-only -d 'Make the indexes that captures in DIR lack: DIR becomes an archive' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l identity -d 'Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l incoming -d 'Capture incoming packets only, none that this host sends'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-pin -d 'Do not bind worker N to the Nth CPU'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s q -l quiet -d 'Do not print the capture engine at the start'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l trigger-streams -d 'A packet that is a trigger records its stream, not the whole link'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -l json -d 'Print the summary as a JSON object; key names are stable'
-complete -c tidewire -n "__fish_tidewire_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l encrypt-to -d 'Encrypt segments and indexes for this recipient of age, as `tidewire keys identity` prints it (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l durable -d 'What was captured is on the disk after TIME at most, even if the power fails' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff -d 'Write at most the first SIZE of payload of each direction of a stream; the rest is counted' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'udp port 53=all\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l snaplen-class -d 'Write at most SIZE of each packet of streams whose first packet matches EXPR, as in \'tcp port 443=96\'; 0 is all of it (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l tunnel-depth -d 'Most nested tunnels to look into' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l keep-last -d 'Keep packets in memory, and record the last TIME before a trigger: --trigger, --trigger-pattern, SIGUSR1 or --control' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l keep-after -d 'Record TIME after a trigger as well' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l keep-memory -d 'Memory of each worker for packets that wait' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l trigger -d 'A packet that matches EXPR is a trigger (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l trigger-pattern -d 'A packet with these bytes is a trigger, written as for `tidewire match -e` (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l control -d 'Listen at this Unix socket for `tidewire record trigger SOCKET`; with `-` behind it, each line of its standard input is a trigger (of `tidewire events --follow`, say)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l buffer -d 'Memory of each worker between capture and disk: 64M bear a disk that stalls for 50 ms at 10 Gbit/s' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l nice -d 'Nice value of the threads that record from interfaces, -20 (before all others) to 19; the default is -10 where that is permitted, so that those who send and receive wait before packets are lost' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': where the disk is too slow, low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l base-threshold -d 'Shed low priorities once SHARE of the buffers is in use, as 50% or 0.5' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l flows -d 'Flows to remember for each worker, about 250 bytes each' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l verify -d 'Check archives: every segment and index against the digests that were noted when it was written' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l index-only -d 'Index captures in DIR, which becomes an archive' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l identity -d 'Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l trigger-streams -d 'A packet that is a trigger records its stream, not the whole link'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l json -d 'Print the summary as a JSON object; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -a "trigger" -d 'Fire the trigger of a recorder that looks back (--keep-last)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and __fish_seen_subcommand_from trigger" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s F -l filter -d 'Count only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s w -s j -l workers -d 'Worker threads, 1 to 64' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
@@ -1091,7 +1093,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "authority" -d 'Make an authority, which signs the certificates of all others'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "renew" -d 'Replace keys and certificates by new ones with the same names'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "show" -d 'Show certificates: whose, what for, until when'
-complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
+complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "identity" -d 'Make an identity that reads encrypted events and archives'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "recipient" -d 'Print the recipients of a file with identities'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and not __fish_seen_subcommand_from collector sensor authority renew show identity recipient help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from collector" -s o -l output -d 'The file that is made' -r -F
@@ -1110,15 +1112,15 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from show" -l json -d 'One JSON object a certificate (docs/delivery.md)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from identity" -s o -l output -d 'The file that is made. Keep it where events are read, not on sensors' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from identity" -s h -l help -d 'Print help'
+complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from identity" -s o -l output -d 'The file that is made. Keep it where events and archives are read, not on sensors and recorders' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from identity" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from recipient" -s h -l help -d 'Print help'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "collector" -d 'Make the key and certificate of a collector'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "sensor" -d 'Make the key and certificate of a sensor'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "authority" -d 'Make an authority, which signs the certificates of all others'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "renew" -d 'Replace keys and certificates by new ones with the same names'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show certificates: whose, what for, until when'
-complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
+complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "identity" -d 'Make an identity that reads encrypted events and archives'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "recipient" -d 'Print the recipients of a file with identities'
 complete -c tidewire -n "__fish_tidewire_using_subcommand keys; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions recall record count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "flows" -d 'List flows: addresses, service and name, packets, bytes, state'
@@ -1144,6 +1146,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions recall record count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "collect" -d 'Receive events from sensors, each proven by a certificate'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions recall record count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "keys" -d 'Make keys and certificates for sensors and collectors'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams transactions recall record count top check-steering gen lab attach events event split run sensor collect keys help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from record" -f -a "trigger" -d 'Fire the trigger of a recorder that looks back (--keep-last)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "udp" -d 'UDP datagrams of many flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'
@@ -1159,5 +1162,5 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "authority" -d 'Make an authority, which signs the certificates of all others'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "renew" -d 'Replace keys and certificates by new ones with the same names'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "show" -d 'Show certificates: whose, what for, until when'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "identity" -d 'Make an identity that reads encrypted events; prints its recipient'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "identity" -d 'Make an identity that reads encrypted events and archives'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from keys" -f -a "recipient" -d 'Print the recipients of a file with identities'

@@ -65,7 +65,7 @@ fn search(folder: &Path) {
         Query { filter: Some("udp port 53 and host 10.0.0.3".into()), ..Query::default() },
         Query { from_ns: Some(1_700_000_000_010_000_000), to_ns: Some(1_700_000_000_020_000_000), ..Query::default() },
         Query { stream: Some(3), ..Query::default() },
-        Query { port: Some(53), community_id: Some("1:none".into()), ..Query::default() },
+        Query { ports: vec![53], community_id: Some("1:none".into()), ..Query::default() },
     ] {
         let Ok(mut recall) = Archive::open([folder], Identities::default()).and_then(|archive| archive.recall(&query))
         else {

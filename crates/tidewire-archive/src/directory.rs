@@ -26,6 +26,8 @@ pub struct Directory<S: Storage = Folder> {
     folder: S,
     settings: Settings,
     recording: String,
+    /// Other directories of the same recorder.
+    companions: Mutex<Vec<String>>,
     /// Number of the last segment of each worker.
     sequences: Mutex<BTreeMap<u16, u64>>,
     log: Mutex<Log<S::File>>,
@@ -129,6 +131,7 @@ impl Directory {
             folder,
             settings,
             recording,
+            companions: Mutex::default(),
             sequences: Mutex::new(sequences),
             log: Mutex::new(Log { manifest, last, packets }),
             kept: Mutex::new(kept),
@@ -227,6 +230,7 @@ impl<S: Storage> Directory<S> {
             folder,
             settings: settings.clone(),
             recording: "test".into(),
+            companions: Mutex::default(),
             sequences: Mutex::default(),
             log: Mutex::new(Log { manifest, last: BTreeMap::new(), packets: 0 }),
             kept: Mutex::default(),
@@ -251,6 +255,12 @@ impl<S: Storage> Directory<S> {
     /// Its segments belong to the recording of another directory: streams go on there.
     pub fn join(&mut self, recording: &str) {
         recording.clone_into(&mut self.recording);
+    }
+
+    /// Sets the other directories of the same recorder: indexes name them, so that who searches one knows of all.
+    pub fn set_companions(&self, paths: &[&Path]) {
+        let absolute = |path: &&Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        *held(&self.companions) = paths.iter().map(|path| absolute(path).to_string_lossy().into_owned()).collect();
     }
 
     /// The name of a worker's next segment. It is written under its [`hidden`](SegmentName::hidden) name.
@@ -295,6 +305,7 @@ impl<S: Storage> Directory<S> {
             key_vlan: index.key_vlan,
             key_tunnel: index.key_tunnel,
             previous,
+            companions: held(&self.companions).clone(),
             ..summary
         };
         let bytes = summary.stored_bytes;

@@ -28,6 +28,14 @@ pub enum Error {
         /// What is there instead, and what to do.
         what: String,
     },
+    /// The environment's: this user may not read what is in a directory.
+    #[error("{}: permission denied ({what}); run as root or in its group", path.display())]
+    Denied {
+        /// The directory.
+        path: PathBuf,
+        /// What cannot be read.
+        what: String,
+    },
     /// The caller's: a file that is indexed in another form only, or is no capture.
     #[error("{}: not indexed: {what}", path.display())]
     NotIndexed {

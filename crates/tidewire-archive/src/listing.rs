@@ -1,7 +1,7 @@
 //! What a directory holds.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -28,7 +28,12 @@ impl Segment {
 
 /// Names of the files in a directory, in order.
 pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
-    let failed = |error| Error::io(path, "reading the directory")(error);
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Error::Denied { path: path.to_owned(), what: "the directory cannot be listed".into() }
+        }
+        _ => Error::io(path, "reading the directory")(error),
+    };
     let mut names = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
         let name = entry.map_err(|error| Error::io(path, "reading the directory")(error))?.file_name();

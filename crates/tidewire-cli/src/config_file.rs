@@ -175,6 +175,7 @@ impl File<'_> {
         let word = if argument.is_positional() { text } else { format!("--{name}={text}") };
         // Parses a command with this option only: any error is about this value.
         let free = argument.clone().conflicts_with(Resettable::Reset).overrides_with(Resettable::Reset);
+        let free = free.requires(Resettable::Reset);
         let alone = Command::new("tidewire").no_binary_name(true).arg(free);
         if let Err(error) = alone.try_get_matches_from([&word]) {
             let message = error.to_string();

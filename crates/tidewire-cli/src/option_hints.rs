@@ -17,6 +17,15 @@ pub fn hint(error: &Error, words: &[String]) -> Option<String> {
         (ErrorKind::UnknownArgument, "-r") if reads => {
             Some(format!("name the capture file without -r: tidewire {command} capture.pcap"))
         }
+        (
+            ErrorKind::UnknownArgument,
+            "--wide" | "--columns" | "--csv" | "--where" | "--sort" | "--top" | "--to" | "--time",
+        ) if command == "recall" => {
+            let pipe = "tidewire recall DIR --from TIME | tidewire flows -";
+            Some(format!(
+                "list what is found by another command: {pipe} {argument} ... (or: tidewire flows DIR {argument} ...)"
+            ))
+        }
         (ErrorKind::UnknownArgument, "-n" | "-nn") => Some("omit it: addresses are never resolved to names".into()),
         _ => None,
     }

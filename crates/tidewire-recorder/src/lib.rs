@@ -27,5 +27,5 @@ pub use disk::{Notice, Targets};
 pub use ledger::Totals;
 pub use recorder::Recorder;
 pub use settings::{BUFFER_BYTES_MIN, LookBackSettings, PRIORITIES_MAX, RecordClass, RecordSettings};
-pub use status::{Snapshot, Status};
+pub use status::{Snapshot, Status, Waiting};
 pub use trigger::Trigger;

@@ -9,7 +9,7 @@ use tidewire::FilterError;
 use tidewire_filter::Filter;
 use tidewire_wire::{ChecksumStatus, Frame, LinkType};
 
-use crate::{classes::compiled, flows::Key, settings::LookBackSettings};
+use crate::{classes::compiled, flows::Key, settings::LookBackSettings, status::Waiting};
 
 /// Streams that are recorded at a time at most; beyond, the oldest trigger is forgotten.
 const STREAMS_MAX: usize = 65_536;
@@ -92,6 +92,9 @@ pub(crate) struct LookBack {
     streams: HashMap<Key, Window>,
     order: VecDeque<Key>,
     fired: u64,
+    /// Whether this worker counts triggers from outside, which all workers see.
+    counts_outside: bool,
+    triggers: u64,
     /// By its time and the offset.
     newest_ns: u64,
     /// Of the packets that come now.
@@ -99,8 +102,8 @@ pub(crate) struct LookBack {
 }
 
 impl LookBack {
-    /// `highest`: the greatest priority of packets.
-    pub fn new(settings: &LookBackSettings, highest: u8) -> Result<Self, FilterError> {
+    /// `highest`: the greatest priority of packets. `counts_outside`: this worker counts triggers from outside.
+    pub fn new(settings: &LookBackSettings, highest: u8, counts_outside: bool) -> Result<Self, FilterError> {
         let filters = settings.filters.iter().map(|expression| compiled(expression)).collect::<Result<_, _>>()?;
         Ok(Self {
             fired: settings.trigger.count(),
@@ -113,6 +116,8 @@ impl LookBack {
             link: VecDeque::new(),
             streams: HashMap::new(),
             order: VecDeque::new(),
+            counts_outside,
+            triggers: 0,
             newest_ns: 0,
             offset_ns: 0,
         })
@@ -157,6 +162,7 @@ impl LookBack {
         if !self.matches(frame, bytes) {
             return false;
         }
+        self.triggers += 1;
         match self.settings.is_of_streams.then(key).flatten() {
             Some(key) => self.fire_stream(key, time_ns),
             None => self.fire(time_ns),
@@ -185,6 +191,9 @@ impl LookBack {
     pub fn look(&mut self, clock_ns: u64) {
         let fired = self.settings.trigger.count();
         if fired != self.fired {
+            if self.counts_outside {
+                self.triggers += fired.wrapping_sub(self.fired);
+            }
             self.fired = fired;
             self.fire(clock_ns.max(self.newest_ns));
         }
@@ -225,6 +234,17 @@ impl LookBack {
         }
         self.streams.insert(key, window);
         self.order.push_back(key);
+    }
+
+    /// What waits, and how many triggers there were.
+    pub fn waiting(&self) -> Waiting {
+        let of = |piece: &Piece| Some(piece.packets.front()?.timestamp_ns.saturating_add(piece.offset_ns));
+        let oldest_ns = self.first().and_then(|lane| of(self.lanes.get(lane)?.front()?));
+        Waiting {
+            bytes: self.held_bytes as u64,
+            span_ns: oldest_ns.map_or(0, |oldest| self.newest_ns.saturating_sub(oldest)),
+            triggers: self.triggers,
+        }
     }
 
     /// Whether memory has no room for what waits.

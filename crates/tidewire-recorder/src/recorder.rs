@@ -106,7 +106,8 @@ impl Recorder {
         let filter = settings.filter.as_deref().map(compiled).transpose()?;
         let depth = targets.directories.first().map_or(8, |directory| directory.settings().index.tunnel_depth);
         let idle_ns = u64::try_from(settings.idle.as_nanos()).unwrap_or(u64::MAX);
-        let look_back = settings.look_back.as_ref().map(|look_back| LookBack::new(look_back, classes.highest()));
+        let look_back =
+            settings.look_back.as_ref().map(|look_back| LookBack::new(look_back, classes.highest(), worker == 0));
         let (cuts, watermarks) = (settings.cuts(), watermarks(settings, classes.highest()));
         Ok(Self {
             worker,

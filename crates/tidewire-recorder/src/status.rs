@@ -19,7 +19,27 @@ pub struct Status {
     dropped: AtomicU64,
     level_permille: AtomicU64,
     flows: AtomicU64,
+    waiting: Mutex<Option<Waiting>>,
     is_failed: AtomicBool,
+}
+
+/// What waits in memory for a trigger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Bytes of memory that packets take which wait; at the end of a recording, those that waited then.
+    pub bytes: u64,
+    /// Time between the oldest and the newest of them.
+    pub span_ns: u64,
+    /// Triggers so far.
+    pub triggers: u64,
+}
+
+impl Waiting {
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.span_ns = self.span_ns.max(other.span_ns);
+        self.triggers += other.triggers;
+    }
 }
 
 /// Figures at one moment.
@@ -39,6 +59,8 @@ pub struct Snapshot {
     pub level_permille: u64,
     /// Flows that are remembered.
     pub flows: u64,
+    /// What waits for a trigger; `None`: packets are recorded at once.
+    pub waiting: Option<Waiting>,
 }
 
 impl Snapshot {
@@ -51,6 +73,9 @@ impl Snapshot {
         self.dropped += other.dropped;
         self.level_permille = self.level_permille.max(other.level_permille);
         self.flows += other.flows;
+        if let Some(waiting) = &other.waiting {
+            self.waiting.get_or_insert_default().add(waiting);
+        }
     }
 }
 
@@ -73,6 +98,7 @@ impl Status {
             dropped: read(&self.dropped),
             level_permille: read(&self.level_permille),
             flows: read(&self.flows),
+            waiting: *held(&self.waiting),
         }
     }
 
@@ -91,6 +117,10 @@ impl Status {
         self.flows.store(flows, Ordering::Relaxed);
         self.dropped.store(dropped, Ordering::Relaxed);
         self.level_permille.store(level_permille.into(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn publish_waiting(&self, waiting: Waiting) {
+        *held(&self.waiting) = Some(waiting);
     }
 
     pub(crate) fn lose(&self, packets: &[(u64, u64); PRIORITIES_MAX]) {

@@ -106,4 +106,7 @@ pub struct Summary {
     /// Bytes that the disk changed before that, and whose packets were taken out.
     #[serde(skip_serializing_if = "is_zero")]
     pub damaged_bytes: u64,
+    /// Other directories that its recorder wrote segments to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub companions: Vec<String>,
 }

@@ -16,10 +16,10 @@ pub(super) struct Headers {
 
 impl Headers {
     pub fn new(query: &Query) -> Self {
-        let Query { host, port, net, vlan, protocol, .. } = query;
+        let Query { hosts, ports, net, vlan, protocol, .. } = query;
         let primitives = [
-            host.map(|host| format!("host {host}")),
-            port.map(|port| format!("port {port}")),
+            any(hosts.iter().map(|host| format!("host {host}"))),
+            any(ports.iter().map(|port| format!("port {port}"))),
             net.map(|net| net.expression()),
             protocol.map(|protocol| format!("(ip proto {protocol} or ip6 proto {protocol})")),
         ];
@@ -59,13 +59,19 @@ impl Headers {
     }
 }
 
+/// An expression that one of these fulfils; `None`: there is none.
+fn any(primitives: impl Iterator<Item = String>) -> Option<String> {
+    let all = primitives.collect::<Vec<_>>().join(" or ");
+    (!all.is_empty()).then(|| format!("({all})"))
+}
+
 fn has_vlan(query: &Query, decoded: &Decoded) -> bool {
     query.vlan.is_none_or(|vlan| decoded.vlan.contains(&vlan))
 }
 
 fn has(query: &Query, bytes: &[u8], decoded: &Decoded) -> bool {
-    let Query { host, port, net, protocol, .. } = *query;
-    let is_of_ip = host.is_some() || port.is_some() || net.is_some() || protocol.is_some();
+    let Query { ref hosts, ports: ref wanted, net, protocol, .. } = *query;
+    let is_of_ip = !hosts.is_empty() || !wanted.is_empty() || net.is_some() || protocol.is_some();
     // Of a malformed packet the last header that was walked is there.
     let is_ip =
         decoded.kind as u8 <= Kind::Fragment as u8 || decoded.kind == Kind::Malformed && decoded.ip_version != 0;
@@ -76,9 +82,9 @@ fn has(query: &Query, bytes: &[u8], decoded: &Decoded) -> bool {
     let (from, to) = ports_of(bytes, decoded);
     let proto = if decoded.kind == Kind::Fragment { decoded.fragment.proto } else { decoded.proto };
     // An IP packet of another protocol has no ports, and none that is 0.
-    host.is_none_or(|host| source == host || destination == host)
+    (hosts.is_empty() || hosts.iter().any(|&host| source == host || destination == host))
         && net.is_none_or(|net| net.has(source) || net.has(destination))
-        && port.is_none_or(|port| (from, to) != (0, 0) && (from == port || to == port))
+        && (wanted.is_empty() || (from, to) != (0, 0) && wanted.iter().any(|&port| from == port || to == port))
         && has_vlan(query, decoded)
         && protocol.is_none_or(|protocol| protocol == proto)
 }
@@ -150,15 +156,15 @@ mod tests {
             ("a later fragment", packet(&[], 17, 0x2001, &whole), false),
             ("ICMP of two bytes", packet(&[], 1, 0, &[8, 0]), false),
         ] {
-            let host = |host: &str| Query { host: host.parse().ok(), ..Query::default() };
+            let host = |host: &str| Query { hosts: vec![host.parse().unwrap()], ..Query::default() };
             let network = |address: &str, bits| Network::new(address.parse().unwrap(), bits);
             assert!(is_found(&host("10.0.0.1"), &frame) && is_found(&host("10.0.0.2"), &frame), "{what}");
             assert!(!is_found(&host("10.0.0.3"), &frame), "{what}");
             assert!(is_found(&Query { net: network("10.0.0.0", 24), ..Query::default() }, &frame), "{what}");
             assert!(!is_found(&Query { net: network("10.1.0.0", 16), ..Query::default() }, &frame), "{what}");
-            let port = Query { port: Some(80), host: "10.0.0.1".parse().ok(), ..Query::default() };
+            let port = Query { ports: vec![80], hosts: vec!["10.0.0.1".parse().unwrap()], ..Query::default() };
             assert_eq!(is_found(&port, &frame), has_port, "{what}");
-            assert!(!is_found(&Query { port: Some(81), ..port }, &frame), "{what}");
+            assert!(!is_found(&Query { ports: vec![81], ..port }, &frame), "{what}");
         }
     }
 
@@ -170,7 +176,7 @@ mod tests {
         assert!(!is_found(&query(7, 6), &frame) && !is_found(&query(5, 17), &frame));
         // What no packet can fulfil is no error.
         let both = Query {
-            host: "10.0.0.1".parse().ok(),
+            hosts: vec!["10.0.0.1".parse().unwrap()],
             net: Network::new("2001:db8::".parse().unwrap(), 32),
             ..Query::default()
         };

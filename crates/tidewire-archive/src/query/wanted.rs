@@ -25,10 +25,10 @@ pub struct Query {
     pub stream: Option<u64>,
     /// The packets of streams with this Community ID (seed 0).
     pub community_id: Option<String>,
-    /// Packets from or to this address, inside of tunnels too.
-    pub host: Option<IpAddr>,
-    /// Packets from or to this port, inside of tunnels too.
-    pub port: Option<u16>,
+    /// Packets from or to one of these addresses, inside of tunnels too; none: of any.
+    pub hosts: Vec<IpAddr>,
+    /// Packets from or to one of these ports, inside of tunnels too; none: of any.
+    pub ports: Vec<u16>,
     /// Packets from or to an address of this network, inside of tunnels too.
     pub net: Option<Network>,
     /// Packets with this VLAN id.
@@ -82,7 +82,7 @@ impl Query {
         if let (Some(from), Some(to)) = (self.from_ns, self.to_ns)
             && from >= to
         {
-            return Err(Error::Query("the time to which to search is not after the time from which on".into()));
+            return Err(Error::Query("--to is not after --from".into()));
         }
         if let Some(vlan) = self.vlan.filter(|vlan| !(1..4095).contains(vlan)) {
             return Err(Error::Query(format!("VLAN ids are 1 to 4094, got {vlan}")));
@@ -128,11 +128,12 @@ impl Query {
             }
             _ => Condition::Any,
         };
-        if let Some(host) = self.host {
-            found = all(found, Condition::Terms(Term::Address(host), Term::Address(host)));
+        let one = |term: Term| Condition::Terms(term, term);
+        if !self.hosts.is_empty() {
+            found = all(found, Condition::Either(self.hosts.iter().map(|&host| one(Term::Address(host))).collect()));
         }
-        if let Some(port) = self.port {
-            found = all(found, Condition::Terms(Term::Port(port), Term::Port(port)));
+        if !self.ports.is_empty() {
+            found = all(found, Condition::Either(self.ports.iter().map(|&port| one(Term::Port(port))).collect()));
         }
         if let Some(Network { first, last }) = self.net {
             found = all(found, Condition::Terms(Term::Address(first), Term::Address(last)));

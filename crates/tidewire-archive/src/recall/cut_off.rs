@@ -48,7 +48,7 @@ impl Archive {
     pub fn cut_off(&self, query: &Query, streams_max: usize) -> Result<(Vec<CutOff>, bool), Error> {
         let (mut all, mut is_all) = (Vec::new(), true);
         for path in &self.folders {
-            let captures = entries(path, &self.identities, &mut Vec::new())?;
+            let captures = entries(path, &self.identities)?.found;
             let mut streams = Streams { streams_max: streams_max - all.len(), ..Streams::default() };
             for entry in captures.iter().filter(|entry| has_cut(entry)) {
                 self.each_record(entry, query, |name, record| streams.add(name, record));

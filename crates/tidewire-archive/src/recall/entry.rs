@@ -42,10 +42,21 @@ pub(crate) struct Entry {
     pub problem: Option<Error>,
 }
 
-/// The captures of a directory: segments, complete or not, and other captures. `others`: gets those that cannot be searched.
-pub(crate) fn entries(folder: &Path, identities: &Identities, others: &mut Vec<Note>) -> Result<Vec<Entry>, Error> {
+/// What a directory holds.
+#[derive(Default)]
+pub(crate) struct Entries {
+    /// Segments, complete or not, and other captures.
+    pub found: Vec<Entry>,
+    /// Captures that this user may not read.
+    pub denied: u64,
+    /// About captures that cannot be searched.
+    pub notes: Vec<Note>,
+}
+
+/// The captures of a directory.
+pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Entries, Error> {
     let names = names(folder)?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for name in &names {
         let (plain, is_part) = shown(name).map_or((&**name, false), |name| (name, true));
         let parsed = SegmentName::parse(plain);
@@ -59,7 +70,8 @@ pub(crate) fn entries(folder: &Path, identities: &Identities, others: &mut Vec<N
                 match look(&folder.join(name)) {
                     Ok(Beside::Capture) => {}
                     Ok(Beside::Unsearched(why)) => {
-                        Note::Unsearched { folder: folder.to_owned(), names: vec![name.clone()], why }.push(others);
+                        Note::Unsearched { folder: folder.to_owned(), names: vec![name.clone()], why }
+                            .push(&mut entries.notes);
                         continue;
                     }
                     Ok(Beside::Other(_)) => continue,
@@ -80,9 +92,14 @@ pub(crate) fn entries(folder: &Path, identities: &Identities, others: &mut Vec<N
             Err(error) => entry.problem = Some(error),
         }
         entry.check_summary();
-        entries.push(entry);
+        let is_denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        if entry.summary.is_none() && open_regular(&entry.path).is_err_and(is_denied) {
+            entries.denied += 1;
+            continue;
+        }
+        entries.found.push(entry);
     }
-    note_missing(folder, &names, others);
+    note_missing(folder, &names, &mut entries.notes);
     Ok(entries)
 }
 

@@ -1,5 +1,6 @@
 //! Reading what a query finds, from any number of directories, merged by time.
 
+mod companions;
 mod cut_off;
 mod entry;
 mod interfaces;
@@ -26,12 +27,13 @@ use crate::{
     block::Interface,
     query::{Exact, Query},
 };
+use companions::Companions;
 use interfaces::Interfaces;
 use lane::Lane;
 
 pub use cut_off::CutOff;
 pub use entry::is_archive;
-pub(crate) use entry::{Entry, entries, modified_ns, need_archive, open_index, plain};
+pub(crate) use entry::{Entries, Entry, entries, modified_ns, need_archive, open_index, plain};
 pub(crate) use interfaces::Descriptions;
 pub use note::Note;
 
@@ -63,11 +65,17 @@ impl Archive {
     pub fn recall(&self, query: &Query) -> Result<Recall, Error> {
         let exact = Exact::new(query)?;
         let (mut notes, mut lanes) = (Vec::new(), BTreeMap::new());
-        let mut figures = Figures::default();
+        let (mut figures, mut problems, mut companions) = (Figures::default(), VecDeque::new(), Companions::default());
         let streams = query.stream.map(|id| numbers::folder_and_packet(id, self.folders.len()));
         let mut folders = Vec::new();
         for (folder, path) in self.folders.iter().enumerate() {
-            let mut entries = entries(path, &self.identities, &mut notes)?;
+            let Entries { found: mut entries, denied, notes: of_folder } = entries(path, &self.identities)?;
+            of_folder.into_iter().for_each(|note| note.push(&mut notes));
+            if denied > 0 {
+                let what = format!("{denied} of {} captures cannot be read", denied + entries.len() as u64);
+                problems.push_back(Error::Denied { path: path.clone(), what });
+            }
+            companions.add(path, &entries);
             numbers::give(&mut entries, folder);
             folders.push(entries);
         }
@@ -125,7 +133,8 @@ impl Archive {
             entries.make_contiguous().sort_by_key(sequence);
             ordered.push(Lane::new(entries));
         }
-        Ok(Recall::begin(exact, ordered, notes, self.identities.clone(), figures))
+        notes.extend(companions.missing(&self.folders));
+        Ok(Recall { problems, ..Recall::begin(exact, ordered, notes, self.identities.clone(), figures) })
     }
 }
 
@@ -327,9 +336,11 @@ impl Source for Recall {
 fn as_file_error(error: &Error) -> tidewire_files::Error {
     let text = error.to_string();
     let path = match error {
-        Error::Io { path, .. } | Error::Damaged { path, .. } | Error::Sealed { path } | Error::Version { path, .. } => {
-            path.clone()
-        }
+        Error::Denied { path, .. }
+        | Error::Io { path, .. }
+        | Error::Damaged { path, .. }
+        | Error::Sealed { path }
+        | Error::Version { path, .. } => path.clone(),
         _ => PathBuf::new(),
     };
     let what = text.strip_prefix(&format!("{}: ", path.display())).map_or(text.clone(), ToOwned::to_owned);

@@ -41,6 +41,13 @@ pub enum Note {
         /// Their names.
         names: Vec<String>,
     },
+    /// A directory that the recording wrote to as well, and that is not searched.
+    Companion {
+        /// A directory that is searched.
+        folder: PathBuf,
+        /// The other one, as it was named when its recorder began.
+        path: PathBuf,
+    },
 }
 
 impl Note {
@@ -57,27 +64,25 @@ impl Note {
             | (Self::Skipped { folder, .. }, Self::Skipped { folder: own, .. }) => folder == own,
             _ => false,
         };
-        match notes.iter_mut().find(is_same) {
-            Some(known) => known.names_mut().extend(self.into_names()),
-            None => notes.push(self),
+        match (notes.iter_mut().find(is_same).and_then(Self::names_mut), self) {
+            (
+                Some(known),
+                Self::NoIndex { names, .. }
+                | Self::Unsearched { names, .. }
+                | Self::Missing { names, .. }
+                | Self::Skipped { names, .. },
+            ) => known.extend(names),
+            (_, note) => notes.push(note),
         }
     }
 
-    fn names_mut(&mut self) -> &mut Vec<String> {
+    fn names_mut(&mut self) -> Option<&mut Vec<String>> {
         match self {
             Self::NoIndex { names, .. }
             | Self::Unsearched { names, .. }
             | Self::Missing { names, .. }
-            | Self::Skipped { names, .. } => names,
-        }
-    }
-
-    fn into_names(self) -> Vec<String> {
-        match self {
-            Self::NoIndex { names, .. }
-            | Self::Unsearched { names, .. }
-            | Self::Missing { names, .. }
-            | Self::Skipped { names, .. } => names,
+            | Self::Skipped { names, .. } => Some(names),
+            Self::Companion { .. } => None,
         }
     }
 }
@@ -99,6 +104,13 @@ impl fmt::Display for Note {
             Self::Missing { folder, names } => {
                 let what = Captures(names, "is", "are");
                 write!(f, "{}: {what} missing, and only indexed: {}", folder.display(), Names(names))
+            }
+            Self::Companion { folder, path } => {
+                let (folder, path) = (folder.display(), path.display());
+                write!(
+                    f,
+                    "{folder}: its recording wrote to {path} as well, which is not searched: name both directories"
+                )
             }
             Self::Skipped { folder, names } => {
                 let (folder, names) = (folder.display(), Names(names));

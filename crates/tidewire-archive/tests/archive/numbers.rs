@@ -40,7 +40,7 @@ fn packets_have_the_same_numbers_whatever_is_looked_for() {
     for query in [
         Query { filter: Some("tcp".into()), ..Query::default() },
         Query { filter: Some("udp port 53".into()), ..Query::default() },
-        Query { port: Some(80), ..Query::default() },
+        Query { ports: vec![80], ..Query::default() },
         Query { from_ns: Some(middle), ..Query::default() },
         Query { to_ns: Some(middle), protocol: Some(17), ..Query::default() },
     ] {

@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             files::create(&options.output, &text).map_err(failed)?;
             let file = options.output.display();
             notify(format_args!(
-                "{file}: an identity; who has this file reads the events. Sensors encrypt to its recipient:"
+                "{file}: an identity; who has this file reads the events and archives. Sensors and recorders encrypt to its recipient:"
             ));
             print(&[recipient])?;
         }

@@ -16,8 +16,8 @@ The first one also makes authority.pem, which signs all others: keep it where se
 /// Make keys and certificates for sensors and collectors
 ///
 /// Each sensor and collector has one file with its key, its certificate and the certificate of the authority that made it. Only its
-/// owner may read it (mode 0600): files that others can read are refused. An identity reads encrypted events; its recipient is what
-/// sensors encrypt to.
+/// owner may read it (mode 0600): files that others can read are refused. An identity reads encrypted events and archives; its recipient is
+/// what sensors and recorders encrypt to.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
@@ -152,11 +152,14 @@ Examples:
   tidewire keys identity
   tidewire keys identity -o /root/tidewire/identity.txt";
 
-/// Make an identity that reads encrypted events; prints its recipient
+/// Make an identity that reads encrypted events and archives
+///
+/// Prints its recipient: a name (age1...) to which sensors and `tidewire record --encrypt-to` encrypt. Only the identity reads what
+/// is encrypted to it (`tidewire recall --identity FILE`).
 #[derive(Args, Debug)]
 #[command(after_help = IDENTITY)]
 pub struct IdentityOptions {
-    /// The file that is made. Keep it where events are read, not on sensors
+    /// The file that is made. Keep it where events and archives are read, not on sensors and recorders
     #[arg(short, long, value_name = "FILE", default_value = "identity.txt")]
     pub(super) output: PathBuf,
 }

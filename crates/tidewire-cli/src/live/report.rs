@@ -161,7 +161,8 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
         object.array("interfaces", &report.interfaces, |out, interface| {
             let mut object = Object::open(out);
             object.text("name", &interface.name);
-            object.text("engine", &described(interface));
+            object.text("engine", interface.method.name());
+            object.text("engine_detail", &described(interface));
             match &interface.counts {
                 Some(counts) => push_counts(&mut object, counts),
                 None => object.null("received"),

@@ -31,6 +31,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         ));
     }
     capture_args::refuse_display_filters(&directories)?;
+    if let Some((path, problem)) = directories.iter().find_map(|path| Some((path, path.try_exists().err()?))) {
+        return Err(CliError::Input(format!("{}: {problem}", path.display())));
+    }
     if let Some(missing) = directories.first().filter(|path| !path.exists()) {
         return Err(CliError::Input(format!("{}: no such directory; check the name", missing.display())));
     }
@@ -94,6 +97,7 @@ fn say_empty(summary: &Summary, options: &Options) {
         (Figures { packets: 0, .. }, Some(id)) => {
             error::notify(format_args!("no stream with id {id} has such packets; `tidewire flows DIR` lists the ids"));
         }
+        (Figures { packets: 0, .. }, None) => error::notify("nothing found"),
         _ => {}
     }
 }

@@ -64,13 +64,13 @@ pub struct Options {
     #[arg(long, value_name = "1:TEXT", help_heading = SEARCH)]
     pub community_id: Option<String>,
 
-    /// IP packets from or to this address, inside of tunnels too
+    /// IP packets from or to this address, inside of tunnels too (repeatable: any of them)
     #[arg(long, value_name = "ADDRESS", help_heading = SEARCH)]
-    host: Option<IpAddr>,
+    host: Vec<IpAddr>,
 
-    /// Packets from or to this port of TCP, UDP or SCTP, inside of tunnels too
+    /// Packets from or to this port of TCP, UDP or SCTP, inside of tunnels too (repeatable: any of them)
     #[arg(long, value_name = "N", value_parser = whole::<u16>, help_heading = SEARCH)]
-    port: Option<u16>,
+    port: Vec<u16>,
 
     /// IP packets from or to an address of this network, as in 10.1.0.0/16, inside of tunnels too
     #[arg(long, value_name = "NET", value_parser = network, help_heading = SEARCH)]
@@ -153,8 +153,8 @@ impl Options {
             to_ns: time("--to", &self.to)?,
             stream: self.stream,
             community_id: self.community_id.clone(),
-            host: self.host,
-            port: self.port,
+            hosts: self.host.clone(),
+            ports: self.port.clone(),
             net: self.net,
             vlan: self.vlan,
             protocol: self.protocol.map(|protocol| protocol.0),

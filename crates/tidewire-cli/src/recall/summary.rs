@@ -55,13 +55,13 @@ impl Summary {
             count => format!("; {} removed before that", counted(count, "segment was", "segments were")),
         };
         let period = match self.times.first_ns {
-            Some(first_ns) => format!(" in {}", Lasting(self.times.last_ns.saturating_sub(first_ns))),
+            Some(first_ns) => format!(", spanning {}", Lasting(self.times.last_ns.saturating_sub(first_ns))),
             None => String::new(),
         };
         let (packets, all) = (counted(packets, "packet", "packets"), counted(captures, "segment", "segments"));
         let (packet_bytes, bytes_read, bytes) = (Bytes(packet_bytes), Bytes(bytes_read), Bytes(bytes));
         format!(
-            "{packets}, {packet_bytes}{period} found; read {bytes_read} of {captures_read} out of {all} ({bytes}){gone}"
+            "{packets}, {packet_bytes} found{period}; read {bytes_read} of {captures_read} out of {all} ({bytes}){gone}"
         )
     }
 

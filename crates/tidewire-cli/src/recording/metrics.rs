@@ -34,5 +34,10 @@ pub fn families(figures: &Snapshot) -> Vec<Family> {
     let level = vec![Sample { labels: Vec::new(), value: figures.level_permille as f64 / 1000.0 }];
     add(Kind::Gauge, "tidewire_record_buffer_ratio", "Share of the buffers in use", level);
     add(Kind::Gauge, "tidewire_record_flows", "Flows that are remembered", alone(figures.flows));
+    if let Some(waiting) = &figures.waiting {
+        add(Kind::Counter, "tidewire_record_triggers", "Triggers of look-back", alone(waiting.triggers));
+        let help = "Bytes of memory that packets take which wait for a trigger";
+        add(Kind::Gauge, "tidewire_record_waiting_bytes", help, alone(waiting.bytes));
+    }
     all
 }

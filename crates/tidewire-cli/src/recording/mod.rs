@@ -1,5 +1,6 @@
 //! `tidewire record`: packets into an archive.
 
+mod line;
 mod metrics;
 mod options;
 mod settings;
@@ -15,6 +16,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
+use options::Commands;
 pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
 use tidewire_archive::{Directory, Identities};
@@ -30,7 +32,8 @@ use crate::{
     progress,
     units::counted,
 };
-use show::{Line, now_ns};
+use line::Line;
+use show::now_ns;
 use trigger::Outside;
 
 /// A nice value that leaves others a tenth of a core that both want.
@@ -38,11 +41,8 @@ const NICE: i8 = -10;
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    if let Some((word, rest)) = options.expression.split_first()
-        && word == "trigger"
-        && options.output.is_empty()
-    {
-        return trigger::fire(rest);
+    if let Some(Commands::Trigger(trigger)) = &options.command {
+        return trigger::fire(trigger);
     }
     if let Some(named) = &options.verify {
         return upkeep::check(&upkeep::directories("--verify", named, options)?, options);
@@ -170,6 +170,10 @@ impl<'a> Recording<'a> {
             directory.repair(&identities, now_ns()).map_err(output)?.iter().for_each(error::notify);
             directories.push(directory);
         }
+        for (place, directory) in directories.iter().enumerate() {
+            let others = directories.iter().enumerate().filter(|(other, _)| *other != place);
+            directory.set_companions(&others.map(|(_, other)| other.path()).collect::<Vec<_>>());
+        }
         let stop = Stop::new();
         let workers = usize::from(options.workers);
         let targets = Targets::new(directories, settings::retention(options), workers, &stop, show::tell);
@@ -285,11 +289,18 @@ fn prefer(nice: Option<i8>) -> Result<(), CliError> {
         return Ok(());
     }
     match (rustix::process::setpriority_process(None, wanted), nice) {
-        (Err(error), Some(nice)) => Err(CliError::Usage(format!(
-            "--nice {nice}: {error}: less than 0 needs root, or the capability CAP_SYS_NICE"
-        ))),
-        _ => Ok(()),
+        (Ok(()), _) => {}
+        (Err(error), Some(nice)) => {
+            return Err(CliError::Usage(format!(
+                "--nice {nice}: {error}: less than 0 needs root, or the capability CAP_SYS_NICE"
+            )));
+        }
+        (Err(_), None) => error::notify(format_args!(
+            "the nice value stays as it is: {NICE} needs root, or the capability CAP_SYS_NICE; where others use all processors, \
+             packets may be lost (--nice 0: as it is)"
+        )),
     }
+    Ok(())
 }
 
 fn taken(recorders: &mut [Option<Recorder>], worker: usize) -> Recorder {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use tidewire_archive::Compression;
 
 use crate::{
@@ -31,8 +31,11 @@ Examples:
 /// Writes pcapng segments that Wireshark and tcpdump open as they are, each with an index of its flows beside it. A segment has a
 /// hidden name until it is complete. With --keep-last, packets wait in memory until a trigger; `tidewire record trigger SOCKET` is one. `tidewire recall` finds packets again. Each packet is accounted for: received = written + cut off + shed + filtered.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Options {
+    #[command(subcommand)]
+    pub command: Option<Commands>,
+
     /// Record capture files, merged by time; `-` is standard input (a filter expression may follow)
     #[arg(short = 'r', long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub read: Vec<PathBuf>,
@@ -60,7 +63,7 @@ pub struct Options {
     #[arg(short = 'o', long, value_name = "DIR", help_heading = ARCHIVE)]
     pub output: Vec<PathBuf>,
 
-    /// Keep at most SIZE in each directory, the newest; as in 500G
+    /// Keep the newest SIZE in each directory, as in 500G
     #[arg(long, value_name = "SIZE", help_heading = ARCHIVE)]
     pub size: Option<Size>,
 
@@ -80,7 +83,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = SEGMENTS)]
     pub segment_time: Option<Span>,
 
-    /// Compress segments in blocks: lz4 or zstd (any program reads the files)
+    /// Compress segments: lz4 or zstd, which any program reads
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, help_heading = ARCHIVE)]
     pub compress: Option<CompressName>,
 
@@ -168,7 +171,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["output", "read", "interface", "index_only"], help_heading = UPKEEP)]
     pub verify: Option<Vec<PathBuf>>,
 
-    /// Make the indexes that captures in DIR lack: DIR becomes an archive
+    /// Index captures in DIR, which becomes an archive
     #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["output", "read", "interface"], help_heading = UPKEEP)]
     pub index_only: Option<Vec<PathBuf>>,
 
@@ -179,6 +182,33 @@ pub struct Options {
     /// Print the summary as a JSON object; key names are stable
     #[arg(long, help_heading = "Report")]
     pub json: bool,
+}
+
+/// What is done instead of recording.
+#[derive(Subcommand, Debug)]
+pub enum Commands {
+    Trigger(TriggerOptions),
+}
+
+const TRIGGER: &str = "\
+Examples:
+  tidewire record trigger /run/record.sock
+  tidewire events --follow --json | tidewire record trigger /run/record.sock -";
+
+/// Fire the trigger of a recorder that looks back (--keep-last)
+///
+/// The recorder listens at a socket (--control SOCKET). It records what it has kept in memory, and what comes in the time of
+/// --keep-after. Exit status 3 if no recorder answers.
+#[derive(Args, Debug)]
+#[command(after_help = TRIGGER)]
+pub struct TriggerOptions {
+    /// The recorder's socket
+    #[arg(value_name = "SOCKET")]
+    pub socket: String,
+
+    /// `-`: fire for each line of standard input
+    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
+    pub lines: Option<String>,
 }
 
 /// See [`Compression`].

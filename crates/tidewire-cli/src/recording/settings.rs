@@ -1,6 +1,6 @@
 //! From options to the settings of a recording.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use tidewire::Direction;
 use tidewire_archive::{Compression, IndexSettings, Recipients, Retention, Settings, block::Writer};
@@ -48,7 +48,7 @@ pub fn archive(options: &Options) -> Result<Settings, CliError> {
     }
     let recipients = match options.encrypt_to.is_empty() {
         true => None,
-        false => Some(Recipients::parse(&options.encrypt_to).map_err(|error| CliError::Usage(error.to_string()))?),
+        false => Some(recipients(&options.encrypt_to)?),
     };
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let application = concat!("tidewire ", env!("CARGO_PKG_VERSION")).to_owned();
@@ -61,6 +61,15 @@ pub fn archive(options: &Options) -> Result<Settings, CliError> {
         writer: Writer { hardware: String::new(), system: format!("Linux {}", release.trim()), application },
         index: IndexSettings { tunnel_depth: options.tunnel_depth, ..IndexSettings::default() },
     })
+}
+
+fn recipients(names: &[String]) -> Result<Recipients, CliError> {
+    if let Some(file) = names.iter().find(|name| !name.starts_with("age1") && Path::new(name).is_file()) {
+        return Err(CliError::Usage(format!(
+            "--encrypt-to {file}: a file; `tidewire keys recipient {file}` prints its recipient (age1...)"
+        )));
+    }
+    Recipients::parse(names).map_err(|error| CliError::Usage(error.to_string()))
 }
 
 /// What is removed.

@@ -1,26 +1,20 @@
-//! What is said of a recording: while it runs, and at the end.
+//! What is said of a recording: errors while it runs, and the summary at its end.
 
 use std::{
-    io::{IsTerminal as _, Write as _},
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use rustix::fs::statvfs;
 use tidewire::{Ledger, legible::legible};
-use tidewire_archive::PriorityLedger;
+use tidewire_archive::{Kept, PriorityLedger};
 use tidewire_recorder::{Notice, Snapshot, Status, Targets};
 
 use crate::{
     error::{self, CliError},
     live::{self, LiveReport},
     output::{Object, Out},
-    progress, terminal,
-    units::{Bytes, Count, counted},
+    units::{Bytes, Count, Lasting, counted},
 };
-
-/// Time between two updates of the line on a terminal.
-const EVERY: Duration = Duration::from_secs(1);
 
 /// Nanoseconds since the epoch.
 pub fn now_ns() -> u64 {
@@ -57,76 +51,6 @@ pub fn tell(notice: Notice) {
     }
 }
 
-/// What the file systems of the directories have left, and when the oldest segment began.
-fn room(targets: &Targets) -> (u64, Option<u64>) {
-    let free = |path: &std::path::Path| statvfs(path).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
-    let free = targets.directories().iter().map(|directory| free(directory.path())).sum();
-    (free, targets.directories().iter().filter_map(|directory| directory.kept().oldest_ns).min())
-}
-
-/// The line on a terminal.
-pub struct Line {
-    is_on: bool,
-    begun: Instant,
-    drawn: Instant,
-    before: PriorityLedger,
-}
-
-impl Line {
-    pub fn new() -> Self {
-        let is_on = std::io::stderr().is_terminal() && terminal::has_escapes();
-        Self { is_on, begun: Instant::now(), drawn: Instant::now(), before: PriorityLedger::default() }
-    }
-
-    /// Updates it, if it is due.
-    pub fn show(&mut self, statuses: &[Arc<Status>], targets: &Targets) {
-        if !self.is_on || self.drawn.elapsed() < EVERY {
-            return;
-        }
-        let seconds = self.drawn.elapsed().as_secs_f64();
-        self.drawn = Instant::now();
-        let now = sum(statuses);
-        let text = line(&now, &self.before, seconds, room(targets), self.begun.elapsed());
-        self.before = now.totals.all();
-        let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-        let text: String = text.chars().take(columns.saturating_sub(6)).collect();
-        let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
-        progress::set_shown();
-    }
-}
-
-fn line(now: &Snapshot, before: &PriorityLedger, seconds: f64, room: (u64, Option<u64>), elapsed: Duration) -> String {
-    let all = now.totals.all();
-    let rate = |now: u64, before: u64| (now.saturating_sub(before) as f64 / seconds.max(1e-3)) as u64;
-    let (bytes, packets) =
-        (rate(all.received_bytes, before.received_bytes), rate(all.received_packets, before.received_packets));
-    let lost = now.dropped + all.shed_packets;
-    let mut text = format!(
-        "{} s: {}/s, {} packets/s, {} written, {} lost, {} left",
-        elapsed.as_secs(),
-        Bytes(bytes),
-        Count(packets),
-        Bytes(now.stored_bytes),
-        Count(lost),
-        Bytes(room.0)
-    );
-    if let Some(oldest) = room.1 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let age = now.saturating_sub(Duration::from_nanos(oldest)).as_secs();
-        text += &format!(", oldest {}", age_text(age));
-    }
-    text
-}
-
-fn age_text(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
 /// The summary, as text or as an object.
 pub fn summary(
     figures: &Snapshot,
@@ -150,6 +74,11 @@ pub fn summary(
         object.number("segments", figures.segments);
         object.number("segments_removed", figures.removed);
         object.number("dropped_packets", figures.dropped);
+        if let Some(waiting) = &figures.waiting {
+            object.number("triggers", waiting.triggers);
+            object.number("waiting_bytes", waiting.bytes);
+            object.number("waiting_ns", waiting.span_ns);
+        }
         object.array("directories", targets.directories(), |out, directory| {
             let mut object = Object::open(out);
             let kept = directory.kept();
@@ -173,7 +102,8 @@ pub fn summary(
         .iter()
         .map(|directory| legible(&directory.path().to_string_lossy()).into_owned())
         .collect();
-    out.line(&format!("{packets} recorded, {stored} stored in {segments}: {}", places.join(", ")))?;
+    let lost = Count(lost(figures));
+    out.line(&format!("{packets} recorded, {lost} lost, {stored} stored in {segments}: {}", places.join(", ")))?;
     let fates = [
         ("received", all.received_packets, all.received_bytes),
         ("written", all.written_packets, all.written_bytes),
@@ -189,10 +119,38 @@ pub fn summary(
         let packets = Count(figures.dropped).to_string();
         out.line(&format!("  dropped   {packets:>16} packets by the kernel before they were received"))?;
     }
-    if figures.removed > 0 {
-        out.line(&format!("  {} removed to keep within bounds", counted(figures.removed, "segment", "segments")))?;
+    if let Some(waiting) = &figures.waiting {
+        let (triggers, bytes) = (counted(waiting.triggers, "trigger", "triggers"), Bytes(waiting.bytes));
+        let span = Lasting(waiting.span_ns);
+        out.line(&format!("  look-back {triggers}; {bytes} of packets ({span}) waited in memory at the end"))?;
+    }
+    let kept = kept(targets);
+    if kept.segments != figures.segments {
+        let (segments, bytes) = (counted(kept.segments, "segment", "segments"), Bytes(kept.bytes));
+        let removed = match figures.removed {
+            0 => String::new(),
+            count => format!("; {} removed to keep within bounds", counted(count, "was", "were")),
+        };
+        out.line(&format!("  there now {segments}, {bytes} with indexes{removed}"))?;
+    }
+    if kept.segments > 0 {
+        out.line(&format!("find packets: tidewire recall {}", places.join(" ")))?;
     }
     out.flush()
+}
+
+/// Packets that neither the kernel's ring, nor memory, nor the disk had room for.
+pub fn lost(figures: &Snapshot) -> u64 {
+    figures.dropped + figures.totals.all().shed_packets
+}
+
+/// What all directories hold.
+pub fn kept(targets: &Targets) -> Kept {
+    targets.directories().iter().map(tidewire_archive::Directory::kept).fold(Kept::default(), |sum, kept| Kept {
+        segments: sum.segments + kept.segments,
+        bytes: sum.bytes + kept.bytes,
+        oldest_ns: [sum.oldest_ns, kept.oldest_ns].into_iter().flatten().min(),
+    })
 }
 
 fn push_ledger(object: &mut Object<'_>, ledger: &PriorityLedger) {
@@ -206,19 +164,4 @@ fn push_ledger(object: &mut Object<'_>, ledger: &PriorityLedger) {
     object.number("shed_bytes", ledger.shed_bytes);
     object.number("filtered_packets", ledger.filtered_packets);
     object.number("filtered_bytes", ledger.filtered_bytes);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_says_how_it_goes() {
-        let before = PriorityLedger::default();
-        let now = Snapshot { stored_bytes: 5_000_000_000, dropped: 3, ..Snapshot::default() };
-        let text = line(&now, &before, 1.0, (80_000_000_000, None), Duration::from_secs(12));
-        assert_eq!(text, "12 s: 0 B/s, 0 packets/s, 5.0 GB written, 3 lost, 80.0 GB left");
-        assert_eq!(age_text(7100), "118 min");
-        assert_eq!(age_text(14 * 86_400), "14 days");
-    }
 }

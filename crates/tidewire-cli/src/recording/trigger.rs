@@ -16,6 +16,7 @@ use std::{
 use nix::sys::signal::{SigSet, Signal};
 use tidewire_recorder::Trigger;
 
+use super::options::TriggerOptions;
 use crate::{
     error::{self, CliError, notify},
     output::Out,
@@ -98,29 +99,23 @@ fn answer(client: &UnixStream, trigger: &Trigger) -> io::Result<()> {
 }
 
 /// `tidewire record trigger SOCKET`, and with `-` behind it: once for each line of standard input.
-pub fn fire(words: &[String]) -> Result<u8, CliError> {
-    match words {
-        [path] => fire_once(path),
-        [path, input] if input == "-" => {
-            let mut code = error::OK;
-            let mut lines = BufReader::new(io::stdin().lock());
-            let mut line = Vec::new();
-            loop {
-                line.clear();
-                // What a line says does not matter, nor how long it is.
-                let read = io::Read::by_ref(&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-                if read.map_err(|failed| CliError::Input(format!("standard input: {failed}")))? == 0 {
-                    return Ok(code);
-                }
-                if line.ends_with(b"\n") {
-                    code = fire_once(path)?;
-                }
-            }
+pub fn fire(options: &TriggerOptions) -> Result<u8, CliError> {
+    if options.lines.is_none() {
+        return fire_once(&options.socket);
+    }
+    let mut code = error::OK;
+    let mut lines = BufReader::new(io::stdin().lock());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // What a line says does not matter, nor how long it is.
+        let read = io::Read::by_ref(&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        if read.map_err(|failed| CliError::Input(format!("standard input: {failed}")))? == 0 {
+            return Ok(code);
         }
-        _ => Err(CliError::Usage(
-            "expected a recorder's socket (--control): tidewire record trigger SOCKET ('-' behind it: once for each line of standard input)"
-                .into(),
-        )),
+        if line.ends_with(b"\n") {
+            code = fire_once(&options.socket)?;
+        }
     }
 }
 

@@ -110,6 +110,8 @@ fn recall_finds_what_its_options_say() {
         (&["tcp", "port", "80"][..], "tcp port 80"),
         (&["--port", "53"], "port 53"),
         (&["--protocol", "udp"], "udp"),
+        (&["--port", "53", "--port", "80"], "port 53 or port 80"),
+        (&["--host", "192.0.2.10", "--host", "2001:db8:1::10"], "host 192.0.2.10 or host 2001:db8:1::10"),
         (&["--protocol", "6", "--", "port", "80"], "tcp port 80"),
         (&["--protocol", "icmp"], "icmp"),
         (&["--net", "10.0.0.0/8"], "ip net 10.0.0.0/8"),
@@ -348,6 +350,10 @@ fn what_cannot_be_recalled_is_said() {
         (&["follow", archive, "--stream", "0"], 1, "no stream with id 0"),
         (&["recall", archive, "--stream", "99999", "--follow"], 1, "no such stream"),
         (&["recall", archive, "--follow"], 2, "--stream ID"),
+        (&["recall", archive, "--from", "1h", "--to", "2h"], 2, "--to is not after --from"),
+        (&["recall", archive, "--port", "4"], 1, "nothing found"),
+        (&["recall", archive, "--wide"], 2, "tidewire recall DIR --from TIME | tidewire flows - --wide"),
+        (&["recall", archive, "--where", "bytes > 1"], 2, "| tidewire flows - --where"),
         (&["recall", archive, "--flows", "--follow"], 2, "cannot be used with"),
         (&["recall", archive, "tcp", "prot", "80"], 2, "prot"),
         (&["recall", archive, "ip.addr == 10.0.0.1"], 2, "display filter"),
@@ -427,5 +433,69 @@ fn packets_of_a_link_type_without_meaning_do_not_match_and_the_others_are_search
         let (said, code) = complaint(&[words, &[out.to_str().unwrap()]].concat());
         assert_eq!((read(&out).len(), code), (5, 3), "{said}");
         assert_eq!(said.matches("no VLAN support").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn other_directories_of_a_recording_are_named() {
+    let bench = Bench::new();
+    let (one, two) = (bench.path("d1"), bench.path("d2"));
+    let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
+    let words = ["record", "-r", DEMO, "-o", one, "-o", two, "--segment-size", "64K"];
+    assert_eq!(text(&words).1, 0);
+    let note = format!("its recording wrote to {two} as well, which is not searched");
+    for (words, is_named) in [
+        (&["recall", one, "--flows"][..], true),
+        (&["flows", one], true),
+        (&["recall", one, two, "--flows"], false),
+        (&["recall", two, one, "--flows"], false),
+    ] {
+        let (said, code) = complaint(words);
+        assert!(code == 0 && said.contains(&note) == is_named, "{words:?}: {said}");
+    }
+    // Where it was moved to it is known by its recording.
+    let moved = bench.path("moved");
+    fs::rename(two, &moved).unwrap();
+    let (said, code) = complaint(&["recall", one, moved.to_str().unwrap(), "--flows"]);
+    assert!(code == 0 && !said.contains("not searched"), "{said}");
+}
+
+#[test]
+fn denied_permission_is_one_line() {
+    use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
+    let recorded = Recorded::new(DEMO);
+    for entry in fs::read_dir(&recorded.archive).unwrap() {
+        fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let program = recorded.bench.path("tidewire");
+    fs::copy(env!("CARGO_BIN_EXE_tidewire"), &program).unwrap();
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(recorded.bench.directory.path(), 0o755);
+    open(&recorded.archive, 0o755);
+    let said = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(words).current_dir("/");
+        if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.run_in_time().unwrap();
+        (String::from_utf8(output.stderr).unwrap(), output.status.code())
+    };
+    let place = recorded.archive();
+    if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) != 0) {
+        for entry in fs::read_dir(&recorded.archive).unwrap() {
+            open(&entry.unwrap().path(), 0);
+        }
+    }
+    let line = format!("{place}: permission denied (4 of 4 captures cannot be read); run as root or in its group");
+    let (text, code) = said(&["recall", place, "--flows"]);
+    assert!(code == Some(3) && text.contains(&line), "{code:?} {text}");
+    assert_eq!(text.matches("denied").count(), 1, "{text}");
+    assert!(!text.contains("--index-only"), "{text}");
+    open(&recorded.archive, 0o700);
+    if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+        let (text, code) = said(&["recall", place, "--flows"]);
+        let line = format!("{place}: permission denied (the directory cannot be listed); run as root or in its group");
+        assert!(code == Some(3) && text.contains(&line), "{code:?} {text}");
     }
 }

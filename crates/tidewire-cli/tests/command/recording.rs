@@ -178,3 +178,49 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_written() {
     assert_eq!(code, 4, "{said}");
     assert!(said.contains("/proc/nothing"), "{said}");
 }
+
+#[test]
+fn the_summary_says_what_is_there_and_how_to_find_it() {
+    let bench = Bench::new();
+    let (archive, place) = (bench.path("archive"), bench.path("archive").to_str().unwrap().to_owned());
+    let many = bench.file("many.pcap", &repeated(10));
+    let words = ["record", "-r", &many, "-o", &place, "--segment-size", "64K", "--size", "300K"];
+    let (said, code) = text(&words);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.starts_with("1,550 packets recorded, 0 lost, "), "{said}");
+    let there = format!("\n  there now {} segments, ", segments(&archive).len());
+    assert!(said.contains(&there) && said.contains(" removed to keep within bounds\n"), "{said}");
+    assert!(said.ends_with(&format!("\nfind packets: tidewire recall {place}\n")), "{said}");
+}
+
+/// The packets of the demo, so many times.
+fn repeated(times: usize) -> Vec<u8> {
+    let demo = fs::read(demo()).unwrap();
+    let (head, packets) = demo.split_at(24);
+    [head.to_vec(), packets.repeat(times)].concat()
+}
+
+#[test]
+fn look_back_says_what_waits_and_how_often_it_was_triggered() {
+    let bench = Bench::new();
+    let place = bench.path("archive").to_str().unwrap().to_owned();
+    let demo = demo();
+    let words = ["record", "-r", &demo, "-o", &place, "--keep-last", "1s", "--keep-after", "1ms"];
+    let (said, code) = text(&[&words[..], &["--trigger", "udp port 53"]].concat());
+    let triggers = said.lines().find_map(|line| line.trim_start().strip_prefix("look-back ")).unwrap_or_default();
+    assert!(code == 0 && triggers.contains(" triggers; "), "{said}");
+    let summary = &json(&[&words[..], &["--trigger", "udp port 4", "--json"]].concat())[0];
+    assert_eq!(summary["triggers"].as_u64(), Some(0), "{summary}");
+    // At the end the packets of the last second wait, and nothing asked for them.
+    assert!(summary["waiting_bytes"].as_u64() > Some(1000), "{summary}");
+    assert!(summary["waiting_ns"].as_u64().is_some_and(|span| (1..=1_000_000_000).contains(&span)), "{summary}");
+    assert!(json(&["record", "-r", &demo, "-o", &place, "--json"])[0].get("triggers").is_none());
+}
+
+#[test]
+fn a_trigger_has_its_own_help() {
+    for words in [&["record", "trigger", "-h"][..], &["record", "trigger", "--help"]] {
+        let (said, code) = text(words);
+        assert!(code == 0 && said.contains("tidewire record trigger <SOCKET>") && !said.contains("--cutoff"), "{said}");
+    }
+}

@@ -185,3 +185,40 @@ fn found(place: &str) -> u64 {
     let output = run(&["recall", place, "--flows", "--json"]);
     lines(&output.stdout).pop().unwrap()["recall"]["packets"].as_u64().unwrap()
 }
+
+#[test]
+fn the_hint_of_an_encrypted_segment_without_an_index_works() {
+    let bench = Bench::new();
+    let (identity, place) = (bench.path("id.txt"), bench.path("archive"));
+    let (identity, place) = (identity.to_str().unwrap(), place.to_str().unwrap());
+    let (told, code) = said(&["keys", "identity", "-o", identity]);
+    assert!(code == 0 && told.contains("archives"), "{told}");
+    let recipient = text(&["keys", "recipient", identity]).0.trim().to_owned();
+    let (told, code) = said(&["record", "-r", DEMO, "-o", place, "--encrypt-to", identity]);
+    assert!(code == 2 && told.contains(&format!("a file; `tidewire keys recipient {identity}`")), "{code} {told}");
+    assert_eq!(text(&["record", "-r", DEMO, "-o", place, "--encrypt-to", &recipient]).1, 0);
+    let indexes = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+    let index = indexes.into_iter().find(|path| path.to_str().unwrap().ends_with(".tidx.sealed")).unwrap();
+    fs::remove_file(index).unwrap();
+    let (told, code) = said(&["record", "--index-only", place, "--identity", identity]);
+    let hint = format!("tidewire record --index-only {place} --identity FILE --encrypt-to age1");
+    assert!(code == 3 && told.contains(&hint), "{code} {told}");
+    // The directory may come last as well.
+    let (told, code) = said(&["record", "--index-only", "--identity", identity, "--encrypt-to", &recipient, place]);
+    assert!(code == 0 && told.contains("1 index made"), "{code} {told}");
+}
+
+#[test]
+fn the_example_of_a_configuration_is_understood() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/record.toml");
+    // Its interface and a file are too much: all of it was read by then.
+    let (told, code) = said(&["record", "--config", example, "-r", DEMO]);
+    assert!(code == 2 && told.contains("cannot read files (-r) and capture from interfaces"), "{code} {told}");
+    let all = fs::read_to_string(example).unwrap();
+    let uncommented: Vec<_> =
+        all.lines().map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line)).collect();
+    let bench = Bench::new();
+    let path = bench.file("record.toml", uncommented.join("\n").as_bytes());
+    let (told, code) = said(&["record", "--config", &path, "-r", DEMO]);
+    assert!(code == 2 && told.contains("cannot read files (-r) and capture from interfaces"), "{code} {told}");
+}

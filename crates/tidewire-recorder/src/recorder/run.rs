@@ -47,7 +47,14 @@ impl Recorder {
             self.hand_over();
         }
         self.count_shunted();
+        self.publish_waiting();
         self.publish();
+    }
+
+    fn publish_waiting(&self) {
+        if let Some(look_back) = &self.look_back {
+            self.status.publish_waiting(look_back.waiting());
+        }
     }
 
     fn each(&mut self, batch: &Batch<'_>, frames: &[Frame]) {
@@ -147,6 +154,10 @@ impl FrameHandler for Recorder {
         if let Some(pipeline) = &self.pipeline {
             pipeline.end_soon();
         }
+        if let Some(look_back) = &mut self.look_back {
+            look_back.look(self.clock_ns);
+        }
+        self.publish_waiting();
         self.release(Duration::ZERO, true);
         let slots: Vec<u32> = self.flows.slots().collect();
         slots.iter().for_each(|&slot| self.retire(slot));

@@ -69,7 +69,7 @@ fn queries(packets: &[Seen], capture: &Path) -> Vec<Query> {
     }
     for host in hosts.into_iter().take(40) {
         let prefix = if host.is_ipv4() { 24 } else { 64 };
-        queries.push(Query { host: Some(host), ..Query::default() });
+        queries.push(Query { hosts: vec![host], ..Query::default() });
         queries.push(Query { net: Network::new(host, prefix), ..Query::default() });
         let filter = match host {
             IpAddr::V4(_) => format!("host {host}"),
@@ -77,7 +77,7 @@ fn queries(packets: &[Seen], capture: &Path) -> Vec<Query> {
         };
         queries.push(Query { filter: Some(filter), ..Query::default() });
     }
-    queries.extend(port_numbers.into_iter().take(40).map(|port| Query { port: Some(port), ..Query::default() }));
+    queries.extend(port_numbers.into_iter().take(40).map(|port| Query { ports: vec![port], ..Query::default() }));
     queries.extend(protocols.into_iter().map(|protocol| Query { protocol: Some(protocol), ..Query::default() }));
     queries.extend(vlans.into_iter().map(|vlan| Query { vlan: Some(vlan), ..Query::default() }));
     let outcome = Capture::file(capture).mode(Mode::Track).run_with(Streams::default()).expect("a run");
