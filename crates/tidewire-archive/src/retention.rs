@@ -1,6 +1,11 @@
 //! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
 
-use std::{collections::HashSet, fs, sync::PoisonError, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    fs,
+    sync::PoisonError,
+    time::Duration,
+};
 
 use rustix::{
     fs::{FlockOperation, flock, statvfs},
@@ -43,6 +48,26 @@ pub struct Removed {
     pub why: &'static str,
 }
 
+/// Segments in the order in which they were recorded, whatever the clock said: each worker's by their numbers, and of the next ones of
+/// all workers the one that began first.
+fn in_order_of_recording(segments: Vec<Segment>) -> Vec<Segment> {
+    let mut workers: BTreeMap<u16, VecDeque<Segment>> = BTreeMap::new();
+    let count = segments.len();
+    for segment in segments {
+        workers.entry(segment.name.worker).or_default().push_back(segment);
+    }
+    workers.values_mut().for_each(|own| own.make_contiguous().sort_by_key(|segment| segment.name.sequence));
+    let mut ordered = Vec::with_capacity(count);
+    while let Some(next) = workers
+        .values_mut()
+        .filter(|own| !own.is_empty())
+        .min_by_key(|own| own.front().map(|segment| segment.name.begun_ns))
+    {
+        ordered.extend(next.pop_front());
+    }
+    ordered
+}
+
 impl Directory {
     /// Removes what is beyond the bounds: call it before each segment begins, and once a minute. `open`: segments that are being
     /// written or about to be, this worker's included. The directory is never above its size by more than one segment.
@@ -54,7 +79,7 @@ impl Directory {
         let _one = self.retaining.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle()?;
         let path = self.path().to_owned();
-        let mut complete = segments(&path)?;
+        let mut complete = in_order_of_recording(segments(&path)?);
         let known: HashSet<&SegmentName> = complete.iter().map(|segment| &segment.name).collect();
         let mut known_ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
         known_ages.keep(&known);
@@ -88,12 +113,9 @@ impl Directory {
                 "age"
             } else if retention.free_bytes.is_some_and(|free| free_bytes(&path).is_some_and(|now| now < free)) {
                 "free"
-            } else if is_old {
-                // One of this run, perhaps: an older run's may be behind it.
-                continue;
             } else {
-                // The others are younger; what is younger by its name may be older by its packets, but not by much.
-                break;
+                // Where the clock was set, older ones may be behind it.
+                continue;
             };
             if self.remove(&segment, why, now)? {
                 bytes -= segment.bytes + segment.index_bytes;

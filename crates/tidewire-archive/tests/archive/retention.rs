@@ -95,6 +95,27 @@ fn short_runs_remove_what_earlier_ones_left() {
     }
 }
 
+/// Names have the times at which segments began.
+#[test]
+fn a_clock_that_was_set_back_keeps_the_newest() {
+    let mut numbers = Numbers(0x5e6_0007);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recorder = Recorder::new(folder.path(), &Settings::default());
+    let mut names = Vec::new();
+    for segment in 0..6 {
+        if segment == 3 {
+            recorder.now_ns -= 86_400_000_000_000;
+        }
+        names.push(recorder.segment(&packets(&mut numbers, segment * 2000, 2000), &Identities::default()));
+    }
+    let bytes = folder.path().join(names[0].to_string()).metadata().expect("a file").len();
+    let retention = Retention { size_bytes: Some(bytes * 9 / 2), ..Retention::default() };
+    let removed = recorder.directory.retain(&retention, 1, &at(Duration::ZERO, Instant::now())).expect("removed");
+    assert!(!removed.is_empty() && removed.len() < 4, "{removed:?}");
+    let first: Vec<_> = removed.into_iter().map(|removed| removed.name).collect();
+    assert_eq!(first, names[..first.len()]);
+}
+
 #[test]
 fn what_is_being_read_stays() {
     let mut numbers = Numbers(0x5e6_0002);

@@ -111,7 +111,7 @@ fn is_capture(path: &Path) -> bool {
 /// A recorder in a directory. Each of its segments is indexed as what a crash left: by reading it.
 pub struct Recorder {
     pub directory: Directory,
-    now_ns: u64,
+    pub now_ns: u64,
 }
 
 impl Recorder {
