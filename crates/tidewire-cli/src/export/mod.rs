@@ -166,7 +166,7 @@ impl ExportOptions {
             return Err(CliError::Usage("only one format fits on standard output".into()));
         }
         let is_again =
-            |(index, target): (usize, &Target)| targets[..index].iter().any(|other| other.place == target.place);
+            |(index, target): (usize, &Target)| targets[..index].iter().any(|other| other.place.is_same(&target.place));
         if targets.iter().enumerate().any(is_again) {
             return Err(CliError::Usage("two of --to have the same place; each needs its own".into()));
         }

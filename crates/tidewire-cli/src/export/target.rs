@@ -1,6 +1,10 @@
 //! `--to FORMAT:PLACE`: what is written, and where.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 /// The formats of `--to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,27 @@ pub enum Place {
     Tcp(String),
 }
 
+impl Place {
+    /// Whether both are one, by whatever name.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(other)) => located(one) == located(other),
+            _ => self == other,
+        }
+    }
+}
+
+/// A path by its folder's own name, whether it is there or not.
+fn located(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    };
+    let beside = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.to_path_buf())
+}
+
 /// A format with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -158,6 +183,19 @@ mod tests {
 
     fn target(text: &str) -> Result<Target, String> {
         text.parse()
+    }
+
+    #[test]
+    fn a_place_is_the_same_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| Place::Path(folder.path().join(name));
+        fs::create_dir(folder.path().join("logs")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("logs"), folder.path().join("link")).unwrap();
+        for (one, other) in [("new", "./new"), ("new", "logs/../new"), ("logs", "link"), ("logs/new", "link/./new")] {
+            assert!(path(one).is_same(&path(other)), "{one} {other}");
+        }
+        assert!(Place::Path("new".into()).is_same(&Place::Path("./new".into())));
+        assert!(!path("new").is_same(&path("logs/new")) && !Place::Stdout.is_same(&path("new")));
     }
 
     #[test]
