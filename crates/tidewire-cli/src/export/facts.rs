@@ -35,4 +35,6 @@ pub struct Content {
     pub csv_header: fn(&Clock) -> String,
     /// Records of EVE.
     pub eve: eve::Types,
+    /// The enterprise number of our own elements of IPFIX.
+    pub enterprise: Option<u32>,
 }

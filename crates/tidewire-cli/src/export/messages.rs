@@ -33,23 +33,30 @@ enum Output {
 }
 
 impl Messages {
-    pub fn open(format: Format, place: &Place, rotate: Rotate, is_live: bool, now_ns: u64) -> Result<Self, CliError> {
+    /// `enterprise`: the number under which records have our own elements.
+    pub fn open(
+        (format, place): (Format, &Place),
+        enterprise: Option<u32>,
+        rotate: Rotate,
+        is_live: bool,
+        now_ns: u64,
+    ) -> Result<Self, CliError> {
         let layout = match format {
             Format::IpfixUniflow => Layout::Uniflow,
             Format::Netflow9 => Layout::Netflow9,
             _ => Layout::Biflow,
         };
-        let (output, is_datagrams) =
-            match Collector::connect(place, || ipfix::templates(ipfix::Settings::of_streams(layout)), is_live)? {
-                Some(collector) => {
-                    let is_datagrams = collector.is_datagrams();
-                    (Output::Collector(collector), is_datagrams)
-                }
-                None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
-            };
+        let of_streams = ipfix::Settings { enterprise, ..ipfix::Settings::of_streams(layout) };
+        let (output, is_datagrams) = match Collector::connect(place, || ipfix::templates(of_streams), is_live)? {
+            Some(collector) => {
+                let is_datagrams = collector.is_datagrams();
+                (Output::Collector(collector), is_datagrams)
+            }
+            None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
+        };
         let settings = match is_datagrams {
-            true => ipfix::Settings::of_datagrams(layout),
-            false => ipfix::Settings::of_streams(layout),
+            true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },
+            false => of_streams,
         };
         Ok(Self { exporter: Exporter::new(settings), output, waiting_ns: 0 })
     }

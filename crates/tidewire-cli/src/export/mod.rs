@@ -25,7 +25,7 @@ use std::sync::Arc;
 use clap::Args;
 use tidewire::{Fate, Handler, Mode, Stop};
 use tidewire_exports::{
-    eve,
+    eve, ipfix,
     table::{self, Table},
 };
 use tidewire_protocols::Service;
@@ -80,6 +80,14 @@ pub struct ExportOptions {
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = eve_type, help_heading = "Report")]
     eve_types: Vec<&'static str>,
 
+    /// Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others
+    /// (docs/formats.md)
+    ///
+    /// Tidewire has no number of its own: give your organisation's, or 32473, which is for examples (RFC 5612). Collectors pass over
+    /// elements that they do not know; their types are exported too (RFC 5610).
+    #[arg(long, value_name = "NUMBER", value_parser = enterprise, help_heading = "Report")]
+    ipfix_enterprise: Option<u32>,
+
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
     #[arg(long, value_name = "LIMITS", help_heading = "Report")]
@@ -90,6 +98,16 @@ pub struct ExportOptions {
 fn eve_type(name: &str) -> Result<&'static str, String> {
     let found = eve::TYPES.into_iter().find(|known| *known == name);
     found.ok_or_else(|| format!("unknown type; expected {}", eve::TYPES.join(", ")))
+}
+
+/// A private enterprise number: not 0, which is IANA's, nor that of reverse elements.
+fn enterprise(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("0 is IANA's own; give the number of an organisation, or 32473 for examples".into()),
+        Ok(ipfix::REVERSE_ENTERPRISE) => Err("that is the number of reverse elements (RFC 5103); give another".into()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("expected a private enterprise number, as 32473".into()),
+    }
 }
 
 /// A run that writes.
@@ -122,7 +140,11 @@ impl Job<'_> {
 impl ExportOptions {
     /// Whether records are written instead of printed.
     pub fn is_on(&self) -> bool {
-        !self.to.is_empty() || self.format.is_some() || self.rotate.is_some() || !self.eve_types.is_empty()
+        !self.to.is_empty()
+            || self.format.is_some()
+            || self.rotate.is_some()
+            || !self.eve_types.is_empty()
+            || self.ipfix_enterprise.is_some()
     }
 
     /// An error if an option is given that concerns only what is printed.
@@ -154,6 +176,14 @@ impl ExportOptions {
         let is_eve = |target: &Target| target.format == Format::Eve;
         if !self.eve_types.is_empty() && !targets.iter().any(is_eve) && self.format.as_deref() != Some("eve") {
             return Err(CliError::Usage("--eve-types is for EVE, which no --to writes here: leave it out".into()));
+        }
+        let is_ipfix = |format: &str| matches!(format, "ipfix" | "ipfix-uniflow");
+        let has_ipfix =
+            targets.iter().any(|target| is_ipfix(target.format.name())) || self.format.as_deref().is_some_and(is_ipfix);
+        if self.ipfix_enterprise.is_some() && !has_ipfix {
+            return Err(CliError::Usage(
+                "--ipfix-enterprise is for IPFIX: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
+            ));
         }
         if self.rotate.is_some() && targets.is_empty() {
             return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
@@ -206,7 +236,7 @@ impl ExportOptions {
                 }
             }
         }
-        let content = Content { tables, csv_header, eve: self.eve() };
+        let content = Content { tables, csv_header, eve: self.eve(), enterprise: self.ipfix_enterprise };
         let source = captures.map(source).unwrap_or_default();
         let exports = Exports::open(&targets, self.rotate.unwrap_or_default(), source, &content, stop)?;
         let is_shown = !targets.iter().any(|target| target.place == Place::Stdout);

@@ -39,6 +39,8 @@ pub struct Exports {
     clock: Clock,
     /// The records of EVE that are written.
     eve: eve::Types,
+    /// Whether messages say what streams carried.
+    has_own_elements: bool,
 }
 
 enum Sink {
@@ -71,7 +73,8 @@ impl Exports {
         let open = |target| Sink::open(target, rotate, &source, content, now_ns);
         let sinks = targets.iter().map(open).collect::<Result<_, _>>()?;
         let (newest_ns, flows, clock) = (AtomicU64::new(0), AtomicU64::new(0), Clock::iso_utc());
-        Ok(Self { sinks, source, newest_ns, flows, stop: stop.clone(), clock, eve: content.eve })
+        let has_own_elements = content.enterprise.is_some();
+        Ok(Self { sinks, source, newest_ns, flows, stop: stop.clone(), clock, eve: content.eve, has_own_elements })
     }
 
     /// The folders that files are made in.
@@ -96,7 +99,7 @@ impl Exports {
 
     /// Whether only figures of streams are written, which need neither reassembly nor protocol fields.
     pub fn wants_figures_only(&self) -> bool {
-        self.sinks.iter().all(|sink| matches!(sink, Sink::Messages(_)))
+        !self.has_own_elements && self.sinks.iter().all(|sink| matches!(sink, Sink::Messages(_)))
     }
 
     /// Whether records are written as they are printed.
@@ -314,7 +317,8 @@ impl Sink {
                 Self::Tables(Mutex::new(open_tables(target.format, place, rotate, source, content, now_ns)?))
             }
             (format, place) => {
-                Self::Messages(Box::new(Mutex::new(Messages::open(format, place, rotate, source.is_live, now_ns)?)))
+                let (place, enterprise) = ((format, place), content.enterprise);
+                Self::Messages(Box::new(Mutex::new(Messages::open(place, enterprise, rotate, source.is_live, now_ns)?)))
             }
         })
     }

@@ -31,7 +31,8 @@ const PAUSE_MOST: Duration = Duration::from_secs(5);
 /// How long a run over files, or one that ends, waits for a collector that is away.
 const AWAY_MAX: Duration = Duration::from_secs(30);
 
-/// Where the number of the first record stands in a message (RFC 7011 section 3.1).
+/// Where the time and the number of the first record stand in a message (RFC 7011 section 3.1).
+const TIME: std::ops::Range<usize> = 4..8;
 const SEQUENCE: std::ops::Range<usize> = 8..12;
 
 /// A connection.
@@ -103,7 +104,7 @@ impl Stream {
 
     /// Sends a message, or notes that it is not sent.
     pub fn send(&mut self, message: &[u8]) {
-        let number = message.get(SEQUENCE).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+        let number = number_of(message);
         if let Some(from) = self.unsent_from.take() {
             self.unsent_records += u64::from(number.wrapping_sub(from));
         }
@@ -189,10 +190,7 @@ impl Peer {
             let error = match connected(&self.addresses) {
                 Ok(mut socket) => {
                     let mut templates = self.templates.clone();
-                    // Time and number are those of the message that follows.
-                    if let (Some(to), Some(from)) = (templates.get_mut(4..SEQUENCE.end), message.get(4..SEQUENCE.end)) {
-                        to.copy_from_slice(from);
-                    }
+                    precede(&mut templates, message);
                     match socket.write_all(&templates) {
                         Ok(()) => {
                             notify(format_args!("{}: connected again after {:?}", self.shown, begin.elapsed()));
@@ -212,6 +210,22 @@ impl Peer {
             pause = (pause * 2).min(PAUSE_MOST);
         }
     }
+}
+
+/// Gives templates the time of the message that follows, and the number that its first record follows.
+fn precede(templates: &mut [u8], message: &[u8]) {
+    if let (Some(to), Some(from)) = (templates.get_mut(TIME), message.get(TIME)) {
+        to.copy_from_slice(from);
+    }
+    let number = number_of(templates).wrapping_add(number_of(message));
+    if let Some(to) = templates.get_mut(SEQUENCE) {
+        to.copy_from_slice(&number.to_be_bytes());
+    }
+}
+
+/// The number of a message's first record.
+fn number_of(message: &[u8]) -> u32 {
+    message.get(SEQUENCE).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
 /// A socket, which is written to as a file.

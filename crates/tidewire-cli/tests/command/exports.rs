@@ -175,8 +175,15 @@ fn nfcapd_collects_what_is_sent() {
     let bench = Bench::new();
     let capture = capture(&bench);
     let expected = totals(&capture);
-    for format in ["ipfix", "ipfix-uniflow", "netflow9"] {
-        let (folder, port) = (bench.path(format), free_port());
+    let cases: [(&str, &[&str]); 5] = [
+        ("ipfix", &[]),
+        ("ipfix", &["--ipfix-enterprise", "32473"]),
+        ("ipfix-uniflow", &[]),
+        ("ipfix-uniflow", &["--ipfix-enterprise", "32473"]),
+        ("netflow9", &[]),
+    ];
+    for (format, more) in cases {
+        let (folder, port) = (bench.path(&format!("{format}{}", more.len())), free_port());
         fs::create_dir(&folder).unwrap();
         let mut command = Command::new("nfcapd");
         command.arg("-l").arg(&folder).args(["-b", "127.0.0.1", "-t", "3600", "-p", &port.to_string()]);
@@ -184,7 +191,7 @@ fn nfcapd_collects_what_is_sent() {
         // A line for each socket that is bound: the port in hexadecimal.
         let bound = format!(":{port:04X} ");
         wait_until("nfcapd listens", || fs::read_to_string("/proc/net/udp").unwrap().contains(&bound));
-        ok(&["flows", "--to", &format!("{format}:udp://127.0.0.1:{port}"), &capture]);
+        ok(&[&["flows", "--to", &format!("{format}:udp://127.0.0.1:{port}"), &capture], more].concat());
         wait_until("nfcapd has read everything", || {
             let sockets = fs::read_to_string("/proc/net/udp").unwrap();
             let line = sockets.lines().find(|line| line.contains(&bound)).expect("it still listens");
@@ -201,6 +208,33 @@ fn nfcapd_collects_what_is_sent() {
         assert_eq!([last[2], last[1]], expected[1..], "{format}: {text}");
         assert!(format != "ipfix" || last[0] == expected[0], "{last:?}");
     }
+}
+
+/// tshark reads elements of ours: IANA's by name, the others with their number, and their types.
+#[test]
+fn elements_of_ours_are_read_under_an_enterprise_number() {
+    if let Some(reason) = missing(&["tshark"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let path = bench.path("own.ipfix");
+    ok(&["flows", "--to", &format!("ipfix:{}", path.display()), "--ipfix-enterprise", "32473", &capture]);
+    assert_eq!(tsharks(&path)[1..], totals(&capture)[1..]);
+    let output = Command::new("tshark").arg("-V").arg("-r").arg(&path).run_in_time().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for complaint in ["Malformed", "Expert Info (Warning", "Expert Info (Error"] {
+        assert!(!text.contains(complaint), "{complaint}");
+    }
+    let count = |part: &str| text.lines().filter(|line| line.trim().starts_with(part)).count();
+    assert_eq!(count("HTTP Request Host: one.example"), 200);
+    assert_eq!(count("HTTP Statuscode: 200"), 201);
+    assert_eq!(count("ApplicationName: http"), 201);
+    assert_eq!(count("Information Element Name: communityId"), 1);
+    // The name of the stream, as bytes.
+    let name = "one.example".bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    let own = text.lines().filter(|line| line.contains("Type 10: Value (hex bytes): ") && line.ends_with(&name));
+    assert_eq!(own.count(), 200);
 }
 
 #[test]
@@ -331,6 +365,10 @@ fn what_cannot_be_written_is_said() {
         (vec!["--to", "netflow9:x"], 2, "netflow9 is sent"),
         (vec!["--rotate", "1h"], 2, "--to"),
         (vec!["--to", "eve:-", "--rotate", "x"], 2, "as in 100M,1h"),
+        (vec!["--to", "eve:-", "--ipfix-enterprise", "32473"], 2, "--ipfix-enterprise is for IPFIX"),
+        (vec!["--ipfix-enterprise", "32473"], 2, "--ipfix-enterprise is for IPFIX"),
+        (vec!["--to", "ipfix:-", "--ipfix-enterprise", "0"], 2, "IANA's own"),
+        (vec!["--to", "ipfix:-", "--ipfix-enterprise", "29305"], 2, "RFC 5103"),
         (vec!["--to", "eve:-", "--json"], 2, "cannot be used with"),
         (vec!["--to", "eve:-", "--top", "bytes"], 2, "--top is for records that are printed"),
         (vec!["--to", "eve:-", "-w", "out.pcapng"], 2, "--write is for records that are printed"),

@@ -5,6 +5,7 @@ use crate::{
     ipfix::{
         field::{Layout, MILLISECOND_NS, Template, View},
         message::{Header, Message},
+        own::TYPES,
     },
     time::SECOND_NS,
 };
@@ -20,10 +21,19 @@ const STATISTICS: u16 = 262;
 
 /// Elements of statistics with their lengths: exportingProcessId (the scope), exportedFlowRecordTotalCount,
 /// ignoredPacketTotalCount, droppedPacketTotalCount, notSentFlowTotalCount.
-const STATISTICS_ELEMENTS: [(u16, u16); 5] = [(144, 4), (42, 8), (164, 8), (135, 8), (165, 8)];
+const STATISTICS_ELEMENTS: [(u16, u16); 5] = [(144, 4), (42, 8), (164, 8), (135, 8), (166, 8)];
+
+/// Most bytes of the definition of a template of options.
+const OPTIONS_TEMPLATE_BYTES: usize = 6 + 6 * 4;
+
+/// Number of the template of the types of our elements.
+const ELEMENT_TYPES: u16 = 263;
 
 /// Least and most bytes of a message: room for the templates, and what its header can state.
 const MESSAGE_BYTES: std::ops::RangeInclusive<usize> = 512..=65_535;
+
+/// Bytes of a message that a record has not: the headers of the message and of the set, and padding.
+const AROUND_RECORD: usize = 16 + 4 + 6;
 
 /// How an exporter works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +48,22 @@ pub struct Settings {
     pub template_messages: u32,
     /// Templates are sent again after so many seconds; 0: never.
     pub template_seconds: u32,
+    /// The enterprise number under which records have elements of our own (RFC 7011 section 3.2); `None`: they have none.
+    pub enterprise: Option<u32>,
 }
 
 impl Settings {
     /// Over UDP: small messages, templates every 20 of them and every 60 seconds.
     #[must_use]
     pub fn of_datagrams(layout: Layout) -> Self {
-        Self { layout, domain: 1, message_bytes_max: UDP_MESSAGE_BYTES, template_messages: 20, template_seconds: 60 }
+        Self {
+            layout,
+            domain: 1,
+            message_bytes_max: UDP_MESSAGE_BYTES,
+            template_messages: 20,
+            template_seconds: 60,
+            enterprise: None,
+        }
     }
 
     /// Over TCP and in files: templates once.
@@ -80,8 +99,12 @@ pub struct Exporter {
     /// Messages since templates were sent; `None`: the next one has them.
     since_templates: Option<u32>,
     templates_s: u32,
+    /// When the types of elements were sent; `None`: they are to be.
+    types_s: Option<u32>,
     export_s: u32,
     boot_ms: Option<u64>,
+    /// The record that is made.
+    record: Vec<u8>,
 }
 
 impl Exporter {
@@ -91,15 +114,17 @@ impl Exporter {
         settings.message_bytes_max = settings.message_bytes_max.clamp(*MESSAGE_BYTES.start(), *MESSAGE_BYTES.end());
         Self {
             settings,
-            templates: settings.layout.templates(),
+            templates: settings.layout.templates(settings.enterprise),
             message: Message::new(settings.layout == Layout::Netflow9),
             ready: Vec::new(),
             sequence: 0,
             flow_records: 0,
             since_templates: None,
             templates_s: 0,
+            types_s: None,
             export_s: 0,
             boot_ms: None,
+            record: Vec::new(),
         }
     }
 
@@ -110,10 +135,12 @@ impl Exporter {
         let is_alone = self.settings.layout != Layout::Biflow;
         let sides = if is_alone { 2 } else { 1 };
         for side in (0..sides).filter(|&side| !is_alone || flow.stats[side].packets > 0) {
-            self.make_room(template.id, template.record_bytes());
-            let boot_ms = self.boot_ms.unwrap_or_default();
-            self.message.push(template.id, |out| View { flow, side, is_alone, boot_ms }.push(out, &template));
-            self.message.data_records += 1;
+            let mut record = std::mem::take(&mut self.record);
+            record.clear();
+            let (boot_ms, bytes_max) = (self.boot_ms(), self.settings.message_bytes_max - AROUND_RECORD);
+            View { flow, side, is_alone, boot_ms }.push(&mut record, &template, bytes_max);
+            self.push_record(template.id, &record);
+            self.record = record;
             self.flow_records += 1;
         }
     }
@@ -124,15 +151,12 @@ impl Exporter {
             return;
         }
         self.export_s = export_s;
-        self.make_room(STATISTICS, STATISTICS_ELEMENTS.iter().map(|element| usize::from(element.1)).sum());
         let values =
             [self.flow_records, statistics.ignored_packets, statistics.dropped_packets, statistics.unsent_flows];
-        self.message.push(STATISTICS, |out| {
-            // One exporting process, which has no number.
-            out.extend_from_slice(&1_u32.to_be_bytes());
-            values.iter().for_each(|value| out.extend_from_slice(&value.to_be_bytes()));
-        });
-        self.message.data_records += 1;
+        // One exporting process, which has no number.
+        let mut record = 1_u32.to_be_bytes().to_vec();
+        values.iter().for_each(|value| record.extend_from_slice(&value.to_be_bytes()));
+        self.push_record(STATISTICS, &record);
     }
 
     /// Completes the message that is filled, if something is in it.
@@ -167,44 +191,80 @@ impl Exporter {
         self.flow_records
     }
 
-    /// Makes room for a record, in the next message if need be, with templates where they are due.
+    /// When the exporter began, milliseconds since the epoch.
+    fn boot_ms(&mut self) -> u64 {
+        // Half of what a number of 32 bits counts, so that flows that began long before are inside.
+        let now_ms = u64::from(self.export_s) * 1000;
+        *self.boot_ms.get_or_insert(now_ms.saturating_sub(1 << 31))
+    }
+
+    /// Adds a record of data, in the next message if need be, with templates where they are due.
+    fn push_record(&mut self, set: u16, record: &[u8]) {
+        self.make_room(set, record.len());
+        if self.message.is_empty() {
+            self.begin_message();
+            // Templates may have taken the room.
+            self.make_room(set, record.len());
+        }
+        self.message.push(set, |out| out.extend_from_slice(record));
+        self.message.data_records += 1;
+    }
+
+    /// Completes the message that is filled if it has no room.
     fn make_room(&mut self, set: u16, bytes: usize) {
         if !self.message.is_empty() && self.message.bytes_with(set, bytes) > self.settings.message_bytes_max {
             self.finish_message();
         }
-        if self.message.is_empty() {
-            self.begin_message();
-        }
     }
 
     fn begin_message(&mut self) {
-        if self.boot_ms.is_none() {
-            // Half of what a number of 32 bits counts, so that flows that began long before are inside.
-            let now_ms = u64::from(self.export_s) * 1000;
-            self.boot_ms = Some(now_ms.saturating_sub(1 << 31));
-        }
-        let is_due = self.since_templates.is_none_or(|messages| {
-            let Settings { template_messages, template_seconds, .. } = self.settings;
-            let by_time = self.export_s.saturating_sub(self.templates_s) >= template_seconds;
-            template_messages > 0 && messages >= template_messages || template_seconds > 0 && by_time
-        });
+        self.boot_ms();
+        let Settings { template_messages, template_seconds, .. } = self.settings;
+        let now_s = self.export_s;
+        let by_time = |then_s: u32| template_seconds > 0 && now_s.saturating_sub(then_s) >= template_seconds;
+        let are_types_due = self.since_templates.is_none() || self.types_s.is_some_and(by_time);
+        let is_due = are_types_due
+            || by_time(self.templates_s)
+            || self.since_templates.is_some_and(|messages| template_messages > 0 && messages >= template_messages);
         if !is_due {
             return;
         }
+        // Many records may be exported in a second: then templates are sent often, and types, which are longer, by time.
+        if are_types_due {
+            self.types_s = None;
+        }
         self.since_templates = Some(0);
-        self.templates_s = self.export_s;
-        self.templates.iter().for_each(|template| self.message.push_template(template));
+        self.templates_s = now_s;
+        for template in self.templates {
+            let mut bytes = Vec::new();
+            template.push_specifications(&mut bytes);
+            self.make_room(0, bytes.len() + 4);
+            self.message.push_template(&template);
+        }
         if self.settings.layout != Layout::Netflow9 {
-            self.message.push_options_template(STATISTICS, &STATISTICS_ELEMENTS);
+            self.make_room(0, OPTIONS_TEMPLATE_BYTES);
+            self.message.push_options_template(STATISTICS, &STATISTICS_ELEMENTS, 1);
+        }
+        if let (Some(own), None) = (self.templates[0].own, self.types_s) {
+            self.make_room(0, OPTIONS_TEMPLATE_BYTES);
+            self.message.push_options_template(ELEMENT_TYPES, &TYPES, 2);
+            for record in own.types() {
+                self.make_room(ELEMENT_TYPES, record.len());
+                self.message.push(ELEMENT_TYPES, |out| out.extend_from_slice(&record));
+                self.message.data_records += 1;
+            }
+            self.types_s = Some(now_s);
         }
     }
 }
 
-/// A message of templates alone, for a connection that is made again. Its time and its number are the caller's to set.
+/// A message of templates, for a connection that is made again. Its time is the caller's to set; its number is added to that of the
+/// message that follows.
 #[must_use]
 pub fn templates(settings: Settings) -> Vec<u8> {
     let mut exporter = Exporter::new(settings);
     exporter.begin_message();
+    exporter.sequence = exporter.message.data_records.wrapping_neg();
     exporter.finish_message();
     exporter.take().pop().unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tidewire::EndReason;
 
-use crate::{FlowRecord, model::proto};
+use crate::{FlowRecord, ipfix::own::Elements, model::proto};
 
 /// How a stream becomes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub enum Layout {
     Netflow9,
 }
 
-/// Element of the reverse direction: the enterprise number of RFC 5103 section 6.1.
-const REVERSE: u32 = 29_305;
+/// The enterprise number of elements of the reverse direction (RFC 5103 section 6.1).
+pub const REVERSE: u32 = 29_305;
 
 /// Nanoseconds of a millisecond.
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
@@ -81,24 +81,44 @@ impl Field {
 pub(super) struct Template {
     pub(super) id: u16,
     pub(super) fields: &'static [Field],
+    /// What follows them, if there is an enterprise number.
+    pub(super) own: Option<Elements>,
 }
 
 impl Template {
-    /// Bytes of a record.
-    pub(super) fn record_bytes(&self) -> usize {
+    /// Bytes of the fields that have a length.
+    fn fixed_bytes(&self) -> usize {
         self.fields.iter().map(|field| usize::from(field.bytes)).sum()
+    }
+
+    /// How many elements it has.
+    pub(super) fn count(&self) -> usize {
+        self.fields.len() + self.own.map_or(0, Elements::count)
+    }
+
+    /// Appends its elements.
+    pub(super) fn push_specifications(&self, out: &mut Vec<u8>) {
+        self.fields.iter().for_each(|field| field.push_specification(out));
+        if let Some(own) = self.own {
+            own.push_specifications(out);
+        }
     }
 }
 
 impl Layout {
-    /// The templates of records: of IPv4 and of IPv6.
-    pub(super) fn templates(self) -> [Template; 2] {
-        let [four, six] = match self {
-            Self::Biflow => [(256, BIFLOW_4), (257, BIFLOW_6)],
-            Self::Uniflow => [(258, UNIFLOW_4), (259, UNIFLOW_6)],
-            Self::Netflow9 => [(260, NETFLOW_4), (261, NETFLOW_6)],
+    /// The templates of records: of IPv4 and of IPv6. Those with an enterprise number have other ids, so that a collector takes
+    /// neither for the other. NetFlow v9 has no enterprise numbers.
+    pub(super) fn templates(self, enterprise: Option<u32>) -> [Template; 2] {
+        let [four, six] = match (self, enterprise) {
+            (Self::Biflow, None) => [(256, BIFLOW_4), (257, BIFLOW_6)],
+            (Self::Uniflow, None) => [(258, UNIFLOW_4), (259, UNIFLOW_6)],
+            (Self::Netflow9, _) => [(260, NETFLOW_4), (261, NETFLOW_6)],
+            (Self::Biflow, Some(_)) => [(264, BIFLOW_4), (265, BIFLOW_6)],
+            (Self::Uniflow, Some(_)) => [(266, UNIFLOW_4), (267, UNIFLOW_6)],
         };
-        [four, six].map(|(id, fields)| Template { id, fields })
+        let is_biflow = self == Self::Biflow;
+        let own = enterprise.filter(|_| self != Self::Netflow9).map(|enterprise| Elements { enterprise, is_biflow });
+        [four, six].map(|(id, fields)| Template { id, fields, own })
     }
 }
 
@@ -167,10 +187,13 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Appends the values of a template's fields.
-    pub(super) fn push(&self, out: &mut Vec<u8>, template: &Template) {
+    /// Appends the values of a template's fields, at most so many bytes.
+    pub(super) fn push(&self, out: &mut Vec<u8>, template: &Template, bytes_max: usize) {
         for field in template.fields {
             self.push_value(out, field);
+        }
+        if let Some(own) = template.own {
+            own.push_values(out, self.flow, self.side, bytes_max.saturating_sub(template.fixed_bytes()));
         }
     }
 

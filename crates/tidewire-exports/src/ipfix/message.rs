@@ -69,15 +69,15 @@ impl Message {
         let set = if self.is_netflow { NETFLOW_TEMPLATES[0] } else { TEMPLATES[0] };
         self.push(set, |out| {
             out.extend_from_slice(&template.id.to_be_bytes());
-            out.extend_from_slice(&(template.fields.len() as u16).to_be_bytes());
-            template.fields.iter().for_each(|field| field.push_specification(out));
+            out.extend_from_slice(&(template.count() as u16).to_be_bytes());
+            template.push_specifications(out);
         });
     }
 
-    /// Adds the definition of a template of options: elements with their lengths, of which the first is the scope. IPFIX only.
-    pub(super) fn push_options_template(&mut self, id: u16, elements: &[(u16, u16)]) {
+    /// Adds the definition of a template of options: elements with their lengths, of which the first `scopes` are the scope. IPFIX only.
+    pub(super) fn push_options_template(&mut self, id: u16, elements: &[(u16, u16)], scopes: u16) {
         self.push(TEMPLATES[1], |out| {
-            for value in [id, elements.len() as u16, 1] {
+            for value in [id, elements.len() as u16, scopes] {
                 out.extend_from_slice(&value.to_be_bytes());
             }
             for (element, bytes) in elements {

@@ -15,6 +15,8 @@ struct Collector {
     templates: BTreeMap<u16, Elements>,
     records: Vec<Record>,
     options: Vec<Record>,
+    /// Types of elements.
+    types: Vec<Record>,
     sequences: Vec<u32>,
     unknown: usize,
 }
@@ -35,7 +37,7 @@ impl Collector {
             assert_eq!((u16_at(message, 0), usize::from(u16_at(message, 2))), (10, message.len()));
         }
         self.sequences.push(u32_at(message, sequence));
-        let (mut at, before) = (header, self.records.len() + self.options.len() + self.unknown);
+        let (mut at, before) = (header, self.data_records() + self.unknown);
         let mut definitions = 0;
         while at < message.len() {
             let (set, length) = (u16_at(message, at), usize::from(u16_at(message, at + 2)));
@@ -49,9 +51,13 @@ impl Collector {
             at += length;
         }
         if is_netflow {
-            let records = self.records.len() + self.options.len() + self.unknown - before;
+            let records = self.data_records() + self.unknown - before;
             assert_eq!(usize::from(u16_at(message, 2)), records + definitions);
         }
+    }
+
+    fn data_records(&self) -> usize {
+        self.records.len() + self.options.len() + self.types.len()
     }
 
     fn templates(&mut self, body: &[u8], scope_bytes: usize) -> usize {
@@ -78,15 +84,25 @@ impl Collector {
             self.unknown += 1;
             return;
         };
-        let bytes: usize = template.iter().map(|element| usize::from(element.2)).sum();
-        while body.len() >= bytes {
+        // Padding is shorter than any record.
+        while body.len() >= 4 {
             let mut record = Record::new();
             for &(enterprise, element, bytes) in template {
-                let (value, rest) = body.split_at(bytes.into());
+                let mut bytes = usize::from(bytes);
+                if bytes == usize::from(u16::MAX) {
+                    bytes = body[0].into();
+                    assert!(bytes < 255, "a length of three bytes");
+                    body = &body[1..];
+                }
+                let (value, rest) = body.split_at(bytes);
                 record.insert((enterprise, element), value.to_vec());
                 body = rest;
             }
-            if set == 262 { self.options.push(record) } else { self.records.push(record) }
+            match set {
+                262 => self.options.push(record),
+                263 => self.types.push(record),
+                _ => self.records.push(record),
+            }
         }
         assert!(body.len() < 4 && body.iter().all(|&byte| byte == 0));
     }
@@ -130,8 +146,93 @@ fn biflows_have_both_directions() {
     // A message's number is that of the records before it.
     let mut before = Collector::default();
     for (message, sequence) in messages.iter().zip(&found.sequences) {
-        assert_eq!(*sequence as usize, before.records.len() + before.options.len());
+        assert_eq!(*sequence as usize, before.data_records());
         before.message(message);
+    }
+}
+
+/// The text of an element.
+fn text(record: &Record, element: (u32, u16)) -> &str {
+    std::str::from_utf8(&record[&element]).unwrap()
+}
+
+#[test]
+fn an_enterprise_number_adds_what_streams_carried() {
+    const PEN: u32 = 32_473;
+    for (layout, records) in [(Layout::Biflow, 300), (Layout::Uniflow, 600)] {
+        let settings = Settings { enterprise: Some(PEN), ..Settings::of_datagrams(layout) };
+        let messages = exported(settings, 300);
+        assert!(messages.iter().all(|message| message.len() <= UDP_MESSAGE_BYTES));
+        let found = collected(&messages);
+        assert_eq!((found.records.len(), found.options.len(), found.unknown), (records, 1, 0));
+        let first = &found.records[0];
+        assert_eq!((text(first, (0, 96)), text(first, (PEN, 3)), text(first, (PEN, 30))), ("tls", "fin", "x"));
+        assert_eq!((text(first, (PEN, 34)), text(first, (PEN, 35)), number(first, (PEN, 6))), ("x", "x", 1));
+        assert_eq!(text(first, (PEN, 1)), tidewire::community_id(&key(6), 0));
+        // Payload of a direction, and of the other one where it is in the record.
+        assert_eq!(number(first, (PEN, 20)), 600);
+        assert_eq!(first.contains_key(&(PEN, 0x4000 | 20)), layout == Layout::Biflow);
+        if layout == Layout::Biflow {
+            assert_eq!(number(first, (PEN, 0x4000 | 20)), 1200);
+        } else {
+            assert_eq!(number(&found.records[1], (PEN, 20)), 1200);
+        }
+        let mut before = Collector::default();
+        for (message, sequence) in messages.iter().zip(&found.sequences) {
+            assert_eq!(*sequence as usize, before.data_records());
+            before.message(message);
+        }
+    }
+}
+
+/// Every element of ours has a type, by which a collector can name it, and a template has no more elements than Wireshark reads.
+#[test]
+fn types_of_our_elements_are_exported() {
+    const PEN: u32 = 7;
+    let messages = exported(Settings { enterprise: Some(PEN), ..Settings::of_datagrams(Layout::Biflow) }, 10);
+    let found = collected(&messages);
+    let elements = &found.templates[&264];
+    assert!(elements.len() <= 60, "{}", elements.len());
+    let ours = elements.iter().filter(|element| element.0 == PEN);
+    for &(_, element, bytes) in ours.clone() {
+        let is_it = |record: &&Record| number(record, (0, 303)) == u64::from(element);
+        let kind = found.types.iter().find(is_it).expect("it has a type");
+        let expected = [(2, 2), (3, 4), (4, 8), (13, u16::MAX)].into_iter().find(|of| of.1 == bytes).unwrap().0;
+        assert_eq!((number(kind, (0, 346)), number(kind, (0, 339))), (PEN.into(), expected));
+        assert!(!text(kind, (0, 341)).is_empty());
+        assert_eq!(text(kind, (0, 341)).starts_with("reverse"), element & 0x4000 != 0);
+    }
+    let names: std::collections::BTreeSet<&str> = found.types.iter().map(|kind| text(kind, (0, 341))).collect();
+    assert_eq!((names.len(), found.types.len()), (ours.clone().count(), ours.count()));
+    // A minute later they are sent again.
+    let (sample, mut exporter) =
+        (Sample::new("x"), Exporter::new(Settings { enterprise: Some(PEN), ..Settings::of_datagrams(Layout::Biflow) }));
+    (0..200).for_each(|second| exporter.push(&sample.flow(key(6)), 1000 + second));
+    assert_eq!(collected(&exporter.take()).types.len(), 4 * names.len());
+    // With a connection that is made again, whose number is behind by as many records.
+    let again = super::templates(Settings { enterprise: Some(PEN), ..Settings::of_streams(Layout::Biflow) });
+    assert_eq!(collected(std::slice::from_ref(&again)).types.len(), names.len());
+    assert_eq!(u32_at(&again, 8), (names.len() as u32).wrapping_neg());
+}
+
+proptest::proptest! {
+    /// Texts of any length leave a message as long as it may be, and stay text.
+    #[test]
+    fn long_texts_are_shortened(lengths in (0..2000_usize, 0..2000_usize), message_bytes_max in 512..2000_usize) {
+        let text_of = |bytes: usize| "é".repeat(bytes / 2);
+        let mut sample = Sample::new(&text_of(lengths.0));
+        if let Some(first) = &mut sample.app.first && let tidewire_protocols::Fields::Tls(tls) = &mut first.fields {
+            tls.client_alpn = vec![text_of(lengths.1).into()];
+        }
+        let settings = Settings { enterprise: Some(7), message_bytes_max, ..Settings::of_datagrams(Layout::Biflow) };
+        let mut exporter = Exporter::new(settings);
+        (0..5).for_each(|second| exporter.push(&sample.flow(key6(6)), second));
+        exporter.finish_message();
+        let messages = exporter.take();
+        proptest::prop_assert!(messages.iter().all(|message| message.len() <= message_bytes_max));
+        let found = collected(&messages);
+        proptest::prop_assert_eq!((found.records.len(), found.unknown), (5, 0));
+        proptest::prop_assert!(text(&found.records[0], (7, 30)).len() <= 254);
     }
 }
 
