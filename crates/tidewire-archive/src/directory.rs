@@ -18,6 +18,7 @@ use crate::{
     lock::locked,
     manifest::{self, Event, Line, Manifest, last_indexes},
     name::sums_of,
+    origin::{Boot, Origin},
     publish::{index_file, publish},
 };
 
@@ -37,6 +38,8 @@ pub struct Directory<S: Storage = Folder> {
     pub(crate) retaining: Mutex<()>,
     /// Holds the lock, which needs no file; `None`: of a storage that is no directory.
     lock: Mutex<Option<File>>,
+    /// Read before privileges are given up.
+    boot: Option<Boot>,
 }
 
 impl<S: Storage> std::fmt::Debug for Directory<S> {
@@ -138,6 +141,7 @@ impl Directory {
             ages: Mutex::new(ages),
             retaining: Mutex::default(),
             lock: Mutex::new(Some(lock)),
+            boot: Boot::current(),
         })
     }
 
@@ -160,7 +164,12 @@ impl Directory {
     pub fn create(&self, name: &SegmentName) -> Result<SegmentWriter<FolderFile>, Error> {
         self.settle()?;
         let recipients = self.settings.recipients.as_ref().filter(|_| name.is_sealed);
-        SegmentWriter::create(&self.folder, name, recipients)
+        let writer = SegmentWriter::create(&self.folder, name, recipients)?;
+        let tunnel_depth = self.settings.index.tunnel_depth;
+        let origin = Origin { recording: self.recording.clone(), boot: self.boot, tunnel_depth };
+        // Without it a repair keeps less, and searches find less of the segment while it is open.
+        let _ = origin.write(&self.folder.path(&sums_of(&name.to_string())));
+        Ok(writer)
     }
 
     /// If the directory was removed, and there is another one in its place: goes on there.
@@ -237,6 +246,7 @@ impl<S: Storage> Directory<S> {
             ages: Mutex::default(),
             retaining: Mutex::default(),
             lock: Mutex::default(),
+            boot: None,
         })
     }
 

@@ -23,6 +23,7 @@ use crate::{
     name::{INDEX, SEALED, SUMS, shown, sums_of},
     read_at::{Plain, ReadAt, no_link, open_regular},
     recall::{open_index, plain},
+    remains::bytes_of,
     seal,
     transform::Transform,
 };
@@ -289,11 +290,6 @@ impl Directory {
         self.list(name.worker, line)?;
         Ok(Repaired::Sealed { path: shown, damaged_bytes: bytes_of(damage) })
     }
-}
-
-/// Bytes that the disk changed.
-fn bytes_of(damage: &[Range<u64>]) -> u64 {
-    damage.iter().map(|range| range.end - range.start).sum()
 }
 
 /// Where they lie.

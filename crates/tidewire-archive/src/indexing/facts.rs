@@ -140,7 +140,7 @@ impl Facts {
     }
 
     /// Addresses, ports and protocol alone.
-    pub(super) fn conversation(&self) -> FlowKey {
+    pub(crate) fn conversation(&self) -> FlowKey {
         FlowKey::new(self.key.client, self.key.server, self.key.proto)
     }
 }

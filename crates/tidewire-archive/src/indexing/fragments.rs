@@ -30,7 +30,7 @@ struct Datagram {
 }
 
 /// What is known of a datagram.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known<T> {
     /// The ends of its stream, the lower one first, and whether the lower one sent it.
     stream: Option<(FlowKey, bool)>,
@@ -53,7 +53,7 @@ pub struct Fragmented<T> {
 }
 
 /// Fragmented datagrams that are pending: a bounded table. A caller's `T` names a fragment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fragments<T> {
     known: HashMap<Datagram, Known<T>>,
     /// In the order of their begin.

@@ -4,12 +4,13 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::UNIX_EPOCH,
 };
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::note::Note;
+use super::{note::Note, trace::Trace};
 use crate::{
     Compression, Error, Identities, SegmentName,
     beside::{Beside, is_own_name, look},
@@ -20,7 +21,9 @@ use crate::{
     manifest::{self, Event},
     name::{INDEX, MANIFEST, SEALED, hidden, indexed_by, shown},
     read_at::{Plain, ReadAt, open_regular},
+    remains::{Remaining, bytes_of, is_live, remains},
     seal::{Content, unseal},
+    sums::Whole,
 };
 
 /// A capture of an archive, and its index.
@@ -38,6 +41,10 @@ pub(crate) struct Entry {
     pub packets_before: u64,
     /// The id in the index of the stream that is looked for.
     pub stream: Option<u64>,
+    /// Without an index: the packets that are looked for.
+    pub trace: Option<Trace>,
+    /// Of an open segment: what is whole; `None`: all that is there. Known once it was opened.
+    whole: OnceLock<Option<Whole>>,
     /// Why it has no index that can be used.
     pub problem: Option<Error>,
 }
@@ -84,7 +91,9 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Entries,
         let index = if is_part { format!(".{index}") } else { index };
         let (path, index) = (folder.join(name), folder.join(index));
         let (summary, problem, packets_before, stream) = (None, None, 0, None);
-        let mut entry = Entry { path, name: parsed, is_part, summary, index, packets_before, stream, problem };
+        let (trace, whole) = (None, OnceLock::new());
+        let mut entry =
+            Entry { path, name: parsed, is_part, summary, index, packets_before, stream, trace, whole, problem };
         match open_index(&entry.index, identities) {
             Ok(sidecar) => entry.summary = sidecar.map(|sidecar| sidecar.summary().clone()),
             Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => return Err(error),
@@ -163,6 +172,16 @@ impl Entry {
         }
     }
 
+    /// Whether it is a segment that was not completed: no index says what is in it.
+    pub fn is_unindexed_part(&self) -> bool {
+        self.is_part && self.summary.is_none()
+    }
+
+    /// The directory that it lies in.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// The name of its file.
     pub fn file_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -204,10 +223,34 @@ impl Entry {
         // Where locks are not possible, retention removes nothing either.
         let _ = flock(&file, FlockOperation::NonBlockingLockShared);
         let lock = file.try_clone().map_err(Error::io(&path, "opening"))?;
-        let data: Box<dyn ReadAt> = Box::new(Plain::new(file, &path)?);
+        let mut data = Plain::new(file, &path)?;
         let (is_sealed, compression) =
             self.name.as_ref().map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
+        let data: Box<dyn ReadAt> = match (&self.name, self.is_part && path == self.path) {
+            (Some(name), true) => match self.whole(name, &mut data)? {
+                Some(whole) => Box::new(Remaining::new(data, name, whole)?),
+                None => Box::new(data),
+            },
+            _ => Box::new(data),
+        };
         Ok(Some((plain(data, &path, is_sealed, compression, identities)?, lock)))
+    }
+
+    /// What of an open segment is what was written; `None`: all of it, as it is being written, or has no checksums.
+    fn whole(&self, name: &SegmentName, data: &mut Plain) -> Result<Option<&Whole>, Error> {
+        if self.whole.get().is_none() {
+            let folder = self.folder();
+            let found = if is_live(folder, name) { None } else { remains(folder, name, data)? };
+            let _ = self.whole.set(found);
+        }
+        Ok(self.whole.get().and_then(Option::as_ref))
+    }
+
+    /// What the disk changed of an open segment that was read.
+    pub fn damage(&self) -> Option<Error> {
+        let whole = self.whole.get()?.as_ref().filter(|whole| !whole.damaged.is_empty())?;
+        let what = "bytes that were synced were changed by the disk; their packets are left out: check the disk";
+        Some(Error::damaged(&self.path, format!("{} {what}", bytes_of(&whole.damaged))))
     }
 }
 

@@ -7,7 +7,7 @@ use tidewire_wire::Frame;
 use super::{
     entry::Entry,
     interfaces::Interfaces,
-    plan::Plan,
+    plan::{Chosen, Plan},
     reader::{Piece, Reader},
     select,
 };
@@ -112,8 +112,10 @@ impl Lane {
             self.captures_gone += 1;
             return;
         }
-        let whole = Some(Plan { parts: None, descriptions: Vec::new(), own: None });
+        let trace = entry.trace.clone().map(Chosen::Traced);
+        let whole = Some(Plan { parts: None, descriptions: Vec::new(), chosen: trace });
         let planned = entry.sidecar(identities).and_then(|sidecar| match sidecar {
+            _ if entry.trace.is_some() => Ok(whole.clone()),
             Some(mut sidecar) => select::plan(&mut sidecar, &exact.query, entry.stream),
             // Removed meanwhile, as the capture then is.
             None if exact.query.is_of_streams() => Ok(None),
@@ -137,6 +139,7 @@ impl Lane {
             Ok(reader) => {
                 self.captures_read += u64::from(reader.is_some());
                 self.reader = reader;
+                problems.extend(entry.damage());
             }
             Err(error) => problems.push_back(error),
         }

@@ -7,9 +7,12 @@ mod interfaces;
 mod lane;
 mod note;
 mod numbers;
+mod packets;
 mod plan;
 mod reader;
 mod select;
+mod trace;
+mod unindexed;
 
 use std::{
     cmp::Reverse,
@@ -76,15 +79,20 @@ impl Archive {
                 problems.push_back(Error::Denied { path: path.clone(), what });
             }
             companions.add(path, &entries);
-            numbers::give(&mut entries, folder);
+            numbers::assign(&mut entries, folder, &self.identities);
             folders.push(entries);
         }
         let stream = match streams.flatten() {
             Some((of, packet)) => match folders.get(of) {
-                Some(entries) => numbers::find_stream(entries, packet, &self.identities)?.map(|found| (of, found)),
+                Some(entries) => numbers::find_stream(of, entries, packet, &self.identities)?,
                 None => None,
             },
             None => None,
+        };
+        let stream = match streams {
+            Some(None) => None,
+            _ if !query.is_of_streams() => None,
+            _ => unindexed::trace(&mut folders, stream, streams.flatten(), query, &self.identities),
         };
         for ((folder, path), mut entries) in self.folders.iter().enumerate().zip(folders) {
             figures.captures += entries.len() as u64;
@@ -93,14 +101,7 @@ impl Archive {
             match streams {
                 // The id of no stream finds nothing, as one that no packet has.
                 Some(None) => continue,
-                Some(Some((of, _))) => {
-                    let found = stream.as_ref().map(|(_, found)| found);
-                    // Of other directories what belongs to the same recording.
-                    if of != folder {
-                        entries.retain(|entry| entry.summary.is_some());
-                    }
-                    numbers::keep_stream(&mut entries, found, of == folder);
-                }
+                Some(Some((of, _))) => numbers::keep_stream(&mut entries, stream.as_ref(), folder, of == folder),
                 None => {}
             }
             for (place, entry) in entries.into_iter().enumerate() {
@@ -110,7 +111,10 @@ impl Archive {
                 if entry.summary.is_none() {
                     let why = entry.problem.as_ref().map(ToString::to_string).unwrap_or_default();
                     let (folder, names) = (path.clone(), vec![entry.file_name()]);
-                    if query.is_of_streams() {
+                    if query.is_of_streams() && entry.trace.is_none() {
+                        if entry.is_part {
+                            continue;
+                        }
                         Note::Skipped { folder, names }.push(&mut notes);
                         continue;
                     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::trace::Trace;
 use crate::index::Row;
 
 /// A part of a capture; it begins and ends with a record.
@@ -19,8 +20,17 @@ pub(crate) struct Plan {
     pub parts: Option<Vec<Part>>,
     /// Descriptions that the index knows.
     pub descriptions: Vec<(u64, u32)>,
-    /// The packets of streams.
-    pub own: Option<Own>,
+    /// The packets of streams; `None`: all of the parts.
+    pub chosen: Option<Chosen>,
+}
+
+/// Which packets of a capture are of the streams that are looked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Chosen {
+    /// By their places, which its index knows.
+    Placed(Own),
+    /// By their headers: it has no index yet.
+    Traced(Trace),
 }
 
 /// The packets of streams in a capture, by their places. Asked of each packet from the beginning of a piece on.

@@ -8,7 +8,7 @@ use tidewire_wire::Frame;
 use super::{
     entry::Entry,
     interfaces::Descriptions,
-    plan::{Own, Part, Plan},
+    plan::{Chosen, Part, Plan},
 };
 use crate::{Error, Identities, block::PACKET_AT, query::Exact, read_at::ReadAt};
 
@@ -55,7 +55,7 @@ pub(crate) struct Reader {
     known: Vec<(u64, u32)>,
     next_known: usize,
     pub descriptions: Descriptions,
-    own: Option<Own>,
+    chosen: Option<Chosen>,
     is_part: bool,
     buffer: Vec<u8>,
     pub bytes_read: u64,
@@ -90,7 +90,7 @@ impl Reader {
             known: plan.descriptions,
             next_known: 0,
             descriptions: Descriptions::default(),
-            own: plan.own,
+            chosen: plan.chosen,
             is_part: entry.is_part,
             buffer: Vec::new(),
             bytes_read: 0,
@@ -182,7 +182,8 @@ impl Reader {
 
     /// Adds what is found among the records in the buffer.
     fn walk(&mut self, exact: &mut Exact, piece: &mut Piece) -> Result<usize, (usize, String)> {
-        let Self { records, buffer, descriptions, own, at, next_known, known, next_packet, packets_before, .. } = self;
+        let Self { records, buffer, descriptions, chosen, at, next_known, known, next_packet, packets_before, .. } =
+            self;
         let is_pcapng = records.is_pcapng();
         records.walk(buffer, |place, record| {
             let offset = *at + place.start as u64;
@@ -190,14 +191,15 @@ impl Reader {
                 Record::Packet(frame) => {
                     *next_packet = next_packet.saturating_add(1);
                     let number = packets_before.saturating_add(*next_packet);
-                    let is_own = own.as_mut().is_none_or(|own| own.has(offset));
-                    if !is_own {
-                        return;
-                    }
                     let start = frame.at as usize;
                     let end = start + frame.captured_bytes as usize;
                     let bytes = buffer.get(start..end).unwrap_or_default();
-                    if !exact.matches(&frame, bytes) {
+                    let is_chosen = match chosen {
+                        None => true,
+                        Some(Chosen::Placed(own)) => own.has(offset),
+                        Some(Chosen::Traced(trace)) => trace.has(number, &frame, bytes),
+                    };
+                    if !is_chosen || !exact.matches(&frame, bytes) {
                         return;
                     }
                     let at = piece.bytes.len();
@@ -225,6 +227,12 @@ impl Reader {
 }
 
 impl Piece {
+    /// A packet's captured bytes.
+    pub fn bytes_of(&self, frame: &Frame) -> &[u8] {
+        let start = frame.at as usize;
+        self.bytes.get(start..start + frame.captured_bytes as usize).unwrap_or_default()
+    }
+
     /// The bytes of a packet's options.
     pub fn options_of(&self, place: Range<usize>) -> &[u8] {
         self.bytes.get(place).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! What is to be read of a capture: pieces by its index, and in them the packets of streams.
 
-use super::plan::{Own, Part, Plan};
+use super::plan::{Chosen, Own, Part, Plan};
 use crate::{
     Error,
     index::{Extent, Mark, Sidecar},
@@ -66,7 +66,7 @@ pub(crate) fn plan(sidecar: &mut Sidecar, query: &Query, stream: Option<u64>) ->
         return Ok(None);
     }
     let descriptions = if summary.format == "pcap" { Vec::new() } else { summary.descriptions };
-    Ok(Some(Plan { parts: Some(parts), descriptions, own }))
+    Ok(Some(Plan { parts: Some(parts), descriptions, chosen: own.map(Chosen::Placed) }))
 }
 
 /// Extents as pieces to read, in order.

@@ -1,13 +1,12 @@
 //! What a crash or the disk left in a segment that is not what was written: cut off, or taken out.
 
-use std::{fs::File, io, ops::Range, os::unix::fs::FileExt as _, path::Path};
+use std::{fs::File, ops::Range, os::unix::fs::FileExt as _, path::Path};
 
 use crate::{
     Compression, Directory, Error, SegmentName,
     excise::{self, Cure},
-    name::sums_of,
-    read_at::{Plain, ReadAt as _, open_regular},
-    sums,
+    read_at::{Plain, ReadAt as _},
+    remains::remains,
 };
 
 impl Directory {
@@ -20,15 +19,9 @@ impl Directory {
         file: &File,
         bytes: u64,
     ) -> Result<Vec<Range<u64>>, Error> {
-        let sums = self.path().join(sums_of(&name.to_string()));
-        let mut known = match open_regular(&sums) {
-            Ok(found) => Plain::new(found, &sums)?,
-            // An older recorder had none.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::io(&sums, "opening")(error)),
-        };
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
-        let whole = sums::compare(&mut known, &mut Plain::new(copy, path)?)?;
+        // An older recorder left no checksums.
+        let Some(whole) = remains(self.path(), name, &mut Plain::new(copy, path)?)? else { return Ok(Vec::new()) };
         if whole.bytes < bytes {
             file.set_len(whole.bytes).map_err(Error::io(path, "cutting off what was not written whole"))?;
         }

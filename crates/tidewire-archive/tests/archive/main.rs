@@ -5,6 +5,7 @@ mod crashes;
 mod damage;
 mod numbers;
 mod queries;
+mod remains;
 mod retention;
 mod rig;
 mod seeds;

@@ -20,6 +20,7 @@ mod forms;
 mod fragments;
 mod hostile;
 mod manual;
+mod open_segments;
 mod own_input;
 mod protocols;
 #[cfg(feature = "live")]
