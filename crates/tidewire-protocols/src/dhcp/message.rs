@@ -63,46 +63,78 @@ fn read(bytes: &[u8]) -> Option<Dhcp> {
         let bytes: Vec<String> = address[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         bytes.join(":").into()
     });
-    let mut dhcp = Dhcp { id, client_mac, assigned, ..Dhcp::default() };
-    let overload = options(bytes.get(FIXED_BYTES + 4..)?, &mut dhcp);
+    let mut values = Values::default();
+    let overload = values.add(bytes.get(FIXED_BYTES + 4..)?);
     for (bit, field) in [(1, FILE), (2, SERVER_NAME)] {
         if overload & bit != 0 {
-            options(bytes.get(field)?, &mut dhcp);
+            values.add(bytes.get(field)?);
         }
     }
-    Some(dhcp)
+    Some(values.fields(Dhcp { id, client_mac, assigned, ..Dhcp::default() }))
 }
 
 fn dotted(address: u32) -> Box<str> {
     Ipv4Addr::from(address).to_string().into()
 }
 
-/// Reads options; which other fields hold some, as option 52 says.
-fn options(bytes: &[u8], dhcp: &mut Dhcp) -> u8 {
-    let (mut reader, mut overload) = (Reader::new(bytes), 0);
-    while let Some(code) = reader.u8() {
-        if code == 0 {
-            continue;
-        }
-        let Some(value) = (if code == 255 { None } else { reader.block8() }) else { break };
-        let number = || Reader::new(value.rest()).u32();
-        match code {
-            12 => dhcp.host_name = Some(text(until_nul(value.rest()))),
-            15 => dhcp.domain = Some(text(until_nul(value.rest()))),
-            50 => dhcp.requested = number().map(dotted),
-            51 => dhcp.lease = number(),
-            52 => overload = value.rest().first().copied().unwrap_or_default(),
-            53 => {
-                let kind = value.rest().first().copied().unwrap_or_default();
-                let name = kind.checked_sub(1).and_then(|index| MESSAGES.get(usize::from(index)));
-                dhcp.message = Some(name.map_or_else(|| kind.to_string().into(), |name| (*name).into()));
+/// The options that are read.
+const CODES: [u8; 7] = [HOST_NAME, DOMAIN, REQUESTED, LEASE, MESSAGE, SERVER, VENDOR_CLASS];
+const HOST_NAME: u8 = 12;
+const DOMAIN: u8 = 15;
+const REQUESTED: u8 = 50;
+const LEASE: u8 = 51;
+const OVERLOAD: u8 = 52;
+const MESSAGE: u8 = 53;
+const SERVER: u8 = 54;
+const VENDOR_CLASS: u8 = 60;
+
+/// The values of options, in the order of [`CODES`]. An option that comes several times is one whose value was split, also over other
+/// fields (RFC 2131 section 4.1, RFC 3396 section 7); together they are no longer than the message.
+#[derive(Default)]
+struct Values([Option<Vec<u8>>; CODES.len()]);
+
+impl Values {
+    /// Adds the options of a field; which other fields hold some, as option 52 says.
+    fn add(&mut self, bytes: &[u8]) -> u8 {
+        let (mut reader, mut overload) = (Reader::new(bytes), 0);
+        while let Some(code) = reader.u8() {
+            if code == 0 {
+                continue;
             }
-            54 => dhcp.server = number().map(dotted),
-            60 => dhcp.vendor_class = Some(text(until_nul(value.rest()))),
-            _ => {}
+            let Some(value) = (if code == 255 { None } else { reader.block8() }) else { break };
+            if let Some(index) = CODES.iter().position(|known| *known == code) {
+                self.0[index].get_or_insert_default().extend_from_slice(value.rest());
+            } else if code == OVERLOAD {
+                overload = value.rest().first().copied().unwrap_or_default();
+            }
+        }
+        overload
+    }
+
+    fn of(&self, code: u8) -> Option<&[u8]> {
+        let index = CODES.iter().position(|known| *known == code)?;
+        self.0[index].as_deref()
+    }
+
+    fn fields(&self, dhcp: Dhcp) -> Dhcp {
+        let words = |code| self.of(code).map(|value| text(until_nul(value)));
+        let number = |code| Reader::new(self.of(code)?).u32();
+        let message = self.of(MESSAGE).map(|value| {
+            let kind = value.first().copied().unwrap_or_default();
+            let name = kind.checked_sub(1).and_then(|index| MESSAGES.get(usize::from(index)));
+            name.map_or_else(|| kind.to_string().into(), |name| (*name).into())
+        });
+        Dhcp {
+            message,
+            host_name: words(HOST_NAME),
+            domain: words(DOMAIN),
+            requested: number(REQUESTED).map(dotted),
+            lease: number(LEASE),
+            server: number(SERVER).map(dotted),
+            vendor_class: words(VENDOR_CLASS),
+            ..dhcp
         }
     }
-    overload
 }
 
 #[cfg(test)]
@@ -136,6 +168,23 @@ mod tests {
         };
         assert_eq!((&**dhcp, found.len(), found[0].name()), (&expected, 2, Some("h\u{1b}[m")));
     }
+
+    /// RFC 3396: a value of more than 255 bytes is in several options, which need not follow each other, nor be in one field.
+    #[test]
+    fn an_option_that_is_split_is_read_whole() {
+        let mut bytes = vec![0; FIXED_BYTES];
+        bytes[..8].copy_from_slice(&[2, 1, 6, 0, 0, 0, 0, 9]);
+        bytes[108..114].copy_from_slice(b"\x0f\x03org\xff");
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(b"\x0f\x08example.\x35\x01\x05\x34\x01\x01\x3c\xff");
+        bytes.extend_from_slice(&[b'v'; 255]);
+        bytes.extend_from_slice(b"\x33\x02\x00\x00\x3c\x03end\x33\x02\x0e\x10\xff");
+        let dhcp = read(&bytes).unwrap();
+        assert_eq!(dhcp.domain.as_deref(), Some("example.org"));
+        assert_eq!(dhcp.vendor_class.as_deref(), Some(&*("v".repeat(255) + "end")));
+        assert_eq!((dhcp.message.as_deref(), dhcp.lease), (Some("ACK"), Some(3600)));
+    }
+
     #[test]
     fn other_fields_may_hold_options() {
         for (overload, expected) in
