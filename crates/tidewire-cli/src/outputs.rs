@@ -18,6 +18,17 @@ impl Outputs<'_> {
         self.exports.iter().for_each(|exports| exports.flush());
     }
 
+    /// Writes the counters of a capture from interfaces, where they are due.
+    #[cfg(feature = "live")]
+    pub fn report(&self, report: &tidewire::live::LiveReport) {
+        let Some(exports) = self.exports else { return };
+        exports.report(report.elapsed, || {
+            let mut ledger = tidewire::Ledger::default();
+            report.workers.iter().for_each(|worker| ledger.add(&worker.ledger));
+            (ledger, crate::live::lost_packets(report))
+        });
+    }
+
     /// Completes the records; packets and exports are completed by who opened their files.
     pub fn finish(&self) -> Result<(), CliError> {
         self.sinks.iter().try_for_each(|sink| sink.finish())

@@ -1,10 +1,13 @@
-//! What outputs are told of a run: before it begins, and when it has ended.
+//! What outputs are told of a run: before it begins, while it runs, and when it has ended.
 
+use std::time::Duration;
+
+use tidewire::{Fate, Ledger};
 use tidewire_exports::{eve, table::Table};
 
 use crate::clock::Clock;
 
-/// What a run says of itself when it has ended.
+/// What a run says of itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     pub packets: u64,
@@ -14,6 +17,30 @@ pub struct Facts {
     /// Packets lost before they could be read; `None` for files.
     pub dropped: Option<u64>,
     pub uptime: u64,
+}
+
+impl Facts {
+    /// Of a run's ledger. `dropped`: packets lost before they could be read; `None` for files.
+    pub fn of(ledger: &Ledger, dropped: Option<u64>, uptime: Duration) -> Self {
+        const OF_FLOWS: [Fate; 8] = [
+            Fate::Tracked,
+            Fate::BeyondCutoff,
+            Fate::Discarded,
+            Fate::Shed,
+            Fate::Ignored,
+            Fate::HeaderCut,
+            Fate::Aggregate,
+            Fate::FragmentRebuilt,
+        ];
+        let in_flows: u64 = OF_FLOWS.iter().map(|&fate| ledger.fate(fate)).sum();
+        Self {
+            packets: ledger.received,
+            bytes: ledger.received_bytes,
+            ignored: ledger.received.saturating_sub(in_flows),
+            dropped,
+            uptime: uptime.as_secs(),
+        }
+    }
 }
 
 /// Where a run's packets come from.

@@ -138,13 +138,22 @@ impl Messages {
         }
     }
 
-    pub fn finish(&mut self, facts: &Facts, now_ns: u64) -> Result<(), CliError> {
+    /// Adds what the exporter says of itself.
+    pub fn statistics(&mut self, facts: &Facts, now_ns: u64) {
         let statistics = ipfix::Statistics {
             ignored_packets: facts.ignored,
             dropped_packets: facts.dropped.unwrap_or_default(),
             unsent_flows: self.unsent_records(),
         };
         self.exporter.push_statistics(&statistics, ipfix::export_second(now_ns));
+        if self.waiting_ns == 0 {
+            self.waiting_ns = now_ns.max(1);
+        }
+        self.pass(now_ns);
+    }
+
+    pub fn finish(&mut self, facts: &Facts, now_ns: u64) -> Result<(), CliError> {
+        self.statistics(facts, now_ns);
         self.exporter.finish_message();
         self.pass(now_ns);
         match &mut self.output {

@@ -11,6 +11,8 @@ mod network;
 mod open_tables;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(any(test, feature = "live"))]
+mod periods;
 mod rotate;
 mod sink;
 #[cfg(feature = "sqlite")]
@@ -23,7 +25,7 @@ mod text;
 use std::sync::Arc;
 
 use clap::Args;
-use tidewire::{Fate, Handler, Mode, Stop};
+use tidewire::{Handler, Mode, Stop};
 use tidewire_exports::{
     eve, ipfix,
     table::{self, Table},
@@ -342,23 +344,5 @@ fn source(common: &Common) -> Source {
 }
 
 fn facts(closing: &Closing) -> Facts {
-    const OF_FLOWS: [Fate; 8] = [
-        Fate::Tracked,
-        Fate::BeyondCutoff,
-        Fate::Discarded,
-        Fate::Shed,
-        Fate::Ignored,
-        Fate::HeaderCut,
-        Fate::Aggregate,
-        Fate::FragmentRebuilt,
-    ];
-    let ledger = &closing.ledger;
-    let in_flows: u64 = OF_FLOWS.iter().map(|&fate| ledger.fate(fate)).sum();
-    Facts {
-        packets: ledger.received,
-        bytes: ledger.received_bytes,
-        ignored: ledger.received.saturating_sub(in_flows),
-        dropped: closing.lost(),
-        uptime: closing.uptime().as_secs(),
-    }
+    Facts::of(&closing.ledger, closing.lost(), closing.uptime())
 }

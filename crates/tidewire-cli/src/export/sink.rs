@@ -9,6 +9,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+#[cfg(any(test, feature = "live"))]
+use {super::periods::Periods, std::time::Duration, tidewire::Ledger};
+
 use tidewire::Stop;
 use tidewire_exports::{
     Exchange, FlowRecord, MatchRecord, Origin, eve,
@@ -41,6 +44,8 @@ pub struct Exports {
     eve: eve::Types,
     /// Whether messages say what streams carried.
     has_own_elements: bool,
+    #[cfg(any(test, feature = "live"))]
+    periods: Periods,
 }
 
 enum Sink {
@@ -74,7 +79,18 @@ impl Exports {
         let sinks = targets.iter().map(open).collect::<Result<_, _>>()?;
         let (newest_ns, flows, clock) = (AtomicU64::new(0), AtomicU64::new(0), Clock::iso_utc());
         let has_own_elements = content.enterprise.is_some();
-        Ok(Self { sinks, source, newest_ns, flows, stop: stop.clone(), clock, eve: content.eve, has_own_elements })
+        Ok(Self {
+            sinks,
+            source,
+            newest_ns,
+            flows,
+            stop: stop.clone(),
+            clock,
+            eve: content.eve,
+            has_own_elements,
+            #[cfg(any(test, feature = "live"))]
+            periods: Periods::default(),
+        })
     }
 
     /// The folders that files are made in.
@@ -262,25 +278,51 @@ impl Exports {
         }
     }
 
+    /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before.
+    /// `elapsed`: since it began.
+    #[cfg(any(test, feature = "live"))]
+    pub fn report(&self, elapsed: Duration, counters: impl FnOnce() -> (Ledger, u64)) {
+        let [is_stats_due, are_statistics_due] = self.periods.ended(elapsed);
+        if !is_stats_due && !are_statistics_due {
+            return;
+        }
+        let (ledger, dropped) = counters();
+        let (facts, now_ns) = (Facts::of(&ledger, Some(dropped), elapsed), self.now_ns(0));
+        for sink in &self.sinks {
+            match sink {
+                Sink::Eve(files) if is_stats_due => self.stats(&mut lock(files), &facts, now_ns),
+                Sink::Messages(messages) if are_statistics_due => lock(messages).statistics(&facts, now_ns),
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes EVE's record of a run's counters.
+    fn stats(&self, files: &mut Files, facts: &Facts, now_ns: u64) {
+        if !self.eve.has("stats") {
+            return;
+        }
+        let flows = self.flows.load(Ordering::Relaxed);
+        let Facts { packets, bytes, dropped, uptime, .. } = *facts;
+        let mut line = Vec::new();
+        let stats = eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: flows };
+        eve::push_stats(&mut line, &stats);
+        files.push(&line, now_ns);
+        self.stop_if(files.has_failed());
+    }
+
     /// Completes everything.
     ///
     /// # Errors
     /// The first that could not be written; the others are completed all the same.
     pub fn finish(&self, facts: &Facts) -> Result<(), CliError> {
         let now_ns = self.now_ns(0);
-        let flows = self.flows.load(Ordering::Relaxed);
         let mut result = Ok(());
         for sink in &self.sinks {
             let finished = match sink {
                 Sink::Eve(files) => {
-                    let mut line = Vec::new();
-                    let Facts { packets, bytes, dropped, uptime, .. } = *facts;
-                    let stats = eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: flows };
                     let mut files = lock(files);
-                    if self.eve.has("stats") {
-                        eve::push_stats(&mut line, &stats);
-                        files.push(&line, now_ns);
-                    }
+                    self.stats(&mut files, facts, now_ns);
                     files.finish(now_ns)
                 }
                 Sink::Zeek(_, logs) => logs.iter().map(|files| lock(files).finish(now_ns)).fold(Ok(()), Result::and),

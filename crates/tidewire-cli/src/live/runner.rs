@@ -26,7 +26,10 @@ pub fn run<H: Handler + Send>(
     make: impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, CliError> {
     let mut is_closed = false;
-    let flush = |_: &LiveReport| outputs.flush();
+    let flush = |report: &LiveReport| {
+        outputs.report(report);
+        outputs.flush();
+    };
     let opened = |names| outputs.packets.iter().for_each(|packets| packets.set_names(Vec::clone(&names)));
     let ports = outputs.exports.map(|exports| exports.ports()).unwrap_or_default();
     let watching = Watching { opened, look: flush, families: Vec::new, ports };

@@ -78,6 +78,27 @@ fn records_are_written_without_privileges() {
     });
 }
 
+/// What follows a file sees that the capture lives, and what it lost, before it ends.
+#[test]
+fn counters_are_written_before_the_end() {
+    rig::run(&["ping"], |rig| {
+        let folder = rig.directory.path().join("counters");
+        fs::create_dir(&folder).expect("a folder");
+        let place = format!("eve:{}", folder.join("eve.json").display());
+        let running = rig.tidewire(&["flows", "-i", HERE, "--to", &place, "--eve-types", "stats"]);
+        rig.here(&["ping", "-c", "1", THERE_ADDRESS]);
+        let hidden = || fs::read_dir(&folder).expect("a folder").flatten().next().expect("a file").path();
+        wait_for("the first record", || fs::read_to_string(hidden()).is_ok_and(|text| text.ends_with('\n')));
+        let ended = running.interrupt();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        let lines = file_lines(&folder.join("eve.json"));
+        assert!(lines.len() > 1, "{lines:?}");
+        let of = |line: &serde_json::Value, name: &str| line["stats"]["decoder"][name].as_u64().expect("a number");
+        assert!(of(&lines[0], "pkts") > 1 && lines[0]["stats"]["uptime"].as_u64() >= Some(8), "{lines:?}");
+        assert!(of(&lines[0], "bytes") <= of(&lines[lines.len() - 1], "bytes"));
+    });
+}
+
 #[test]
 fn files_and_their_index_grow_while_it_runs() {
     rig::run(&["nginx", "curl"], |rig| {
