@@ -6,13 +6,14 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use tidewire::{Anomaly, AnomalyKind, DirectionStats, Endpoint, FlowKey, Gap, GapCause};
+use tidewire::{Anomaly, AnomalyKind, DirectionStats, Endpoint, FlowKey, Gap, GapCause, Stream};
 use tidewire_exports::FlowRecord;
 
 use crate::{
     cut_off::Amount,
     error,
     record::{DIRECTIONS, Record},
+    selection::Totals,
     units::counted,
 };
 
@@ -76,11 +77,21 @@ impl CutOffs {
         (sums != [Amount::default(); 2]).then_some(sums)
     }
 
+    /// Corrects totals by a stream that was added to them, whether it is printed or not: what was cut off is not missing.
+    pub fn settle<D>(&self, stream: &Stream<'_, D>, totals: &mut Totals) {
+        let times = [stream.start_ns(), stream.end_ns()];
+        let Some(amounts) = self.of(stream.id(), &stream.key(), times) else { return };
+        let bytes = forgive(&amounts, &mut DIRECTIONS.map(|direction| stream.stats(direction)), stream.gaps());
+        totals.missing_bytes = totals.missing_bytes.saturating_sub(bytes);
+        for amount in amounts {
+            totals.cut_off_bytes = totals.cut_off_bytes.saturating_add(amount.bytes);
+        }
+    }
+
     /// Completes a record: what was cut off of it is no loss, and anomalies that only come of it are none. `gaps`: those of the stream.
-    /// Returns the bytes that are not missing.
-    pub fn apply(&self, record: &mut Record, gaps: &[Gap]) -> u64 {
-        let Some(amounts) = self.of(record.id, &record.key, [record.start_ns, record.end_ns]) else { return 0 };
-        let bytes = forgive(&amounts, &mut record.stats, gaps);
+    pub fn apply(&self, record: &mut Record, gaps: &[Gap]) {
+        let Some(amounts) = self.of(record.id, &record.key, [record.start_ns, record.end_ns]) else { return };
+        forgive(&amounts, &mut record.stats, gaps);
         if let Some(odd) = &mut record.odd {
             for gap in odd.gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)) {
                 gap.cause = GapCause::Cutoff;
@@ -88,7 +99,6 @@ impl CutOffs {
             odd.anomalies.retain(|anomaly| !is_of_cutoff(anomaly.kind));
         }
         record.cut_off = Some(Box::new(amounts));
-        bytes
     }
 
     /// The same for a record of another crate: corrects its figures, and returns its anomalies if something was cut off.

@@ -102,12 +102,14 @@ impl Handler for Flows {
             return;
         };
         self.totals.add(stream);
+        if let Some(cuts) = &self.cuts {
+            cuts.settle(stream, &mut self.totals);
+        }
         if !self.order.is_empty() {
             // Anomalies are not printed here.
             let mut record = Record { app, ..Record::of_figures(stream, reason) };
             if let Some(cuts) = &self.cuts {
-                let bytes = cuts.apply(&mut record, stream.gaps());
-                self.totals.missing_bytes = self.totals.missing_bytes.saturating_sub(bytes);
+                cuts.apply(&mut record, stream.gaps());
             }
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&Flow::from(record), &mut self.scratch).into(),
@@ -311,7 +313,7 @@ const COLUMNS: [Column; 25] = [
 
 fn closing_lines(totals: &Totals, clock: &Clock) -> Vec<String> {
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
-    totals.closing_lines(&format!("{flows}, {packets}, {}", Bytes(totals.bytes)), clock)
+    totals.closing_lines(&format!("{flows}, {packets}, {}{}", Bytes(totals.bytes), totals.cut_off()), clock)
 }
 
 /// Bits a second from the first packet to the last; empty if there is one point in time only.

@@ -13,7 +13,7 @@ use crate::{
     record::Record,
     row::{Form, Row},
     terminal,
-    units::Lasting,
+    units::{Bytes, Lasting},
     write::Want,
 };
 
@@ -213,7 +213,10 @@ pub struct Totals {
     pub bytes: u64,
     pub reassembled_bytes: u64,
     pub delivered_bytes: u64,
+    /// Without what was cut off when an archive was recorded.
     pub missing_bytes: u64,
+    /// What was cut off then, as the recorder counted it: frames' bytes.
+    pub cut_off_bytes: u64,
     /// Streams with a packet whose checksum is wrong.
     pub bad_checksums: u64,
     pub start_ns: u64,
@@ -251,9 +254,18 @@ impl Totals {
         self.reassembled_bytes += other.reassembled_bytes;
         self.delivered_bytes += other.delivered_bytes;
         self.missing_bytes += other.missing_bytes;
+        self.cut_off_bytes = self.cut_off_bytes.saturating_add(other.cut_off_bytes);
         self.bad_checksums += other.bad_checksums;
         if other.streams > 0 {
             self.span(other.start_ns, other.end_ns);
+        }
+    }
+
+    /// For the closing line: what was cut off.
+    pub fn cut_off(&self) -> String {
+        match self.cut_off_bytes {
+            0 => String::new(),
+            bytes => format!(", {} cut off when recorded", Bytes(bytes)),
         }
     }
 

@@ -131,13 +131,15 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
             return;
         };
         self.totals.add(stream);
+        if let Some(cuts) = &self.cuts {
+            cuts.settle(stream, &mut self.totals);
+        }
         if !self.order.is_empty() {
             let digests = stream.data().digests.take();
             let digests = DIGEST.then(|| digests.unwrap_or_default().map(|hash| hash.finalize().into()));
             let mut record = Record { app, ..Record::of(stream, reason) };
             if let Some(cuts) = &self.cuts {
-                let bytes = cuts.apply(&mut record, stream.gaps());
-                self.totals.missing_bytes = self.totals.missing_bytes.saturating_sub(bytes);
+                cuts.apply(&mut record, stream.gaps());
             }
             let ended = Ended { record, digests };
             match &self.sink {
@@ -407,7 +409,8 @@ fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String>
         bytes => format!(", {} missing", Bytes(bytes)),
     };
     let streams = counted(totals.streams, "stream", "streams");
-    let counts = format!("{streams}, {}, {bytes}{missing}", counted(totals.packets, "packet", "packets"));
+    let packets = counted(totals.packets, "packet", "packets");
+    let counts = format!("{streams}, {packets}, {bytes}{missing}{}", totals.cut_off());
     let mut lines = totals.closing_lines(&counts, clock);
     if totals.bad_checksums > 0 {
         let streams = counted(totals.bad_checksums, "stream has", "streams have");

@@ -267,7 +267,7 @@ const COLUMNS: [Column; 9] = [
     Column::figures("STREAM", "stream", 0),
     Column::time("START", "start", 2),
     Column::figures("DURATION", "duration", 4),
-    Column::words("CLIENT", "client", 1),
+    Column::words("CLIENT", "client", 0),
     Column::words("SERVER", "server", 3),
     Column::words("SERVICE", "service", 0),
     Column::words("NAME", "name", 0),

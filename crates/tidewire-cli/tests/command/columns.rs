@@ -34,6 +34,18 @@ fn eighty_columns_have_the_service() {
     }
 }
 
+/// Who asked is as much of a transaction as what was asked.
+#[test]
+fn eighty_columns_have_the_client_of_transactions() {
+    let bench = Bench::new();
+    let lines = narrow(&["transactions", &capture(&bench)]);
+    for part in ["STREAM", "CLIENT", "SERVICE", "NAME", "REQUEST", "RESPONSE"] {
+        assert!(lines[0].contains(part), "{}", lines[0]);
+    }
+    assert!(lines[1].contains(":40000 ") && lines[1].contains(" http "), "{}", lines[1]);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+}
+
 #[test]
 fn columns_that_are_named_are_whole() {
     let bench = Bench::new();

@@ -47,6 +47,14 @@ fn what_was_cut_off_is_shown_and_is_no_anomaly() {
         assert!(table.lines().next().unwrap().contains("CUT OFF"), "{table}");
         assert!(!table.contains(" missing"), "{table}");
     }
+    // Whether records are printed or not.
+    for words in
+        [vec!["streams", "--limit", "0", &place], vec!["streams", &place], vec!["flows", "--limit", "0", &place]]
+    {
+        let (said, _) = text(&words);
+        let last = said.lines().find(|line| line.starts_with("2 ")).unwrap_or_else(|| panic!("{words:?}: {said}"));
+        assert!(last.contains(" cut off when recorded") && !last.contains(" missing"), "{words:?}: {last}");
+    }
     assert_eq!(json(&["flows", "--json", "--where", "anomalies.any = invalid_ack", &place]).len(), 0);
     let records = json(&["streams", "--format", "eve", &place]);
     assert!(records.iter().all(|record| record["event_type"] != "anomaly"), "{records:?}");
