@@ -13,7 +13,6 @@ use crate::{
     cut_off::Amount,
     error,
     record::{DIRECTIONS, Record},
-    selection::Totals,
     units::counted,
 };
 
@@ -77,15 +76,12 @@ impl CutOffs {
         (sums != [Amount::default(); 2]).then_some(sums)
     }
 
-    /// Corrects totals by a stream that was added to them, whether it is printed or not: what was cut off is not missing.
-    pub fn settle<D>(&self, stream: &Stream<'_, D>, totals: &mut Totals) {
+    /// Of a stream, whether it is printed or not: bytes that count as missing and are not, and bytes of frames that were cut off.
+    pub fn sums<D>(&self, stream: &Stream<'_, D>) -> [u64; 2] {
         let times = [stream.start_ns(), stream.end_ns()];
-        let Some(amounts) = self.of(stream.id(), &stream.key(), times) else { return };
+        let Some(amounts) = self.of(stream.id(), &stream.key(), times) else { return [0; 2] };
         let bytes = forgive(&amounts, &mut DIRECTIONS.map(|direction| stream.stats(direction)), stream.gaps());
-        totals.missing_bytes = totals.missing_bytes.saturating_sub(bytes);
-        for amount in amounts {
-            totals.cut_off_bytes = totals.cut_off_bytes.saturating_add(amount.bytes);
-        }
+        [bytes, amounts.iter().fold(0, |sum: u64, amount| sum.saturating_add(amount.bytes))]
     }
 
     /// Completes a record: what was cut off of it is no loss, and anomalies that only come of it are none. `gaps`: those of the stream.

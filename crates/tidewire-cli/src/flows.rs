@@ -103,7 +103,7 @@ impl Handler for Flows {
         };
         self.totals.add(stream);
         if let Some(cuts) = &self.cuts {
-            cuts.settle(stream, &mut self.totals);
+            self.totals.forgive(cuts.sums(stream));
         }
         if !self.order.is_empty() {
             // Anomalies are not printed here.

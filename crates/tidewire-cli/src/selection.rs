@@ -241,6 +241,12 @@ impl Totals {
         self.span(stream.start_ns(), stream.end_ns());
     }
 
+    /// Takes bytes that a recorder cut off out of those that are missing, and adds what it cut off.
+    pub fn forgive(&mut self, [missing_bytes, cut_off_bytes]: [u64; 2]) {
+        self.missing_bytes = self.missing_bytes.saturating_sub(missing_bytes);
+        self.cut_off_bytes = self.cut_off_bytes.saturating_add(cut_off_bytes);
+    }
+
     fn span(&mut self, start_ns: u64, end_ns: u64) {
         self.start_ns = if self.end_ns == 0 { start_ns } else { self.start_ns.min(start_ns) };
         self.end_ns = self.end_ns.max(end_ns);

@@ -132,7 +132,7 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
         };
         self.totals.add(stream);
         if let Some(cuts) = &self.cuts {
-            cuts.settle(stream, &mut self.totals);
+            self.totals.forgive(cuts.sums(stream));
         }
         if !self.order.is_empty() {
             let digests = stream.data().digests.take();
