@@ -12,7 +12,8 @@ use std::{
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{
-    Digest, Error, Folder, FolderFile, Sections, SegmentName, SegmentWriter, Settings, Storage, StorageFile, Summary,
+    Digest, Error, Folder, FolderFile, Reserve, Sections, SegmentName, SegmentWriter, Settings, Storage, StorageFile,
+    Summary,
     ages::Ages,
     listing::{Segment, names, segments},
     lock::locked,
@@ -162,9 +163,22 @@ impl Directory {
     /// # Errors
     /// What the system says.
     pub fn create(&self, name: &SegmentName) -> Result<SegmentWriter<FolderFile>, Error> {
+        self.create_with(name, None)
+    }
+
+    /// The same in space that was [reserved](Folder::reserve).
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn create_with(
+        &self,
+        name: &SegmentName,
+        reserve: Option<&Reserve>,
+    ) -> Result<SegmentWriter<FolderFile>, Error> {
         self.settle()?;
         let recipients = self.settings.recipients.as_ref().filter(|_| name.is_sealed);
-        let writer = SegmentWriter::create(&self.folder, name, recipients)?;
+        let create = |hidden: &str| self.folder.create_with(hidden, reserve);
+        let writer = SegmentWriter::create_by(&self.folder, name, recipients, create)?;
         let tunnel_depth = self.settings.index.tunnel_depth;
         let origin = Origin { recording: self.recording.clone(), boot: self.boot, tunnel_depth };
         // Without it a repair keeps less, and searches find less of the segment while it is open.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{FolderFile, Storage};
+use crate::{FolderFile, Reserve, Storage, reserve::is_in_memory};
 
 /// Bytes of a file that are copied at once where it lost its name.
 const RESTORED_AT_ONCE: usize = 1 << 20;
@@ -27,6 +27,29 @@ impl Folder {
     #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
+    }
+
+    /// Whether it is worth the while to [`reserve`](Self::reserve) space in it: its files are memory.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        is_in_memory(&self.0)
+    }
+
+    /// Allocates so many bytes for a segment to come, as long as `goes_on` says so. `None`: its files are no memory, or little is free.
+    #[must_use]
+    pub fn reserve(&self, bytes: u64, goes_on: impl Fn() -> bool) -> Option<Reserve> {
+        Reserve::new(&self.0, bytes, goes_on)
+    }
+
+    /// Creates a file: what was reserved, if that is in this directory.
+    pub(crate) fn create_with(&self, name: &str, reserve: Option<&Reserve>) -> io::Result<FolderFile> {
+        let path = self.path(name);
+        match reserve.map(|reserve| reserve.link(&path)) {
+            Some(Ok(file)) => Ok(FolderFile::plain(file)),
+            Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // The directory was replaced, or this system names no such file.
+            Some(Err(_)) | None => self.create(name),
+        }
     }
 }
 

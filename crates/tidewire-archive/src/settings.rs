@@ -48,6 +48,14 @@ pub struct Settings {
     pub index: IndexSettings,
 }
 
+impl Settings {
+    /// Whether segments hold their blocks as they are: neither compressed nor encrypted.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.compression == Compression::None && self.recipients.is_none()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -30,13 +30,43 @@ pub(crate) struct Piece {
     pub checksum: u32,
 }
 
-/// The pieces of what is written at an offset.
-pub(crate) fn pieces(bytes: &[u8], offset: u64) -> impl Iterator<Item = Piece> {
-    bytes.chunks(PIECE_BYTES).enumerate().map(move |(number, part)| Piece {
-        offset: offset + (number * PIECE_BYTES) as u64,
-        bytes: part.len() as u32,
-        checksum: crc32c::crc32c(part),
-    })
+/// Checksums of the pieces of what is written at once: another thread can compute them before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checksums(Vec<u32>);
+
+impl Checksums {
+    /// Those of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut checksums = Self::default();
+        checksums.compute(bytes);
+        checksums
+    }
+
+    /// Makes them those of `bytes`.
+    pub fn compute(&mut self, bytes: &[u8]) {
+        self.0.clear();
+        self.0.extend(bytes.chunks(PIECE_BYTES).map(crc32c::crc32c));
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether there is one for each piece of so many bytes.
+    pub(crate) fn has_all(&self, bytes: usize) -> bool {
+        self.0.len() == bytes.div_ceil(PIECE_BYTES)
+    }
+
+    /// The pieces of so many bytes that are written at an offset.
+    pub(crate) fn pieces(&self, bytes: usize, offset: u64) -> impl Iterator<Item = Piece> {
+        self.0.iter().enumerate().map(move |(number, checksum)| {
+            let at = number * PIECE_BYTES;
+            let length = bytes.saturating_sub(at).min(PIECE_BYTES);
+            Piece { offset: offset + at as u64, bytes: length as u32, checksum: *checksum }
+        })
+    }
 }
 
 impl Piece {
@@ -142,7 +172,7 @@ mod tests {
 
     fn written(content: &[u8], synced_bytes: Option<u64>) -> Vec<u8> {
         let mut sums = vec![0; PIECES_AT as usize];
-        pieces(content, 0).for_each(|piece| piece.push(&mut sums));
+        Checksums::of(content).pieces(content.len(), 0).for_each(|piece| piece.push(&mut sums));
         if let Some(bytes) = synced_bytes {
             let (record, at) = synced(bytes, 1);
             sums[at as usize..at as usize + RECORD_BYTES].copy_from_slice(&record);

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, io, path::PathBuf};
 
 use crate::{
-    Digest, Error, Recipients, SegmentName, Storage, StorageFile,
+    Checksums, Digest, Error, Recipients, SegmentName, Storage, StorageFile,
     name::sums_of,
     sums::{self, Piece},
     transform::Transform,
@@ -65,6 +65,16 @@ impl<F: StorageFile> SegmentWriter<F> {
         name: &SegmentName,
         recipients: Option<&Recipients>,
     ) -> Result<Self, Error> {
+        Self::create_by(storage, name, recipients, |hidden| storage.create(hidden))
+    }
+
+    /// The same where the file comes from elsewhere.
+    pub(crate) fn create_by<S: Storage<File = F>>(
+        storage: &S,
+        name: &SegmentName,
+        recipients: Option<&Recipients>,
+        create: impl Fn(&str) -> io::Result<F>,
+    ) -> Result<Self, Error> {
         let (hidden, sums_name) = (name.hidden(), sums_of(&name.to_string()));
         let path = storage.path(&hidden);
         let mut pending = Vec::new();
@@ -72,7 +82,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         // The checksums first: a segment without them is taken as it is.
         let sums = created(storage, &sums_name, |name| storage.create_small(name));
         let sums = sums.map_err(Error::io(storage.path(&sums_name), "creating"))?;
-        let file = created(storage, &hidden, |name| storage.create(name)).map_err(Error::io(&path, "creating"))?;
+        let file = created(storage, &hidden, create).map_err(Error::io(&path, "creating"))?;
         // What is synced later is of no use without its name.
         if let Err(error) = storage.sync_names() {
             // The next attempt creates it again.
@@ -99,14 +109,16 @@ impl<F: StorageFile> SegmentWriter<F> {
         })
     }
 
-    /// Leaves the digest to the caller, on another thread if it likes: what [`write`](Self::write) takes is to be added to it, and it
-    /// is to be [given back](Self::give_digest) before the file ends. `None`: what is stored is not what is written.
-    pub fn take_digest(&mut self) -> Option<Digest> {
-        if self.transform.is_plain() { self.digest.take() } else { None }
+    /// Leaves the digest to the caller, who computes it of what [`write`](Self::write) takes and
+    /// [adds it](Self::set_digest) before the file ends. For [plain](crate::Settings::is_plain) segments only.
+    pub fn leave_digest(&mut self) {
+        if self.transform.is_plain() {
+            self.digest = None;
+        }
     }
 
-    /// Gives back the digest of all that was written.
-    pub fn give_digest(&mut self, digest: Digest) {
+    /// Sets the digest of all that was written.
+    pub fn set_digest(&mut self, digest: Digest) {
         self.digest = Some(digest);
     }
 
@@ -156,10 +168,19 @@ impl<F: StorageFile> SegmentWriter<F> {
     /// # Errors
     /// What the system says; nothing of `bytes` was taken.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.write_with(bytes, &Checksums::default())
+    }
+
+    /// The same with the checksums of `bytes`. Where there are none they are computed here; those of a segment that is not
+    /// [plain](crate::Settings::is_plain) always are.
+    ///
+    /// # Errors
+    /// What the system says; nothing of `bytes` was taken.
+    pub fn write_with(&mut self, bytes: &[u8], checksums: &Checksums) -> Result<(), Error> {
         self.check()?;
         self.write_pending()?;
         if self.transform.is_plain() {
-            self.store(bytes)?;
+            self.store(bytes, checksums)?;
             self.plain += bytes.len() as u64;
             self.whole = self.plain;
             return Ok(());
@@ -176,7 +197,7 @@ impl<F: StorageFile> SegmentWriter<F> {
             return Ok(());
         }
         let mut pending = std::mem::take(&mut self.pending);
-        let stored = self.store(&pending);
+        let stored = self.store(&pending, &Checksums::default());
         if stored.is_ok() {
             pending.clear();
         }
@@ -185,9 +206,16 @@ impl<F: StorageFile> SegmentWriter<F> {
     }
 
     /// Appends to the file.
-    fn store(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn store(&mut self, bytes: &[u8], checksums: &Checksums) -> Result<(), Error> {
         let known = self.pieces.len();
-        self.pieces.extend(sums::pieces(bytes, self.stored).map(|piece| (piece, self.whole)));
+        let computed;
+        let checksums = if checksums.has_all(bytes.len()) {
+            checksums
+        } else {
+            computed = Checksums::of(bytes);
+            &computed
+        };
+        self.pieces.extend(checksums.pieces(bytes.len(), self.stored).map(|piece| (piece, self.whole)));
         let mut records = Vec::new();
         self.pieces.iter().skip(known).for_each(|(piece, _)| piece.push(&mut records));
         // The checksums first: what has none when the power fails is cut off.
@@ -333,7 +361,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         if self.state.get().length != length {
             return Err(Error::io(&self.path, "completing")(io::Error::other("another sync failed")));
         }
-        let missing = || Error::io(&self.path, "completing")(io::Error::other("its digest was not given back"));
+        let missing = || Error::io(&self.path, "completing")(io::Error::other("its digest was not set"));
         Ok((self.stored, self.digest.as_ref().ok_or_else(missing)?.finish()))
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_archive::alignment_gap;
+use tidewire_archive::{Checksums, alignment_gap};
 
 use crate::PRIORITIES_MAX;
 
@@ -24,6 +24,8 @@ pub(crate) struct Buffer {
     start: usize,
     /// Packets in it by priority, and their bytes on the wire: what is lost if it cannot be written.
     pub packets: [(u64, u64); PRIORITIES_MAX],
+    /// Of its content, once that is whole; none where the segment does not hold it as it is.
+    pub checksums: Checksums,
 }
 
 impl Buffer {
@@ -37,6 +39,11 @@ impl Buffer {
     /// The blocks.
     pub fn content(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    /// Computes the checksums of the blocks.
+    pub fn compute_checksums(&mut self) {
+        self.checksums.compute(self.bytes.get(self.start..).unwrap_or_default());
     }
 
     /// Whether so many bytes more are no more than one write.
@@ -116,6 +123,7 @@ impl Pool {
         buffer.bytes.shrink_to(CAPACITY);
         buffer.start = 0;
         buffer.packets = Default::default();
+        buffer.checksums.clear();
         let mut state = self.lock();
         state.taken = state.taken.saturating_sub(1);
         state.free.push(buffer);

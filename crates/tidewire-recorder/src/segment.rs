@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tidewire_archive::block::{Interface, Statistics, interface_description, interface_statistics, section_header};
-use tidewire_archive::{IndexBuilder, InterfaceSummary, SegmentName, Settings as ArchiveSettings, Summary};
+use tidewire_archive::{Digest, IndexBuilder, InterfaceSummary, SegmentName, Settings as ArchiveSettings, Summary};
 
 use crate::{Totals, buffer::Buffer};
 
@@ -39,6 +39,8 @@ pub(crate) struct Ending {
     pub builder: IndexBuilder,
     pub summary: Summary,
     pub totals: Totals,
+    /// Of its bytes; `None`: the writer computes it.
+    pub digest: Option<Box<Digest>>,
 }
 
 impl OpenSegment {
@@ -103,6 +105,6 @@ impl OpenSegment {
             descriptions: self.descriptions,
             ..Summary::default()
         };
-        Ending { name, builder: self.builder, summary, totals: self.totals }
+        Ending { name, builder: self.builder, summary, totals: self.totals, digest: None }
     }
 }

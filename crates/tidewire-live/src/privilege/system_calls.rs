@@ -102,6 +102,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_renameat2,
     libc::SYS_renameat,
     libc::SYS_unlinkat,
+    libc::SYS_linkat,
     libc::SYS_mkdirat,
     libc::SYS_fchmod,
     libc::SYS_flock,

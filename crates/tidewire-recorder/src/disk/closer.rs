@@ -138,7 +138,7 @@ impl Closer {
                 _ => self.give_up(),
             };
         };
-        let Ending { name, builder, summary, totals } = ending;
+        let Ending { name, builder, summary, totals, .. } = ending;
         let sections = builder.encode();
         drop(builder);
         let summary = Summary { stored_bytes, digest, ledger: totals.priorities(), ..summary };

@@ -1,53 +1,35 @@
-//! The thread that computes the digests of segments: on a machine with several cores it does not delay the next write.
-
-use std::sync::Arc;
+//! The thread that computes the digests and checksums of segments, before they are written: on a machine with several cores no write
+//! waits for it.
 
 use crossbeam_channel::{Receiver, Sender};
-use tidewire_archive::{Digest, FolderFile, SegmentWriter};
+use tidewire_archive::Digest;
 
-use super::{closer::Closing, slots::Slot, written::Written};
-use crate::{
-    buffer::{Buffer, Pool},
-    segment::Ending,
-};
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Digesting {
-    /// A segment begins; one before that was not completed was given up.
-    Begin(Box<Digest>),
-    /// Was written.
-    Data(Buffer),
-    /// All was written. The digest is in the writer if nothing began.
-    End(Box<SegmentWriter<FolderFile>>, Written, Box<Ending>, Slot),
-}
+use super::writer::Job;
 
 pub(crate) struct Digester {
-    pub jobs: Receiver<Digesting>,
-    pub closer: Sender<Closing>,
-    pub pool: Arc<Pool>,
+    pub jobs: Receiver<Job>,
+    pub writer: Sender<Job>,
+    /// Whether segments hold their blocks as they are; otherwise the writer computes both of what it stores.
+    pub is_plain: bool,
 }
 
 impl Digester {
     /// Works until nothing more comes.
     pub fn run(self) {
         let mut current = None;
-        for job in &self.jobs {
-            match job {
-                Digesting::Begin(digest) => current = Some(digest),
-                Digesting::Data(buffer) => {
+        for mut job in &self.jobs {
+            match &mut job {
+                Job::Begin(_) => current = self.is_plain.then(|| Box::new(Digest::new())),
+                Job::Data(buffer) => {
                     if let Some(digest) = &mut current {
+                        buffer.compute_checksums();
                         digest.update(buffer.content());
                     }
-                    self.pool.give(buffer);
                 }
-                Digesting::End(mut writer, written, ending, slot) => {
-                    if let Some(digest) = current.take() {
-                        writer.give_digest(*digest);
-                    }
-                    let _ = self.closer.send(Closing::Segment(writer, written, ending, slot));
-                }
+                Job::End(ending) => ending.digest = current.take(),
             }
+            // It outlives its sender.
+            let _ = self.writer.send(job);
         }
     }
 }

@@ -5,6 +5,7 @@ mod closer;
 mod cores;
 mod digester;
 mod pipeline;
+mod reserver;
 mod slots;
 mod troubles;
 mod writer;

@@ -13,11 +13,12 @@ use super::{
     closer::Closer,
     cores::Cores,
     digester::Digester,
+    reserver,
     writer::{Job, Writer},
 };
 use crate::{RecordSettings, Status, buffer::Pool};
 
-/// A writer, a digester and a closer for each directory.
+/// A digester, a writer and a closer for each directory.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     jobs: Vec<Sender<Job>>,
@@ -38,32 +39,36 @@ impl Pipeline {
         for (target, directory) in targets.directories.iter().enumerate() {
             let attempts = || Attempts { targets: Arc::clone(targets), target, deadline: Arc::clone(&deadline) };
             // Buffers are bounded by their pool.
-            let (jobs, to_write) = unbounded();
-            let (digester, to_digest) = unbounded();
+            let (jobs, to_digest) = unbounded();
+            let (writer, to_write) = unbounded();
             let (closer, to_close) = bounded(CLOSINGS_MAX);
+            let digester = Digester { jobs: to_digest, writer, is_plain: directory.settings().is_plain() };
+            let (supply, reserver) = reserver::supply(targets, target).unzip();
             let writer = Writer {
                 attempts: attempts(),
                 jobs: to_write,
-                digester,
-                closer: closer.clone(),
+                closer,
                 pool: Arc::clone(pool),
                 status: Arc::clone(status),
+                supply,
                 durable: directory.settings().durable,
             };
-            let digester = Digester { jobs: to_digest, closer, pool: Arc::clone(pool) };
             let closer = Closer { attempts: attempts(), jobs: to_close, status: Arc::clone(status) };
-            pipeline.threads.push(start("record-write", targets.cores, move || writer.run())?);
             pipeline.threads.push(start("record-digest", targets.cores, move || digester.run())?);
+            pipeline.threads.push(start("record-write", targets.cores, move || writer.run())?);
+            if let Some(reserver) = reserver {
+                pipeline.threads.push(start("record-reserve", targets.cores, move || reserver.run())?);
+            }
             pipeline.threads.push(start("record-close", targets.cores, move || closer.run())?);
             pipeline.jobs.push(jobs);
         }
         Ok(pipeline)
     }
 
-    /// Hands a job to the writer of a directory.
+    /// Hands a job to the threads of a directory.
     pub fn send(&self, target: usize, job: Job) {
         if let Some(jobs) = self.jobs.get(target) {
-            // The writer outlives its sender.
+            // They outlive their sender.
             let _ = jobs.send(job);
         }
     }

@@ -11,7 +11,7 @@ use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter};
 use super::{
     attempts::Attempts,
     closer::{Closing, Salvage},
-    digester::Digesting,
+    reserver::Supply,
     slots::{Slot, Slots},
     written::{Packets, Written, sum},
 };
@@ -37,8 +37,6 @@ struct Current {
     name: SegmentName,
     /// `None`: it could not be created, or written to, and was given up.
     writer: Option<SegmentWriter<FolderFile>>,
-    /// Whether its digest is computed on another thread.
-    has_digester: bool,
     written: Written,
     lost: Packets,
     /// `None`: it was given up.
@@ -48,10 +46,11 @@ struct Current {
 pub(crate) struct Writer {
     pub attempts: Attempts,
     pub jobs: Receiver<Job>,
-    pub digester: Sender<Digesting>,
     pub closer: Sender<Closing>,
     pub pool: Arc<Pool>,
     pub status: Arc<Status>,
+    /// Space for segments, if another thread reserves it.
+    pub supply: Option<Supply>,
     pub durable: Duration,
 }
 
@@ -71,7 +70,7 @@ impl Writer {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
                     }
-                    self.pass(current.as_ref(), buffer);
+                    self.pool.give(buffer);
                 }
                 Ok(Job::End(ending)) => {
                     if let Some(current) = current.take() {
@@ -93,33 +92,25 @@ impl Writer {
     fn begin(&self, name: SegmentName) -> Current {
         let (targets, target) = (&self.attempts.targets, self.attempts.target);
         // Segments that wait for their completion take space that retention knows nothing of: buffers wait meanwhile.
-        let slot = targets.slots.get(target).map(Slots::take);
+        let (slot, reserve) = match self.supply.as_ref().and_then(Supply::take) {
+            Some((slot, reserve)) => (Some(slot), reserve),
+            None => (targets.slots.get(target).map(Slots::take), None),
+        };
+        let create = |directory: &Directory| directory.create_with(&name, reserve.as_ref());
         let directory = targets.directories.get(target);
-        let mut writer = directory.and_then(|directory| self.attempts.until(|| directory.create(&name)));
+        let mut writer = directory.and_then(|directory| self.attempts.until(|| create(directory)));
         if writer.is_none() {
             self.give_up();
         }
-        let digest = writer.as_mut().and_then(SegmentWriter::take_digest);
-        let has_digester = digest.is_some();
-        if let Some(digest) = digest {
-            let _ = self.digester.send(Digesting::Begin(Box::new(digest)));
-        }
-        Current { name, writer, has_digester, written: Written::default(), lost: Packets::default(), slot }
-    }
-
-    /// Passes on a buffer that was written.
-    fn pass(&self, current: Option<&Current>, buffer: Buffer) {
-        match current.is_some_and(|current| current.has_digester && current.writer.is_some()) {
-            // It outlives its sender.
-            true => drop(self.digester.send(Digesting::Data(buffer))),
-            false => self.pool.give(buffer),
-        }
+        // It comes with the end of the segment.
+        writer.iter_mut().for_each(SegmentWriter::leave_digest);
+        Current { name, writer, written: Written::default(), lost: Packets::default(), slot }
     }
 
     fn write(&self, current: &mut Current, buffer: &Buffer) {
         let taken = match &mut current.writer {
             Some(writer) => {
-                let taken = self.attempts.until(|| writer.write(buffer.content()));
+                let taken = self.attempts.until(|| writer.write_with(buffer.content(), &buffer.checksums));
                 if taken.is_some() {
                     current.written.add(writer, buffer);
                     current.written.count(writer, &self.status);
@@ -185,9 +176,11 @@ impl Writer {
                 self.end_early(&mut current);
             }
         }
-        let (Some(writer), Some(slot)) = (current.writer, current.slot) else { return };
+        let (Some(mut writer), Some(slot)) = (current.writer, current.slot) else { return };
         ending.totals.lose(&current.lost);
-        let _ = self.digester.send(Digesting::End(Box::new(writer), current.written, ending, slot));
+        self.supply.iter().for_each(|supply| supply.expect(writer.stored_bytes()));
+        ending.digest.take().into_iter().for_each(|digest| writer.set_digest(*digest));
+        let _ = self.closer.send(Closing::Segment(Box::new(writer), current.written, ending, slot));
     }
 
     fn directory(&self) -> Option<&Directory> {

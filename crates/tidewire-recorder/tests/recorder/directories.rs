@@ -1,5 +1,6 @@
 use std::{
     fs,
+    os::unix::fs::MetadataExt as _,
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
@@ -28,6 +29,32 @@ fn segments_go_to_several_directories_in_turn() {
     let counts = paths.map(segments);
     assert!(counts[0] > 1 && counts[0].abs_diff(counts[1]) <= 1, "{counts:?}");
     assert_eq!(recall(&paths, &Query::default()).len(), read(&large()).len());
+}
+
+/// Where files are memory the next segment's space is reserved while one is written, and what it did not take is free again.
+#[test]
+fn what_is_recorded_to_memory_takes_no_more_than_its_bytes() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("skipped: /dev/shm is closed");
+        return;
+    };
+    // Each segment is complete long before its size.
+    let archive = Settings { segment_bytes: 4 << 20, segment_time: Duration::from_millis(200), ..Settings::default() };
+    for retention in [Retention::default(), Retention { size_bytes: Some(1 << 30), ..Retention::default() }] {
+        let open = Directory::open(folder.path(), &archive, 0).expect("a directory");
+        let settings = RecordSettings { by_packet_time: true, ..RecordSettings::default() };
+        record_within(&large(), vec![open], retention, settings, |notice| panic!("{notice:?}"));
+    }
+    assert!(segments(folder.path()) > 2);
+    let mut found = recall(&[folder.path()], &Query::default());
+    let mut expected = [read(&large()), read(&large())].concat();
+    found.sort();
+    expected.sort();
+    assert!(found == expected, "{} of {} packets", found.len(), expected.len());
+    for entry in fs::read_dir(folder.path()).expect("a directory") {
+        let file = entry.expect("an entry").metadata().expect("known");
+        assert!(file.blocks() * 512 <= file.len().next_multiple_of(4096), "{file:?}");
+    }
 }
 
 /// Whatever segment the packet lies in by which it is named.
