@@ -137,6 +137,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l to -d 'Write
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
@@ -241,6 +242,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l to -d 'Wri
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
@@ -472,6 +474,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
@@ -627,6 +630,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -1003,6 +1007,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Writ
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'

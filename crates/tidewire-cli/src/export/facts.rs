@@ -64,4 +64,6 @@ pub struct Content {
     pub eve: eve::Types,
     /// The enterprise number of our own elements of IPFIX.
     pub enterprise: Option<u32>,
+    /// Datagrams a second to a collector.
+    pub udp_rate: u32,
 }

@@ -10,7 +10,7 @@ use tidewire_exports::{
 use super::{
     facts::Facts,
     file::{Files, Frame, open_files},
-    network::Collector,
+    network::{Collector, Sending},
     rotate::Rotate,
     target::{Format, Place},
 };
@@ -38,7 +38,7 @@ impl Messages {
         (format, place): (Format, &Place),
         enterprise: Option<u32>,
         rotate: Rotate,
-        is_live: bool,
+        sending: &Sending,
         now_ns: u64,
     ) -> Result<Self, CliError> {
         let layout = match format {
@@ -47,7 +47,7 @@ impl Messages {
             _ => Layout::Biflow,
         };
         let of_streams = ipfix::Settings { enterprise, ..ipfix::Settings::of_streams(layout) };
-        let (output, is_datagrams) = match Collector::connect(place, || ipfix::templates(of_streams), is_live)? {
+        let (output, is_datagrams) = match Collector::connect(place, || ipfix::templates(of_streams), sending)? {
             Some(collector) => {
                 let is_datagrams = collector.is_datagrams();
                 (Output::Collector(collector), is_datagrams)

@@ -9,6 +9,7 @@ mod messages;
 mod names;
 mod network;
 mod open_tables;
+mod pace;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(any(test, feature = "live"))]
@@ -53,6 +54,9 @@ pub use sink::Exports;
 use target::{Format, Place, Target};
 pub use text::{Rows, TextRow};
 
+/// Messages a second over UDP: a socket's buffer of Linux's default size holds those of 50 milliseconds.
+const UDP_RATE: u32 = 2000;
+
 /// The options.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
@@ -89,6 +93,12 @@ pub struct ExportOptions {
     /// elements that they do not know; their types are exported too (RFC 5610).
     #[arg(long, value_name = "NUMBER", value_parser = enterprise, help_heading = "Report")]
     ipfix_enterprise: Option<u32>,
+
+    /// Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]
+    ///
+    /// A collector loses what comes faster than it reads, and nobody is told. A capture from interfaces never waits while it runs.
+    #[arg(long, value_name = "MESSAGES", value_parser = crate::arg_types::whole::<u32>, help_heading = "Report")]
+    udp_rate: Option<u32>,
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
@@ -147,6 +157,7 @@ impl ExportOptions {
             || self.rotate.is_some()
             || !self.eve_types.is_empty()
             || self.ipfix_enterprise.is_some()
+            || self.udp_rate.is_some()
     }
 
     /// An error if an option is given that concerns only what is printed.
@@ -185,6 +196,11 @@ impl ExportOptions {
         if self.ipfix_enterprise.is_some() && !has_ipfix {
             return Err(CliError::Usage(
                 "--ipfix-enterprise is for IPFIX: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
+            ));
+        }
+        if self.udp_rate.is_some() && !targets.iter().any(|target| matches!(target.place, Place::Udp(_))) {
+            return Err(CliError::Usage(
+                "--udp-rate is for UDP: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
             ));
         }
         if self.rotate.is_some() && targets.is_empty() {
@@ -238,7 +254,13 @@ impl ExportOptions {
                 }
             }
         }
-        let content = Content { tables, csv_header, eve: self.eve(), enterprise: self.ipfix_enterprise };
+        let content = Content {
+            tables,
+            csv_header,
+            eve: self.eve(),
+            enterprise: self.ipfix_enterprise,
+            udp_rate: self.udp_rate.unwrap_or(UDP_RATE),
+        };
         let source = captures.map(source).unwrap_or_default();
         let exports = Exports::open(&targets, self.rotate.unwrap_or_default(), source, &content, stop)?;
         let is_shown = !targets.iter().any(|target| target.place == Place::Stdout);

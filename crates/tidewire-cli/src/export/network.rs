@@ -6,12 +6,13 @@ use std::{
     net::{SocketAddr, ToSocketAddrs as _, UdpSocket},
     os::fd::OwnedFd,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::io::Errno;
+use tidewire::Stop;
 
-use super::{stream::Stream, target::Place};
+use super::{pace::Pace, stream::Stream, target::Place};
 use crate::{
     error::{CliError, notify},
     units::counted,
@@ -31,11 +32,24 @@ pub enum Collector {
 pub struct Datagrams {
     socket: File,
     shown: String,
+    sending: Sending,
     /// Messages that the host of the collector refused: nobody listens there, or did not.
     refused: u64,
     /// Messages that the system did not take, and why it did not take the last of them.
     unsent: u64,
     error: Option<io::Error>,
+    pace: Pace,
+}
+
+/// How datagrams are sent.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// Whether records come whether or not they can be sent: then nobody waits until the capture has ended.
+    pub is_live: bool,
+    /// Datagrams a second; 0: as they come.
+    pub rate: u32,
+    /// Says that a capture has ended.
+    pub stop: Stop,
 }
 
 impl Collector {
@@ -43,7 +57,7 @@ impl Collector {
     pub fn connect(
         place: &Place,
         templates: impl FnOnce() -> Vec<u8>,
-        is_live: bool,
+        sending: &Sending,
     ) -> Result<Option<Self>, CliError> {
         let (scheme, address) = match place {
             Place::Udp(address) => ("udp", address),
@@ -54,10 +68,12 @@ impl Collector {
         let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be reached: {error}"));
         let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(cannot)?.collect();
         let collector = match scheme {
-            "tcp" => Stream::connect(shown.clone(), addresses, templates(), is_live)
+            "tcp" => Stream::connect(shown.clone(), addresses, templates(), sending.is_live)
                 .map(|stream| Self::Stream(Box::new(stream))),
             _ => datagrams(&addresses).map(|socket| {
-                Self::Datagrams(Datagrams { socket, shown: shown.clone(), refused: 0, unsent: 0, error: None })
+                let (sending, pace) = (sending.clone(), Pace::new(sending.rate));
+                let shown = shown.clone();
+                Self::Datagrams(Datagrams { socket, shown, sending, refused: 0, unsent: 0, error: None, pace })
             }),
         };
         collector.map(Some).map_err(cannot)
@@ -115,6 +131,13 @@ impl Collector {
 
 impl Datagrams {
     fn send(&mut self, message: &[u8]) {
+        // A capture that runs must not wait: its records come no faster than its streams end.
+        if !self.sending.is_live || self.sending.stop.is_stopped() {
+            let wait = self.pace.wait(Instant::now());
+            if !wait.is_zero() {
+                thread::sleep(wait);
+            }
+        }
         match self.socket.write(message) {
             // What the host answered to an earlier datagram; this one was not sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.refused += 1,

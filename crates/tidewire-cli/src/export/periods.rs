@@ -65,6 +65,7 @@ mod tests {
             csv_header: |_| String::new(),
             eve: eve::Types::default(),
             enterprise: None,
+            udp_rate: 0,
         };
         let source = Source { is_live: true, ..Source::default() };
         let exports = Exports::open(&targets, Rotate::default(), source, &content, &Stop::new()).unwrap();

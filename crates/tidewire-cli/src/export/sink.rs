@@ -23,6 +23,7 @@ use super::{
     facts::{Content, Facts, Source},
     file::{Files, Frame, open_files},
     messages::Messages,
+    network::Sending,
     open_tables::open_tables,
     rotate::Rotate,
     tables::Tables,
@@ -75,7 +76,7 @@ impl Exports {
         stop: &Stop,
     ) -> Result<Self, CliError> {
         let now_ns = if source.is_live { wall_ns() } else { 0 };
-        let open = |target| Sink::open(target, rotate, &source, content, now_ns);
+        let open = |target| Sink::open(target, rotate, &source, (content, stop), now_ns);
         let sinks = targets.iter().map(open).collect::<Result<_, _>>()?;
         let (newest_ns, flows, clock) = (AtomicU64::new(0), AtomicU64::new(0), Clock::iso_utc());
         let has_own_elements = content.enterprise.is_some();
@@ -341,7 +342,7 @@ impl Sink {
         target: &Target,
         rotate: Rotate,
         source: &Source,
-        content: &Content,
+        (content, stop): (&Content, &Stop),
         now_ns: u64,
     ) -> Result<Self, CliError> {
         Ok(match (target.format, &target.place) {
@@ -360,7 +361,8 @@ impl Sink {
             }
             (format, place) => {
                 let (place, enterprise) = ((format, place), content.enterprise);
-                Self::Messages(Box::new(Mutex::new(Messages::open(place, enterprise, rotate, source.is_live, now_ns)?)))
+                let sending = Sending { is_live: source.is_live, rate: content.udp_rate, stop: stop.clone() };
+                Self::Messages(Box::new(Mutex::new(Messages::open(place, enterprise, rotate, &sending, now_ns)?)))
             }
         })
     }
