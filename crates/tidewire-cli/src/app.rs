@@ -131,8 +131,10 @@ impl Follower {
         let Some(select) = &self.select else { return Some(app) };
         let seen = stream.data().as_mut().seen;
         let mut record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
-        let others = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
-        record.anomalies = others.as_deref().unwrap_or(record.anomalies);
+        let corrected = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
+        if let Some(corrected) = &corrected {
+            (record.anomalies, record.gaps) = (&corrected.anomalies, &corrected.gaps);
+        }
         select.matches(&Row::Flow(&record), seen).then_some(app)
     }
 

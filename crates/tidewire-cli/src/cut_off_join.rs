@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire::{Anomaly, AnomalyKind, DirectionStats, Endpoint, FlowKey, Gap, GapCause, Stream};
-use tidewire_exports::FlowRecord;
+use tidewire_exports::{CutOff, FlowRecord};
 
 use crate::{
     cut_off::Amount,
@@ -41,6 +41,23 @@ struct Recorded {
     found_for: AtomicU64,
 }
 
+/// Lists of a record, without what was cut off.
+pub struct Corrected {
+    pub anomalies: Vec<Anomaly>,
+    pub gaps: Vec<Gap>,
+}
+
+impl Recorded {
+    /// By the directions of a stream, which may have the other end as its client.
+    fn amounts_of(&self, key: &FlowKey) -> [Amount; 2] {
+        let mut amounts = self.amounts;
+        if self.client != key.client {
+            amounts.reverse();
+        }
+        amounts
+    }
+}
+
 fn ends(key: &FlowKey) -> Ends {
     let (one, other) = (key.client.min(key.server), key.client.max(key.server));
     (one, other, key.proto)
@@ -64,11 +81,7 @@ impl CutOffs {
             if other.is_err_and(|other| other != id) {
                 self.ambiguous.fetch_add(1, Ordering::Relaxed);
             }
-            let mut amounts = recorded.amounts;
-            if recorded.client != key.client {
-                amounts.reverse();
-            }
-            for (sum, amount) in sums.iter_mut().zip(amounts) {
+            for (sum, amount) in sums.iter_mut().zip(recorded.amounts_of(key)) {
                 sum.packets = sum.packets.saturating_add(amount.packets);
                 sum.bytes = sum.bytes.saturating_add(amount.bytes);
             }
@@ -97,11 +110,27 @@ impl CutOffs {
         record.cut_off = Some(Box::new(amounts));
     }
 
-    /// The same for a record of another crate: corrects its figures, and returns its anomalies if something was cut off.
-    pub fn correct(&self, flow: &mut FlowRecord<'_>) -> Option<Vec<Anomaly>> {
+    /// The same for a record of another crate: corrects its figures, and returns its lists if something was cut off.
+    pub fn correct(&self, flow: &mut FlowRecord<'_>) -> Option<Corrected> {
         let amounts = self.of(flow.id, &flow.key, [flow.start_ns, flow.end_ns])?;
         forgive(&amounts, &mut flow.stats, flow.gaps);
-        Some(flow.anomalies.iter().filter(|anomaly| !is_of_cutoff(anomaly.kind)).copied().collect())
+        flow.cut_off = Some(amounts.map(|Amount { packets, bytes }| CutOff { packets, bytes }));
+        let anomalies = flow.anomalies.iter().filter(|anomaly| !is_of_cutoff(anomaly.kind)).copied().collect();
+        let mut gaps = flow.gaps.to_vec();
+        gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)).for_each(|gap| gap.cause = GapCause::Cutoff);
+        Some(Corrected { anomalies, gaps })
+    }
+
+    /// A gap of a stream that has not ended, with the cause that it has if something was cut off there.
+    pub fn corrected_gap(&self, key: &FlowKey, [start_ns, now_ns]: [u64; 2], mut gap: Gap) -> Gap {
+        let of_ends = self.by_ends.get(&ends(key)).map(Vec::as_slice).unwrap_or_default();
+        let is_of_stream = |one: &&Recorded| one.first_ns <= now_ns && one.last_ns >= start_ns;
+        for recorded in of_ends.iter().filter(is_of_stream) {
+            if is_of_direction(&recorded.amounts_of(key), &gap) {
+                gap.cause = GapCause::Cutoff;
+            }
+        }
+        gap
     }
 
     /// Says where it is not certain which stream something was cut off of.

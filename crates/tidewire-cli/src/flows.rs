@@ -210,7 +210,7 @@ impl Row for Flow {
     }
 
     fn csv_header(clock: &Clock) -> String {
-        format!("{},{CSV_FIGURES},{}", record::csv_identity(clock), app::CSV)
+        format!("{},{CSV_FIGURES},{},{}", record::csv_identity(clock), cut_off::CSV, app::CSV)
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
@@ -278,6 +278,7 @@ fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
         out.push(b',');
         output::push_number(out, figure);
     }
+    cut_off::push_csv(out, record.cut_off.as_deref());
     app::push_csv(out, record.app.as_deref());
     out.push(b'\n');
 }

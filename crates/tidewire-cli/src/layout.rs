@@ -162,6 +162,7 @@ fn values_of(column: &str) -> &'static [&'static str] {
         "retransmitted" => &["retransmitted_bytes_c2s", "retransmitted_bytes_s2c"],
         "reordered" => &["out_of_order_packets_c2s", "out_of_order_packets_s2c"],
         "missing" => &["missing_bytes_c2s", "missing_bytes_s2c"],
+        "cut_off" => &["cut_off_bytes_c2s", "cut_off_bytes_s2c"],
         "tunnel" => &["vlan", "tunnel_kind", "tunnel_id"],
         _ => &[],
     }

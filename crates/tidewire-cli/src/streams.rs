@@ -242,7 +242,8 @@ impl Row for Ended {
         for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
             let _ = write!(header, ",{}_{}", name.0, name.1);
         }
-        header + ",anomalies," + app::CSV
+        let _ = write!(header, ",anomalies,{},{}", cut_off::CSV, app::CSV);
+        header
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
@@ -367,6 +368,7 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
     }
     out.push(b',');
     push_number(out, odd.anomalies.len() as u64);
+    cut_off::push_csv(out, stream.record.cut_off.as_deref());
     app::push_csv(out, stream.record.app.as_deref());
     out.push(b'\n');
 }

@@ -115,6 +115,7 @@ impl Flow {
             gaps: &[],
             conflicts: [&[], &[]],
             anomalies: &[],
+            cut_off: None,
             app: self.app.as_ref(),
             origin: Origin::default(),
         }

@@ -28,4 +28,4 @@ mod testing;
 mod time;
 pub mod zeek;
 
-pub use model::{EventRecord, Exchange, FlowRecord, MatchRecord, Origin};
+pub use model::{CutOff, EventRecord, Exchange, FlowRecord, MatchRecord, Origin};

@@ -37,10 +37,21 @@ pub struct FlowRecord<'a> {
     pub conflicts: [&'a [Conflict]; 2],
     /// Anomalies, in the order of packets.
     pub anomalies: &'a [Anomaly],
+    /// What a recorder did not write of it because of a cutoff, by direction; `None`: nothing, or it is not known.
+    pub cut_off: Option<[CutOff; 2]>,
     /// The protocol, if one was recognised.
     pub app: Option<&'a App>,
     /// Where its packets came from.
     pub origin: Origin<'a>,
+}
+
+/// What a recorder cut off of a direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutOff {
+    /// Packets that were not written.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
 }
 
 impl<'a> FlowRecord<'a> {
@@ -60,6 +71,7 @@ impl<'a> FlowRecord<'a> {
             gaps: stream.gaps(),
             conflicts: DIRECTIONS.map(|direction| stream.conflicts(direction)),
             anomalies: stream.anomalies(),
+            cut_off: None,
             app,
             origin,
         }

@@ -6,7 +6,7 @@ use tidewire::{
 };
 use tidewire_protocols::{Answer, App, Certificate, Dhcp, Dns, Fields, Http, Quic, Service, Ssh, Tls, Transaction};
 
-use crate::{Exchange, FlowRecord, MatchRecord, Origin};
+use crate::{CutOff, Exchange, FlowRecord, MatchRecord, Origin};
 
 /// Owners of what a record borrows.
 pub(crate) struct Sample {
@@ -65,6 +65,7 @@ impl Sample {
             gaps: &self.gaps,
             conflicts: [&[], &[]],
             anomalies: &self.anomalies,
+            cut_off: Some([CutOff::default(), CutOff { packets: 3, bytes: 4000 }]),
             app: Some(&self.app),
             origin: Origin { interface: Some(&self.text), file: Some(&self.text) },
         }

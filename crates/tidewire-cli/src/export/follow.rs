@@ -165,8 +165,9 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, State>, gap: Gap) {
+        let (key, times) = (stream.key(), [stream.start_ns(), stream.end_ns()]);
         if let Some(history) = &mut stream.data().history {
-            history.gap(&gap);
+            history.gap(&self.cuts.as_ref().map_or(gap, |cuts| cuts.corrected_gap(&key, times, gap)));
         }
         self.follow(stream, |follower, stream, report| follower.gap(stream, &gap, report));
     }
@@ -181,8 +182,10 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
         }
         let seen = stream.data().seen;
         let mut record = FlowRecord::of(stream, reason, app.as_deref(), self.exports.origin());
-        let others = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
-        record.anomalies = others.as_deref().unwrap_or(record.anomalies);
+        let corrected = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
+        if let Some(corrected) = &corrected {
+            (record.anomalies, record.gaps) = (&corrected.anomalies, &corrected.gaps);
+        }
         if self.select.as_ref().is_some_and(|select| !select.matches(&Row::Flow(&record), seen)) {
             return;
         }

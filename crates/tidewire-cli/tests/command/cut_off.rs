@@ -1,6 +1,9 @@
 //! What a recorder cut off, in the output of commands that read its archive.
 
+use std::process::Command;
+
 use serde_json::Value;
+use tidewire_testing::{InTime as _, missing};
 
 use crate::{common::*, exports::ok};
 
@@ -62,6 +65,59 @@ fn what_was_cut_off_is_shown_and_is_no_anomaly() {
     let capture = bench.path("download.pcap");
     let flows = json(&["flows", "--json", capture.to_str().unwrap()]);
     assert!(flows.iter().all(|flow| flow["cut_off_packets_s2c"].is_null()));
+}
+
+#[test]
+fn what_was_cut_off_is_no_loss_in_any_format() {
+    let bench = Bench::new();
+    let place = archive(&bench);
+    let values = |text: &str, wanted: &[&str]| -> Vec<Vec<String>> {
+        let split =
+            |line: &str| -> Vec<String> { line.split(',').map(|value| value.trim_matches('"').into()).collect() };
+        let header = split(text.lines().next().unwrap());
+        let places = wanted.iter().map(|name| header.iter().position(|known| known == name).unwrap());
+        let places: Vec<usize> = places.collect();
+        text.lines().skip(1).map(|line| places.iter().map(|place| split(line)[*place].clone()).collect()).collect()
+    };
+    let names = ["cut_off_packets_c2s", "cut_off_packets_s2c", "cut_off_bytes_s2c", "missing_bytes_s2c"];
+    for words in
+        [&["flows", "--csv"][..], &["streams", "--csv"], &["flows", "--format", "csv"], &["streams", "--format", "csv"]]
+    {
+        let mut words = words.to_vec();
+        words.insert(1, &place);
+        let (said, code) = text(&words);
+        let rows = values(&said, &names);
+        let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{words:?}: {said}"));
+        assert!(code == 0 && number(&rows[0][1]) > 50 && number(&rows[0][2]) > 50_000, "{words:?}: {said}");
+        assert_eq!((&*rows[0][3], &rows[1][1..]), ("0", &["", "", "0"].map(String::from)[..]), "{words:?}: {said}");
+    }
+    let (chosen, _) = text(&["flows", &place, "--csv", "--columns", "cut_off"]);
+    assert!(chosen.starts_with("cut_off_bytes_c2s,cut_off_bytes_s2c\n"), "{chosen}");
+    assert_eq!(json(&["flows", "--json", "--where", "cut_off_bytes > 50000", &place]).len(), 1);
+    let logs = bench.path("logs").to_str().unwrap().to_owned();
+    let to = format!("zeek-json:{logs}");
+    assert_eq!(text(&["streams", &place, "--to", &to]).1, 0);
+    let conn = file_lines(&bench.path("logs/conn.log"));
+    assert!(conn.iter().all(|line| line["missed_bytes"] == 0), "{conn:?}");
+    let has_gap = |line: &Value| line["history"].as_str().unwrap().contains(['g', 'G']);
+    assert!(!conn.iter().any(has_gap), "{conn:?}");
+    for line in json(&["streams", "--format", "eve", "--eve-types", "flow", &place]) {
+        assert!(line["tcp"]["ts_gap"].is_null() && line["tcp"]["tc_gap"].is_null(), "{line}");
+    }
+    let records = json(&["streams", "--format", "eve", &place]);
+    let flow = records.iter().find(|record| record["event_type"] == "flow").unwrap();
+    assert!(flow["tidewire"]["toclient"]["cut_off_packets"].as_u64().unwrap() > 50, "{flow}");
+    let database = bench.path("flows.db");
+    let to = format!("sqlite:{}", database.to_str().unwrap());
+    assert_eq!(text(&["streams", &place, "--to", &to]).1, 0);
+    if missing(&["python3"]).is_none() {
+        let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(\"select count(*), min(cut_off_packets_s2c > 50), \
+                      min(gaps not like '%not_captured%') from flows where cut_off_bytes_s2c > 50000\").fetchone())";
+        let output =
+            Command::new("python3").args(["-c", script, database.to_str().unwrap()]).run_in_time().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        assert!(said == "(1, 1, 1)" || said == "(1, 1, None)", "{said}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

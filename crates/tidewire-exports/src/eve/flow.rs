@@ -153,7 +153,8 @@ fn push_own(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
     object.number(member!("gaps"), flow.gaps.len() as u64);
     object.number(member!("conflicts"), flow.conflicts.iter().map(|list| list.len() as u64).sum());
     object.number(member!("anomalies"), flow.anomalies.len() as u64);
-    for (stats, name) in flow.stats.iter().zip([member!("toserver"), member!("toclient")]) {
+    for (side, name) in [member!("toserver"), member!("toclient")].into_iter().enumerate() {
+        let stats = &flow.stats[side];
         object.object(name, |object| {
             object.number(member!("ip_bytes"), stats.ip_bytes);
             object.number(member!("payload_bytes"), stats.payload_wire_bytes);
@@ -161,6 +162,10 @@ fn push_own(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
             object.number(member!("retransmitted_bytes"), stats.retransmitted_bytes);
             object.number(member!("out_of_order_packets"), stats.out_of_order_packets);
             object.number(member!("missing_bytes"), stats.missing_bytes);
+            if let Some(cut_off) = &flow.cut_off {
+                object.number(member!("cut_off_packets"), cut_off[side].packets);
+                object.number(member!("cut_off_bytes"), cut_off[side].bytes);
+            }
         });
     }
     if let Some(name) = flow.app.and_then(|app| app.first.as_ref()).and_then(|first| first.name()) {

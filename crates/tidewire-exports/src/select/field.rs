@@ -31,7 +31,7 @@ pub(super) enum Source {
 /// Names for what is made of several columns.
 const ANY: [(&str, [&str; 2]); 2] =
     [("addr", ["client_addr", "server_addr"]), ("port", ["client_port", "server_port"])];
-const SUMS: [&str; 9] = [
+const SUMS: [&str; 11] = [
     "packets",
     "bytes",
     "frames",
@@ -41,6 +41,8 @@ const SUMS: [&str; 9] = [
     "retransmitted_bytes",
     "out_of_order_packets",
     "missing_bytes",
+    "cut_off_packets",
+    "cut_off_bytes",
 ];
 
 /// All fields of a table.

@@ -30,6 +30,7 @@ pub const FLOWS: Table = Table { name: "flows", columns: &[
     always("retransmitted_bytes_c2s", Long), always("retransmitted_bytes_s2c", Long), always("out_of_order_packets_c2s", Long),
     always("out_of_order_packets_s2c", Long), always("missing_bytes_c2s", Long), always("missing_bytes_s2c", Long),
     maybe("gaps", List(&Object(GAP))), maybe("overlap_conflicts", List(&Object(CONFLICT))), maybe("anomalies", List(&Object(ANOMALY))),
+    maybe("cut_off_packets_c2s", Long), maybe("cut_off_packets_s2c", Long), maybe("cut_off_bytes_c2s", Long), maybe("cut_off_bytes_s2c", Long),
 ] };
 
 /// The cells of a stream, in the order of the columns.
@@ -75,6 +76,9 @@ pub(super) fn cells(flow: &FlowRecord<'_>, each: &mut impl FnMut(Cell<'_>)) {
     let conflicts = [Direction::ClientToServer, Direction::ServerToClient].into_iter().zip(flow.conflicts);
     each(list(conflicts.flat_map(|(direction, list)| list.iter().map(move |one| conflict(direction, one)))));
     each(list(flow.anomalies.iter().map(anomaly)));
+    let cut_off = flow.cut_off.as_ref();
+    (0..2).for_each(|side: usize| each(Cell::number(cut_off.map(|both| both[side].packets))));
+    (0..2).for_each(|side: usize| each(Cell::number(cut_off.map(|both| both[side].bytes))));
 }
 
 /// A list, or nothing if it is empty.
