@@ -228,6 +228,15 @@ pub trait Source: Send {
         Vec::new()
     }
 
+    /// Gathers comments of packets from now on.
+    fn keep_comments(&mut self) {}
+
+    /// Comments of the packets that the last [`fill`](Self::fill) read, by frame number: encoded as options of pcapng, little-endian,
+    /// without the end of options.
+    fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
     fn bytes_read(&self) -> u64;
 
@@ -246,6 +255,14 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn described(&mut self) -> Vec<(u16, Interface)> {
         (**self).described()
+    }
+
+    fn keep_comments(&mut self) {
+        (**self).keep_comments();
+    }
+
+    fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        (**self).comments()
     }
 
     fn bytes_read(&self) -> u64 {

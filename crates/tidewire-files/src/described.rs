@@ -8,6 +8,7 @@ use crate::{
     record_cursor::{u16_at, u32_at},
 };
 
+const COMMENT: u16 = 1;
 const NAME: u16 = 2;
 const DESCRIPTION: u16 = 3;
 const SPEED: u16 = 8;
@@ -28,6 +29,8 @@ pub fn described(body: &[u8], big_endian: bool) -> Option<Interface> {
         let Some(value) = options.get(4..4 + length).filter(|_| code != 0) else { break };
         let text = |value: &[u8]| String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
         match code {
+            COMMENT if interface.comment.is_empty() => interface.comment = text(value),
+            COMMENT => interface.comment = format!("{}\n{}", interface.comment, text(value)),
             NAME => interface.name = text(value),
             DESCRIPTION => interface.description = text(value),
             SPEED => {
@@ -55,6 +58,7 @@ mod tests {
         interface.description = "to the harbour".into();
         interface.speed_bits = 10_000_000_000;
         interface.filter = "tcp port 80".into();
+        interface.comment = "the mirror\nof the first switch".into();
         let mut block = Vec::new();
         interface_description(&mut block, &interface);
         let body = &block[8..block.len() - 4];

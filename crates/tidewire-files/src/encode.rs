@@ -72,14 +72,16 @@ pub struct Interface {
     pub speed_bits: u64,
     /// The filter expression that the packets passed.
     pub filter: String,
+    /// A comment; several are lines of it.
+    pub comment: String,
 }
 
 impl Interface {
     /// An interface without texts that keeps whole packets.
     #[must_use]
     pub fn new(name: impl Into<String>, link: LinkType) -> Self {
-        let (description, filter) = (String::new(), String::new());
-        Self { link, snap_bytes: 0, name: name.into(), description, speed_bits: 0, filter }
+        let [description, filter, comment] = [const { String::new() }; 3];
+        Self { link, snap_bytes: 0, name: name.into(), description, speed_bits: 0, filter, comment }
     }
 }
 
@@ -224,6 +226,7 @@ pub fn interface_description(out: &mut Vec<u8>, interface: &Interface) {
         out.extend_from_slice(&interface.link.0.to_le_bytes());
         out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&interface.snap_bytes.to_le_bytes());
+        put_text(out, option::COMMENT, &interface.comment);
         put_text(out, option::NAME, &interface.name);
         put_text(out, option::DESCRIPTION, &interface.description);
         if interface.speed_bits != 0 {

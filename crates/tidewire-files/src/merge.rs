@@ -39,6 +39,7 @@ pub struct Merge {
     count: Count,
     interfaces_seen: u32,
     described: Vec<(u16, Interface)>,
+    comments: Vec<(u64, Vec<u8>)>,
     keep_open: bool,
     bytes_read: u64,
     bytes_total: Option<u64>,
@@ -67,6 +68,8 @@ struct Active {
     interfaces: Vec<Option<u16>>,
     /// Descriptions of this input's interfaces, until their first frame.
     described: HashMap<u16, Interface>,
+    /// Comments of packets in `block`, by the numbers of this input.
+    comments: HashMap<u64, Vec<u8>>,
 }
 
 impl Merge {
@@ -87,6 +90,7 @@ impl Merge {
             count: Count::default(),
             interfaces_seen: 0,
             described: Vec::new(),
+            comments: Vec::new(),
             keep_open: paths.len() <= MERGE_OPEN_FILES_MAX,
             bytes_read: 0,
             bytes_total: Some(0),
@@ -129,9 +133,12 @@ impl Merge {
     }
 
     /// Takes an input among the active ones, unless it has no frame.
-    fn start(&mut self, index: usize, reader: Reader) {
+    fn start(&mut self, index: usize, mut reader: Reader) {
+        // The first blocks are read before anybody can say that comments are wanted.
+        reader.keep_comments();
         let block = self.spare.pop().unwrap_or_default();
-        let active = Active { reader, block, next: 0, interfaces: Vec::new(), described: HashMap::new() };
+        let (described, comments) = (HashMap::new(), HashMap::new());
+        let active = Active { reader, block, next: 0, interfaces: Vec::new(), described, comments };
         self.active_count += 1;
         self.refill(index, active);
     }
@@ -144,6 +151,7 @@ impl Merge {
         let more = loop {
             let filled = active.reader.fill(&mut active.block);
             active.described.extend(active.reader.described());
+            active.comments = active.reader.comments().into_iter().collect();
             match filled {
                 // Without its next frame an input has no place in the order.
                 Ok(true) if active.block.frames.is_empty() => {}
@@ -211,6 +219,11 @@ impl Merge {
             self.count.number += 1;
             self.count.clock_ns = self.count.clock_ns.max(frame.timestamp_ns);
             let (number, clock_ns) = (self.count.number, self.count.clock_ns);
+            if !active.comments.is_empty()
+                && let Some(comments) = active.comments.remove(&frame.number)
+            {
+                self.comments.push((number, comments));
+            }
             block.frames.push(Frame { at: at as u32, interface, number, clock_ns, origin: 0, ..frame });
             active.next += 1;
         }
@@ -243,6 +256,7 @@ impl Source for Merge {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         block.clear();
         self.described.clear();
+        self.comments.clear();
         while block.bytes().len() < PIECE_BYTES {
             self.wake();
             let Some(Reverse(due)) = self.heads.pop() else { break };
@@ -256,6 +270,10 @@ impl Source for Merge {
 
     fn described(&mut self) -> Vec<(u16, Interface)> {
         std::mem::take(&mut self.described)
+    }
+
+    fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        std::mem::take(&mut self.comments)
     }
 
     fn bytes_read(&self) -> u64 {

@@ -84,6 +84,13 @@ impl Format {
         }
     }
 
+    fn take_comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        match self {
+            Self::Pcapng(pcapng) => pcapng.take_comments(),
+            _ => Vec::new(),
+        }
+    }
+
     fn cut(&self, tail: &[u8]) -> String {
         match self {
             Self::Pcap(pcap) => pcap.cut(tail),
@@ -210,6 +217,7 @@ impl Source for Reader {
         block.clear();
         // Whoever does not ask for them does not gather them.
         drop(self.format.take_described());
+        drop(self.format.take_comments());
         if !self.ended {
             block.begin(&self.rest, self.piece_bytes);
             self.rest.clear();
@@ -240,6 +248,16 @@ impl Source for Reader {
 
     fn described(&mut self) -> Vec<(u16, Interface)> {
         self.format.take_described()
+    }
+
+    fn keep_comments(&mut self) {
+        if let Format::Pcapng(pcapng) = &mut self.format {
+            pcapng.keep_comments();
+        }
+    }
+
+    fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        self.format.take_comments()
     }
 
     /// Pipes that are not compressed can say: elsewhere bytes may lie between the pipe and here.

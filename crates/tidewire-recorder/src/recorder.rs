@@ -1,6 +1,7 @@
 //! Decides what becomes of each packet, and copies what is written into buffers.
 
 mod append;
+mod comments;
 mod flow;
 mod fragment;
 mod held;
@@ -26,6 +27,7 @@ use crate::{
     place::Place,
     segment::OpenSegment,
 };
+use comments::Comments;
 
 /// Records the frames of one worker: a [`FrameHandler`](tidewire::FrameHandler).
 ///
@@ -66,6 +68,7 @@ pub struct Recorder {
     statistics: Vec<Statistics>,
     /// Interfaces of capture files, by number.
     described: HashMap<u16, Interface>,
+    comments: Comments,
     /// Numbers in segments, by the capture's interface and link type.
     interface_numbers: HashMap<(u16, u16), u32>,
     last_interface: Option<((u16, u16), u32)>,
@@ -136,6 +139,7 @@ impl Recorder {
             interfaces: Vec::new(),
             statistics: Vec::new(),
             described: HashMap::new(),
+            comments: Comments::default(),
             interface_numbers: HashMap::new(),
             last_interface: None,
             shunt: None,

@@ -36,6 +36,19 @@ pub trait FrameHandler {
         let _ = (number, interface);
     }
 
+    /// Whether comments of packets of capture files are wanted: asked once, at the beginning.
+    #[cfg(feature = "files")]
+    fn wants_comments(&self) -> bool {
+        false
+    }
+
+    /// The comments of a packet of a capture file, by its frame's number, before the frame: encoded as options of pcapng, little-endian, without
+    /// the end of options. A filter may leave out the frame.
+    #[cfg(feature = "files")]
+    fn comment(&mut self, number: u64, options: &[u8]) {
+        let _ = (number, options);
+    }
+
     /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About
     /// every 50 ms of an interface and 200 ms of a pipe.
     fn quiet(&mut self, until_ns: u64) {

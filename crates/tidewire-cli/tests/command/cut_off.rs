@@ -113,8 +113,7 @@ fn what_was_cut_off_is_no_loss_in_any_format() {
     if missing(&["python3"]).is_none() {
         let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(\"select count(*), min(cut_off_packets_s2c > 50), \
                       min(gaps not like '%not_captured%') from flows where cut_off_bytes_s2c > 50000\").fetchone())";
-        let output =
-            Command::new("python3").args(["-c", script, database.to_str().unwrap()]).run_in_time().unwrap();
+        let output = Command::new("python3").args(["-c", script, database.to_str().unwrap()]).run_in_time().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         assert!(said == "(1, 1, 1)" || said == "(1, 1, None)", "{said}: {}", String::from_utf8_lossy(&output.stderr));
     }

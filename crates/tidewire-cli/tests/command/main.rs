@@ -3,6 +3,7 @@
 
 mod attach;
 mod columns;
+mod comments;
 #[path = "../common/mod.rs"]
 mod common;
 mod config;

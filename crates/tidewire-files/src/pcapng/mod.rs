@@ -3,6 +3,7 @@
 //! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: names,
 //! statistics, decryption secrets, systemd journal entries, custom and unknown ones.
 
+mod comments;
 mod interface;
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     pcap::too_long,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
 };
+use comments::comments;
 use interface::Interface;
 use tidewire_wire::Frame;
 
@@ -54,6 +56,8 @@ pub(crate) struct Pcapng {
     block_bytes_max: u32,
     /// Interfaces that were described since they were taken.
     described: Vec<(u16, Description)>,
+    /// Comments of packets since they were taken, by frame number; `None`: nobody wants them.
+    comments: Option<Vec<(u64, Vec<u8>)>>,
     /// Simple packets carry no time; they get that of the packet before them.
     timestamp_ns: u64,
 }
@@ -76,6 +80,7 @@ impl Pcapng {
             interfaces_seen: 0,
             block_bytes_max: PCAPNG_BLOCK_BYTES_MAX,
             described: Vec::new(),
+            comments: None,
             timestamp_ns: 0,
         }
     }
@@ -102,7 +107,13 @@ impl Pcapng {
             let body = block.get(8..length - 4).unwrap_or_default();
             match self.block(kind, Block { body, at: at + 8, origin }) {
                 Ok(None) => {}
-                Ok(Some(place)) => frames.push(count.frame(place)),
+                Ok(Some(place)) => {
+                    let frame = count.frame(place);
+                    frames.push(frame);
+                    if self.comments.is_some() {
+                        self.note_comments(kind, body, frame.number);
+                    }
+                }
                 Err(what) => return Walk::Damaged(at, what),
             }
             at += length;
@@ -182,6 +193,27 @@ impl Pcapng {
     /// The interfaces that were described since the last call, by their place among all of the input.
     pub(crate) fn take_described(&mut self) -> Vec<(u16, Description)> {
         std::mem::take(&mut self.described)
+    }
+
+    /// Gathers comments of packets from now on.
+    pub(crate) fn keep_comments(&mut self) {
+        self.comments.get_or_insert_default();
+    }
+
+    /// The comments of packets since the last call, by frame number: as options in little-endian, without their end.
+    pub(crate) fn take_comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        self.comments.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note_comments(&mut self, kind: u32, body: &[u8], number: u64) {
+        if !matches!(kind, ENHANCED_PACKET | PACKET) {
+            return;
+        }
+        // Both have the captured length there.
+        let found = comments(body, 20, 12, self.big_endian);
+        if let Some(comments) = self.comments.as_mut().filter(|_| !found.is_empty()) {
+            comments.push((number, found));
+        }
     }
 
     fn enhanced(&mut self, block: Block<'_>) -> Result<Place, String> {

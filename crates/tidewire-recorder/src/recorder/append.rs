@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tidewire_archive::block::{Interface, PACKET_OVERHEAD_BYTES, Packet, Statistics, enhanced_packet};
 use tidewire_wire::Frame;
 
-use super::Recorder;
+use super::{Recorder, comments::with_comments};
 use crate::{buffer::Buffer, disk::Job, segment::OpenSegment};
 
 /// How long a buffer is waited for: a ring of 64 MiB has 50 ms at 10 Gbit/s.
@@ -141,7 +141,10 @@ impl Recorder {
         }
         let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
         packet.dropped = std::mem::take(&mut self.dropped_untold);
-        let length = enhanced_packet(&mut buffer.bytes, &packet);
+        let length = match self.comments.take(frame.number) {
+            None => enhanced_packet(&mut buffer.bytes, &packet),
+            Some(comments) => with_comments(&mut buffer.bytes, &packet, comments),
+        };
         segment.builder.packet(record, segment.plain, length, frame.timestamp_ns);
         segment.plain += u64::from(length);
         buffer.count(priority, frame.wire_bytes.into());
@@ -193,9 +196,9 @@ impl Recorder {
         number
     }
 
-    /// Bytes of the block of a packet, with the options that it may get.
-    pub(super) fn block_bytes(captured: usize) -> usize {
+    /// Bytes of the block of a packet, with the options that it may get. `number`: its frame's.
+    pub(super) fn block_bytes(&self, number: u64, captured: usize) -> usize {
         // The option with dropped packets and the end of options have 16 bytes.
-        PACKET_OVERHEAD_BYTES + captured.next_multiple_of(4) + 16
+        PACKET_OVERHEAD_BYTES + captured.next_multiple_of(4) + 16 + self.comments.bytes_of(number)
     }
 }

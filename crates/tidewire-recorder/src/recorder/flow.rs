@@ -88,8 +88,8 @@ impl Recorder {
 
     /// Writes a packet of no stream, if there is room, and counts it. `slot`: the flow that has its record; `None`: record 0.
     fn write(&mut self, frame: &Frame, captured: &[u8], slot: Option<u32>, priority: u8) {
-        let is_written =
-            self.is_admitted(priority) && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
+        let is_written = self.is_admitted(priority)
+            && self.make_room(self.block_bytes(frame.number, captured.len()), frame.timestamp_ns);
         if is_written {
             let record = slot.map_or(0, |slot| self.record(slot));
             self.append(frame, captured, record, priority);
@@ -115,7 +115,7 @@ impl Recorder {
         } else {
             let captured = kept(bytes, keep.snap_bytes);
             let is_written = self.is_admitted(keep.priority)
-                && self.make_room(Self::block_bytes(captured.len()), frame.timestamp_ns);
+                && self.make_room(self.block_bytes(frame.number, captured.len()), frame.timestamp_ns);
             if is_written {
                 let record = self.record(slot);
                 self.append(frame, captured, record, keep.priority);

@@ -98,6 +98,9 @@ impl FrameHandler for Recorder {
                 self.each(batch, rest);
             }
         }
+        if self.look_back.is_none() && !self.comments.is_empty() {
+            self.comments.clear();
+        }
         if let Some(last) = batch.frames.last() {
             self.clock_ns = self.clock_ns.max(last.clock_ns);
         }
@@ -111,6 +114,14 @@ impl FrameHandler for Recorder {
 
     fn describe(&mut self, number: u16, interface: &Interface) {
         self.described.insert(number, interface.clone());
+    }
+
+    fn wants_comments(&self) -> bool {
+        true
+    }
+
+    fn comment(&mut self, number: u64, options: &[u8]) {
+        self.comments.add(number, options);
     }
 
     fn quiet(&mut self, until_ns: u64) {

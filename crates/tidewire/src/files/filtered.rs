@@ -82,6 +82,14 @@ impl<S: Source> Filtered<S> {
         self.source.described()
     }
 
+    pub(crate) fn keep_comments(&mut self) {
+        self.source.keep_comments();
+    }
+
+    pub(crate) fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        self.source.comments()
+    }
+
     pub(crate) fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }

@@ -139,6 +139,22 @@ impl<'a> InputLoop<'a> {
         }
     }
 
+    /// Has comments of packets gathered from now on.
+    pub(crate) fn keep_comments(&mut self) {
+        match &mut self.source {
+            MaybeFiltered::All(source) => source.keep_comments(),
+            MaybeFiltered::Some(source) => source.keep_comments(),
+        }
+    }
+
+    /// Comments of packets in what was read last, by frame number.
+    pub(crate) fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+        match &mut self.source {
+            MaybeFiltered::All(source) => source.comments(),
+            MaybeFiltered::Some(source) => source.comments(),
+        }
+    }
+
     fn report(&mut self) {
         let filtered = self.filtered().0;
         let Some(call) = &mut self.progress else { return };

@@ -109,11 +109,15 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
 pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Vec<F>) -> Outcome<F> {
     let mut handlers: Vec<_> = handlers.into_iter().map(Counted::new).collect();
     let mut block = Block::new();
+    if handlers.iter().any(|handler| handler.handler.wants_comments()) {
+        input.keep_comments();
+    }
     loop {
         let next = input.next(&mut block);
-        let described = input.described();
+        let (described, comments) = (input.described(), input.comments());
         for handler in &mut handlers {
             described.iter().for_each(|(number, interface)| handler.handler.describe(*number, interface));
+            comments.iter().for_each(|(number, options)| handler.handler.comment(*number, options));
             match next {
                 Next::Frames => handler.frames(&block.batch()),
                 Next::Silence(..) => handler.handler.quiet(0),

@@ -1,0 +1,116 @@
+//! Comments in capture files, in what is recorded of them.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tidewire_archive::block::{
+    Interface, Packet, Writer, enhanced_packet, enhanced_packet_with, interface_description, section_header,
+};
+use tidewire_files::{Block, Reader, Source as _};
+use tidewire_testing::{InTime as _, missing};
+
+use crate::common::*;
+
+const PACKETS: u64 = 3000;
+
+/// A frame that says which one it is.
+fn frame(number: u64) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5];
+    frame.extend(number.to_be_bytes());
+    frame.resize(200, number as u8);
+    frame
+}
+
+/// A comment as an option of pcapng.
+fn option(text: &str) -> Vec<u8> {
+    let mut option = [&1_u16.to_le_bytes()[..], &(text.len() as u16).to_le_bytes(), text.as_bytes()].concat();
+    option.resize(option.len().next_multiple_of(4), 0);
+    option
+}
+
+/// A capture of which some packets have a comment, and some two.
+fn commented(from: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    let mut interface = Interface::new(format!("eth{from}"), tidewire::LinkType::ETHERNET);
+    interface.comment = format!("behind the switch {from}");
+    interface_description(&mut bytes, &interface);
+    for number in from..from + PACKETS {
+        let content = frame(number);
+        let packet = Packet::new(0, 1_700_000_000_000_000_000 + number % PACKETS * 1000, &content, 200);
+        let text = format!("packet {number}");
+        match number % 5 {
+            0 => drop(enhanced_packet(&mut bytes, &Packet { comment: &text, ..packet })),
+            1 => {
+                let options = [option(&text), option("another \u{f6}ne"), vec![0; 4]].concat();
+                enhanced_packet_with(&mut bytes, &packet, &options);
+            }
+            _ => drop(enhanced_packet(&mut bytes, &packet)),
+        }
+    }
+    bytes
+}
+
+/// Packets with their comments.
+type Commented = BTreeSet<(Vec<u8>, Vec<u8>)>;
+
+/// The packets of captures with their comments, and the comments of interfaces.
+fn comments(paths: &[PathBuf]) -> (Commented, BTreeSet<String>) {
+    let (mut packets, mut interfaces) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths {
+        let (mut reader, mut block) = (Reader::open(path).unwrap(), Block::new());
+        reader.keep_comments();
+        while reader.fill(&mut block).unwrap() {
+            interfaces.extend(reader.described().into_iter().map(|(_, interface)| interface.comment));
+            let of: std::collections::HashMap<u64, Vec<u8>> = reader.comments().into_iter().collect();
+            let batch = block.batch();
+            for frame in batch.frames {
+                let comments = of.get(&frame.number).cloned().unwrap_or_default();
+                assert!(packets.insert((batch.bytes(frame).to_vec(), comments)), "twice");
+            }
+        }
+    }
+    (packets, interfaces)
+}
+
+fn segments(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|ending| ending == "pcapng")).collect()
+}
+
+#[test]
+fn comments_of_packets_and_interfaces_are_kept() {
+    let bench = Bench::new();
+    let one = bench.file("one.pcapng", &commented(0));
+    let other = bench.file("other.pcapng", &commented(1_000_000));
+    let keep: &[&str] = &["--keep-last", "1h", "--trigger", "ether[0] = 2"];
+    for (number, (files, options)) in
+        [(vec![&*one], &[][..]), (vec![&*one, &*other], &["--segment-size", "100K"]), (vec![&*one], keep)]
+            .into_iter()
+            .enumerate()
+    {
+        let archive = bench.path(&format!("archive{number}"));
+        let place = archive.to_str().unwrap();
+        let words = [&["record", "-r"][..], &files, options, &["-o", place]].concat();
+        let (said, code) = complaint(&words);
+        assert_eq!(code, 0, "{words:?}: {said}");
+        let expected = comments(&files.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(expected.0.iter().filter(|(_, comments)| !comments.is_empty()).count(), files.len() * 1200);
+        assert!(comments(&segments(&archive)) == expected, "{words:?}");
+        assert_eq!(text(&["record", "--verify", place]).1, 0);
+        let out = bench.path("out.pcapng");
+        assert_eq!(text(&["recall", place, "-w", out.to_str().unwrap()]).1, 0);
+        assert!(comments(std::slice::from_ref(&out)) == expected, "{words:?}: recalled");
+        if missing(&["tshark"]).is_none() {
+            let path = out.to_str().unwrap();
+            let words = ["-r", path, "-Y", "frame.comment", "-T", "fields", "-e", "frame.comment"];
+            let dumped = Command::new("tshark").args(words).run_in_time().unwrap();
+            let said = String::from_utf8_lossy(&dumped.stdout).into_owned();
+            assert_eq!(said.lines().count(), files.len() * 1200, "{said}");
+            assert!(said.contains("packet 2996") && said.contains("another \u{f6}ne"));
+        }
+    }
+}
