@@ -180,3 +180,29 @@ fn what_is_no_segment_ends_a_search_for_streams() {
         assert!(drain(&mut archive.recall(&query).expect("a query")).0.is_empty());
     }
 }
+
+#[test]
+fn packets_of_several_open_segments_keep_their_numbers_when_they_are_repaired() {
+    let packets = packets(900);
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = Directory::open(folder.path(), &Settings::default(), 1).expect("a directory");
+    for (worker, part) in packets.chunks(300).enumerate() {
+        let name = directory.begin(1_700_000_000_000_000_000 + worker as u64, worker as u16);
+        let mut writer = directory.create(&name).expect("a file");
+        writer.write(&encoded(part)).expect("written");
+        writer.sync().expect("synced");
+    }
+    drop(directory);
+    let numbers = || {
+        let archive = Archive::open([folder.path()], Identities::default()).expect("an archive");
+        let (mut recall, mut numbers) = (archive.recall(&Query::default()).expect("a query"), Vec::new());
+        while let Some(found) = recall.next_packet().expect("whole") {
+            numbers.push(found.frame.number);
+        }
+        numbers
+    };
+    let before = numbers();
+    assert_eq!(before, (1..=900).collect::<Vec<u64>>());
+    repaired(folder.path());
+    assert_eq!(numbers(), before);
+}
