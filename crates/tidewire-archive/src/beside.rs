@@ -21,7 +21,7 @@ pub(crate) enum Beside {
     Other(&'static str),
 }
 
-/// Endings of names of captures: whoever gives a file such a name expects that it is found.
+/// Endings of names of captures: a user expects that a file of such a name is found.
 const ENDINGS: [&str; 4] = ["pcap", "pcapng", "cap", "dmp"];
 
 /// Whether a name is that of a capture.
@@ -29,7 +29,7 @@ pub(crate) fn is_named_as_capture(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
-/// Whether a name of a directory is one that the recorder gives to other files than segments, or hidden.
+/// Whether a name of a directory is one of the recorder's files that are no segments, or hidden.
 pub(crate) fn is_own_name(name: &str) -> bool {
     name.starts_with('.') || name == MANIFEST || name.trim_end_matches(SEALED).ends_with(INDEX)
 }

@@ -1,4 +1,4 @@
-//! Files that are written past the page cache where the file system allows it: packets that nobody reads soon need no second copy in
+//! Files that are written past the page cache where the file system allows it: packets that no program reads soon need no second copy in
 //! memory, and no storm of writing back.
 
 use std::{
@@ -121,7 +121,7 @@ impl Direct {
             return;
         }
         let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
-        // The file's length stays what was written: nobody reads zeros, whatever happens.
+        // The file's length stays what was written: no reader sees zeros, whatever happens.
         let done = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.allocated, end + ahead - self.allocated);
         self.allocated = if done.is_ok() { end + ahead } else { u64::MAX };
     }
@@ -250,7 +250,7 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let write = |bytes: std::ops::Range<usize>| {
-            (bytes, any::<bool>()).prop_map(|(bytes, odd)| Step::Write(bytes, odd && bytes % 3 == 0))
+            (bytes, any::<bool>()).prop_map(|(bytes, is_short)| Step::Write(bytes, is_short && bytes % 3 == 0))
         };
         let step = prop_oneof![
             6 => write(0..3 * PAGE),

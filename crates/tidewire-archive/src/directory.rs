@@ -39,7 +39,7 @@ pub struct Directory<S: Storage = Folder> {
     pub(crate) retaining: Mutex<()>,
     /// Holds the lock, which needs no file; `None`: of a storage that is no directory.
     lock: Mutex<Option<File>>,
-    /// Read before privileges are given up.
+    /// Read before privileges are dropped.
     boot: Option<Boot>,
 }
 
@@ -78,7 +78,7 @@ pub struct Kept {
     pub oldest_ns: Option<u64>,
 }
 
-/// A process that gave up its privileges may write to the directory that it opened, and to none that has its name later.
+/// A process that dropped its privileges may write to the directory that it opened, and to none that has its name later.
 const ANOTHER_DIRECTORY: &str = "the directory was removed and made again, and the sandbox allows the first one only \
                                  (start the recorder again; --no-sandbox spares that)";
 
@@ -223,7 +223,7 @@ impl Directory {
         if log.manifest.is_long(segments, bytes_max) { log.manifest.compact(now_ns, bytes_max) } else { Ok(()) }
     }
 
-    /// Gives a segment its name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
+    /// Completes a segment under its visible name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
     /// `stored_bytes`, `interfaces`, `descriptions`, `ledger` and `digest`, the rest is filled in here. May be called again after an
     /// error.
     ///

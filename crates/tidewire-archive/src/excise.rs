@@ -1,4 +1,4 @@
-//! Takes blocks out of a segment that lie where its checksums do not hold: the disk changed something there, and nobody knows what.
+//! Takes blocks out of a segment that lie where its checksums do not hold: the disk changed something there, and what that was is unknown.
 //!
 //! What is taken out is overwritten with statistics of an interface, whose only content is a comment: a block that no program takes
 //! for a packet. So everything behind stays where it is. After a crash meanwhile the next repair does it again, and takes what is written here

@@ -85,7 +85,7 @@ impl Manifest {
             || self.bytes > bytes_max && self.count > TIGHT_RATIO * 2 * segments + 2 * TIGHT_MIN
     }
 
-    /// Writes it anew without the lines that are not needed, if they are most of it: under a hidden name, which then becomes its own. The
+    /// Rewrites it without the lines that are not needed, if they are most of it: under a hidden name, which then becomes its own. The
     /// first line says so, and names the last one of before. `bytes_max`: fewer lines stay if it has more.
     pub fn compact(&mut self, time_ns: u64, bytes_max: u64) -> Result<(), Error> {
         let Some(folder) = self.path.parent().map(Path::to_owned) else { return Ok(()) };

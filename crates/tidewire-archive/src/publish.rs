@@ -24,7 +24,7 @@ pub(crate) fn index_file(
     Ok(sealed)
 }
 
-/// Gives a segment and its index their names: the index first, so that a segment with its name has one.
+/// Renames a segment and its index: the index first, so that each complete segment has one.
 pub(crate) fn publish<S: Storage>(storage: &S, name: &SegmentName, index: &[u8]) -> Result<(), Error> {
     let (shown, index_name) = (name.to_string(), name.index());
     write_index(storage, &index_name, index)?;
@@ -37,7 +37,7 @@ pub(crate) fn publish<S: Storage>(storage: &S, name: &SegmentName, index: &[u8])
     storage.sync_names().map_err(Error::io(storage.path(""), "syncing the directory"))
 }
 
-/// Writes an index under a hidden name, and gives it its own.
+/// Writes an index under a hidden name, and renames it.
 pub(crate) fn write_index<S: Storage>(storage: &S, name: &str, index: &[u8]) -> Result<(), Error> {
     let hidden = hidden(name);
     match storage.remove(&hidden) {

@@ -134,7 +134,7 @@ impl Directory {
         Ok(repaired)
     }
 
-    /// Completes a segment of which something was lost: its file is good up to `good_bytes`. Nobody writes to it any more.
+    /// Completes a segment of which something was lost: its file is good up to `good_bytes`. No thread writes to it any more.
     ///
     /// # Errors
     /// What the system says: the next recorder in the directory repairs it.
@@ -176,7 +176,7 @@ impl Directory {
             let digest = digest_of(&folder.join(&name))?;
             let index = folder.join(segment.name.index());
             let index_digest = if index.exists() { digest_of(&index)? } else { String::new() };
-            // Of an index that nobody here can read, the numbers of packets are not known.
+            // Without the key of an index the numbers of its packets are unknown.
             let summary = open_index(&index, identities).ok().flatten();
             let packets_to = summary.map_or(0, |found| {
                 let summary = found.summary();
@@ -255,7 +255,7 @@ impl Directory {
         Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes, damaged_bytes }))
     }
 
-    /// Gives an encrypted segment its name.
+    /// Renames an encrypted segment.
     fn complete_sealed(
         &self,
         path: &Path,
@@ -301,7 +301,7 @@ fn described(damage: &[Range<u64>]) -> String {
     text
 }
 
-/// Gives a segment that cannot be read another name: who knows more may find packets in it.
+/// Renames a segment that cannot be read: other tools may find packets in it.
 fn set_aside(path: &Path) -> Result<Repaired, Error> {
     let aside = path.with_added_extension(ASIDE);
     fs::rename(path, &aside).map_err(Error::io(&aside, "setting a damaged segment aside"))?;

@@ -35,14 +35,14 @@ impl Reserve {
         let mut done = 0;
         while done < bytes && goes_on() {
             let piece = PIECE_BYTES.min(bytes - done);
-            // Its length stays 0: nobody reads what was not written.
+            // Its length stays 0: no reader sees what was not written.
             fallocate(&file, FallocateFlags::KEEP_SIZE, done, piece).ok()?;
             done += piece;
         }
         Some(Self(file))
     }
 
-    /// Gives it a name that no file has.
+    /// Links it under a name that no file has.
     pub(crate) fn link(&self, path: &Path) -> io::Result<File> {
         // The only way to name such a file without privileges (open(2), O_TMPFILE).
         let own = format!("/proc/self/fd/{}", self.0.as_fd().as_raw_fd());

@@ -122,7 +122,7 @@ impl Directory {
                 let bytes = segment.bytes + segment.index_bytes;
                 removed.push(Removed { name: segment.name, bytes, why });
             } else if !path.join(segment.name.to_string()).exists() {
-                // Somebody else removed it.
+                // Another process removed it.
                 bytes -= segment.bytes + segment.index_bytes;
                 self.forget(&segment.name);
             }

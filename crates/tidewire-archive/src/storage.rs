@@ -30,7 +30,7 @@ pub trait Storage: Send + Sync {
     /// Whether there is a file of this name.
     fn has(&self, name: &str) -> bool;
 
-    /// Gives a file another name, in place of any file that has it.
+    /// Renames a file; replaces any file of that name.
     ///
     /// # Errors
     /// What the system says.
@@ -58,7 +58,7 @@ pub trait Storage: Send + Sync {
         self.has(name)
     }
 
-    /// Makes names durable: those that were made, given and removed before.
+    /// Syncs names: those that were created, changed and removed before.
     ///
     /// # Errors
     /// What the system says.

@@ -47,7 +47,7 @@ impl<F: StorageFile> std::fmt::Debug for SegmentWriter<F> {
     }
 }
 
-/// Creates a file. Numbers of segments are given once: where there is one, an earlier attempt failed, and so did its removal.
+/// Creates a file. Numbers of segments are unique: where there is one, an earlier attempt failed, and so did its removal.
 fn created<S: Storage>(storage: &S, name: &str, create: impl Fn(&str) -> io::Result<S::File>) -> io::Result<S::File> {
     match create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => storage.remove(name).and_then(|()| create(name)),
@@ -152,7 +152,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         self.lost.map(|lost| lost.stored)
     }
 
-    /// Plain bytes from the beginning on that are in the file, as far as is known: if it is given up now, the rest is lost.
+    /// Plain bytes from the beginning on that are in the file, as far as is known: if it is abandoned now, the rest is lost.
     #[must_use]
     pub fn kept_bytes(&self) -> u64 {
         let state = self.state.get();
@@ -317,7 +317,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         Ok(Unsynced { file, sums, path, length, generation, state })
     }
 
-    /// Gives the file its hidden name again, with what it holds, if it or its directory was removed.
+    /// Restores the file under its hidden name, with what it holds, if it or its directory was removed.
     ///
     /// # Errors
     /// What the system says.

@@ -66,7 +66,7 @@ impl Buffer {
 #[derive(Debug)]
 pub(crate) struct Pool {
     state: Mutex<State>,
-    given: Condvar,
+    released: Condvar,
     most: usize,
 }
 
@@ -81,7 +81,7 @@ impl Pool {
     pub fn new(bytes: u64) -> Self {
         let most = (bytes / BUFFER_BYTES as u64).max(4) as usize;
         let state = Mutex::new(State { free: Vec::new(), taken: 0 });
-        Self { state, given: Condvar::new(), most }
+        Self { state, released: Condvar::new(), most }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -112,13 +112,13 @@ impl Pool {
     /// A buffer, if there is one before `most` has passed.
     pub fn wait_for(&self, most: Duration) -> Option<Buffer> {
         let state = self.lock();
-        let waited = self.given.wait_timeout_while(state, most, |state| state.taken >= self.most);
+        let waited = self.released.wait_timeout_while(state, most, |state| state.taken >= self.most);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.take()
     }
 
-    /// Gives a buffer back.
-    pub fn give(&self, mut buffer: Buffer) {
+    /// Releases a buffer.
+    pub fn release(&self, mut buffer: Buffer) {
         buffer.bytes.clear();
         buffer.bytes.shrink_to(CAPACITY);
         buffer.start = 0;
@@ -128,7 +128,7 @@ impl Pool {
         state.taken = state.taken.saturating_sub(1);
         state.free.push(buffer);
         drop(state);
-        self.given.notify_one();
+        self.released.notify_one();
     }
 
     /// The share of buffers that are on their way, in thousandths.
@@ -151,8 +151,8 @@ mod tests {
         last.bytes.push(1);
         last.count(7, 60);
         let place = last.bytes.as_ptr();
-        pool.give(taken.remove(0));
-        pool.give(last);
+        pool.release(taken.remove(0));
+        pool.release(last);
         let again = pool.take().expect("a buffer");
         assert_eq!(again.bytes.as_ptr(), place);
         assert_eq!((again.bytes.len(), again.packets[7]), (0, (0, 0)));
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_is_given_back_ends_waiting() {
+    fn a_buffer_that_is_released_ends_waiting() {
         let pool = Pool::new(4 * BUFFER_BYTES as u64);
         let mut taken: Vec<Buffer> = (0..4).map(|_| pool.take().expect("a buffer")).collect();
         assert!(pool.wait_for(Duration::from_millis(1)).is_none());
         std::thread::scope(|scope| {
             let begun = std::time::Instant::now();
             let waiting = scope.spawn(|| pool.wait_for(Duration::from_secs(600)));
-            pool.give(taken.pop().expect("a buffer"));
+            pool.release(taken.pop().expect("a buffer"));
             assert!(waiting.join().expect("no panic").is_some());
             assert!(begun.elapsed() < Duration::from_secs(300), "it did not sleep through");
         });

@@ -61,7 +61,7 @@ impl Classes {
     }
 }
 
-/// An expression, compiled now: it may hold host names, which cannot be resolved once privileges are given up.
+/// An expression, compiled now: it may hold host names, which cannot be resolved once privileges are dropped.
 pub(crate) fn compiled(expression: &str) -> Result<Filter, FilterError> {
     let mut filter = Filter::new(expression)?;
     // Where it has no meaning for bare IP packets it matches none.

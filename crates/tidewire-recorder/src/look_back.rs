@@ -187,7 +187,7 @@ impl LookBack {
             || self.settings.patterns.iter().any(|pattern| contains(bytes, pattern))
     }
 
-    /// Looks whether somebody outside fired.
+    /// Looks whether a trigger from outside fired.
     pub fn look(&mut self, clock_ns: u64) {
         let fired = self.settings.trigger.count();
         if fired != self.fired {

@@ -31,7 +31,7 @@ use comments::Comments;
 
 /// Records the frames of one worker: a [`FrameHandler`](tidewire::FrameHandler).
 ///
-/// Its threads begin with the first frames, so that a process can give up privileges before.
+/// Its threads begin with the first frames, so that a process can drop privileges before.
 pub struct Recorder {
     settings: Arc<RecordSettings>,
     worker: u16,
@@ -77,9 +77,9 @@ pub struct Recorder {
     shunted: Vec<(u32, u64)>,
     /// Packets and bytes that the kernel's filter left out, as far as they are counted.
     kernel_filtered: (u64, u64),
-    /// Packets that the kernel dropped, and those of them that no packet has told yet.
+    /// Packets that the kernel dropped, and those of them that no packet has reported yet.
     dropped: u64,
-    dropped_untold: u64,
+    unreported_drops: u64,
     clock_ns: u64,
     flushed: Instant,
     /// When what is due now and then was done.
@@ -146,7 +146,7 @@ impl Recorder {
             shunted: Vec::new(),
             kernel_filtered: (0, 0),
             dropped: 0,
-            dropped_untold: 0,
+            unreported_drops: 0,
             clock_ns: 0,
             flushed: Instant::now(),
             looked: Instant::now(),

@@ -114,7 +114,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Gives a packet, counted from 0, another number: what it belongs to was found out later.
+    /// Renumbers a packet, counted from 0: its record was found later.
     pub(crate) fn renumber(&mut self, packet: usize, flow: u32) {
         if let Some(placed) = self.packets.get_mut(packet) {
             placed.flow = flow.min(FLOWS_MAX);

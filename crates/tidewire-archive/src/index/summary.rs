@@ -81,7 +81,7 @@ pub struct Summary {
     /// Packets.
     pub packets: u64,
     /// Packets of the directory before it: its first packet has the next number. Numbers of packets, and with them ids of streams,
-    /// are not given twice in a directory.
+    /// are unique in a directory.
     pub packets_before: u64,
     /// Records of flows.
     pub records: u64,

@@ -15,7 +15,7 @@ pub(crate) fn put_difference(out: &mut Vec<u8>, from: u64, to: u64) {
     put(out, (difference << 1 ^ difference >> 63) as u64);
 }
 
-/// Reads what was put. Nothing that it is given makes it panic.
+/// Reads what was put. No input makes it panic.
 pub(crate) struct Numbers<'a>(pub &'a [u8]);
 
 impl<'a> Numbers<'a> {

@@ -151,7 +151,7 @@ impl Attribution {
         }
     }
 
-    /// Gives a packet that the engine found in no stream a record of its headers; a fragment of a datagram that was never whole is of
+    /// Attributes a packet that the engine found in no stream to a record of its headers; a fragment of a datagram that was never whole is of
     /// the stream whose ports it has.
     fn settle(&mut self, waiting: &Waiting) {
         if let Some(facts) = waiting.facts.filter(|_| waiting.is_fragment)
@@ -260,7 +260,7 @@ impl Attribution {
     }
 }
 
-/// The handler that tells which packets belong to which stream.
+/// The handler that reports which packets belong to which stream.
 pub(super) struct Tracker {
     state: Arc<Mutex<Attribution>>,
 }

@@ -32,7 +32,7 @@ pub(crate) fn index(data: Box<dyn ReadAt>, path: &Path, settings: &IndexSettings
     let outcome = capture.run_with(Tracker::new(Arc::clone(&state)))?;
     drop(outcome);
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    // What could not be read is not the end: nobody may cut the file there.
+    // A failed read is not the end: the file must not be cut there.
     if let Some(error) = state.unread.take_if(|error| matches!(error, Error::Io { .. })) {
         return Err(error);
     }

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 8 << 30;
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Lines of segments that are there, at most: a petabyte in segments of 1 GiB.
 const LINES_MAX: usize = 1 << 20;
-/// Lines that were changed are told one by one up to here.
+/// Changed lines that are reported one by one, at most.
 const BROKEN_MAX: usize = 1000;
 /// Lines that are not needed are dropped once there are so many.
 const DEAD_LINES_MAX: usize = 1 << 14;

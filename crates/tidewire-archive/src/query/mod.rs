@@ -23,7 +23,7 @@ pub(crate) struct Exact {
     headers: Headers,
     /// Link types for which the expression has no meaning: none of their packets is found.
     refused: Vec<LinkType>,
-    /// What is to be told of them.
+    /// Errors that report them.
     problems: Vec<Error>,
 }
 
@@ -53,7 +53,7 @@ impl Exact {
         })
     }
 
-    /// Problems that were not told yet.
+    /// Problems that were not reported yet.
     pub fn take_problems(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.problems)
     }

@@ -145,7 +145,7 @@ impl Lane {
         }
     }
 
-    /// Gives the frames of the piece their interfaces among those of all captures.
+    /// Renumbers the interfaces of the piece's frames: among those of all captures.
     fn number_interfaces(&mut self, all: &mut Interfaces) {
         let Some(reader) = &self.reader else { return };
         let found = &reader.descriptions.found;

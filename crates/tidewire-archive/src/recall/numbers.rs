@@ -16,7 +16,7 @@ pub(super) fn folder_and_packet(number: u64, folders: usize) -> Option<(usize, u
     Some((folder, packet % FOLDER_PACKETS))
 }
 
-/// Gives each capture the numbers of its packets. What has no index yet comes after all others, in the order in which it was begun: as
+/// Numbers the packets of each capture. What has no index yet comes after all others, in the order in which it was begun: as
 /// the next recorder completes it.
 pub(super) fn assign(entries: &mut [Entry], folder: usize, identities: &Identities) {
     let base = (folder as u64).saturating_mul(FOLDER_PACKETS);
@@ -83,7 +83,7 @@ pub(super) fn find_part(entries: &[Entry], packet: u64) -> Option<usize> {
     parts.max_by_key(|(_, entry)| before(entry)).map(|(place, _)| place)
 }
 
-/// Keeps the captures of a directory that have packets of a stream. Captures of its directory that nobody knows anything about stay.
+/// Keeps the captures of a directory that have packets of a stream. Captures of its directory without an index stay.
 pub(super) fn keep_stream(entries: &mut Vec<Entry>, found: Option<&Found>, folder: usize, is_own: bool) {
     let mut place = 0;
     entries.retain_mut(|entry| {

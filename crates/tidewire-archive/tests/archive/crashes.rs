@@ -8,7 +8,7 @@ use tidewire_archive::{
 
 use crate::rig::{Numbers, Seen, drain, encoded, recall};
 
-/// An identity of age that nobody has, and its recipient.
+/// An identity of age for tests, and its recipient.
 const IDENTITY: &str = "AGE-SECRET-KEY-1TD9RASF8ZDLSH78MUN8M5FS5EG60J4Y2U3ADPPTVTN549KXGUHTQP6EYMZ";
 const RECIPIENT: &str = "age1ecnutm0mg44mp86u3lcfj6ec3f5hc30nxs349cn87pz084q0tyrqh2334n";
 

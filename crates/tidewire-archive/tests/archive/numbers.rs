@@ -1,4 +1,4 @@
-//! Numbers of packets, which are ids of streams: the same whatever is looked for, and not given twice.
+//! Numbers of packets, which are ids of streams: the same whatever is looked for, and unique.
 
 use std::{collections::BTreeSet, fs};
 
@@ -62,7 +62,7 @@ impl Handler for Ids {
     }
 }
 
-/// Ids that the engine gives to the streams of what is found.
+/// Ids of the streams that the engine finds.
 fn ids(folders: &[&std::path::Path], query: &Query) -> BTreeSet<u64> {
     let found = Archive::open(folders, Identities::default()).expect("an archive").recall(query).expect("a query");
     let outcome = Capture::source(found).mode(Mode::Track).run_with(Ids::default()).expect("a run");

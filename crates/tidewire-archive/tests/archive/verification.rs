@@ -57,7 +57,7 @@ fn a_segment_that_is_taken_out_with_its_lines_is_missed_by_the_next_index() {
         fs::remove_file(file).expect("removed");
     }
     assert_eq!(verify(folder.path()).expect("verified").findings, [Finding::Missing { path: path(&names[1]) }]);
-    // Whoever can write the manifest makes one that is whole; the index of the next segment still names the one that is gone.
+    // With write access a manifest can be forged as a whole; the index of the next segment still names the one that is gone.
     rewrite(folder.path(), |line| line["segment"] != *names[1]);
     let found = verify(folder.path()).expect("verified").findings;
     assert_eq!(found, [Finding::Predecessor { path: path(&format!("{}.tidx", names[2])) }]);

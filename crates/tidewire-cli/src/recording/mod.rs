@@ -176,7 +176,7 @@ impl<'a> Recording<'a> {
         }
         let stop = Stop::new();
         let workers = usize::from(options.workers);
-        let targets = Targets::new(directories, settings::retention(options), workers, &stop, show::tell);
+        let targets = Targets::new(directories, settings::retention(options), workers, &stop, show::report);
         let statuses = (0..workers).map(|_| Arc::default()).collect();
         Ok(Self { options, filter, settings: Arc::new(settings), targets: Arc::new(targets), statuses, names, stop })
     }
@@ -239,7 +239,7 @@ impl<'a> Recording<'a> {
             }
         };
         let look = move |_: &LiveReport| {
-            // Privileges are given up by now.
+            // Privileges are dropped by now.
             if let Some(outside) = outside.take() {
                 outside.start();
             }

@@ -28,17 +28,20 @@ pub fn sum(statuses: &[Arc<Status>]) -> Snapshot {
     sum
 }
 
-/// Tells of errors and what became of them.
-pub fn tell(notice: Notice) {
+/// Reports errors and what became of them.
+pub fn report(notice: Notice) {
     match notice {
         Notice::Failed { error, retries: true } => {
             error::notify(format_args!("{error}; recording goes on in memory, and on the disk when it can"));
         }
         Notice::Failed { error, retries: false } => error::notify(error),
-        Notice::Recovered { path, untold } => {
+        Notice::Recovered { path, unreported } => {
             let path = path.display();
-            if untold > 0 {
-                error::notify(format_args!("{path}: {} more failed meanwhile", counted(untold, "attempt", "attempts")));
+            if unreported > 0 {
+                error::notify(format_args!(
+                    "{path}: {} more failed meanwhile",
+                    counted(unreported, "attempt", "attempts")
+                ));
             }
             error::notify(format_args!("{path}: recording goes on"));
         }

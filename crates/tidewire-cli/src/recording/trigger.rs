@@ -35,7 +35,7 @@ pub fn ignore_signal() {
     let _ = SigSet::from(Signal::SIGUSR1).thread_block();
 }
 
-/// What fires the triggers of a recording. Threads begin once privileges are given up.
+/// What fires the triggers of a recording. Threads begin once privileges are dropped.
 pub struct Outside {
     trigger: Arc<Trigger>,
     listener: Option<UnixListener>,
@@ -74,7 +74,7 @@ impl Outside {
 
 fn bind(path: &Path) -> Result<UnixListener, CliError> {
     let failed = |error: io::Error| CliError::Output(format!("{}: cannot listen: {error}", path.display()));
-    // One that a recorder left, and nobody answers.
+    // One that a recorder left, and no process answers.
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket && UnixStream::connect(path).is_err() {
         fs::remove_file(path).map_err(failed)?;

@@ -30,7 +30,7 @@ impl Deadline {
         Self { is_live, patience, at: Mutex::new(None), is_over: AtomicBool::new(false) }
     }
 
-    /// Nothing new comes: what cannot be written soon is given up.
+    /// Nothing new comes: what cannot be written soon is abandoned.
     pub fn begin(&self) {
         let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         *at = Some(Instant::now() + self.patience);
@@ -62,13 +62,13 @@ impl Attempts {
         self.targets.refuses(self.target)
     }
 
-    /// Whether errors are waited out: packets come that nobody can send again.
+    /// Whether errors are waited out: packets come that no sender repeats.
     pub fn recovers(&self) -> bool {
         self.deadline.is_live
     }
 
-    /// Tells of an error.
-    pub fn tell(&self, error: Error, retries: bool) {
+    /// Reports an error.
+    pub fn report(&self, error: Error, retries: bool) {
         self.targets.fail(self.target, error, retries);
     }
 
@@ -77,7 +77,7 @@ impl Attempts {
         self.targets.work(self.target);
     }
 
-    /// Calls `attempt` until it works. `None`: it was given up.
+    /// Calls `attempt` until it works. `None`: it was abandoned.
     pub fn until<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Option<T> {
         let mut has_failed = false;
         loop {
@@ -93,7 +93,7 @@ impl Attempts {
             has_failed = true;
             // What is gone does not come back.
             let (is_loss, goes_on) = (error.is_loss(), self.recovers() && !self.deadline.is_over());
-            self.tell(error, goes_on);
+            self.report(error, goes_on);
             if is_loss {
                 return None;
             }

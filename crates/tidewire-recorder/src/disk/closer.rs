@@ -74,7 +74,7 @@ impl Closer {
                         Ok(()) => {}
                         Err(error) => {
                             has_failed = true;
-                            self.attempts.tell(error, true);
+                            self.attempts.report(error, true);
                         }
                     }
                 }
@@ -107,14 +107,14 @@ impl Closer {
                 if matches!(repaired, Some(Repaired::Completed { .. } | Repaired::Sealed { .. })) {
                     self.status.complete();
                 }
-                repaired.into_iter().for_each(|repaired| self.attempts.targets.tell(Notice::Repaired { repaired }));
+                repaired.into_iter().for_each(|repaired| self.attempts.targets.notify(Notice::Repaired { repaired }));
             }
             Err(error) => {
                 // The next recorder repairs it, unless it was removed.
                 if error.is_missing() {
                     self.status.lose(kept);
                 }
-                self.attempts.tell(error, false);
+                self.attempts.report(error, false);
             }
         }
     }
@@ -135,7 +135,7 @@ impl Closer {
                 Some(good_bytes) if self.attempts.recovers() => {
                     self.salvage(&ending.name, good_bytes, &written.without(&lost));
                 }
-                _ => self.give_up(),
+                _ => self.abandon(),
             };
         };
         let Ending { name, builder, summary, totals, .. } = ending;
@@ -156,12 +156,12 @@ impl Closer {
             Some(_) => self.status.complete(),
             None => {
                 self.status.lose(&written.lost(&writer, &name, Some(directory)));
-                self.give_up();
+                self.abandon();
             }
         }
     }
 
-    fn give_up(&self) {
+    fn abandon(&self) {
         self.status.fail();
         self.attempts.targets.end();
     }
@@ -178,9 +178,9 @@ impl Closer {
             Ok(removed) => {
                 self.status.remove(removed.len() as u64);
                 let path = directory.path().to_owned();
-                removed.into_iter().for_each(|removed| targets.tell(Notice::Removed { path: path.clone(), removed }));
+                removed.into_iter().for_each(|removed| targets.notify(Notice::Removed { path: path.clone(), removed }));
             }
-            Err(error) => self.attempts.tell(error, true),
+            Err(error) => self.attempts.report(error, true),
         }
     }
 }

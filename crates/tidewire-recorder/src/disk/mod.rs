@@ -31,7 +31,7 @@ pub(crate) use writer::Job;
 /// Segments of a worker that wait for their completion at most: each holds an index in memory.
 const CLOSINGS_MAX: usize = 4;
 
-/// What a user is told.
+/// A report to the user.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice {
@@ -42,21 +42,21 @@ pub enum Notice {
         /// Whether it is tried again.
         retries: bool,
     },
-    /// The same error came again, for other files too, and was not told each time.
+    /// The same error came again, for other files too, and was not reported each time.
     Repeated {
         /// The directory.
         path: PathBuf,
         /// The last one.
         error: Arc<Error>,
-        /// How often it was not told.
+        /// How often it was not reported.
         times: u64,
     },
     /// What failed works again.
     Recovered {
         /// The directory.
         path: PathBuf,
-        /// Errors since it failed that were not told.
-        untold: u64,
+        /// Errors since it failed that were not reported.
+        unreported: u64,
     },
     /// Something of a segment was lost: what is good of it was completed.
     Repaired {
@@ -72,7 +72,7 @@ pub enum Notice {
     },
 }
 
-type Tell = dyn Fn(Notice) + Send + Sync;
+type Notify = dyn Fn(Notice) + Send + Sync;
 
 /// Directories that segments go to in turn, and what is done about them.
 pub struct Targets {
@@ -82,12 +82,12 @@ pub struct Targets {
     pub(crate) slots: Vec<Arc<Slots>>,
     /// What its threads may use: the processors of the thread that made it.
     pub(crate) cores: Cores,
-    tell: Box<Tell>,
+    notify: Box<Notify>,
     /// Ends the run where it cannot go on.
     stop: Stop,
     /// Which directories refuse to be written to.
     refuses: Vec<AtomicBool>,
-    /// What was told of each directory.
+    /// What was reported of each directory.
     troubles: Vec<Mutex<Trouble>>,
     /// The last segment of each directory's workers that is to end because something of it was lost: its worker and number.
     spoiled: Vec<AtomicU64>,
@@ -101,14 +101,14 @@ impl std::fmt::Debug for Targets {
 
 impl Targets {
     /// At least one directory, kept within `retention` each. Threads that write run where the caller may, not on the one processor of
-    /// a capture thread. `tell` is called from several threads; `stop` ends the run when it
+    /// a capture thread. `notify` is called from several threads; `stop` ends the run when it
     /// cannot go on.
     pub fn new(
         mut directories: Vec<Directory>,
         retention: Retention,
         workers: usize,
         stop: &Stop,
-        tell: impl Fn(Notice) + Send + Sync + 'static,
+        notify: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Self {
         // Streams go on in the next directory: all of them are one recording.
         if let Some((first, others)) = directories.split_first_mut() {
@@ -117,11 +117,11 @@ impl Targets {
         let refuses = directories.iter().map(|_| AtomicBool::new(false)).collect();
         let troubles = directories.iter().map(|_| Mutex::default()).collect();
         let spoiled = directories.iter().map(|_| AtomicU64::new(0)).collect();
-        let (tell, stop) = (Box::new(tell), stop.clone());
+        let (notify, stop) = (Box::new(notify), stop.clone());
         let cores = Cores::of_caller();
         let open_max = open_max(&retention, workers);
         let slots = directories.iter().map(|_| Slots::new(open_max)).collect();
-        Self { directories, retention, slots, cores, tell, stop, refuses, troubles, spoiled }
+        Self { directories, retention, slots, cores, notify, stop, refuses, troubles, spoiled }
     }
 
     /// The directories.
@@ -130,20 +130,20 @@ impl Targets {
         &self.directories
     }
 
-    pub(crate) fn tell(&self, notice: Notice) {
-        (self.tell)(notice);
+    pub(crate) fn notify(&self, notice: Notice) {
+        (self.notify)(notice);
     }
 
     fn trouble(&self, target: usize) -> Option<MutexGuard<'_, Trouble>> {
         Some(self.troubles.get(target)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells of an error, unless it is the last one again. `retries`: it is tried again.
+    /// Reports an error, unless it repeats the last one. `retries`: it is tried again.
     pub(crate) fn fail(&self, target: usize, error: Error, retries: bool) {
         let Some(mut trouble) = self.trouble(target) else { return };
         let error = Arc::new(error);
         if trouble.add(&error, retries) {
-            self.tell(Notice::Failed { error, retries });
+            self.notify(Notice::Failed { error, retries });
         }
     }
 
@@ -151,16 +151,16 @@ impl Targets {
     pub(crate) fn work(&self, target: usize) {
         let (Some(mut trouble), Some(directory)) = (self.trouble(target), self.directories.get(target)) else { return };
         self.set_refuses(target, false);
-        if let Some(untold) = trouble.end() {
-            self.tell(Notice::Recovered { path: directory.path().to_owned(), untold });
+        if let Some(unreported) = trouble.end() {
+            self.notify(Notice::Recovered { path: directory.path().to_owned(), unreported });
         }
     }
 
-    /// Nothing more comes: tells how often what was told once came again.
-    pub(crate) fn tell_repeated(&self) {
+    /// Nothing more comes: reports how often each reported error was repeated.
+    pub(crate) fn report_repeated(&self) {
         for (target, directory) in self.directories.iter().enumerate() {
             if let Some((error, times)) = self.trouble(target).and_then(|mut trouble| trouble.rest()) {
-                self.tell(Notice::Repeated { path: directory.path().to_owned(), error, times });
+                self.notify(Notice::Repeated { path: directory.path().to_owned(), error, times });
             }
         }
     }

@@ -73,12 +73,12 @@ impl Pipeline {
         }
     }
 
-    /// Little more comes: what a disk refuses is soon given up, so that nothing waits for its buffers forever.
+    /// Little more comes: what a disk refuses is soon abandoned, so that nothing waits for its buffers forever.
     pub fn end_soon(&self) {
         self.deadline.begin();
     }
 
-    /// Nothing more comes: waits until all is on disk, or was given up. Whether its threads ended in order.
+    /// Nothing more comes: waits until all is on disk, or was abandoned. Whether its threads ended in order.
     #[must_use]
     pub fn finish(self) -> bool {
         drop(self.jobs);

@@ -70,7 +70,7 @@ impl Drop for Supply {
 }
 
 impl Reserver {
-    /// Reserves until nobody wants it any more.
+    /// Reserves until no segment is wanted any more.
     pub fn run(self) {
         let (Some(slots), Some(directory)) =
             (self.targets.slots.get(self.target), self.targets.directories.get(self.target))

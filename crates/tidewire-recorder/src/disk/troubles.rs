@@ -1,4 +1,4 @@
-//! Errors of a directory are told once, however many files and threads meet them.
+//! Errors of a directory are reported once, however many files and threads meet them.
 
 use std::{
     collections::VecDeque,
@@ -10,21 +10,21 @@ use tidewire_archive::Error;
 
 /// An error that lasts is repeated after this time.
 const REPEAT: Duration = Duration::from_secs(60);
-/// One that comes and goes is told after this time.
+/// One that comes and goes is reported after this time.
 const REPEAT_AFTER_END: Duration = Duration::from_secs(10);
 
-/// Errors of a directory that are told apart: they may come in turn.
+/// Errors of a directory that are distinguished: they may come in turn.
 const KINDS_MAX: usize = 16;
 
 /// What is the matter with a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
-    /// What was told, by what all its repetitions have in common, and when: the latest ones.
-    told: VecDeque<(String, Instant)>,
-    /// Whether it was told that it fails, and not that it works again.
+    /// What was reported, by what all its repetitions have in common, and when: the latest ones.
+    reported: VecDeque<(String, Instant)>,
+    /// Whether it was reported that it fails, and not that it works again.
     is_open: bool,
-    /// What was not told since.
-    untold: u64,
+    /// What was not reported since.
+    unreported: u64,
     last: Option<Arc<Error>>,
 }
 
@@ -37,38 +37,38 @@ fn kind(error: &Error, retries: bool) -> String {
 }
 
 impl Trouble {
-    /// Notes an error: whether it is to be told, because it is not one of the last ones again. `retries`: it is tried again.
+    /// Notes an error: whether it is to be reported, because it is not one of the last ones again. `retries`: it is tried again.
     pub fn add(&mut self, error: &Arc<Error>, retries: bool) -> bool {
         let kind = kind(error, retries);
         let pause = if self.is_open { REPEAT } else { REPEAT_AFTER_END };
-        let is_known = self.told.iter().any(|(known, at)| *known == kind && at.elapsed() < pause);
+        let is_known = self.reported.iter().any(|(known, at)| *known == kind && at.elapsed() < pause);
         if is_known {
-            self.untold += 1;
+            self.unreported += 1;
             self.last = Some(Arc::clone(error));
         } else {
-            self.told.retain(|(known, _)| *known != kind);
-            if self.told.len() == KINDS_MAX {
-                self.told.pop_front();
+            self.reported.retain(|(known, _)| *known != kind);
+            if self.reported.len() == KINDS_MAX {
+                self.reported.pop_front();
             }
-            self.told.push_back((kind, Instant::now()));
+            self.reported.push_back((kind, Instant::now()));
             (self.last, self.is_open) = (None, true);
         }
         !is_known
     }
 
-    /// What failed works again: how many errors were not told, if that is to be told.
+    /// What failed works again: how many errors were not reported, if that is to be reported.
     pub fn end(&mut self) -> Option<u64> {
         if !std::mem::take(&mut self.is_open) {
             return None;
         }
         self.last = None;
-        Some(std::mem::take(&mut self.untold))
+        Some(std::mem::take(&mut self.unreported))
     }
 
-    /// Nothing more comes: the last error that was not told, and how many there were.
+    /// Nothing more comes: the last error that was not reported, and how many there were.
     pub fn rest(&mut self) -> Option<(Arc<Error>, u64)> {
         let last = self.last.take()?;
-        Some((last, std::mem::take(&mut self.untold)))
+        Some((last, std::mem::take(&mut self.unreported)))
     }
 }
 
@@ -79,30 +79,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_many_files_is_told_once_and_counted() {
+    fn an_error_of_many_files_is_reported_once_and_counted() {
         let full = |number: u32| {
             let path = format!("segment{number}").into();
             Arc::new(Error::Io { path, what: "writing", cause: io::ErrorKind::StorageFull.into() })
         };
         let mut trouble = Trouble::default();
-        let told = |trouble: &mut Trouble, count, retries| {
+        let reported = |trouble: &mut Trouble, count, retries| {
             (0..count).filter(|&number| trouble.add(&full(number), retries)).count()
         };
-        assert_eq!(told(&mut trouble, 22, true), 1);
+        assert_eq!(reported(&mut trouble, 22, true), 1);
         assert_eq!((trouble.end(), trouble.end()), (Some(21), None));
-        // A disk that fails and works in turn is not told each time.
-        assert_eq!((told(&mut trouble, 5, true), trouble.end()), (0, None));
-        let (last, times) = trouble.rest().expect("five were not told");
+        // A disk that fails and works in turn is not reported each time.
+        assert_eq!((reported(&mut trouble, 5, true), trouble.end()), (0, None));
+        let (last, times) = trouble.rest().expect("five were not reported");
         assert!(last.to_string().contains("segment4") && times == 5, "{last}");
         // Then it is not tried again.
-        assert_eq!(told(&mut trouble, 3, false), 1);
-        let (last, times) = trouble.rest().expect("two were not told");
+        assert_eq!(reported(&mut trouble, 3, false), 1);
+        let (last, times) = trouble.rest().expect("two were not reported");
         assert!(last.to_string().contains("segment2") && times == 2, "{last}");
         assert!(trouble.rest().is_none());
     }
 
     #[test]
-    fn errors_that_come_in_turn_are_told_once_each() {
+    fn errors_that_come_in_turn_are_reported_once_each() {
         let mut trouble = Trouble::default();
         let whats = ["looking for the directory", "writing again what was removed"];
         let mut add = |number: usize| {
@@ -116,6 +116,6 @@ mod tests {
             Arc::new(Error::Io { path: "x".into(), what: "writing", cause: io::Error::other(number.to_string()) })
         };
         assert_eq!((0..1000).filter(|&number| trouble.add(&of(number), true)).count(), 1000);
-        assert_eq!(trouble.told.len(), KINDS_MAX);
+        assert_eq!(trouble.reported.len(), KINDS_MAX);
     }
 }

@@ -35,11 +35,11 @@ pub(crate) enum Job {
 #[derive(Debug)]
 struct Current {
     name: SegmentName,
-    /// `None`: it could not be created, or written to, and was given up.
+    /// `None`: it could not be created, or written to, and was abandoned.
     writer: Option<SegmentWriter<FolderFile>>,
     written: Written,
     lost: Packets,
-    /// `None`: it was given up.
+    /// `None`: it was abandoned.
     slot: Option<Slot>,
 }
 
@@ -70,7 +70,7 @@ impl Writer {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
                     }
-                    self.pool.give(buffer);
+                    self.pool.release(buffer);
                 }
                 Ok(Job::End(ending)) => {
                     if let Some(current) = current.take() {
@@ -100,7 +100,7 @@ impl Writer {
         let directory = targets.directories.get(target);
         let mut writer = directory.and_then(|directory| self.attempts.until(|| create(directory)));
         if writer.is_none() {
-            self.give_up();
+            self.abandon();
         }
         // It comes with the end of the segment.
         writer.iter_mut().for_each(SegmentWriter::leave_digest);
@@ -144,7 +144,7 @@ impl Writer {
                 let (name, kept) = (Box::new(current.name.clone()), current.written.without(&lost));
                 let _ = self.closer.send(Closing::Salvage(Salvage { name, good_bytes, kept, slot }));
             }
-            _ => self.give_up(),
+            _ => self.abandon(),
         }
     }
 
@@ -188,7 +188,7 @@ impl Writer {
     }
 
     /// The recording cannot go on.
-    fn give_up(&self) {
+    fn abandon(&self) {
         self.status.fail();
         self.attempts.targets.end();
     }

@@ -6,7 +6,7 @@ use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter, Storag
 
 use crate::{PRIORITIES_MAX, Status, buffer::Buffer};
 
-/// Buffers that are told apart at most; beyond, the last ones are lost together.
+/// Buffers that are distinguished at most; beyond, the last ones are lost together.
 const ENTRIES_MAX: usize = 4096;
 
 /// Packets and their bytes, by priority.
@@ -58,7 +58,7 @@ impl Written {
 }
 
 impl Written {
-    /// What is lost of a segment that is given up: what its file does not have, or all if the file has no name any more.
+    /// What is lost of a segment that is abandoned: what its file does not have, or all if the file has no name any more.
     pub fn lost(
         &self,
         writer: &SegmentWriter<FolderFile>,

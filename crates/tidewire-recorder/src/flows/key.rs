@@ -11,7 +11,7 @@ use tidewire_archive::{Facts, Fragmented, Outer, facts};
 use tidewire_wire::{Brief, Decoded, Frame, Kind, Settings as WireSettings, TunnelKind, decode_into, ports};
 
 /// Words: address of the lower end (high half, low half; IPv4 in the low one), of the higher end, ports << 32 | protocol << 24 |
-/// VLAN ids of 12 bits each, and what else tells records apart (`KIND`).
+/// VLAN ids of 12 bits each, and what else distinguishes records (`KIND`).
 #[derive(Clone, Copy, Debug, Eq)]
 pub(crate) struct Key(pub [u64; 6]);
 
@@ -181,7 +181,7 @@ impl Walk {
     fn in_tunnel(&self, frame: &Frame, bytes: &[u8]) -> Option<Keyed> {
         let (facts, is_fragment) = facts(frame, bytes, &self.wire);
         let key = self.key_of(&facts?, if is_fragment { FRAGMENT } else { 0 });
-        // The facts have the lower end first, whoever sent the packet.
+        // The facts have the lower end first, whichever end sent the packet.
         let sender = tidewire_wire::addresses(bytes, &self.decoded).0;
         let from = (words(sender), ports(bytes, &self.decoded).0);
         let from_lower =

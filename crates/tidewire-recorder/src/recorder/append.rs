@@ -128,7 +128,7 @@ impl Recorder {
         segment.totals.write(&buffer.packets);
         match &self.pipeline {
             Some(pipeline) if !buffer.content().is_empty() => pipeline.send(segment.target, Job::Data(buffer)),
-            _ => self.pool.give(buffer),
+            _ => self.pool.release(buffer),
         }
     }
 
@@ -140,7 +140,7 @@ impl Recorder {
             segment.describe(&self.interfaces, buffer);
         }
         let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
-        packet.dropped = std::mem::take(&mut self.dropped_untold);
+        packet.dropped = std::mem::take(&mut self.unreported_drops);
         let length = match self.comments.take(frame.number) {
             None => enhanced_packet(&mut buffer.bytes, &packet),
             Some(comments) => with_comments(&mut buffer.bytes, &packet, comments),

@@ -16,7 +16,7 @@ const RELEASE: Duration = Duration::from_millis(10);
 /// The same where a ring is half full.
 const RELEASE_SHORT: Duration = Duration::from_millis(1);
 const RING_PERMILLE: u32 = 500;
-/// How long frames are waited for while packets wait for a buffer: the writer gives one back in less.
+/// How long frames are waited for while packets wait for a buffer: the writer releases one in less.
 const BUFFER_PATIENCE: Duration = Duration::from_millis(1);
 
 impl Recorder {
@@ -147,7 +147,7 @@ impl FrameHandler for Recorder {
     }
 
     fn dropped(&mut self, frames: u64) {
-        self.dropped_untold += frames.saturating_sub(self.dropped);
+        self.unreported_drops += frames.saturating_sub(self.dropped);
         self.dropped = frames;
     }
 
@@ -179,7 +179,7 @@ impl FrameHandler for Recorder {
             if !pipeline.finish() {
                 self.status.fail();
             }
-            self.targets.tell_repeated();
+            self.targets.report_repeated();
         }
         self.publish();
     }

@@ -129,7 +129,7 @@ fn segments_have_their_share_of_the_account() {
     let settings = RecordSettings { cutoff_bytes: [CUTOFF; 2], ..RecordSettings::default() };
     let (figures, _) = record(&capture, &[folder.path()], &archive, settings);
     assert!(figures.segments > 1);
-    let reopened = Directory::open(folder.path(), &archive, 0).expect("nobody has it any longer");
+    let reopened = Directory::open(folder.path(), &archive, 0).expect("its lock is free");
     assert_eq!(reopened.kept().segments, figures.segments);
     let names = ["received_packets", "written_packets", "cut_off_packets"];
     let sums = sums_of_segments(folder.path(), names);

@@ -148,7 +148,7 @@ fn segments_that_wait_for_their_names_are_within_the_bound() {
     assert!(bytes <= size + 100_000, "{bytes}");
 }
 
-/// What nobody can find is not written, whatever was said before the directory went.
+/// What no search can find is not written, whatever was said before the directory went.
 #[test]
 fn packets_of_a_directory_that_is_removed_are_shed() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -185,9 +185,9 @@ fn a_directory_that_refuses_is_named() {
     let place = folder.path().join("gone");
     let directory = Directory::open(&place, &archive, 0).expect("a directory");
     fs::remove_dir_all(&place).expect("it goes");
-    let (figures, told) = record_to(&large(), vec![directory], RecordSettings::default());
+    let (figures, reported) = record_to(&large(), vec![directory], RecordSettings::default());
     let path = place.display().to_string();
-    assert!(told.iter().any(|text| text.contains(&path)), "{told:?}");
+    assert!(reported.iter().any(|text| text.contains(&path)), "{reported:?}");
     let all = figures.totals.all();
     assert!(all.shed_packets > 0, "{all:?}");
 }

@@ -68,7 +68,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Records a capture, and returns the figures and what the user was told.
+/// Records a capture, and returns the figures and the reports to the user.
 pub fn record(
     capture: &Path,
     folders: &[&Path],
@@ -81,26 +81,26 @@ pub fn record(
 
 /// The same, to directories that are open.
 pub fn record_to(capture: &Path, directories: Vec<Directory>, settings: RecordSettings) -> (Snapshot, Vec<String>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let telling = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reporting = Arc::clone(&reported);
     let snapshot = record_within(capture, directories, Retention::default(), settings, move |notice| {
         if let Notice::Failed { error, .. } = notice {
-            telling.lock().unwrap().push(error.to_string());
+            reporting.lock().unwrap().push(error.to_string());
         }
     });
-    (snapshot, std::mem::take(&mut *told.lock().unwrap()))
+    (snapshot, std::mem::take(&mut *reported.lock().unwrap()))
 }
 
-/// The same, within bounds; `tell` is called with what a user is told.
+/// The same, within bounds; `notify` is called with reports to the user.
 pub fn record_within(
     capture: &Path,
     directories: Vec<Directory>,
     retention: Retention,
     settings: RecordSettings,
-    tell: impl Fn(Notice) + Send + Sync + 'static,
+    notify: impl Fn(Notice) + Send + Sync + 'static,
 ) -> Snapshot {
     let stop = Stop::new();
-    let targets = Arc::new(Targets::new(directories, retention, 1, &stop, tell));
+    let targets = Arc::new(Targets::new(directories, retention, 1, &stop, notify));
     let (status, settings) = (Arc::new(Status::default()), Arc::new(settings));
     let recorder = Recorder::new(&settings, 0, &targets, &status).expect("settings");
     let mut recorder = Some(recorder);

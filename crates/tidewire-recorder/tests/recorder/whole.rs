@@ -23,9 +23,9 @@ fn what_is_recorded_is_the_capture() {
                 compression,
                 ..Settings::default()
             };
-            let (figures, told) = record(&capture, &[folder.path()], &archive, RecordSettings::default());
+            let (figures, reported) = record(&capture, &[folder.path()], &archive, RecordSettings::default());
             let name = capture.display();
-            assert_eq!(told, Vec::<String>::new(), "{name}");
+            assert_eq!(reported, Vec::<String>::new(), "{name}");
             let all = figures.totals.all();
             assert_eq!(all.written_packets, expected.len() as u64, "{name}");
             assert_eq!(all.received_packets, all.written_packets, "{name}");

@@ -100,7 +100,7 @@ impl Lossy {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("no thread panics with it")
     }
 
     /// One operation more. After the failure there is none.

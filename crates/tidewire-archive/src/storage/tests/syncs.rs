@@ -41,7 +41,7 @@ fn written(
             Err(error) => panic!("{error}"),
         }
         bytes.clear();
-        // As the recorder does: a sync that failed is told, and the next one comes in time.
+        // As the recorder does: a sync that failed is reported, and the next one comes in time.
         if numbers.below(syncs_one_in) == 0 {
             match writer.sync() {
                 Err(Error::Lost { .. }) => return (packets, acknowledged, true),
@@ -84,7 +84,7 @@ fn check(
 }
 
 #[test]
-fn what_a_failed_sync_left_is_written_again_or_told_as_lost() {
+fn what_a_failed_sync_left_is_written_again_or_reported_as_lost() {
     let (mut failed, mut lost, mut whole) = (0, 0, 0);
     for round in 0..90 {
         let mut numbers = Numbers::new(21, round);
