@@ -170,6 +170,9 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         sni: some(text),
         ja3: some(text),
         ja4: some(text),
+        client_alpn: vec!["h3".into(), text.into()],
+        client_dcid: Some("8394c8f0".into()),
+        client_scid: Some("".into()),
         ..Quic::default()
     };
     let ssh = Ssh {

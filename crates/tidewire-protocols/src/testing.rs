@@ -149,8 +149,17 @@ pub(crate) fn complete() -> Vec<Transaction> {
         hassh: text(),
         hassh_server: text(),
     };
-    let quic =
-        Quic { version: text(), client_version: text(), sni: text(), client_alpn: list(), ja3: text(), ja4: text() };
+    let quic = Quic {
+        version: text(),
+        client_version: text(),
+        sni: text(),
+        client_alpn: list(),
+        ja3: text(),
+        ja4: text(),
+        client_dcid: text(),
+        client_scid: text(),
+        server_scid: text(),
+    };
     let smtp = Smtp { server: text(), client: text(), mail_from: text(), rcpt_to: list(), starttls: true };
     let ftp = Ftp { server: text(), user: text(), commands: list(), starttls: true };
     let dhcp = Dhcp {

@@ -184,7 +184,10 @@ impl Exports {
                         scratch.clear();
                         zeek::push_files(scratch, *form, exchange);
                         self.push(&logs[Log::Files as usize], scratch, now_ns);
+                        scratch.clear();
                     }
+                    zeek::push_quic(scratch, *form, exchange);
+                    self.push(&logs[Log::Quic as usize], scratch, now_ns);
                 }
                 _ => {}
             }

@@ -78,7 +78,7 @@ fn connections_are_zeeks() {
             if !theirs.iter().all(|row| row.contains_key("id.orig_h") && row.contains_key("proto")) {
                 continue;
             }
-            let ours = written(&corpus.join(line[file]));
+            let ours = written(&corpus.join(line[file]), "conn");
             let mut found: HashMap<Vec<String>, Vec<Row>> = HashMap::new();
             ours.into_iter().rev().for_each(|row| found.entry(key(&row)).or_default().push(row));
             for row in theirs {
@@ -112,11 +112,43 @@ fn connections_are_zeeks() {
     }
 }
 
-/// The log that is written of a capture. Zeek's tests ignore checksums.
-fn written(capture: &Path) -> Vec<Row> {
+/// What Zeek's logs `quic` have of its own captures: version, identifiers, name and protocol. `-`: no answer of a server.
+const QUIC: [(&str, [&str; 6]); 4] = [
+    (
+        "chromium-dpd-custom-port-4433",
+        ["1", "95412c47018cdfe8", "(empty)", "d5412c47018cdfe8", "api.cirrus-ci.com", "h3"],
+    ),
+    (
+        "quicv2-echo-dpd-custom-port-4433",
+        ["quicv2", "fa603212c8688817af3d3238735bc7", "(empty)", "b168b5cc", "localhost", "quic-echo-example"],
+    ),
+    (
+        "interop/quic-go_quic-go/handshake",
+        ["1", "a771f6161a4072c0bf10", "(empty)", "5911deff", "server4:443", "hq-interop"],
+    ),
+    (
+        "quic-multiple-initial-fragmented-crypto-only-initial",
+        ["1", "5f6d2fa7a8d40742", "(empty)", "-", "googleads.g.doubleclick.net", "h3"],
+    ),
+];
+
+#[test]
+fn identifiers_of_quic_are_zeeks() {
+    let Some(corpus) = corpus::find() else { return };
+    let names = ["version", "client_initial_dcid", "client_scid", "server_scid", "server_name", "client_protocol"];
+    for (name, expected) in QUIC {
+        let capture = corpus.join("captures/zeek+zeek/testing/btest/Traces/quic").join(format!("{name}.pcap"));
+        let ours = written(&capture, "quic");
+        let [row] = &ours[..] else { panic!("{name}: {ours:?}") };
+        assert_eq!(names.map(|column| row[column].as_str()), expected, "{name}");
+    }
+}
+
+/// A log that is written of a capture. Zeek's tests ignore checksums.
+fn written(capture: &Path, log: &str) -> Vec<Row> {
     let bench = common::Bench::new();
     let place = format!("zeek:{}", bench.path("logs").display());
     let words = ["flows", "--mode", "strict", "--checksum", "ignore", "--to", &place, capture.to_str().unwrap()];
     common::run(&words);
-    rows(&bench.path("logs/conn.log")).unwrap_or_default()
+    rows(&bench.path(&format!("logs/{log}.log"))).unwrap_or_default()
 }

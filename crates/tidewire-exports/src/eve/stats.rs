@@ -1,4 +1,5 @@
-//! `stats`.
+//! `stats`: the counters of a run that Suricata's record has a place for, which are packets, bytes, losses of the capture and streams, and
+//! in `tidewire` the records that were written. None of the others are made up: readers take an absent counter for 0.
 
 use crate::{
     eve::common::push_time,

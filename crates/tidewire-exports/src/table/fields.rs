@@ -42,7 +42,7 @@ const NTP: &[Column] = &[
 #[rustfmt::skip]
 const QUIC: &[Column] = &[
     maybe("version", Text), maybe("client_version", Text), maybe("sni", Text), maybe("client_alpn", TEXTS), maybe("ja3", Text),
-    maybe("ja4", Text),
+    maybe("ja4", Text), maybe("client_dcid", Text), maybe("client_scid", Text), maybe("server_scid", Text),
 ];
 
 #[rustfmt::skip]

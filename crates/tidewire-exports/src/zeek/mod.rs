@@ -1,4 +1,4 @@
-//! Logs as Zeek writes them: conn, dns, http, ssl, weird and files, in its TSV and as JSON lines.
+//! Logs as Zeek writes them: conn, dns, http, ssl, quic, weird and files, in its TSV and as JSON lines.
 //!
 //! Columns are those of Zeek 7's default configuration, in its order; what a reader needs is in the header of each file. A record's
 //! `uid` is derived from the stream's id and its first packet's time, so that logs agree without a table.
@@ -9,6 +9,7 @@ mod dns;
 mod files;
 mod history;
 mod http;
+mod quic;
 mod segment;
 mod side;
 mod ssl;
@@ -38,6 +39,8 @@ pub enum Log {
     Http,
     /// TLS handshakes.
     Ssl,
+    /// Beginnings of QUIC.
+    Quic,
     /// Anomalies.
     Weird,
     /// Bodies and certificates.
@@ -46,7 +49,7 @@ pub enum Log {
 
 impl Log {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Weird, Self::Files];
+    pub const ALL: [Self; 7] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Quic, Self::Weird, Self::Files];
 
     /// Its name, which is that of its file without `.log`.
     #[must_use]
@@ -56,6 +59,7 @@ impl Log {
             Self::Dns => "dns",
             Self::Http => "http",
             Self::Ssl => "ssl",
+            Self::Quic => "quic",
             Self::Weird => "weird",
             Self::Files => "files",
         }
@@ -67,6 +71,7 @@ impl Log {
             Self::Dns => dns::COLUMNS,
             Self::Http => http::COLUMNS,
             Self::Ssl => ssl::COLUMNS,
+            Self::Quic => quic::COLUMNS,
             Self::Weird => weird::COLUMNS,
             Self::Files => files::COLUMNS,
         }
@@ -122,6 +127,15 @@ pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
     for anomaly in flow.anomalies {
         let mut line = Line::open(out, form, weird::COLUMNS);
         weird::push(&mut line, flow, anomaly);
+        line.close();
+    }
+}
+
+/// Appends a transaction's line of the log `quic`, beside the one of its hello in `ssl`.
+pub fn push_quic(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) {
+    if let Fields::Quic(fields) = &exchange.transaction.fields {
+        let mut line = Line::open(out, form, quic::COLUMNS);
+        quic::push(&mut line, exchange, fields);
         line.close();
     }
 }

@@ -7,7 +7,8 @@ use tidewire_protocols::{Answer, Fields, Transaction};
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
     zeek::{
-        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_transaction, push_weirds,
+        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_transaction,
+        push_weirds,
     },
 };
 
@@ -72,6 +73,7 @@ fn logs(text: &str, form: Form) -> BTreeMap<Log, String> {
     for transaction in transactions(text) {
         let exchange = exchange(&transaction);
         push_files(logs.entry(Log::Files).or_default(), form, &exchange);
+        push_quic(logs.entry(Log::Quic).or_default(), form, &exchange);
         if let Some(log) = log_of(&exchange) {
             push_transaction(logs.entry(log).or_default(), form, &exchange);
         }
@@ -112,6 +114,11 @@ fn a_log_is_read_by_its_header() {
     let quic = &read[&Log::Ssl].rows[1];
     let values = ["version", "server_name", "established", "ja4", "uid"].map(|name| quic[name].as_str());
     assert_eq!(values, ["TLSv13", "text", "F", "text", &*conn["uid"]]);
+    // And its beginning one: an empty identifier is one, history is not kept.
+    let [quic] = &read[&Log::Quic].rows[..] else { panic!("{}", logs[&Log::Quic]) };
+    let names = ["client_initial_dcid", "client_scid", "server_scid", "client_protocol", "history", "uid"];
+    let values = names.map(|name| quic[name].as_str());
+    assert_eq!(values, ["8394c8f0", "(empty)", "-", "h3", "(empty)", &*conn["uid"]]);
     let ssl = &read[&Log::Ssl].rows[0];
     assert_eq!((ssl["last_alert"].as_str(), ssl["resumed"].as_str()), ("handshake_failure", "T"));
     assert_eq!(read[&Log::Weird].rows.len(), 5 * tidewire::AnomalyKind::ALL.len());
@@ -185,6 +192,7 @@ fn both_forms_say_the_same() {
             assert!(members.into_iter().eq(set.iter()), "{log:?}");
             for (name, value) in row.iter().filter(|(_, value)| *value != "-") {
                 let matches = match (&object[name], read.types[name].as_str()) {
+                    (Value::String(text), _) if text.is_empty() => value == "(empty)",
                     (Value::String(text), _) => *text == unescaped(value),
                     (Value::Bool(truth), "bool") => *value == if *truth { "T" } else { "F" },
                     (Value::Number(number), "count" | "port") => number.to_string() == *value,

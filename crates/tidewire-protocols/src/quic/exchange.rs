@@ -1,4 +1,4 @@
-//! A connection's beginning: the client's datagrams up to its hello.
+//! A connection's beginning: the client's datagrams up to its hello, and the server's first one.
 
 use super::{
     fields::Quic,
@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     crypto: Crypto,
     quic: Box<Quic>,
     datagrams: u8,
+    /// Whether the hello was read, and only the server's identifier is waited for.
+    is_read: bool,
     start_ns: u64,
     end_ns: u64,
 }
@@ -32,18 +34,25 @@ type Out<'a> = &'a mut dyn FnMut(Transaction);
 
 impl Exchange {
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
-        if input.side != 0 || !input.is_datagram {
+        if !input.is_datagram {
             return Progress::More;
+        }
+        if input.side != 0 {
+            return self.answer(input.bytes, out);
         }
         self.datagrams += 1;
         let mut rest = input.bytes;
         for _ in 0..PACKETS_MAX {
-            let Some((packet, behind)) = packet::first(rest) else { break };
+            let Some((packet, behind)) = packet::first(rest).filter(|_| !self.is_read) else { break };
             rest = behind;
             if self.packet(&packet, input.ns) && self.hello() {
-                self.finish(out);
-                return Progress::Done;
+                self.is_read = true;
+                self.crypto = Crypto::default();
             }
+        }
+        if self.is_read && self.quic.server_scid.is_some() {
+            self.finish(out);
+            return Progress::Done;
         }
         match self.keys {
             // What looked like an Initial was none.
@@ -54,6 +63,23 @@ impl Exchange {
             }
             Some(_) => Progress::More,
         }
+    }
+
+    /// Takes the server's identifier, which its first packets show.
+    fn answer(&mut self, datagram: &[u8], out: Out<'_>) -> Progress {
+        if self.keys.is_none() {
+            return Progress::More;
+        }
+        let source = packet::source(datagram);
+        if let Some(source) = source {
+            self.quic.server_scid = Some(hex(source));
+        }
+        // Behind a short packet nothing longer comes.
+        if self.is_read && (source.is_some() || packet::is_short(datagram)) {
+            self.finish(out);
+            return Progress::Done;
+        }
+        Progress::More
     }
 
     pub(crate) fn finish(&mut self, out: Out<'_>) {
@@ -81,6 +107,8 @@ impl Exchange {
                 self.start_ns = ns;
                 self.quic.version = Some(packet::version_name(packet.version));
             }
+            self.quic.client_dcid = Some(hex(packet.destination));
+            self.quic.client_scid = Some(hex(packet.source));
             self.crypto = Crypto::default();
             self.keys = Some(keys);
         }
@@ -101,4 +129,8 @@ impl Exchange {
         }
         true
     }
+}
+
+fn hex(bytes: &[u8]) -> Box<str> {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }

@@ -13,12 +13,18 @@ pub struct Quic {
     pub client_version: Option<Cow<'static, str>>,
     /// The name that the client asked for.
     pub sni: Option<Box<str>>,
-    /// The application protocols that the client offered, at most 16.
+    /// The application protocols that the client offered, at most 32.
     pub client_alpn: Vec<Box<str>>,
     /// JA3 of the client's hello.
     pub ja3: Option<Box<str>>,
     /// JA4 of the client's hello.
     pub ja4: Option<Box<str>>,
+    /// The identifier that the client chose for the server first, in hexadecimal: keys are derived from it.
+    pub client_dcid: Option<Box<str>>,
+    /// The client's own identifier; may be empty.
+    pub client_scid: Option<Box<str>>,
+    /// The server's own identifier; absent if no answer was seen.
+    pub server_scid: Option<Box<str>>,
 }
 
 impl Quic {
@@ -37,10 +43,13 @@ impl Quic {
         list.texts("client_alpn", &self.client_alpn);
         list.text("ja3", &self.ja3);
         list.text("ja4", &self.ja4);
+        list.text("client_dcid", &self.client_dcid);
+        list.text("client_scid", &self.client_scid);
+        list.text("server_scid", &self.server_scid);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let texts = [&self.sni, &self.ja3, &self.ja4];
+        let texts = [&self.sni, &self.ja3, &self.ja4, &self.client_dcid, &self.client_scid, &self.server_scid];
         size_of::<Self>()
             + known_bytes([&self.version, &self.client_version].into_iter().flatten())
             + text_bytes(texts)

@@ -77,6 +77,7 @@ pub(super) fn version_name(number: u32) -> std::borrow::Cow<'static, str> {
 pub(super) struct Initial<'a> {
     pub(super) version: u32,
     pub(super) destination: &'a [u8],
+    pub(super) source: &'a [u8],
     /// From its first byte to its last.
     bytes: &'a [u8],
     /// Where the protected packet number begins.
@@ -116,6 +117,22 @@ fn has_identifiers(reader: &mut Reader<'_>) -> bool {
     reader.block8().is_some_and(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX) && reader.block8().is_some()
 }
 
+/// Whether a datagram begins with a packet of a connection that is established, by its header (RFC 9000 section 17.3).
+pub(super) fn is_short(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & 0xc0 == 0x40)
+}
+
+/// The sender's identifier, if a datagram begins with a long packet of a known version. A Retry has one that the server gives up.
+pub(super) fn source(datagram: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader::new(datagram);
+    let first = reader.u8()?;
+    let initial = version(reader.u32()?)?.initial;
+    let is_retry = first >> 4 & 3 == (initial + 3) & 3;
+    let destination = reader.block8().filter(|_| first & 0xc0 == 0xc0 && !is_retry)?;
+    let source = reader.block8().filter(|id| id.rest().len().max(destination.rest().len()) <= IDENTIFIER_BYTES_MAX)?;
+    Some(source.rest())
+}
+
 /// The first packet of a datagram if it is an Initial, and what is behind it.
 pub(super) fn first(datagram: &[u8]) -> Option<(Initial<'_>, &[u8])> {
     let mut reader = Reader::new(datagram);
@@ -123,14 +140,14 @@ pub(super) fn first(datagram: &[u8]) -> Option<(Initial<'_>, &[u8])> {
     let version_number = reader.u32()?;
     let is_initial = first & 0xc0 == 0xc0 && first >> 4 & 3 == version(version_number)?.initial;
     let destination = reader.block8().filter(|id| is_initial && id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
-    reader.block8().filter(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX)?;
+    let source = reader.block8().filter(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
     let token_bytes = number(&mut reader)?;
     reader.take(usize::try_from(token_bytes).ok()?)?;
     let length = usize::try_from(number(&mut reader)?).ok()?;
     let number_at = datagram.len() - reader.rest().len();
     reader.take(length)?;
     let (bytes, behind) = datagram.split_at(number_at + length);
-    Some((Initial { version: version_number, destination, bytes, number_at }, behind))
+    Some((Initial { version: version_number, destination, source, bytes, number_at }, behind))
 }
 
 impl Initial<'_> {

@@ -132,6 +132,46 @@ fn the_last_drafts_have_the_keys_of_version_1() {
     }
 }
 
+/// A server's Retry and what it says of versions give no identifier; its first packet does, and ends the waiting.
+#[test]
+fn the_servers_identifier_is_in_its_first_packet() {
+    let hello = hello();
+    let whole = || (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())));
+    let server = |first: u8, version: u8, id: &[u8]| {
+        let head = [first, 0, 0, 0, version, 0, id.len() as u8];
+        (ServerToClient, [&head[..], id, &[0; 40]].concat())
+    };
+    let found_in = |sent: &[(tidewire_core::Direction, Vec<u8>)]| {
+        let found = transactions(&Sent::datagrams(sent), 443);
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(one.name(), Some("quic.example.org"));
+        let fields = quic(one);
+        assert_eq!(
+            (fields.client_dcid.as_deref(), fields.client_scid.as_deref()),
+            (Some("8394c8f03e515708"), Some(""))
+        );
+        fields.server_scid.clone()
+    };
+    let short = (ServerToClient, vec![0x40; 60]);
+    let cases = [
+        (vec![whole(), server(0xc0, 1, b"\xab\xcd"), server(0xc0, 1, b"late")], Some("abcd")),
+        (vec![whole(), server(0xf0, 1, b"retry"), server(0x80, 0, b"versions"), server(0xe0, 1, b"\x01")], Some("01")),
+        (vec![whole(), server(0xc0, 1, &[7; 21]), short.clone(), server(0xc0, 1, b"late")], None),
+        (vec![whole()], None),
+    ];
+    for (sent, expected) in cases {
+        assert_eq!(found_in(&sent).as_deref(), expected);
+    }
+    // A hello in two datagrams, the first of which was answered.
+    let end = hello.len();
+    let parts = [
+        (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, 20))),
+        server(0xc0, 1, b"\xef"),
+        (ClientToServer, initial(&DESTINATION, 1, &piece(&hello, 20, end))),
+    ];
+    assert_eq!(found_in(&parts).as_deref(), Some("ef"));
+}
+
 proptest::proptest! {
     #[test]
     fn any_frames_are_harmless(

@@ -13,7 +13,7 @@ pub struct Tls {
     pub client_version: Option<Cow<'static, str>>,
     /// The name that the client asked for (RFC 6066 section 3).
     pub sni: Option<Box<str>>,
-    /// The application protocols that the client offered (RFC 7301), at most 16.
+    /// The application protocols that the client offered (RFC 7301), at most 32.
     pub client_alpn: Vec<Box<str>>,
     /// The one that the server chose; TLS 1.3 encrypts it.
     pub alpn: Option<Box<str>>,
