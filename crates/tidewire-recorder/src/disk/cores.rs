@@ -12,6 +12,11 @@ impl Cores {
         Self(sched_getaffinity(None).ok())
     }
 
+    /// Whether two threads run at the same time.
+    pub fn are_several(self) -> bool {
+        self.0.is_none_or(|all| all.count() > 1)
+    }
+
     /// Lets the calling thread use them. A capture thread stays on one processor, and those that it starts would with it: the disk
     /// would have what the capture leaves.
     pub fn allow(self) {

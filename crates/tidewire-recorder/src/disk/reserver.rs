@@ -1,8 +1,11 @@
 //! The thread that reserves space for a writer's next segment, where files are memory.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -13,78 +16,92 @@ use super::{
     slots::{Slot, Slots},
 };
 
+/// A segment that has this part of its bytes is taken to fill up: what is reserved for the next one is used.
+const PART: u64 = 8;
+
 /// What a segment begins with.
 type Start = (Slot, Option<Reserve>);
 
-/// What both threads know.
-#[derive(Debug)]
-struct Shared {
-    /// The writer waits for it.
-    is_wanted: AtomicBool,
-    /// Bytes of the writer's last segment: the next one has as many.
-    bytes: AtomicU64,
-}
-
-/// The writer's side. It takes no slot by itself: the thread may hold the last one.
+/// The writer's side.
 #[derive(Debug)]
 pub(crate) struct Supply {
-    shared: Arc<Shared>,
+    requests: Sender<()>,
     starts: Receiver<Start>,
+    /// The writer waits for it.
+    is_wanted: Arc<AtomicBool>,
+    is_requested: Cell<bool>,
+    /// Bytes of the open segment from which on the next one is reserved.
+    from_bytes: u64,
 }
 
 pub(crate) struct Reserver {
     targets: Arc<Targets>,
     target: usize,
-    shared: Arc<Shared>,
+    requests: Receiver<()>,
     starts: Sender<Start>,
+    is_wanted: Arc<AtomicBool>,
 }
 
-/// Both sides, for a directory whose files are memory.
+/// Both sides, for a directory whose files are memory. `None` where it gains nothing: on a disk, and on one processor.
 pub(crate) fn supply(targets: &Arc<Targets>, target: usize) -> Option<(Supply, Reserver)> {
     let directory = targets.directories.get(target).filter(|directory| directory.storage().is_in_memory())?;
-    let bytes = AtomicU64::new(directory.settings().segment_bytes);
-    let shared = Arc::new(Shared { is_wanted: AtomicBool::new(false), bytes });
-    // Nothing is between them: one segment is reserved, not two.
-    let (to, starts) = bounded(0);
-    let reserver = Reserver { targets: Arc::clone(targets), target, shared: Arc::clone(&shared), starts: to };
-    Some((Supply { shared, starts }, reserver))
+    if !targets.cores.are_several() {
+        return None;
+    }
+    let from_bytes = directory.settings().segment_bytes / PART;
+    let is_wanted = Arc::new(AtomicBool::new(false));
+    let ((requests, requested), (started, starts)) = (bounded(1), bounded(1));
+    let reserver = Reserver {
+        targets: Arc::clone(targets),
+        target,
+        requests: requested,
+        starts: started,
+        is_wanted: Arc::clone(&is_wanted),
+    };
+    Some((Supply { requests, starts, is_wanted, is_requested: Cell::new(false), from_bytes }, reserver))
 }
 
 impl Supply {
-    /// A slot, and the space that was reserved. `None`: the thread ended.
-    pub fn take(&self) -> Option<Start> {
-        self.shared.is_wanted.store(true, Ordering::Relaxed);
-        self.starts.recv().ok()
+    /// The open segment has so many bytes.
+    pub fn grow(&self, bytes: u64) {
+        if bytes >= self.from_bytes && !self.is_requested.get() {
+            self.is_wanted.store(false, Ordering::Relaxed);
+            self.is_requested.set(self.requests.try_send(()).is_ok());
+        }
     }
 
-    /// A segment has so many bytes.
-    pub fn expect(&self, bytes: u64) {
-        self.shared.bytes.store(bytes, Ordering::Relaxed);
+    /// What was reserved for the next segment, as much as there is. `None`: nothing was. The thread may hold the last slot: it comes with
+    /// what was reserved.
+    pub fn take(&self) -> Option<Start> {
+        if !self.is_requested.replace(false) {
+            return None;
+        }
+        self.is_wanted.store(true, Ordering::Relaxed);
+        self.starts.recv().ok()
     }
 }
 
 impl Drop for Supply {
     fn drop(&mut self) {
-        self.shared.is_wanted.store(true, Ordering::Relaxed);
+        self.is_wanted.store(true, Ordering::Relaxed);
     }
 }
 
 impl Reserver {
-    /// Reserves until no segment is wanted any more.
+    /// Reserves until nobody wants it any more.
     pub fn run(self) {
         let (Some(slots), Some(directory)) =
             (self.targets.slots.get(self.target), self.targets.directories.get(self.target))
         else {
             return;
         };
-        loop {
+        for () in &self.requests {
             let slot = Slots::take(slots);
-            let bytes = self.shared.bytes.load(Ordering::Relaxed).min(directory.settings().segment_bytes);
-            let reserve = directory.storage().reserve(bytes, || !self.shared.is_wanted.load(Ordering::Relaxed));
+            let goes_on = || !self.is_wanted.load(Ordering::Relaxed);
+            let reserve = directory.storage().reserve(directory.settings().segment_bytes, goes_on);
             if self.starts.send((slot, reserve)).is_err() {
                 return;
             }
-            self.shared.is_wanted.store(false, Ordering::Relaxed);
         }
     }
 }

@@ -114,6 +114,7 @@ impl Writer {
                 if taken.is_some() {
                     current.written.add(writer, buffer);
                     current.written.count(writer, &self.status);
+                    self.supply.iter().for_each(|supply| supply.grow(writer.stored_bytes()));
                 }
                 taken
             }
@@ -178,7 +179,6 @@ impl Writer {
         }
         let (Some(mut writer), Some(slot)) = (current.writer, current.slot) else { return };
         ending.totals.lose(&current.lost);
-        self.supply.iter().for_each(|supply| supply.expect(writer.stored_bytes()));
         ending.digest.take().into_iter().for_each(|digest| writer.set_digest(*digest));
         let _ = self.closer.send(Closing::Segment(Box::new(writer), current.written, ending, slot));
     }

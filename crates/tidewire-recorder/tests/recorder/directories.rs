@@ -38,12 +38,10 @@ fn what_is_recorded_to_memory_takes_no_more_than_its_bytes() {
         eprintln!("skipped: /dev/shm is closed");
         return;
     };
-    // Each segment is complete long before its size.
-    let archive = Settings { segment_bytes: 4 << 20, segment_time: Duration::from_millis(200), ..Settings::default() };
+    let archive = Settings { segment_bytes: 20_000, ..Settings::default() };
     for retention in [Retention::default(), Retention { size_bytes: Some(1 << 30), ..Retention::default() }] {
         let open = Directory::open(folder.path(), &archive, 0).expect("a directory");
-        let settings = RecordSettings { by_packet_time: true, ..RecordSettings::default() };
-        record_within(&large(), vec![open], retention, settings, |notice| panic!("{notice:?}"));
+        record_within(&large(), vec![open], retention, RecordSettings::default(), |notice| panic!("{notice:?}"));
     }
     assert!(segments(folder.path()) > 2);
     let mut found = recall(&[folder.path()], &Query::default());
