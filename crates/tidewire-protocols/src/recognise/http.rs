@@ -62,7 +62,8 @@ pub(super) fn look(bytes: &[u8]) -> Look {
         .take_while(|&&byte| byte.is_ascii_uppercase() || b"-_".contains(&byte))
         .count();
     match (bytes.get(method), memchr::memchr(b'\n', bytes)) {
-        (None, _) if method < METHOD_BYTES_MAX => Look::Open,
+        // A longer one has a letter behind these.
+        (None, _) => Look::Open,
         (Some(b' '), None) => Look::Open,
         (Some(b' '), Some(end)) if is_request_line(&bytes[..end]) => Look::Client(Service::Http),
         _ => Look::Unknown,
@@ -74,4 +75,23 @@ fn is_request_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     line.len() > 9
         && matches!(&line[line.len() - 9..], [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit] if digit.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a whole line shows is open until then, however it is cut.
+    #[test]
+    fn a_method_of_any_length_is_open_until_its_line_is_there() {
+        for length in [1, METHOD_BYTES_MAX - 1, METHOD_BYTES_MAX, METHOD_BYTES_MAX + 1] {
+            let line = format!("{} /a HTTP/1.1\r\n", "R".repeat(length));
+            let shown = |bytes: usize| look(&line.as_bytes()[..bytes]);
+            let is_known = matches!(shown(line.len()), Look::Client(Service::Http));
+            assert_eq!(is_known, length <= METHOD_BYTES_MAX, "{length}");
+            if is_known {
+                assert!((0..line.len()).all(|bytes| matches!(shown(bytes), Look::Open)), "{length}");
+            }
+        }
+    }
 }
