@@ -210,7 +210,7 @@ impl Directory {
         let shown = self.path().join(name.to_string());
         let file = open_to_write(path)?;
         let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
-        let damage = self.compare_sums(path, name, &file, before)?;
+        let Some(damage) = self.compare_sums(path, name, &file, before)? else { return set_aside(path).map(Some) };
         let cured = self.cure(path, name, &file, &damage)?;
         if cured.is_none() {
             return set_aside(path).map(Some);

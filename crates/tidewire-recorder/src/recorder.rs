@@ -7,6 +7,7 @@ mod fragment;
 mod held;
 mod offload;
 mod run;
+mod texts;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -28,6 +29,7 @@ use crate::{
     segment::OpenSegment,
 };
 use comments::Comments;
+use texts::Texts;
 
 /// Records the frames of one worker: a [`FrameHandler`](tidewire::FrameHandler).
 ///
@@ -65,6 +67,7 @@ pub struct Recorder {
     between: Totals,
     totals: Totals,
     interfaces: Vec<Interface>,
+    texts: Texts,
     statistics: Vec<Statistics>,
     /// Interfaces of capture files, by number.
     described: HashMap<u16, Interface>,
@@ -138,6 +141,7 @@ impl Recorder {
             totals: Totals::default(),
             interfaces: Vec::new(),
             statistics: Vec::new(),
+            texts: Texts::default(),
             described: HashMap::new(),
             comments: Comments::default(),
             interface_numbers: HashMap::new(),

@@ -248,7 +248,15 @@ impl Entry {
 
     /// What the disk changed of an open segment that was read.
     pub fn damage(&self) -> Option<Error> {
-        let whole = self.whole.get()?.as_ref().filter(|whole| !whole.damaged.is_empty())?;
+        let whole = self.whole.get()?.as_ref()?;
+        if whole.bytes == 0 && fs::metadata(&self.path).is_ok_and(|found| found.len() > 0) {
+            let what = "by its checksums (.sums beside it) nothing of it is what was written, and its packets are left out: the \
+                        next recorder sets the file aside as it is";
+            return Some(Error::damaged(&self.path, what));
+        }
+        if whole.damaged.is_empty() {
+            return None;
+        }
         let what = "bytes that were synced were changed by the disk; their packets are left out: check the disk";
         Some(Error::damaged(&self.path, format!("{} {what}", bytes_of(&whole.damaged))))
     }

@@ -11,21 +11,27 @@ use crate::{
 
 impl Directory {
     /// Cuts off what is not what was written, as far as that is known: a disk stores the sectors of a write in any order. Returns
-    /// what of the rest was changed.
+    /// what of the rest was changed. `None`: nothing is known of any of it, and it is as it was.
     pub(super) fn compare_sums(
         &self,
         path: &Path,
         name: &SegmentName,
         file: &File,
         bytes: u64,
-    ) -> Result<Vec<Range<u64>>, Error> {
+    ) -> Result<Option<Vec<Range<u64>>>, Error> {
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         // An older recorder left no checksums.
-        let Some(whole) = remains(self.path(), name, &mut Plain::new(copy, path)?)? else { return Ok(Vec::new()) };
+        let Some(whole) = remains(self.path(), name, &mut Plain::new(copy, path)?)? else {
+            return Ok(Some(Vec::new()));
+        };
+        // Its checksums are gone: whoever looks closer may find packets in it.
+        if whole.bytes == 0 && bytes > 0 {
+            return Ok(None);
+        }
         if whole.bytes < bytes {
             file.set_len(whole.bytes).map_err(Error::io(path, "cutting off what was not written whole"))?;
         }
-        Ok(whole.damaged)
+        Ok(Some(whole.damaged))
     }
 
     /// Takes what was changed out of a segment. `None`: it cannot be read without that.

@@ -80,6 +80,23 @@ fn zeros_that_a_power_failure_left_are_never_packets() {
     }
 }
 
+/// Who looks closer may find packets in it.
+#[test]
+fn a_segment_whose_checksums_are_gone_is_named_and_set_aside_whole() {
+    let packets = packets(1000);
+    for content in [Vec::new(), vec![0; 4096]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (part, sums) = left(folder.path(), &packets, encoded(&packets).len());
+        let before = fs::read(&part).expect("a segment");
+        fs::write(&sums, content).expect("written");
+        let (found, said) = recalled(folder.path());
+        assert!(found.is_empty() && said.contains("sets the file aside"), "{said}");
+        assert_eq!(repaired(folder.path()), []);
+        let aside = part.with_added_extension("damaged");
+        assert!(fs::read(aside).expect("set aside") == before, "as it was");
+    }
+}
+
 #[test]
 fn what_the_disk_changed_is_left_out_and_named() {
     let packets = packets(1000);

@@ -91,13 +91,13 @@ pub struct ExportOptions {
     ///
     /// Tidewire has no number of its own: give your organisation's, or 32473, which is for examples (RFC 5612). Collectors pass over
     /// elements that they do not know; their types are exported too (RFC 5610).
-    #[arg(long, value_name = "NUMBER", value_parser = enterprise, help_heading = "Report")]
+    #[arg(long, value_name = "NUMBER", value_parser = enterprise, hide_short_help = true, help_heading = "Report")]
     ipfix_enterprise: Option<u32>,
 
     /// Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]
     ///
     /// A collector loses what comes faster than it reads, and nobody is told. A capture from interfaces never waits while it runs.
-    #[arg(long, value_name = "MESSAGES", value_parser = crate::arg_types::whole::<u32>, help_heading = "Report")]
+    #[arg(long, value_name = "MESSAGES", value_parser = crate::arg_types::whole::<u32>, hide_short_help = true, help_heading = "Report")]
     udp_rate: Option<u32>,
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes

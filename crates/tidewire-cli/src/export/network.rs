@@ -52,6 +52,14 @@ pub struct Sending {
     pub stop: Stop,
 }
 
+impl Sending {
+    /// Whether messages are sent no faster than the rate. A capture that runs must not wait: its records come no faster than its streams
+    /// end; when it was stopped, all that were open do at once. Who interrupts the reading of files does not wait for the rest.
+    fn waits(&self) -> bool {
+        self.is_live == self.stop.is_stopped()
+    }
+}
+
 impl Collector {
     /// Connects to `place`; `None`: it is none of the network. `templates`: a message that begins a connection that is made again.
     pub fn connect(
@@ -131,8 +139,7 @@ impl Collector {
 
 impl Datagrams {
     fn send(&mut self, message: &[u8]) {
-        // A capture that runs must not wait: its records come no faster than its streams end.
-        if !self.sending.is_live || self.sending.stop.is_stopped() {
+        if self.sending.waits() {
             let wait = self.pace.wait(Instant::now());
             if !wait.is_zero() {
                 thread::sleep(wait);
@@ -188,4 +195,19 @@ fn datagrams(addresses: &[SocketAddr]) -> io::Result<File> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_wait_until_they_are_interrupted_and_captures_from_then_on() {
+        for is_live in [false, true] {
+            let sending = Sending { is_live, rate: 1, stop: Stop::new() };
+            assert_eq!(sending.waits(), !is_live);
+            sending.stop.stop();
+            assert_eq!(sending.waits(), is_live);
+        }
+    }
 }

@@ -285,8 +285,9 @@ enum Place {
 }
 
 fn place(path: &Path) -> io::Result<Place> {
-    // Links there lead to what is open, which has no name to be renamed to.
-    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) {
+    // Links there lead to what is open, which has no name to be renamed to. Below /dev/shm are files as elsewhere.
+    let is_system = ["/dev", "/proc"].iter().any(|system| path.starts_with(system));
+    if is_system && !path.starts_with("/dev/shm") {
         return Ok(Place::Direct);
     }
     match fs::metadata(path) {

@@ -314,6 +314,18 @@ fn a_full_disk_is_told_and_everything_is_printed() {
     assert_eq!(there, written.all[..there.len()]);
 }
 
+/// It is no device: a file there has a hidden name until it is complete, too.
+#[test]
+fn a_file_in_shared_memory_is_a_file() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return println!("skipped: /dev/shm is closed") };
+    let written = Written::new(&mixed());
+    let path = folder.path().join("new.pcapng");
+    let output = run(&["flows", &written.capture, "-w", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!fs::read(path).unwrap().is_empty());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn what_cannot_be_written_is_refused() {
     let written = Written::new(&mixed());

@@ -112,7 +112,8 @@ fn connections_are_zeeks() {
     }
 }
 
-/// What Zeek's logs `quic` have of its own captures: version, identifiers, name and protocol. `-`: no answer of a server.
+/// What Zeek's logs `quic` have of its own captures: version, identifiers, name and protocol. `-`: no answer of a server. Of the third one
+/// Zeek's expectation is older and has no `client_scid`, of the last one it has the name alone: the rest of those is what Tidewire writes.
 const QUIC: [(&str, [&str; 6]); 4] = [
     (
         "chromium-dpd-custom-port-4433",

@@ -185,7 +185,8 @@ impl Recorder {
             ("", filter) => filter.to_owned(),
             (before, filter) => format!("({before}) and ({filter})"),
         };
-        self.interfaces.push(Interface { snap_bytes, filter, ..described });
+        let interface = self.texts.bounded(Interface { snap_bytes, filter, ..described });
+        self.interfaces.push(interface);
         self.statistics.push(Statistics {
             interface: number,
             start_ns: Some(frame.timestamp_ns),
