@@ -1,5 +1,7 @@
 //! The outputs of one run.
 
+use std::time::Duration;
+
 use crate::{error::CliError, export::Exports, shared_output::SharedOutput, write::PacketFile};
 
 /// Outputs that get records and packets as they come.
@@ -22,11 +24,18 @@ impl Outputs<'_> {
     #[cfg(feature = "live")]
     pub fn report(&self, report: &tidewire::live::LiveReport) {
         let Some(exports) = self.exports else { return };
-        exports.report(report.elapsed, || {
+        exports.report(report.elapsed, 0, || {
             let mut ledger = tidewire::Ledger::default();
             report.workers.iter().for_each(|worker| ledger.add(&worker.ledger));
-            (ledger, crate::live::lost_packets(report))
+            (ledger, Some(crate::live::lost_packets(report)))
         });
+    }
+
+    /// Writes the counters of a capture from a pipe, where they are due.
+    pub fn report_pipe(&self, ledger: &tidewire::Ledger, elapsed: Duration, clock_ns: u64) {
+        if let Some(exports) = self.exports {
+            exports.report(elapsed, clock_ns, || (ledger.clone(), None));
+        }
     }
 
     /// Completes the records; packets and exports are completed by who opened their files.

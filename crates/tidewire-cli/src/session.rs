@@ -149,7 +149,9 @@ fn read_unending<H: Handler + Send>(
             flushed = Instant::now();
         }
     };
-    let outcome = capture.report_closed(REPORT_CLOSED).on_progress(flush).run(make);
+    let begun = Instant::now();
+    let report = |ledger: &Ledger, clock_ns| outputs.report_pipe(ledger, begun.elapsed(), clock_ns);
+    let outcome = capture.report_closed(REPORT_CLOSED).on_ledger(report).on_progress(flush).run(make);
     DONE.store(true, Ordering::Relaxed);
     outputs.finish()?;
     Ok(outcome?)

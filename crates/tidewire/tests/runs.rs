@@ -292,6 +292,27 @@ fn progress_and_stopping() {
     assert_eq!(outcome.ledger.streams_opened, outcome.ledger.streams_closed);
 }
 
+/// What a capture counts is known while it lasts, packets that the filter rejects included.
+#[test]
+fn a_ledger_is_reported_while_files_are_read() {
+    for workers in [1, 3] {
+        let mut seen = Vec::new();
+        let capture = std::io::Cursor::new(many(20_000));
+        let outcome = Capture::reader(capture)
+            .workers(workers)
+            .filter("tcp")
+            .on_ledger(|ledger, clock_ns| seen.push((ledger.received, clock_ns)))
+            .run(|_| Said::default())
+            .unwrap();
+        assert!(seen.is_sorted_by_key(|(received, _)| *received), "{seen:?}");
+        assert!(seen.iter().all(|(received, _)| *received <= outcome.ledger.received), "{seen:?}");
+        assert!(
+            seen.last().is_some_and(|(received, clock_ns)| (workers > 1 || *received > 0) && *clock_ns > 0),
+            "{seen:?}"
+        );
+    }
+}
+
 #[derive(Default)]
 struct Clock(u64);
 

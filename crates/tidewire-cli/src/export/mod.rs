@@ -12,7 +12,6 @@ mod open_tables;
 mod pace;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(any(test, feature = "live"))]
 mod periods;
 mod rotate;
 mod sink;

@@ -70,7 +70,7 @@ mod tests {
         let source = Source { is_live: true, ..Source::default() };
         let exports = Exports::open(&targets, Rotate::default(), source, &content, &Stop::new()).unwrap();
         for second in 0..130 {
-            exports.report(Duration::from_secs(second), || (Ledger::default(), second));
+            exports.report(Duration::from_secs(second), 0, || (Ledger::default(), Some(second)));
         }
         exports.finish(&Facts { uptime: 130, dropped: Some(130), ..Facts::default() }).unwrap();
         let text = fs::read_to_string(folder.path().join("eve.json")).unwrap();

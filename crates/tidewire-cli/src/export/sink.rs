@@ -6,13 +6,10 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-#[cfg(any(test, feature = "live"))]
-use {super::periods::Periods, std::time::Duration, tidewire::Ledger};
-
-use tidewire::Stop;
+use tidewire::{Ledger, Stop};
 use tidewire_exports::{
     Exchange, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
@@ -25,6 +22,7 @@ use super::{
     messages::Messages,
     network::Sending,
     open_tables::open_tables,
+    periods::Periods,
     rotate::Rotate,
     tables::Tables,
     target::{Format, Place, Target},
@@ -45,7 +43,6 @@ pub struct Exports {
     eve: eve::Types,
     /// Whether messages say what streams carried.
     has_own_elements: bool,
-    #[cfg(any(test, feature = "live"))]
     periods: Periods,
 }
 
@@ -89,7 +86,6 @@ impl Exports {
             clock,
             eve: content.eve,
             has_own_elements,
-            #[cfg(any(test, feature = "live"))]
             periods: Periods::default(),
         })
     }
@@ -282,16 +278,15 @@ impl Exports {
         }
     }
 
-    /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before.
-    /// `elapsed`: since it began.
-    #[cfg(any(test, feature = "live"))]
-    pub fn report(&self, elapsed: Duration, counters: impl FnOnce() -> (Ledger, u64)) {
+    /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before
+    /// (`None` for pipes). `elapsed`: since it began; `clock_ns`: the time of a pipe's packets, 0 if there was none.
+    pub fn report(&self, elapsed: Duration, clock_ns: u64, counters: impl FnOnce() -> (Ledger, Option<u64>)) {
         let [is_stats_due, are_statistics_due] = self.periods.ended(elapsed);
         if !is_stats_due && !are_statistics_due {
             return;
         }
         let (ledger, dropped) = counters();
-        let (facts, now_ns) = (Facts::of(&ledger, Some(dropped), elapsed), self.now_ns(0));
+        let (facts, now_ns) = (Facts::of(&ledger, dropped, elapsed), self.now_ns(0).max(clock_ns));
         for sink in &self.sinks {
             match sink {
                 Sink::Eve(files) if is_stats_due => self.stats(&mut lock(files), &facts, now_ns),

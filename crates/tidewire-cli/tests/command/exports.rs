@@ -13,7 +13,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::Value;
-use tidewire_testing::{Ends as _, InTime as _, join_in_time, missing, signal, wait_until};
+use tidewire_testing::{Ends as _, InTime as _, Lines, join_in_time, missing, signal, wait_until};
 
 use crate::common::*;
 
@@ -381,6 +381,30 @@ fn a_killed_run_leaves_no_file_that_looks_whole() {
     assert_eq!(visible(&folder), ["logs"]);
     assert!(visible(&folder.join("logs")).is_empty());
     drop(input);
+}
+
+/// As `tcpdump -w - | tidewire flows - --to eve:…`: counters come while the pipe is silent, with the time of its packets.
+#[test]
+fn counters_of_a_pipe_come_while_it_is_open() {
+    let mut pcap = mixed();
+    conversation(&mut pcap, 40_000, &[(false, b"hello"), (true, b"good day")]);
+    for words in [["-j", "1"], ["-j", "2"]] {
+        let words = [&["flows", "--format", "eve", "--eve-types", "stats", "-"], words.as_slice()].concat();
+        let mut child = command(&words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = Lines::new(child.stdout.take().unwrap());
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(pcap.bytes()).unwrap();
+        let line: Value = serde_json::from_str(&lines.until("stats")).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "the pipe is open");
+        drop(input);
+        assert_eq!(child.wait_in_time("the command").code(), Some(0));
+        let last: Value = serde_json::from_str(&lines.until("stats")).unwrap();
+        let packets = |record: &Value| record["stats"]["decoder"]["pkts"].as_u64().unwrap();
+        assert!(packets(&line) > 8 && packets(&line) == packets(&last), "{line} {last}");
+        assert!(line["stats"]["capture"].is_null(), "nobody knows what a pipe lost: {line}");
+        let year = |record: &Value| record["timestamp"].as_str().unwrap()[..4].to_owned();
+        assert_eq!(year(&line), year(&last), "{line} {last}");
+    }
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::{io::Read, path::PathBuf};
 
-use tidewire_core::Deliver;
+use tidewire_core::{Deliver, Ledger};
 use tidewire_files::{Reader, Source};
 
 use super::{
     history::rereadable,
-    input_loop::{InputLoop, OnProgress},
+    input_loop::{Calls, InputLoop},
     run::{SingleRun, run_frames, run_threads},
     streams::Streams,
 };
@@ -22,7 +22,7 @@ use crate::{
 /// The input of a [`Capture`] that reads files, or any other source of bytes or frames.
 pub struct Files<'a> {
     from: FileInput,
-    progress: OnProgress<'a>,
+    calls: Calls<'a>,
     before_start: Option<Box<dyn FnOnce() + Send + 'a>>,
 }
 
@@ -56,13 +56,20 @@ impl<'a> Capture<Files<'a>> {
     }
 
     fn of(from: FileInput) -> Self {
-        Self::new(Files { from, progress: None, before_start: None })
+        Self::new(Files { from, calls: Calls::default(), before_start: None })
     }
 
     /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
     /// silent.
     pub fn on_progress(mut self, call: impl FnMut(Progress) + Send + 'a) -> Self {
-        self.input.progress = Some(Box::new(call));
+        self.input.calls.progress = Some(Box::new(call));
+        self
+    }
+
+    /// Calls `call` whenever [`on_progress`](Self::on_progress) would, with the ledger of all workers so far and the time of the packets that were read last,
+    /// in nanoseconds since 1970, plus how long the input has been silent since (0 before the first packet). Workers may be some blocks behind.
+    pub fn on_ledger(mut self, call: impl FnMut(&Ledger, u64) + Send + 'a) -> Self {
+        self.input.calls.ledger = Some(Box::new(call));
         self
     }
 
@@ -115,7 +122,7 @@ impl<'a> Files<'a> {
         if let Some(call) = self.before_start {
             call();
         }
-        Ok((InputLoop::new(source, filter, self.progress, setup.stop, again), setup.config))
+        Ok((InputLoop::new(source, filter, self.calls, setup.stop, again), setup.config))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -11,15 +12,27 @@ use tidewire_files::{Block, Source, encode::Interface};
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter};
 
-/// The callback for progress.
-pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + Send + 'a>>;
+/// The callback for the ledger and the time of the input.
+type OnLedger<'a> = Box<dyn FnMut(&Ledger, u64) + Send + 'a>;
+
+/// Callbacks of the reading thread.
+#[derive(Default)]
+pub(crate) struct Calls<'a> {
+    pub(crate) progress: Option<Box<dyn FnMut(Progress) + Send + 'a>>,
+    pub(crate) ledger: Option<OnLedger<'a>>,
+}
+
+/// Where a worker publishes its ledger.
+pub(crate) type Published = Arc<Mutex<Ledger>>;
 
 /// Where blocks come from.
 pub(crate) struct InputLoop<'a> {
     source: MaybeFiltered,
     /// The file whose bytes can be read again.
     again: Option<PathBuf>,
-    progress: OnProgress<'a>,
+    calls: Calls<'a>,
+    /// The ledgers of the workers, where somebody asks.
+    ledgers: Vec<Published>,
     stop: Stop,
     packets: u64,
     input_errors: Vec<Error>,
@@ -71,7 +84,7 @@ impl<'a> InputLoop<'a> {
     pub(crate) fn new(
         source: Box<dyn Source>,
         filter: Option<Filter>,
-        progress: OnProgress<'a>,
+        calls: Calls<'a>,
         stop: Stop,
         again: Option<PathBuf>,
     ) -> Self {
@@ -82,7 +95,8 @@ impl<'a> InputLoop<'a> {
         Self {
             source,
             again,
-            progress,
+            calls,
+            ledgers: Vec::new(),
             stop,
             packets: 0,
             input_errors: Vec::new(),
@@ -155,15 +169,36 @@ impl<'a> InputLoop<'a> {
         }
     }
 
+    /// Where the next worker publishes its ledger; `None` if nobody asks for it.
+    pub(crate) fn ledger(&mut self) -> Option<Published> {
+        self.calls.ledger.as_ref()?;
+        let ledger = Published::default();
+        self.ledgers.push(Arc::clone(&ledger));
+        Some(ledger)
+    }
+
     fn report(&mut self) {
+        self.report_ledger();
         let filtered = self.filtered().0;
-        let Some(call) = &mut self.progress else { return };
+        let Some(call) = &mut self.calls.progress else { return };
         let (bytes_read, bytes_total) = match &self.source {
             MaybeFiltered::All(source) => (source.bytes_read(), source.bytes_total()),
             MaybeFiltered::Some(source) => (source.bytes_read(), source.bytes_total()),
         };
         let progress = Progress { bytes_read, bytes_total, packets: self.packets + filtered };
         call(progress);
+    }
+
+    fn report_ledger(&mut self) {
+        let filtered = self.filtered();
+        let Some(call) = &mut self.calls.ledger else { return };
+        let mut sum = Ledger::default();
+        for ledger in &self.ledgers {
+            sum.add(&ledger.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        settle_filtered(&mut sum, filtered);
+        let silence_ns = u64::try_from(self.heard.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        call(&sum, if self.clock_ns == 0 { 0 } else { self.clock_ns.saturating_add(silence_ns) });
     }
 
     /// Packets, and their captured bytes, that the filter rejected.
@@ -176,10 +211,7 @@ impl<'a> InputLoop<'a> {
 
     /// Adds the packets that the filter rejected to the ledger, and returns the outcome.
     pub(crate) fn outcome<H>(self, handlers: Vec<H>, mut ledger: Ledger) -> Outcome<H> {
-        let (packets, bytes) = self.filtered();
-        ledger.received += packets;
-        ledger.received_bytes += bytes;
-        ledger.settle_many(Fate::Filtered, packets);
+        settle_filtered(&mut ledger, self.filtered());
         let elapsed = self.begun.elapsed();
         Outcome {
             handlers,
@@ -191,4 +223,11 @@ impl<'a> InputLoop<'a> {
             live: None,
         }
     }
+}
+
+/// Adds packets, and their bytes, that the filter rejected.
+fn settle_filtered(ledger: &mut Ledger, (packets, bytes): (u64, u64)) {
+    ledger.received += packets;
+    ledger.received_bytes += bytes;
+    ledger.settle_many(Fate::Filtered, packets);
 }

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::Arc,
+    sync::{Arc, PoisonError},
     thread,
     time::Duration,
 };
@@ -14,7 +14,7 @@ use tidewire_files::Block;
 
 use super::{
     history::FileHistory,
-    input_loop::{InputLoop, Next},
+    input_loop::{InputLoop, Next, Published},
 };
 use crate::{
     Error, Outcome,
@@ -56,6 +56,7 @@ pub(super) struct SingleRun<'a, H: Deliver> {
     engine: Engine<H>,
     block: Block,
     report_ns: u64,
+    ledger: Option<Published>,
     is_ending: bool,
 }
 
@@ -63,10 +64,11 @@ pub(super) struct SingleRun<'a, H: Deliver> {
 const CLOSED_AT_ONCE: usize = 64;
 
 impl<'a, H: Deliver> SingleRun<'a, H> {
-    pub(super) fn new(input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
+    pub(super) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
         let engine = engine(config, Share::ALL, worker, input.again());
-        Self { input, engine, block: Block::new(), report_ns, is_ending: false }
+        let ledger = input.ledger();
+        Self { input, engine, block: Block::new(), report_ns, ledger, is_ending: false }
     }
 
     /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
@@ -75,7 +77,10 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
             return self.engine.finish_some(CLOSED_AT_ONCE);
         }
         match self.input.next(&mut self.block) {
-            Next::Frames => self.engine.process(&self.block.batch()),
+            Next::Frames => {
+                self.engine.process(&self.block.batch());
+                publish(&self.engine, self.ledger.as_ref());
+            }
             Next::Silence(silence, clock_ns) => {
                 self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
             }
@@ -152,10 +157,12 @@ pub(super) fn run_threads<H: Deliver + Send>(
             let (queue, blocks) = bounded(BLOCKS_QUEUED);
             queues.push(queue);
             let share = Share::new(index as u32, count as u32);
-            let (give_back, again) = (give_back.clone(), again.as_deref());
+            let (give_back, again, ledger) = (give_back.clone(), again.as_deref(), input.ledger());
             threads.push(scope.spawn(move || {
                 // A handler that panics is dropped with its engine: its inconsistent state is never seen.
-                let work = AssertUnwindSafe(|| work(engine(config.clone(), share, worker, again), &blocks, &give_back));
+                let work = AssertUnwindSafe(|| {
+                    work(engine(config.clone(), share, worker, again), &blocks, &give_back, ledger.as_ref())
+                });
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }
@@ -206,7 +213,19 @@ fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Rece
     }
 }
 
-fn work<H: Deliver>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: &Sender<Block>) -> (H, Ledger) {
+/// Publishes the ledger of a worker, where somebody asks.
+fn publish<H: Deliver>(engine: &Engine<H>, ledger: Option<&Published>) {
+    if let Some(ledger) = ledger {
+        ledger.lock().unwrap_or_else(PoisonError::into_inner).clone_from(engine.ledger());
+    }
+}
+
+fn work<H: Deliver>(
+    mut engine: Engine<H>,
+    queue: &Receiver<Handed>,
+    give_back: &Sender<Block>,
+    ledger: Option<&Published>,
+) -> (H, Ledger) {
     for handed in queue {
         let block = match handed {
             Handed::Frames(block) => block,
@@ -216,6 +235,7 @@ fn work<H: Deliver>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: 
             }
         };
         engine.process(&block.batch());
+        publish(&engine, ledger);
         if let Some(block) = Arc::into_inner(block) {
             // The channel is full if the reader has enough blocks: then this one is freed.
             let _ = give_back.try_send(block);
