@@ -32,7 +32,11 @@ def version(text):
 def unescaped(name):
     """A name of DNS with the bytes that are escaped in presentation format, without its last dot."""
     plain = "" if name == "." else re.sub(r"\\(\d{3}|.)", lambda found: chr(int(found[1])) if len(found[1]) == 3 else found[1], name)
-    return plain
+    try:
+        # Names of mDNS are UTF-8 (RFC 6762 section 16).
+        return plain.encode("latin-1").decode()
+    except UnicodeError:
+        return plain
 
 
 def data(kind, text):
@@ -52,7 +56,8 @@ def tls(fields, add):
         add("tls.client_alpn", value)
     if "version" in fields:
         add("tls.version", version(fields["version"]))
-        add("tls.cipher", cipher(fields["cipher"]))
+        if "cipher" in fields:
+            add("tls.cipher", cipher(fields["cipher"]))
     certificate = fields.get("certificate", {})
     for kind, value in certificate.items():
         if kind == "san":

@@ -7,8 +7,8 @@ const NAME_BYTES_MAX: usize = 255;
 /// Pointers of a name at most: more than one for each label gains nothing.
 const POINTERS_MAX: usize = 127;
 
-/// A name at `at` of a message, and where it ends there. Pointers must point before the name's part that they are in, so that
-/// every name ends.
+/// A name at `at` of a message, and where it ends there. Pointers should point backwards (RFC 1035 section 4.1.4), but there are servers
+/// that follow any: their number and the name's length end what does not end by itself.
 pub(super) fn read(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
     // Most names are as long as they are shown.
     let (mut plain, mut plain_bytes, mut is_plain) = ([0; NAME_BYTES_MAX], 0, true);
@@ -44,7 +44,7 @@ pub(super) fn skip(message: &[u8], at: usize) -> Option<usize> {
 }
 
 fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> Option<usize> {
-    let (mut at, mut part, mut end, mut bytes, mut pointers) = (begin, begin, None, 0, 0);
+    let (mut at, mut end, mut bytes, mut pointers) = (begin, None, 0, 0);
     loop {
         let length = *message.get(at)?;
         match length >> 6 {
@@ -62,10 +62,10 @@ fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> 
                 let target = usize::from(length & 0x3f) << 8 | usize::from(*message.get(at + 1)?);
                 end.get_or_insert(at + 2);
                 pointers += 1;
-                if target >= part || pointers > POINTERS_MAX {
+                if pointers > POINTERS_MAX {
                     return None;
                 }
-                (at, part) = (target, target);
+                at = target;
             }
             _ => return None,
         }
@@ -102,6 +102,13 @@ mod tests {
         assert_eq!(read(b"\x04a.\\ \x00", 0), Some(("a\\.\\\\\\032".into(), 6)));
         assert_eq!(read(b"\x02\x1b[\x00", 0), Some(("\\027[".into(), 4)));
         assert_eq!(read(b"\x01a\x00\x01b\xc0\x00!", 3), Some(("b.a".into(), 7)));
+    }
+
+    /// As in queries that hide their name from readers that follow pointers backwards only.
+    #[test]
+    fn a_pointer_may_point_forwards() {
+        assert_eq!(read(b"\xc0\x02\x01a\x00", 0), Some(("a".into(), 2)));
+        assert_eq!(read(b"\x01b\xc0\x05!\x01a\x00", 0), Some(("b.a".into(), 4)));
     }
 
     #[test]

@@ -85,6 +85,17 @@ fn messages_over_tcp_may_be_cut_anywhere() {
     assert_eq!(transactions(&Sent::of(&sent).bytewise(), 53), expected);
 }
 
+/// RFC 4795 section 2.5.
+#[test]
+fn llmnr_over_tcp_has_its_name() {
+    let sent = Sent::of(&[(ClientToServer, over_tcp(&query(1, 1))), (ServerToClient, over_tcp(&response(1)))]);
+    let bytewise = sent.clone().bytewise();
+    for pieces in [&sent, &bytewise] {
+        let found = transactions(pieces, 5355);
+        assert_eq!(found.iter().map(|one| (one.service, dns(one).id)).collect::<Vec<_>>(), [(Service::Llmnr, 1)]);
+    }
+}
+
 #[test]
 fn other_datagrams_are_not_messages() {
     for bytes in

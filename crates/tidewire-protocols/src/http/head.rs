@@ -47,6 +47,8 @@ pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
         Some(version) => (trimmed(&rest[..behind]), Some(version)),
         // The version was cut off with the end of the line.
         None if line.len() >= LINE_BYTES_MAX => (rest, None),
+        // A version that is none: servers answer as if it were 1.0 or 1.1.
+        None if is_damaged_version(&rest[behind..]) => (trimmed(&rest[..behind]), None),
         None => return simple_request(line, http),
     };
     http.method = Some(known_text(method, &METHODS));
@@ -92,6 +94,12 @@ pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
 fn version_of(bytes: &[u8]) -> Option<Cow<'static, str>> {
     let version = bytes.strip_prefix(b"HTTP/")?;
     matches!(version, [b'1', b'.', digit] if digit.is_ascii_digit()).then(|| known_text(version, &VERSIONS))
+}
+
+/// What stands where the version should, as `HTTP/1.` or `HTTP/1.01`. HTTP/2 has no request lines.
+fn is_damaged_version(bytes: &[u8]) -> bool {
+    let is_version = |version: &[u8]| version.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    bytes.strip_prefix(b"HTTP/1").is_some_and(is_version)
 }
 
 /// RFC 9110 section 5.6.2.

@@ -147,12 +147,17 @@ fn a_response_without_its_request_is_reported() {
 
 #[test]
 fn what_servers_answer_all_the_same() {
-    let cases: [(&[&str], &[Summary<'_>]); 5] = [
+    let cases: [(&[&str], &[Summary<'_>]); 6] = [
         // HTTP/0.9.
         (&["GET /old\n", "<html>"], &[(Some("GET"), Some("/old"), None, None)]),
         (
             &["BREW /pot HTTP/1.0\n\n", "HTTP/1.0 418 Teapot\nContent-Length: 0\n\n"],
             &[(Some("BREW"), Some("/pot"), Some(418), Some(0))],
+        ),
+        // A version that is none, which large servers take for one.
+        (
+            &["GET /a HTTP/1.\nHost: a\n\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"],
+            &[(Some("GET"), Some("/a"), Some(200), Some(0))],
         ),
         // No request at all.
         (&["GET nothing\n\n", "HTTP/1.1 400 Bad Request\nContent-Length: 0\n\n"], &[(None, None, Some(400), Some(0))]),

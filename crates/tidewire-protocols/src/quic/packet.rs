@@ -60,6 +60,8 @@ fn version(number: u32) -> Option<&'static Version> {
         0x6b33_43cf => Some(&VERSION_2),
         0xff00_001d..=0xff00_0020 => Some(&DRAFT_29),
         0xff00_0017..=0xff00_001c => Some(&DRAFT_23),
+        // mvfst's own numbers for draft 27.
+        0xface_b002 | 0xface_b00e => Some(&DRAFT_23),
         _ => None,
     }
 }
@@ -69,6 +71,7 @@ pub(super) fn version_name(number: u32) -> std::borrow::Cow<'static, str> {
     match number {
         0x6b33_43cf => "2".into(),
         draft if draft >> 8 == 0xff_0000 => format!("draft {}", draft & 0xff).into(),
+        number if number > 0xffff => format!("{number:#010x}").into(),
         number => number.to_string().into(),
     }
 }

@@ -8,17 +8,31 @@ use crate::{
 
 /// The example of RFC 9001 appendix A: the client's identifier for the server, and its keys.
 const DESTINATION: [u8; 8] = *b"\x83\x94\xc8\xf0\x3e\x51\x57\x08";
-const KEY: [u8; 16] = *b"\x1f\x36\x96\x13\xdd\x76\xd5\x46\x77\x30\xef\xcb\xe3\xb1\xa2\x2d";
-const IV: [u8; 12] = *b"\xfa\x04\x4b\x2f\x42\xa3\xfd\x3b\x46\xfb\x25\x5c";
-const HEADER: [u8; 16] = *b"\x9f\x50\x44\x9e\x04\xa0\xe8\x10\x28\x3a\x1e\x99\x33\xad\xed\xd2";
+const KEYS: Keys = Keys {
+    key: *b"\x1f\x36\x96\x13\xdd\x76\xd5\x46\x77\x30\xef\xcb\xe3\xb1\xa2\x2d",
+    iv: *b"\xfa\x04\x4b\x2f\x42\xa3\xfd\x3b\x46\xfb\x25\x5c",
+    header: *b"\x9f\x50\x44\x9e\x04\xa0\xe8\x10\x28\x3a\x1e\x99\x33\xad\xed\xd2",
+};
+/// Those of draft-ietf-quic-tls-27 appendix A.
+const KEYS_27: Keys = Keys {
+    key: *b"\xaf\x7f\xd7\xef\xeb\xd2\x18\x78\xff\x66\x81\x12\x48\x98\x36\x94",
+    iv: *b"\x86\x81\x35\x94\x10\xa7\x0b\xb9\xc9\x2f\x04\x20",
+    header: *b"\xa9\x80\xb8\xb4\xfb\x7d\x9f\xbc\x13\xe8\x14\xc2\x31\x64\x25\x3d",
+};
+
+struct Keys {
+    key: [u8; 16],
+    iv: [u8; 12],
+    header: [u8; 16],
+}
 
 /// A datagram of 1200 bytes with an Initial packet of these frames, to this identifier.
 fn initial(destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
-    initial_of([0, 0, 0, 1], destination, number, frames)
+    initial_of([0, 0, 0, 1], &KEYS, destination, number, frames)
 }
 
 /// The same of another version with these keys.
-fn initial_of(version: [u8; 4], destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
+fn initial_of(version: [u8; 4], keys: &Keys, destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
     let mut header = [&b"\xc0"[..], &version, &[destination.len() as u8], destination, &[0, 0]].concat();
     let rest_bytes = 1200 - header.len() - 2;
     header.extend_from_slice(&(0x4000 | rest_bytes as u16).to_be_bytes());
@@ -26,13 +40,13 @@ fn initial_of(version: [u8; 4], destination: &[u8], number: u8, frames: &[u8]) -
     header.push(number);
     let mut payload = frames.to_vec();
     payload.resize(rest_bytes - 1 - 16, 0);
-    let mut nonce = IV;
+    let mut nonce = keys.iv;
     nonce[11] ^= number;
-    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &KEY).unwrap());
+    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &keys.key).unwrap());
     key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(&header), &mut payload).unwrap();
     let mut packet = [header, payload].concat();
     let sample: [u8; 16] = packet[number_at + 4..number_at + 20].try_into().unwrap();
-    let mask = quic::HeaderProtectionKey::new(&quic::AES_128, &HEADER).unwrap().new_mask(&sample).unwrap();
+    let mask = quic::HeaderProtectionKey::new(&quic::AES_128, &keys.header).unwrap().new_mask(&sample).unwrap();
     packet[0] ^= mask[0] & 0x0f;
     packet[number_at] ^= mask[1];
     packet
@@ -125,10 +139,22 @@ fn another_version_may_come_first() {
 fn the_last_drafts_have_the_keys_of_version_1() {
     let hello = hello();
     for draft in [33, 34] {
-        let packet = initial_of([0xff, 0, 0, draft], &DESTINATION, 0, &piece(&hello, 0, hello.len()));
+        let packet = initial_of([0xff, 0, 0, draft], &KEYS, &DESTINATION, 0, &piece(&hello, 0, hello.len()));
         let found = transactions(&Sent::datagrams(&[(ClientToServer, packet)]), 443);
         assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [Some("quic.example.org")]);
         assert_eq!(quic(&found[0]).version, Some(format!("draft {draft}").into()));
+    }
+}
+
+/// Clients of mvfst number draft 27 themselves.
+#[test]
+fn mvfst_has_the_keys_of_its_draft() {
+    let hello = hello();
+    for number in [0x02, 0x0e] {
+        let packet = initial_of([0xfa, 0xce, 0xb0, number], &KEYS_27, &DESTINATION, 0, &piece(&hello, 0, hello.len()));
+        let found = transactions(&Sent::datagrams(&[(ClientToServer, packet)]), 443);
+        assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [Some("quic.example.org")]);
+        assert_eq!(quic(&found[0]).version, Some(format!("0xfaceb0{number:02x}").into()));
     }
 }
 

@@ -223,9 +223,11 @@ fn proxy(bytes: &[u8], ends: Ends) -> Look {
     }
 }
 
-/// A message behind its length (RFC 1035 section 4.2.2). Elsewhere than on its port the whole question must be there.
+/// A message behind its length (RFC 1035 section 4.2.2), of LLMNR on its port (RFC 4795 section 2.5). Elsewhere than on its port the whole
+/// question must be there.
 fn dns_message(bytes: &[u8], ends: Ends) -> Look {
     let is_port = ends.have(53);
+    let service = if ends.have(5355) { Service::Llmnr } else { Service::Dns };
     let Some((length, message)) = bytes.split_first_chunk::<2>() else { return Look::Open };
     let length = usize::from(u16::from_be_bytes(*length));
     let is_lead = || matches!(leads::look(bytes), leads::Look::Client(_) | leads::Look::Server(_));
@@ -239,7 +241,7 @@ fn dns_message(bytes: &[u8], ends: Ends) -> Look {
         return Look::Either(Service::Dns);
     }
     match message.get(..length) {
-        Some(message) if dns::is_whole_message(message) => Look::Either(Service::Dns),
+        Some(message) if dns::is_whole_message(message) => Look::Either(service),
         Some(_) => Look::Unknown,
         None => Look::Open,
     }
