@@ -146,10 +146,11 @@ def facts(tidewire, path, options=()):
                     add("quic." + kind, fields[kind])
             for value in fields.get("client_alpn", []):
                 add("quic.client_alpn", value)
-            number = {"1": 1, "2": 0x6b3343cf}.get(fields["version"])
-            draft = re.fullmatch(r"draft (\d+)", fields["version"])
+            text = fields["version"]
+            draft = re.fullmatch(r"draft (\d+)", text)
+            number = 0xff000000 + int(draft[1]) if draft else {"2": 0x6b3343cf}.get(text) or int(text, 0)
             if "client_version" in fields:
-                add("quic.version", f"0x{number if number else 0xff000000 + int(draft[1]):08x}")
+                add("quic.version", f"0x{number:08x}")
         elif service in ("dns", "mdns", "llmnr"):
             dns(service, fields, add)
         elif service == "http":

@@ -132,7 +132,7 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected FORMAT:PATH, as in eve:eve.json; FORMAT is one of {}", names());
+        let expected = || format!("expected FORMAT:PLACE, as in eve:eve.json; FORMAT is one of {}", names());
         let (format, place) = text.split_once(':').ok_or_else(expected)?;
         let format: Format = format.parse()?;
         let place = if place == "-" {
