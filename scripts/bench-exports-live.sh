@@ -12,37 +12,12 @@ done
 program=$(realpath "${TIDEWIRE:-${CARGO_TARGET_DIR:-target}/release/tidewire}")
 seconds=${SECONDS_EACH:-10} runs=${RUNS:-3}
 [ "${QUICK:-0}" = 0 ] || { seconds=3; runs=1; }
-here=tw-here-$$ there=tw-there-$$
+. scripts/web-server.sh
 folder=$(mktemp -d /tmp/tidewire-bench-exports-live.XXXXXX)
 cleanup() {
-  [ ! -f "$folder/pid" ] || kill "$(cat "$folder/pid")" 2>/dev/null || true
-  ip netns del "$here" 2>/dev/null || true
-  ip netns del "$there" 2>/dev/null || true
+  end_web
   rm -rf "$folder"
 }
 trap cleanup EXIT
-ip netns add "$here"
-ip netns add "$there"
-ip -n "$here" link add tap type veth peer name tap netns "$there"
-for end in "$here" "$there"; do ip -n "$end" link set lo up; ip -n "$end" link set tap up; done
-ip -n "$here" address add 10.99.1.1/24 dev tap
-ip -n "$there" address add 10.99.1.2/24 dev tap
-mkdir "$folder/www"
-for megabytes in 1 2 5 10; do head -c "${megabytes}M" /dev/urandom >"$folder/www/$megabytes"; done
-chmod -R a+rX "$folder"
-cat >"$folder/nginx.conf" <<NGINX
-daemon on; worker_processes 1; pid $folder/pid; error_log $folder/errors;
-events {}
-http { access_log off; sendfile on; keepalive_requests 4;
-  client_body_temp_path $folder/a; proxy_temp_path $folder/b; fastcgi_temp_path $folder/c; uwsgi_temp_path $folder/d; scgi_temp_path $folder/e;
-  server { listen 10.99.1.2:80; root $folder/www; } }
-NGINX
-ip netns exec "$there" nginx -e "$folder/errors" -c "$folder/nginx.conf"
-cat >"$folder/ask.lua" <<'LUA'
-local files, count = { "/1", "/2", "/1", "/5", "/1", "/10" }, 0
-request = function()
-  count = count + 1
-  return wrk.format("GET", files[count % #files + 1], { ["User-Agent"] = "bench/1.0" })
-end
-LUA
-ip netns exec "$here" python3 scripts/bench-exports-live.py "$program" "$folder/ask.lua" "$seconds" "$runs"
+begin_web "$folder"
+ip netns exec "$here" python3 scripts/bench-exports-live.py "$program" "$folder/large.lua" "$seconds" "$runs"

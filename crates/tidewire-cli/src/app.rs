@@ -141,13 +141,14 @@ impl Follower {
     /// Bytes of a stream.
     #[inline]
     pub fn data<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>, report: &mut Report<'_>) {
-        if stream.data().conversation().is_over() {
+        let (conversation, fresh) = (stream.data().conversation(), chunk.fresh());
+        if conversation.is_over() || conversation.take_body(chunk.direction, fresh.len(), &mut self.budget) {
             return;
         }
         let key = stream.key();
         let piece = Piece {
             direction: chunk.direction,
-            bytes: chunk.fresh(),
+            bytes: fresh,
             is_datagram: chunk.is_datagram,
             timestamp_ns: chunk.timestamp_ns,
         };

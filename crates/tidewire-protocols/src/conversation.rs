@@ -46,6 +46,16 @@ impl Conversation {
         }
     }
 
+    /// Takes bytes if they are within a body: then only their number matters, neither ports nor what waits. `false`: nothing was done,
+    /// and they go to [`data`](Self::data).
+    #[inline]
+    pub fn take_body(&mut self, direction: Direction, bytes: usize, budget: &mut Budget) -> bool {
+        match self.0 {
+            State::Going(place) => budget.going(place).is_some_and(|going| going.take_body(direction as usize, bytes)),
+            _ => false,
+        }
+    }
+
     fn take(&mut self, piece: &Piece<'_>, ports: Ports, budget: &mut Budget, report: &mut Report<'_>) {
         let side = piece.direction as usize;
         let input = Input { side, bytes: piece.bytes, is_datagram: piece.is_datagram, ns: piece.timestamp_ns };

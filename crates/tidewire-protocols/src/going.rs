@@ -53,6 +53,15 @@ impl Going {
         }
     }
 
+    /// Takes bytes that say nothing and change nothing that is held. `false`: nothing was done.
+    #[inline]
+    pub(crate) fn take_body(&mut self, side: usize, bytes: usize) -> bool {
+        match &mut self.stage {
+            Stage::Http(exchange) => exchange.take_body(side ^ usize::from(self.swapped), bytes),
+            _ => false,
+        }
+    }
+
     /// A datagram before one was known.
     pub(crate) fn datagram(
         &mut self,
@@ -146,10 +155,12 @@ impl Going {
 
     fn pass(&mut self, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
         let app = &mut self.app;
+        // Of later ones only the number is kept.
+        let is_unnamed = matches!(report, Report::First) && app.as_ref().is_some_and(|app| app.first.is_some());
         let out = &mut |transaction| Self::report(app, report, transaction);
         let progress = match &mut self.stage {
             Stage::Dns(exchange) => exchange.data(input, out),
-            Stage::Http(exchange) => exchange.data(input, out),
+            Stage::Http(exchange) => exchange.data(input, is_unnamed, out),
             #[cfg(feature = "quic")]
             Stage::Quic(exchange) => exchange.data(input, out),
             Stage::Dhcp => {

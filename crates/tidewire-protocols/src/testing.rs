@@ -3,8 +3,8 @@
 use tidewire_core::Direction;
 
 use crate::{
-    Answer, Budget, Certificate, Conversation, Dhcp, Dns, Fields, Ftp, Http, Ntp, Piece, Ports, Quic, Report, Service,
-    Smtp, Socks, Ssh, Tls, Transaction,
+    Answer, App, Budget, Certificate, Conversation, Dhcp, Dns, Fields, Ftp, Http, Ntp, Piece, Ports, Quic, Report,
+    Service, Smtp, Socks, Ssh, Tls, Transaction,
 };
 
 /// What happens to a stream.
@@ -60,23 +60,34 @@ pub(crate) fn transactions(sent: &Sent, server: u16) -> Vec<Transaction> {
     transactions_of(sent, Ports { client: 40_000, server })
 }
 
-/// The same with both ports.
+/// The same with both ports. Where bytes of bodies are only counted, and only the first transaction is kept, they are as many, and
+/// the first is the same.
 pub(crate) fn transactions_of(sent: &Sent, ports: Ports) -> Vec<Transaction> {
-    let (mut conversation, mut budget, mut found) = (Conversation::default(), Budget::default(), Vec::new());
-    let mut each = |transaction| found.push(transaction);
-    let mut report = Report::Each(&mut each);
+    let mut found = Vec::new();
+    pass(sent, ports, false, &mut Report::Each(&mut |transaction| found.push(transaction)));
+    let app = pass(sent, ports, true, &mut Report::First);
+    let (count, first) = app.map_or((0, None), |app| (app.transactions as usize, app.first));
+    assert_eq!((count, first.as_ref()), (found.len(), found.first()));
+    found
+}
+
+fn pass(sent: &Sent, ports: Ports, counts_bodies: bool, report: &mut Report<'_>) -> Option<Box<App>> {
+    let (mut conversation, mut budget) = (Conversation::default(), Budget::default());
     for event in &sent.0 {
         match event {
             Event::Bytes(direction, bytes, is_datagram) => {
+                if counts_bodies && conversation.take_body(*direction, bytes.len(), &mut budget) {
+                    continue;
+                }
                 let piece = Piece { direction: *direction, bytes, is_datagram: *is_datagram, timestamp_ns: 5 };
-                conversation.data(&piece, ports, &mut budget, &mut report);
+                conversation.data(&piece, ports, &mut budget, report);
             }
-            Event::Gap(direction, bytes) => conversation.gap(*direction, *bytes, &mut budget, &mut report),
+            Event::Gap(direction, bytes) => conversation.gap(*direction, *bytes, &mut budget, report),
         }
     }
-    conversation.close(&mut budget, &mut report);
+    let app = conversation.close(&mut budget, report);
     assert_eq!((budget.used_bytes(), budget.refused()), (0, 0));
-    found
+    app
 }
 
 /// A transaction of each protocol with every field.

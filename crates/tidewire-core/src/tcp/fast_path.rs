@@ -16,7 +16,7 @@ const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 impl<H: Deliver> FlowContext<H> {
     /// Whether the settings allow the fast path.
     pub(crate) fn has_fast_path(&self) -> bool {
-        !H::PACKETS && !self.slow_path && self.config.ttl_min == 0
+        !self.slow_path && self.config.ttl_min == 0
     }
 
     /// Counts and processes a segment, if it is plain; `None`: nothing was done.
@@ -112,6 +112,9 @@ impl<H: Deliver> FlowContext<H> {
         me.add_packets(1);
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
+        if H::PACKETS {
+            self.show(flow, data, packet.shown(direction));
+        }
         if let Some(slow_state) = &mut flow.slow_state {
             slow_state.unheard[at ^ 1] = 0;
             slow_state.skip[at].1 = 0;

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use proptest::prelude::*;
-use tidewire_core::{Config, DirectionCutoff};
+use tidewire_core::{Chunk, Config, Direction, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket};
 
 const START: [u32; 2] = [u32::MAX - 40, 5000];
 
@@ -127,6 +127,52 @@ fn go_both_ways(config: &Config, segments: &[Seg]) {
     let (long, long_ledger) = run(&config.clone().with_ttl_min(1), segments);
     assert_eq!(short, long);
     assert_eq!(short_ledger, long_ledger);
+    let [short, long] = [config.clone(), config.clone().with_ttl_min(1)].map(|config| {
+        let mut feed = Feed::new(&config, Calls::default());
+        feed.segments(segments);
+        feed.finish().0.0
+    });
+    assert_eq!(short, long);
+}
+
+/// The calls that a handler of packets gets, in their order, with what the stream has counted by then.
+#[derive(Default)]
+struct Calls(Vec<(Call, u64, [u64; 2])>);
+
+#[derive(Debug, PartialEq)]
+enum Call {
+    Packet(u64),
+    Data(u64, Vec<u8>),
+    Gap(u64, u64),
+    Close,
+}
+
+impl Calls {
+    fn push(&mut self, call: Call, stream: &Stream<'_, ()>) {
+        let stats = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
+        self.0.push((call, stream.end_ns(), stats.map(|stats| stats.packets)));
+    }
+}
+
+impl Handler for Calls {
+    type Data = ();
+    const PACKETS: bool = true;
+
+    fn packet(&mut self, stream: &mut Stream<'_, ()>, packet: StreamPacket<'_>) {
+        self.push(Call::Packet(packet.number), stream);
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        self.push(Call::Data(chunk.offset, chunk.bytes.to_vec()), stream);
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, ()>, gap: Gap) {
+        self.push(Call::Gap(gap.offset, gap.bytes), stream);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        self.push(Call::Close, stream);
+    }
 }
 
 /// An empty segment after something that hosts challenge: for half a second they may be silent about what they drop.

@@ -38,13 +38,17 @@ pub(crate) struct Exchange {
     is_doubtful: bool,
     /// Texts of the pending ones, bytes.
     pending_bytes: usize,
+    /// Whether what messages say is not wanted, only how many there are.
+    is_unnamed: bool,
 }
 
 type Out<'a> = &'a mut dyn FnMut(Transaction);
 
 impl Exchange {
-    pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+    /// `is_unnamed`: nobody will read what messages say that begin here.
+    pub(crate) fn data(&mut self, input: Input<'_>, is_unnamed: bool, out: Out<'_>) -> Progress {
         let mut bytes = input.bytes;
+        self.is_unnamed = is_unnamed;
         loop {
             let step = self.sides[input.side].step(&mut bytes);
             let went_on = match step {
@@ -67,6 +71,12 @@ impl Exchange {
         }
         self.pending_bytes = self.pending_memory_bytes();
         self.end_if_lost(out)
+    }
+
+    /// See `Side::take_body`. Nothing that is held changes, and nothing is reported.
+    #[inline]
+    pub(crate) fn take_body(&mut self, side: usize, bytes: usize) -> bool {
+        self.sides[side].take_body(bytes)
     }
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
@@ -125,7 +135,7 @@ impl Exchange {
                 return Progress::More;
             }
             let mut http = Box::<Http>::default();
-            if !head::request_line(line, &mut http) {
+            if !head::request_line(line, &mut http, self.is_unnamed) {
                 // Servers answer such requests, too.
                 self.is_doubtful |= !self.was_valid;
                 return Progress::Done;
@@ -139,8 +149,9 @@ impl Exchange {
                 self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
                 return Progress::Done;
             }
+            let framing = Framing::begun(self.is_unnamed);
             let side = &mut self.sides[0];
-            (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
+            (side.at, side.framing, side.body_bytes) = (At::Head(0), framing, 0);
             self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
             self.is_asking = true;
             return Progress::More;
@@ -235,8 +246,9 @@ impl Exchange {
             None => pending.http.version = seen.version,
             asked => pending.http.response_version = seen.version.filter(|version| asked.as_ref() != Some(version)),
         }
+        let framing = Framing::begun(self.is_unnamed);
         let side = &mut self.sides[1];
-        (side.at, side.framing, side.body_bytes) = (At::Head(0), Framing::default(), 0);
+        (side.at, side.framing, side.body_bytes) = (At::Head(0), framing, 0);
         self.is_answering = true;
         Progress::More
     }

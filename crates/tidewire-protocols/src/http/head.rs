@@ -27,14 +27,23 @@ pub(super) struct Framing {
     pub(super) is_chunked: bool,
     /// The sender asks for another protocol behind the head (RFC 9110 section 7.8).
     pub(super) is_upgrade: bool,
+    /// Nobody wants to know what the message says, only where it ends.
+    is_unnamed: bool,
     /// Whether the field Host was there: the target may have named a host before.
     has_host: bool,
     /// The field whose value the next line may continue.
     last: Option<Name>,
 }
 
-/// A request line. `false`: it is none.
-pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
+impl Framing {
+    /// That of a head of which nothing was read.
+    pub(super) fn begun(is_unnamed: bool) -> Self {
+        Self { is_unnamed, ..Self::default() }
+    }
+}
+
+/// A request line. `false`: it is none. `is_unnamed`: what it asks for does not matter.
+pub(super) fn request_line(line: &[u8], http: &mut Http, is_unnamed: bool) -> bool {
     let mut parts = line.splitn(2, |&byte| byte == b' ');
     let (Some(method), Some(rest)) = (parts.next(), parts.next()) else { return false };
     let rest = trimmed(rest);
@@ -53,6 +62,9 @@ pub(super) fn request_line(line: &[u8], http: &mut Http) -> bool {
     };
     http.method = Some(known_text(method, &METHODS));
     http.version = version;
+    if is_unnamed {
+        return true;
+    }
     set_host(http, authority(method, target));
     http.path = Some(long_text(target));
     true
@@ -177,6 +189,9 @@ pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mu
     framing.last = None;
     let Some(colon) = memchr::memchr(b':', line) else { return };
     let Some(name) = Name::of(trimmed(&line[..colon]), is_request) else { return };
+    if framing.is_unnamed && !matches!(name, Name::Length | Name::Coding | Name::Upgrade) {
+        return;
+    }
     let value = trimmed(&line[colon + 1..]);
     let is_first = match name {
         Name::Host => !framing.has_host,

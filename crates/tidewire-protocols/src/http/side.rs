@@ -78,6 +78,19 @@ impl Side {
         Some(self.at == At::Start)
     }
 
+    /// Takes so many bytes of a body that goes on behind them. `false`: they are something else, and nothing was done.
+    #[inline]
+    pub(super) fn take_body(&mut self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        match &mut self.at {
+            At::Body(left) | At::Chunk(left) if *left > bytes => *left -= bytes,
+            At::ToEnd => {}
+            _ => return false,
+        }
+        self.body_bytes += bytes;
+        true
+    }
+
     /// Goes on to the next thing that matters.
     pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8]) -> Step<'a> {
         while !bytes.is_empty() {
