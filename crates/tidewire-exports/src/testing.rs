@@ -123,6 +123,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         alert: Some(40),
         certificates: 1,
         certificate: Some(certificate),
+        chains: [vec![], vec![[0xab; 32], [0xcd; 32]]],
         ..Tls::default()
     };
     let answer =

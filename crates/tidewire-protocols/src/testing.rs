@@ -119,6 +119,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
             sha256: "x".into(),
             sha1: [1; 20],
         }),
+        chains: [vec![[1; 32]], vec![[2; 32]]],
     };
     let answer = Answer { name: "x".into(), kind: "A".into(), ttl: 1, data: "x".into() };
     let dns = Dns {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tidewire_protocols::{Certificate, Quic, Tls};
 
 use crate::{
+    json::hex,
     model::Exchange,
     zeek::cell::{Column, Line},
 };
@@ -37,8 +38,16 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     line.truth(tls.established);
     line.unset();
     let certificate = tls.certificate.as_ref();
-    line.texts(certificate.map(|certificate| &*certificate.sha256));
-    line.unset_all(2);
+    // Zeek has both vectors once one side sent a certificate.
+    let has_chain = tls.chains.iter().any(|chain| !chain.is_empty());
+    for chain in tls.chains.iter().rev() {
+        if has_chain && chain.is_empty() {
+            line.empty_set();
+        } else {
+            line.texts(chain.iter().map(|digest| hex(digest)));
+        }
+    }
+    line.unset();
     let name =
         |of: fn(&Certificate) -> &Option<Box<str>>| certificate.and_then(|one| of(one).as_deref()).map(distinguished);
     line.text_if(name(|one| &one.subject).as_deref());

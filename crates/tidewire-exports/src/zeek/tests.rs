@@ -111,8 +111,8 @@ fn a_log_is_read_by_its_header() {
     let answers = "text,text,TXT 4 text,2001:4860::68,text,SSHFP: 198c34,text";
     assert_eq!(values, [answers, &["60.000000"; 7].join(","), "0.001500", "7"]);
     // The hello of QUIC has a line, too.
-    let quic = &read[&Log::Ssl].rows[1];
-    let values = ["version", "server_name", "established", "ja4", "uid"].map(|name| quic[name].as_str());
+    let quic_hello = &read[&Log::Ssl].rows[1];
+    let values = ["version", "server_name", "established", "ja4", "uid"].map(|name| quic_hello[name].as_str());
     assert_eq!(values, ["TLSv13", "text", "F", "text", &*conn["uid"]]);
     // And its beginning one: an empty identifier is one, history is not kept.
     let [quic] = &read[&Log::Quic].rows[..] else { panic!("{}", logs[&Log::Quic]) };
@@ -121,6 +121,9 @@ fn a_log_is_read_by_its_header() {
     assert_eq!(values, ["8394c8f0", "(empty)", "-", "h3", "(empty)", &*conn["uid"]]);
     let ssl = &read[&Log::Ssl].rows[0];
     assert_eq!((ssl["last_alert"].as_str(), ssl["resumed"].as_str()), ("handshake_failure", "T"));
+    let chain = format!("{},{}", "ab".repeat(32), "cd".repeat(32));
+    assert_eq!((&ssl["cert_chain_fps"], &*ssl["client_cert_chain_fps"]), (&chain, "(empty)"));
+    assert_eq!((&*quic_hello["cert_chain_fps"], &*quic_hello["client_cert_chain_fps"]), ("-", "-"));
     assert_eq!(read[&Log::Weird].rows.len(), 5 * tidewire::AnomalyKind::ALL.len());
     assert!(logs[&Log::Conn].contains("#open\t2026-11-22-06-30-00\n"));
     assert!(logs[&Log::Conn].ends_with("#close\t2026-11-22-06-31-00\n"));

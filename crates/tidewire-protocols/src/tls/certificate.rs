@@ -16,21 +16,39 @@ const NAMES_MAX: usize = 64;
 /// Most certificates that are counted.
 const CERTIFICATES_MAX: u32 = 64;
 
-/// The first certificate of a message, which is the server's, and how many there are. One that cannot be parsed has its
-/// digest only.
-pub(super) fn chain(body: &[u8]) -> Option<(Option<Certificate>, u32)> {
-    let mut list = Reader::new(body).block24()?;
-    let (mut first, mut count) = (None, 0);
-    while count < CERTIFICATES_MAX
-        && let Some(der) = list.block24()
-    {
-        first.get_or_insert(der.rest());
-        count += 1;
-    }
-    Some((first.map(read), count))
+/// Most certificates of a side of which the digest is kept. Chains that clients accept are shorter (OpenSSL: 100 at most, browsers
+/// ten); 16 digests are half a KiB.
+const DIGESTS_MAX: usize = 16;
+
+/// The certificates of a message.
+#[derive(Debug, Default)]
+pub(super) struct Chain<'a> {
+    /// The first, which is the sender's own.
+    pub(super) first: Option<&'a [u8]>,
+    pub(super) count: u32,
+    /// SHA-256 of each, the first ones.
+    pub(super) sha256: Vec<[u8; 32]>,
 }
 
-/// The fields of a certificate.
+impl<'a> Chain<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+        let mut list = Reader::new(body).block24()?;
+        let mut chain = Self::default();
+        while chain.count < CERTIFICATES_MAX
+            && let Some(der) = list.block24()
+        {
+            let der = der.rest();
+            chain.first.get_or_insert(der);
+            chain.count += 1;
+            if chain.sha256.len() < DIGESTS_MAX {
+                chain.sha256.push(Sha256::digest(der).into());
+            }
+        }
+        Some(chain)
+    }
+}
+
+/// The fields of a certificate. One that cannot be parsed has its digests only.
 pub(super) fn read(der: &[u8]) -> Certificate {
     let (sha256, sha1) = (hex(&Sha256::digest(der)).into(), Sha1::digest(der).into());
     let Ok((_, certificate)) = X509Certificate::from_der(der) else {

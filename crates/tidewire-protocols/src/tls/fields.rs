@@ -33,6 +33,9 @@ pub struct Tls {
     pub certificates: u32,
     /// The server's own certificate: only up to TLS 1.2.
     pub certificate: Option<Certificate>,
+    /// SHA-256 of the certificates that the client and the server sent in clear text, each side's own first and its issuers behind
+    /// it: at most 16 a side.
+    pub chains: [Vec<[u8; 32]>; 2],
 }
 
 /// The fields of a certificate (RFC 5280).
@@ -102,6 +105,7 @@ impl Tls {
             + known_bytes(known.into_iter().flatten())
             + text_bytes(texts)
             + list_bytes(&self.client_alpn)
+            + self.chains.iter().map(|chain| size_of_val(&**chain)).sum::<usize>()
             + certificate
     }
 }

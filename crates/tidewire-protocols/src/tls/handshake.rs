@@ -1,7 +1,10 @@
 //! A handshake in progress.
 
 #[cfg(feature = "certificates")]
-use super::certificate;
+use sha2::{Digest as _, Sha256};
+
+#[cfg(feature = "certificates")]
+use super::certificate::{self, Chain};
 use super::{
     ciphers,
     fields::Tls,
@@ -99,7 +102,7 @@ impl Handshake {
                     }
                 }
             }
-            Message::Handshake(11, body) if from == 1 => self.take_certificates(body),
+            Message::Handshake(11, body) => self.take_certificates(from, body),
             Message::Handshake(..) => {}
             Message::Old(kind, body) => self.take_old(from, kind, body),
             Message::Alert(description) => {
@@ -129,6 +132,7 @@ impl Handshake {
         if let Some(der) = old::server_certificate(body) {
             self.tls.certificates = 1;
             self.tls.certificate = Some(certificate::read(der));
+            self.tls.chains[1] = vec![Sha256::digest(der).into()];
         }
     }
 
@@ -136,15 +140,17 @@ impl Handshake {
     fn take_old_certificate(&mut self, _: &[u8]) {}
 
     #[cfg(feature = "certificates")]
-    fn take_certificates(&mut self, body: &[u8]) {
-        if let Some((certificate, count)) = certificate::chain(body) {
-            self.tls.certificates = count;
-            self.tls.certificate = certificate;
+    fn take_certificates(&mut self, from: usize, body: &[u8]) {
+        let Some(chain) = Chain::read(body) else { return };
+        if from == 1 {
+            self.tls.certificates = chain.count;
+            self.tls.certificate = chain.first.map(certificate::read);
         }
+        self.tls.chains[from] = chain.sha256;
     }
 
     #[cfg(not(feature = "certificates"))]
-    fn take_certificates(&mut self, _: &[u8]) {}
+    fn take_certificates(&mut self, _: usize, _: &[u8]) {}
 }
 
 /// What a client's hello says.

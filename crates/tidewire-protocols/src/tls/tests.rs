@@ -49,8 +49,12 @@ fn server_hello() -> Vec<u8> {
 }
 
 fn certificate_message(der: &[u8]) -> Vec<u8> {
+    certificates_message(&[der])
+}
+
+fn certificates_message(list: &[&[u8]]) -> Vec<u8> {
     let block24 = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[1..], bytes].concat();
-    message(11, &block24(&block24(der)))
+    message(11, &block24(&list.iter().flat_map(|der| block24(der)).collect::<Vec<u8>>()))
 }
 
 fn tls(transaction: &Transaction) -> &Tls {
@@ -190,6 +194,25 @@ fn hellos_of_ssl_2_lead_into_tls() {
     let found = transactions(&Sent::of(&sent), 443);
     assert_eq!(tls(&found[0]).version.as_deref(), Some("SSL 2.0"));
     assert_eq!(transactions(&Sent::of(&sent).bytewise(), 443), found);
+}
+
+#[cfg(feature = "certificates")]
+#[test]
+fn certificates_of_both_sides_have_digests() {
+    let mut sent = handshake();
+    let chain: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 9]).collect();
+    let chain: Vec<&[u8]> = chain.iter().map(|der| &**der).collect();
+    sent[1].1 = record(22, &[server_hello(), certificates_message(&chain)].concat());
+    sent[2].1 = [record(22, &certificates_message(&[b"own", b"issuer"])), std::mem::take(&mut sent[2].1)].concat();
+    let found = transactions(&Sent::of(&sent), 443);
+    let tls = tls(&found[0]);
+    // The first ones of those that are counted. `printf own | sha256sum` and so on.
+    let digests = tls.chains.each_ref().map(|chain| chain.iter().map(|one| crate::text::hex(one)).collect::<Vec<_>>());
+    assert_eq!((tls.certificates, digests[1].len()), (20, 16));
+    assert_eq!(digests[1][0], tls.certificate.as_ref().unwrap().sha256.as_ref());
+    assert_eq!(digests[0].len(), 2);
+    assert_eq!(digests[0][0], "5b3975651c3cab92d044c096dc30a1c2d9525497457472de48c51ecb363d1f4a");
+    assert_eq!(digests[0][1], "535c6f8eb511f5d966a1b0725df92ebf27514faba945cbbd698e23ac72c41757");
 }
 
 #[cfg(feature = "certificates")]
