@@ -160,3 +160,31 @@ fn a_body_that_was_never_sent_is_no_file() {
     let files = bench.path("logs/files.log");
     assert!(!files.exists() || file_lines(&files).is_empty());
 }
+
+/// A connection that was open when the capture began: its first answer has no request here, and each later one has its own.
+#[test]
+fn requests_of_a_connection_joined_midway_have_their_own_answers() {
+    let bench = Bench::new();
+    for (turns, body) in [(3, 10), (200, 1000)] {
+        let (mut pcap, mut talk) = (Pcap::new(), Talk::new(40_000));
+        for turn in 0..turns {
+            let answer = format!("HTTP/1.1 200 R{turn}\r\nContent-Length: {body}\r\n\r\n{}", "x".repeat(body));
+            talk.say(&mut pcap, true, answer.as_bytes());
+            talk.say(&mut pcap, false, format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", turn + 1).as_bytes());
+        }
+        let capture = bench.file("open.pcap", pcap.bytes());
+        let found = json(&["transactions", "--json", &capture]);
+        assert_eq!(found.len(), turns + 1);
+        for (at, one) in found.iter().enumerate() {
+            let path = (at > 0).then(|| format!("/{at}"));
+            let reason = (at < turns).then(|| format!("R{at}"));
+            assert_eq!(
+                (one["http"]["path"].as_str(), one["http"]["reason"].as_str()),
+                (path.as_deref(), reason.as_deref())
+            );
+            // A packet each millisecond.
+            let start_ms = (one["start_ns"].as_u64().unwrap() / 1_000_000) as usize % 1_000_000;
+            assert_eq!(start_ms, if at == 0 { 0 } else { 2 * at - 1 });
+        }
+    }
+}

@@ -51,6 +51,11 @@ impl<T> List<T> {
         self.0[at..].rotate_right(1);
     }
 
+    /// Removes all entries; the memory stays allocated.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Removes a range of entries; the memory stays allocated.
     pub(crate) fn remove(&mut self, range: std::ops::Range<usize>) {
         self.0.drain(range);

@@ -1,6 +1,6 @@
 use super::{HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
+    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Arrival, tcp::Doubted,
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 
@@ -88,6 +88,8 @@ pub(crate) struct SlowState {
     pub denied: [u64; 2],
     /// Timestamps of the first and the last SYN-ACK, unless they are the last that the side sent at all.
     pub answer_stamps: Option<(u32, u32)>,
+    /// Segments of both directions that wait for the beginning of their stream, in the order of their arrival.
+    pub arrivals: List<Arrival>,
     /// `keep_chunk` was called.
     pub keep: bool,
     /// The state of each of several applications.
@@ -165,6 +167,7 @@ impl Default for SlowState {
             fin_at: [u64::MAX; 2],
             fin_from: [u64::MAX; 2],
             fin_doubtful: [u64::MAX; 2],
+            arrivals: List::default(),
             gaps: List::default(),
             conflicts: Default::default(),
             anomalies: List::default(),

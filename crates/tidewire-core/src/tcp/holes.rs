@@ -63,6 +63,15 @@ impl Flow {
             && self.fin_of(direction).is_some_and(|fin| me.offset_of(peer.ack) > fin)
     }
 
+    /// Begins a stream whose beginning was not captured: what lies before `first` is no hole, as far as the capture
+    /// shows.
+    pub(crate) fn begin_here(&mut self, direction: Direction, first: u64) {
+        let at = direction as usize;
+        self.halves[at].flags &= !half::HELD;
+        self.halves[at].next = first;
+        self.slow_state().bias[at] = first;
+    }
+
     /// Whether the receiver has what lies before the queue's first bytes. Assumed where the receiver is never seen.
     #[inline]
     fn is_acknowledged(&self, direction: Direction) -> bool {
@@ -155,7 +164,7 @@ impl<H: Deliver> FlowContext<H> {
         if !flow.is_acknowledged(direction) {
             return false;
         }
-        if flow.is_begun(direction) {
+        if flow.is_begun(direction) || flow.begins_with_other(direction) {
             return true;
         }
         let slow_state = flow.slow_state();
@@ -212,10 +221,7 @@ impl<H: Deliver> FlowContext<H> {
     ) {
         let at = direction as usize;
         if flow.halves[at].has(half::HELD) {
-            // Not a hole: the stream begins here, as far as the capture shows.
-            flow.halves[at].flags &= !half::HELD;
-            flow.halves[at].next = first;
-            flow.slow_state().bias[at] = first;
+            flow.begin_here(direction, first);
             return;
         }
         let lost_ranges = std::mem::take(&mut flow.slow_state().lost_ranges[at]);
@@ -268,6 +274,9 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Delivers what is left of a stream before it closes.
     pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        if flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.arrivals.is_empty()) {
+            self.begin_both(flow, data, true);
+        }
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             let unanswered = flow.slow_state.as_ref().and_then(|slow_state| slow_state.unanswered[direction as usize]);
             self.empty(flow, data, direction, GapCause::NotCaptured);

@@ -1,6 +1,7 @@
 //! TCP: the effect of a segment on its connection, as in a receiving host (RFC 9293, RFC 5961, RFC 7323).
 
 mod accept;
+mod arrivals;
 mod checksum;
 pub(crate) mod delivery_log;
 mod doubted;
@@ -17,6 +18,7 @@ mod reset;
 mod segment;
 mod urgent;
 
+pub(crate) use arrivals::Arrival;
 pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, is_merged};
 pub(crate) use doubted::Doubted;
 pub(crate) use payload::Payload;

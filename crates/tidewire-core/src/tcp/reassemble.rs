@@ -340,6 +340,9 @@ impl<H: Deliver> FlowContext<H> {
             slow_state.hole_since_ns[at] = self.now.clock_ns;
         }
         slow_state.hole_segments[at] = slow_state.hole_segments[at].saturating_add(1);
+        if held {
+            slow_state.note_arrival(direction, end, payload.timestamp_ns);
+        }
         if !slow_state.has_nothing(at, held) {
             flow.halves[at].flags |= half::QUEUED;
         }
@@ -391,8 +394,9 @@ impl<H: Deliver> FlowContext<H> {
     /// Delivers what has become contiguous in the queue, and gives up holes that waited long enough.
     pub(crate) fn advance(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, timestamp_ns: u64) {
         let at = direction as usize;
+        let mut has_begun = false;
         if flow.halves[at].has(half::QUEUED) {
-            let before = flow.queue_charge(direction);
+            let mut before = flow.queue_charge(direction);
             flow.accept_unseen(direction, UNHEARD_SEGMENTS);
             // Bytes delivered when a bound first ended a hole: those behind it do not count in the flow's favour.
             let mut unforced = None;
@@ -408,6 +412,12 @@ impl<H: Deliver> FlowContext<H> {
                     HoleEnd::Time => {}
                 }
                 if self.accept_in_hole(flow, direction, first) {
+                    continue;
+                }
+                if flow.halves[at].has(half::HELD) {
+                    self.begin_both(flow, data, false);
+                    before = flow.queue_charge(direction);
+                    has_begun = true;
                     continue;
                 }
                 self.give_up(flow, data, direction, first, GapCause::NotCaptured);
@@ -426,6 +436,9 @@ impl<H: Deliver> FlowContext<H> {
         if flow.halves[direction as usize].has(half::FIN) {
             // Nothing follows: what was gathered need not wait for its size or time.
             self.flush(flow, data, direction);
+        }
+        if has_begun {
+            self.advance(flow, data, direction.opposite(), timestamp_ns);
         }
     }
 
@@ -453,12 +466,26 @@ impl<H: Deliver> FlowContext<H> {
         timestamp_ns: u64,
         last: bool,
     ) -> bool {
+        self.drain_until(flow, data, direction, timestamp_ns, last, u64::MAX)
+    }
+
+    /// The same up to an internal offset.
+    pub(crate) fn drain_until(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        timestamp_ns: u64,
+        last: bool,
+        until: u64,
+    ) -> bool {
         let at = direction as usize;
         let (mut limit, mut unconfirmed_limit) = self.limits(flow, direction);
         if last {
             limit = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
             unconfirmed_limit = unconfirmed_limit.max(flow.last_limit(direction).min(limit));
         }
+        limit = limit.min(until);
         if flow.halves[at].has(half::HELD) {
             // The beginning of the stream depends on what is accepted, too.
             if let Some(slow_state) = &mut flow.slow_state {

@@ -1,6 +1,7 @@
 //! Connections that were open when the capture began, and later ones on the same ports.
 
 use crate::common::*;
+use tidewire_core::{Chunk, Handler, Stream};
 
 const C: u32 = 3_280_741_055;
 const S: u32 = 1_427_657_521;
@@ -207,4 +208,65 @@ fn lone_packets_are_bounded() {
     assert!(
         streams[&1].closed.as_deref() == Some("evicted") && streams[&1000].closed.as_deref() == Some("end_of_input")
     );
+}
+
+/// What arrives of a stream, in the order in which it is delivered: its side, time and bytes.
+#[derive(Default)]
+struct InOrder(Vec<(usize, u64, Vec<u8>)>);
+
+impl Handler for InOrder {
+    type Data = ();
+
+    fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        self.0.push((chunk.direction as usize, (chunk.timestamp_ns - 1_000_000_000) / 1_000_000, chunk.bytes.to_vec()));
+    }
+}
+
+fn in_order(segments: &[Seg]) -> Vec<(usize, u64, Vec<u8>)> {
+    let mut feed = Feed::new(&config(), InOrder::default());
+    feed.segments(segments);
+    feed.finish().0.0
+}
+
+/// Answers of `bytes` to requests, each with its acknowledgment; the first request was not captured.
+fn answers_first(turns: u32, bytes: usize) -> Vec<Seg> {
+    let answer = "a".repeat(bytes);
+    let mut segments = Vec::new();
+    for turn in 0..turns {
+        let (c, s) = (7 * turn, bytes as u32 * turn);
+        segments.push(server(s, c, ACK | PSH, &answer));
+        segments.push(client(c, s + bytes as u32, ACK, ""));
+        segments.push(client(c, s + bytes as u32, ACK | PSH, "request"));
+        segments.push(server(s + bytes as u32, c + 7, ACK, ""));
+    }
+    for (time, segment) in segments.iter_mut().enumerate() {
+        segment.time_ms = time as u64;
+    }
+    segments
+}
+
+/// Who spoke first is known by the order of both directions, so that is kept however long they wait: to the end, or
+/// until one has waited for enough.
+#[test]
+fn both_directions_are_delivered_in_the_order_of_their_arrival() {
+    for (turns, bytes) in [(1, 10), (4, 10), (40, 10), (300, 1000), (40, 40_000)] {
+        let segments = answers_first(turns, bytes);
+        let expected: Vec<(usize, u64, usize)> =
+            (0..turns).flat_map(|turn| [(1, u64::from(4 * turn), bytes), (0, u64::from(4 * turn + 2), 7)]).collect();
+        let found = in_order(&segments);
+        // Who is the client is not known: here it is who spoke first.
+        let found: Vec<_> = found.into_iter().map(|(side, ms, bytes)| (1 - side, ms, bytes.len())).collect();
+        assert_eq!(found, expected, "{turns} turns, {bytes} bytes");
+    }
+}
+
+/// The answer to a SYN says where the other side begins.
+#[test]
+fn a_side_whose_syn_alone_is_missing_need_not_wait() {
+    let mut segments = vec![server(u32::MAX, 0, SYN | ACK, ""), client(0, 0, ACK, "")];
+    segments.extend([client(0, 0, ACK | PSH, "request"), server(0, 7, ACK | PSH, "answer"), client(7, 6, ACK, "")]);
+    for (time, segment) in segments.iter_mut().enumerate() {
+        segment.time_ms = time as u64;
+    }
+    assert_eq!(in_order(&segments), [(0, 2, b"request".to_vec()), (1, 3, b"answer".to_vec())]);
 }

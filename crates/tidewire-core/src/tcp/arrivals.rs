@@ -1,0 +1,87 @@
+//! Streams whose beginning was not captured: in which order their bytes arrived that wait for it.
+//!
+//! Both directions wait, often to the end of a short stream. A request and its response belong together by their order,
+//! so what waited is delivered in the order of its arrival in both, with the times at which it arrived.
+
+use super::holes::QueueCharge;
+use crate::{
+    Deliver, Direction,
+    engine::context::FlowContext,
+    flow::{Flow, MIDSTREAM_START, SlowState, half},
+};
+
+/// Most arrivals that are noted; those beyond are delivered after them, one direction after the other. About as many
+/// segments of one byte end the wait (see `Config::hole_bytes_strict`).
+const ARRIVALS_MAX: usize = 1024;
+
+/// A segment that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    direction: Direction,
+    /// Internal offset behind it.
+    end: u64,
+    timestamp_ns: u64,
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
+impl SlowState {
+    /// Notes a segment that waits for the beginning of its stream.
+    pub(crate) fn note_arrival(&mut self, direction: Direction, end: u64, timestamp_ns: u64) {
+        if self.arrivals.len() < ARRIVALS_MAX {
+            self.arrivals.push(Arrival { direction, end, timestamp_ns }, &mut self.bytes);
+        }
+    }
+}
+
+impl Flow {
+    /// Whether a direction waits for its beginning.
+    fn waits_for_beginning(&self, direction: Direction) -> bool {
+        const WAITS: u16 = half::HELD | half::QUEUED;
+        self.halves[direction as usize].flags & WAITS == WAITS
+    }
+
+    /// Whether a direction need not wait for its beginning: the other one did, or has its own, and what waits begins
+    /// where the other side had acknowledged all before.
+    pub(crate) fn begins_with_other(&self, direction: Direction) -> bool {
+        let peer = &self.halves[direction.opposite() as usize];
+        peer.flags & (half::KNOWN | half::HELD) == half::KNOWN
+            && self.halves[direction as usize].has(half::HELD)
+            && self
+                .slow_state
+                .as_ref()
+                .and_then(|slow_state| slow_state.first_known(direction as usize))
+                .is_some_and(|first| first <= MIDSTREAM_START)
+    }
+}
+
+impl<H: Deliver> FlowContext<H> {
+    /// Ends the wait for the beginning of a stream in both directions, and delivers what waited in the order of its
+    /// arrival. `last`: nothing more will be acknowledged.
+    pub(crate) fn begin_both(&mut self, flow: &mut Flow, data: &mut H::Data, last: bool) {
+        let mut before = [QueueCharge::default(); 2];
+        for direction in DIRECTIONS {
+            before[direction as usize] = flow.queue_charge(direction);
+            if flow.waits_for_beginning(direction) {
+                // Where it begins depends on what is accepted.
+                self.drain(flow, data, direction, 0, last);
+                if let Some(first) = flow.next_queued(direction) {
+                    flow.begin_here(direction, first);
+                }
+            }
+        }
+        let arrivals = std::mem::take(&mut flow.slow_state().arrivals);
+        for Arrival { direction, end, timestamp_ns } in arrivals.iter().copied() {
+            self.drain_until(flow, data, direction, timestamp_ns, last, end);
+            while flow.halves[direction as usize].next < end && self.skip_lost(flow, data, direction) {
+                self.drain_until(flow, data, direction, timestamp_ns, last, end);
+            }
+        }
+        let slow_state = flow.slow_state();
+        slow_state.arrivals = arrivals;
+        slow_state.arrivals.clear();
+        for direction in DIRECTIONS {
+            self.settle_queue(flow, direction, before[direction as usize]);
+        }
+    }
+}
