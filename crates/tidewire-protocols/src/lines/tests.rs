@@ -187,3 +187,26 @@ fn mail_in_chunks_is_not_read() {
     assert_eq!(smtp.rcpt_to, ["b".into(), "c".into()] as [Box<str>; 2]);
     assert_eq!(transactions(&sent.bytewise(), 25), found);
 }
+
+/// Without a greeting the server's port and a command of the client decide.
+#[test]
+fn sessions_joined_midway_have_what_follows() {
+    let commands = "CWD /pub\r\nRETR a.txt\r\n";
+    for replies in [&[][..], &["250 done\r\n"], &["226-sent\r\n226 all\r\n"]] {
+        let mut pieces: Vec<_> = replies.iter().map(|reply| (ServerToClient, reply.as_bytes().to_vec())).collect();
+        pieces.extend([
+            (ClientToServer, commands.as_bytes().to_vec()),
+            (ServerToClient, b"250 ok\r\n150 here\r\n".to_vec()),
+        ]);
+        let sent = Sent::of(&pieces);
+        let found = transactions(&sent, 21);
+        let Fields::Ftp(ftp) = &found[0].fields else { panic!("{found:?}") };
+        assert_eq!((&ftp.commands[..], &ftp.server), (&["RETR a.txt".into()][..], &None), "{replies:?}");
+        assert!(transactions(&sent, 9000).is_empty());
+        assert_eq!(transactions(&sent.bytewise(), 21), found);
+    }
+    let sent = Sent::of(&[(ClientToServer, b"MAIL FROM:<a@example.org>\r\nRCPT TO:<b@example.org>\r\n".to_vec())]);
+    let found = transactions(&sent, 25);
+    let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
+    assert_eq!((smtp.mail_from.as_deref(), smtp.rcpt_to.len()), (Some("a@example.org"), 1));
+}

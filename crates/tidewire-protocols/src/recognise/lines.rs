@@ -3,6 +3,13 @@
 use super::look::{BYTES_MAX, Ends, Look, begins, begins_word};
 use crate::value::Service;
 
+const SMTP_COMMANDS: &[&[u8]] = &[b"STARTTLS", b"MAIL FROM:", b"RCPT TO:"];
+
+const FTP_COMMANDS: &[&[u8]] = &[
+    b"AUTH ", b"USER ", b"PASS ", b"CWD ", b"DELE ", b"EPRT ", b"EPSV", b"LIST", b"MDTM ", b"MKD ", b"MLSD", b"NLST",
+    b"PASV", b"PORT ", b"PWD", b"RETR ", b"SIZE ", b"STOR ", b"SYST", b"TYPE ",
+];
+
 /// A greeting of SMTP or FTP, which differ by what the greeting says, then by the server's port; or a client's first command.
 pub(super) fn look(bytes: &[u8], ends: Ends) -> Look {
     let mut open = false;
@@ -13,19 +20,21 @@ pub(super) fn look(bytes: &[u8], ends: Ends) -> Look {
             None => {}
         }
     }
-    // Commands that other protocols have, too.
-    for (command, service) in [(&b"AUTH "[..], Service::Ftp), (b"USER ", Service::Ftp), (b"STARTTLS", Service::Smtp)] {
-        let is_known = by_port(ends.peer) == Some(service);
-        match begins_word(bytes, command) {
-            Some(true) if is_known => return Look::Client(service),
-            Some(false) if is_known => open = true,
-            _ => {}
+    // Commands that other protocols have, too. All but the first ones begin what was joined midway.
+    if let Some(service) = by_port(ends.peer) {
+        let commands = if service == Service::Smtp { SMTP_COMMANDS } else { FTP_COMMANDS };
+        for command in commands {
+            match begins_word(bytes, command) {
+                Some(true) => return Look::Client(service),
+                Some(false) => open = true,
+                None => {}
+            }
         }
     }
     match begins(bytes, b"220") {
         Some(true) => {}
         Some(false) => return Look::Open,
-        None if open => return Look::Open,
+        None if open || by_port(ends.own).is_some() && may_be_reply(bytes) => return Look::Open,
         None => return Look::Unknown,
     }
     match bytes.get(3) {
@@ -46,6 +55,11 @@ pub(super) fn look(bytes: &[u8], ends: Ends) -> Look {
         // The client's first command decides.
         None => Look::Open,
     }
+}
+
+/// Whether bytes can begin a reply, to a command that was sent before the capture began.
+fn may_be_reply(bytes: &[u8]) -> bool {
+    bytes.iter().take(3).all(u8::is_ascii_digit) && bytes.get(3).is_none_or(|byte| matches!(byte, b' ' | b'-'))
 }
 
 /// The one protocol that a greeting names.

@@ -3,6 +3,8 @@
 #[cfg(feature = "certificates")]
 mod certificate;
 mod ciphers;
+#[cfg(feature = "certificates")]
+mod distinguished_name;
 mod fields;
 mod fingerprint;
 mod handshake;
