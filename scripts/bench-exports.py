@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make FILE FLOWS: a capture of short connections. measure PROGRAM FOLDER FLOWS RUNS [CAPTURE...]: what formats cost (bench-exports.sh)."""
+"""make FILE FLOWS: a capture of short connections. measure PROGRAM FOLDER FLOWS RUNS [CAPTURE...]: what formats cost (bench-exports.sh).
+suricata PROGRAM FOLDER RUNS CAPTURE...: EVE against Suricata alone."""
 import os, resource, shutil, statistics, struct, subprocess, sys
 
 START = 1_795_329_000
@@ -195,21 +196,93 @@ def measure(program, folder, flows, runs, captures):
         for name, _, _, most in FORMATS:
             median_ = statistics.median(seconds[name])
             print(f"| {name} | {median_:.3f} | {median_ / statistics.median(seconds['JSON']):.2f} | {f'≤ {most}' if most else ''} |")
-    print("\n| peer | CPU s | × tidewire flows |\n|---|---|---|")
-    ours = median["flows, fields"]
     python = os.environ.get("NFSTREAM_PYTHON", sys.executable)
     streamer = f"import nfstream; print(sum(1 for _ in nfstream.NFStreamer(source={own!r}, n_meters=1)))"
-    suricata = ["suricata", "-r", own, "-l", folder, "-k", "none", "--runmode", "single"]
-    for name, words in [("nfstream", [python, "-c", streamer]), ("Suricata", suricata)]:
-        try:
-            seconds = statistics.median(cpu(words) for _ in range(3))
-            print(f"| {name} | {seconds:.2f} | {seconds / ours:.1f} |")
-        except (RuntimeError, FileNotFoundError) as error:
-            why = str(error).strip().splitlines()
-            print(f"| {name} | not measured: {why[-1] if why else 'not installed'} | |")
+    print("\n| peer | CPU s | × tidewire flows |\n|---|---|---|")
+    try:
+        seconds = statistics.median(cpu([python, "-c", streamer]) for _ in range(3))
+        print(f"| nfstream | {seconds:.2f} | {seconds / median['flows, fields']:.1f} |")
+    except (RuntimeError, FileNotFoundError) as error:
+        why = str(error).strip().splitlines()
+        print(f"| nfstream | not measured: {why[-1] if why else 'not installed'} | |")
+    suricata_peer(program, folder, runs, [own] + captures)
+
+
+# What is read of application layers; all others are off, as Tidewire's records of them are not written either.
+SURICATA_READS = ["dns", "http", "quic", "tls"]
+SURICATA_OFF = """bittorrent-dht dcerpc dhcp dnp3 doh2 enip ftp http2 ike imap krb5 ldap mdns modbus mqtt nfs ntp pgsql pop3 rdp rfb
+sip smb smtp snmp ssh telnet tftp websocket""".split()
+
+
+def suricata_settings():
+    """A configuration of Suricata: no rules, no counters, EVE of flows, DNS, HTTP and TLS."""
+    text = "%YAML 1.1\n---\nstats:\n  enabled: no\nlogging:\n  default-log-level: error\n  outputs:\n  - console:\n      enabled: yes\n"
+    text += "outputs:\n  - eve-log:\n      enabled: yes\n      filetype: regular\n      filename: eve.json\n      community-id: yes\n"
+    text += "      types:\n        - flow\n        - dns\n        - http:\n            extended: yes\n        - tls:\n            extended: yes\n"
+    text += "app-layer:\n  protocols:\n"
+    for name in SURICATA_OFF:
+        text += f"    {name}:\n      enabled: no\n"
+    for name in SURICATA_READS:
+        text += f"    {name}:\n"
+        if name == "dns":
+            text += "".join(f"      {proto}:\n        enabled: yes\n        detection-ports:\n          dp: 53\n" for proto in ("tcp", "udp"))
+        else:
+            text += "      enabled: yes\n"
+    return text
+
+
+def instructions(words):
+    """Instructions in user mode of a command and its threads; None without perf."""
+    if not shutil.which("perf"):
+        return None
+    done = subprocess.run(["perf", "stat", "-x,", "-e", "instructions:u", "--"] + words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    counts = [line.split(b",")[0] for line in done.stderr.splitlines() if b"instructions" in line]
+    return int(counts[0]) if done.returncode == 0 and counts and counts[0].isdigit() else None
+
+
+def suricata_peer(program, folder, runs, captures):
+    """`tidewire flows --to eve:` and Suricata in turn. SURICATA: its program, where it is not on the PATH."""
+    suricata = shutil.which(os.environ.get("SURICATA", "suricata"))
+    if not suricata:
+        print("\nSuricata: not measured, as it is neither on the PATH nor named by SURICATA.")
+        return
+    version = subprocess.run([suricata, "-V"], capture_output=True, text=True).stdout.strip().removeprefix("This is ")
+    place = os.path.join(folder, "suricata")
+    os.mkdir(place)
+    settings, empty = os.path.join(place, "suricata.yaml"), os.path.join(place, "empty.pcap")
+    open(settings, "w").write(suricata_settings())
+    # One packet: what programs need to begin and to end.
+    start = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + struct.pack("<IIII", START, 0, 60, 60) + bytes(60)
+    open(empty, "wb").write(start)
+    eve, theirs = os.path.join(place, "own.json"), os.path.join(place, "eve.json")
+    types = ["--eve-types", "flow,dns,http,tls"]
+    print(f"\nEVE (flow, dns, http, tls) against {version}: no rules, one worker; CPU seconds, user and system, medians of {runs} runs in turn\n")
+    print("| capture | MB | Tidewire, CPU s | Suricata | × | instructions, ×10⁹ | Suricata | × | records | Suricata | goal |\n" + "|---" * 11 + "|")
+    for capture in [empty] + captures:
+        both = {
+            "own": [program, "flows", "--checksum", "ignore"] + types + ["--to", f"eve:{eve}", capture],
+            "theirs": [suricata, "-c", settings, "-S", "/dev/null", "-k", "none", "--runmode", "single", "-l", place, "-r", capture],
+        }
+        times, records = {name: [] for name in both}, {}
+        for _ in range(runs):
+            for name, words in both.items():
+                if os.path.exists(theirs):
+                    os.remove(theirs)
+                times[name].append(cpu(words))
+                records[name] = sum(1 for _ in open(eve if name == "own" else theirs, "rb"))
+        a, b = (statistics.median(times[name]) for name in both)
+        counts = [instructions(words) for words in both.values()]
+        cells = ["", "", ""] if None in counts else [f"{counts[0] / 1e9:.2f}", f"{counts[1] / 1e9:.2f}", f"{counts[1] / counts[0]:.1f}"]
+        name = "one packet" if capture == empty else os.path.basename(capture)
+        row = [name, f"{os.path.getsize(capture) / 1e6:.0f}", f"{a:.2f}", f"{b:.2f}", f"{b / a:.1f}"] + cells
+        row += [f"{records['own']:,}", f"{records['theirs']:,}", "" if capture == empty else "≥ 5"]
+        print("| " + " | ".join(row) + " |", flush=True)
+    shutil.rmtree(place)
 
 
 if sys.argv[1] == "make":
     make(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "suricata":
+    suricata_peer(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:])
 else:
     measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6:])

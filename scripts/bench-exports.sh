@@ -2,7 +2,8 @@
 # What exports cost: CPU seconds of `tidewire flows` for each format against JSON, over a capture of many short connections that is made
 # here (FLOWS, default 100,000: DNS queries, HTTP requests, TLS hellos and plain TCP); with protocol fields and without; a run that
 # writes nothing is the floor, and what a format adds to it its writing. The encoders alone, over streams in memory (example encode_speed). Captures given as arguments are measured with protocol fields and
-# without. nfstream (Python package 6.6) and Suricata are peers where they are found. Median of RUNS (5).
+# without. nfstream (Python package 6.6) and Suricata (SURICATA: its program, else what the PATH has) are peers where they are found;
+# Suricata reads captures given as arguments, too. Median of RUNS (5).
 # Writes target/bench-exports/bench-exports.md. QUICK=1: 20,000 flows, 3 runs. FEATURES=: without Parquet and Arrow.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"

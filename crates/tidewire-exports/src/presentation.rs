@@ -14,13 +14,18 @@ pub(crate) fn words<const N: usize>(data: &str) -> Option<[&str; N]> {
 
 /// The texts of a record of texts (`"one" "two"`), without quotation marks and escapes. Anything else is one text.
 pub(crate) fn texts(data: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    texts_as(data, |bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The same; `text_of` makes a text of the bytes of one that had escapes.
+pub(crate) fn texts_as(data: &str, text_of: fn(Vec<u8>) -> String) -> impl Iterator<Item = Cow<'_, str>> {
     let mut rest = Some(data);
     std::iter::from_fn(move || {
         let from = rest.take()?;
         let Some(inner) = from.strip_prefix('"') else { return Some(Cow::Borrowed(from)) };
         let end = end_of(inner);
         rest = inner.get(end + 1..).and_then(|behind| behind.strip_prefix(' '));
-        Some(unescaped(&inner[..end]))
+        Some(unescaped(&inner[..end], text_of))
     })
 }
 
@@ -36,8 +41,8 @@ fn end_of(text: &str) -> usize {
     text.len()
 }
 
-/// A text without its escapes (RFC 1035 section 5.1). What is no UTF-8 then is replaced by U+FFFD.
-fn unescaped(text: &str) -> Cow<'_, str> {
+/// A text without its escapes (RFC 1035 section 5.1); `text_of` makes one of its bytes.
+pub(crate) fn unescaped(text: &str, text_of: fn(Vec<u8>) -> String) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
     }
@@ -55,7 +60,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
         bytes.push(byte);
         rest = &rest[taken..];
     }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+    Cow::Owned(text_of(bytes))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
 
 use crate::{
-    json::{Key, Object, member, pair, push_number},
+    eve::proto::push_proto,
+    json::{Key, Object, member, push_number},
     model::{Exchange, FlowRecord, MatchRecord, Origin, proto, stream_number},
     time::{SECOND_NS, push_civil, push_microseconds},
 };
@@ -81,10 +82,17 @@ impl<'a> Identity<'a> {
             }
         }
         push_proto(&mut object, self.key.proto);
-        object.number(member!("ip_v"), if self.key.client.address.is_ipv4() { 4 } else { 6 });
+        // The one record that says it by the addresses alone.
+        if event != "netflow" {
+            object.number(member!("ip_v"), if self.key.client.address.is_ipv4() { 4 } else { 6 });
+        }
         if matches!(self.key.proto, proto::ICMP | proto::ICMP6) {
-            object.number(member!("icmp_type"), self.key.icmp[0].into());
-            object.number(member!("icmp_code"), self.key.icmp[1].into());
+            let [kind, code] = match icmp_answer(self.key) {
+                Some(answer) if swapped => [answer, 0],
+                _ => self.key.icmp,
+            };
+            object.number(member!("icmp_type"), kind.into());
+            object.number(member!("icmp_code"), code.into());
         }
         object
     }
@@ -124,28 +132,17 @@ pub(super) fn push_address_6(out: &mut Vec<u8>, address: Ipv6Addr) {
     out.push(b'"');
 }
 
-/// The name of a protocol as Suricata has it; others have three digits there.
-fn push_proto(object: &mut Object<'_>, number: u8) {
-    let name = match number {
-        proto::ICMP => "ICMP",
-        2 => "IGMP",
-        proto::TCP => "TCP",
-        proto::UDP => "UDP",
-        47 => "GRE",
-        50 => "ESP",
-        51 => "AH",
-        proto::ICMP6 => "IPv6-ICMP",
-        103 => "PIM",
-        proto::SCTP => "SCTP",
-        other => {
-            let out = object.key(member!("proto"));
-            out.push(b'"');
-            let [tens, ones] = pair(other % 100);
-            out.extend_from_slice(&[b'0' + other / 100, tens, ones, b'"']);
-            return;
-        }
+/// The type of ICMP that answers this one, where it is one of a pair that belongs to one stream.
+pub(super) fn icmp_answer(key: &FlowKey) -> Option<u8> {
+    const PAIRS: [(u8, u8); 4] = [(8, 0), (13, 14), (15, 16), (17, 18)];
+    const PAIRS_6: [(u8, u8); 6] = [(128, 129), (130, 131), (133, 134), (135, 136), (139, 140), (144, 145)];
+    let pairs = match key.proto {
+        proto::ICMP => &PAIRS[..],
+        proto::ICMP6 => &PAIRS_6[..],
+        _ => return None,
     };
-    object.plain(member!("proto"), name);
+    let kind = key.icmp[0];
+    pairs.iter().find_map(|&(a, b)| (a == kind).then_some(b).or_else(|| (b == kind).then_some(a)))
 }
 
 /// `2026-11-22T06:30:00.123456+0000`.

@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, net::Ipv6Addr};
 
-use tidewire_protocols::{Answer, Dns};
+use tidewire_protocols::{Answer, Dns, dns_type_number};
 
 use crate::{
     eve::{common::push_address_6, http::text},
     json::{Key, Object, member, push_string},
-    presentation::{texts, words},
+    presentation::{texts_as, unescaped, words},
 };
 
 /// Version 3: queries and answers have the same form, in arrays.
@@ -32,13 +32,12 @@ pub(super) fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_respon
         }
     }
     object.number(member!("opcode"), u64::from(flags >> 11 & 15));
-    let rcode = if is_response { dns.rcode.as_deref() } else { None };
-    object.text(member!("rcode"), rcode.unwrap_or("NOERROR"));
+    push_code(object, flags);
     if let Some(query) = &dns.query {
         object.array(member!("queries"), [query], |out, query| {
             let mut object = Object::open(out);
-            object.text(member!("rrname"), query);
-            text(&mut object, member!("rrtype"), dns.kind.as_deref());
+            object.text(member!("rrname"), &name(query));
+            text(&mut object, member!("rrtype"), dns.kind.as_deref().map(kind_name).as_deref());
             object.close();
         });
     }
@@ -46,8 +45,8 @@ pub(super) fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_respon
         let records = || dns.answers.iter().flat_map(|answer| parts(answer).map(move |part| (answer, part)));
         object.array(member!("answers"), records(), |out, (answer, part)| {
             let mut object = Object::open(out);
-            object.text(member!("rrname"), &answer.name);
-            object.text(member!("rrtype"), &answer.kind);
+            object.text(member!("rrname"), &name(&answer.name));
+            object.text(member!("rrtype"), &kind_name(&answer.kind));
             object.number(member!("ttl"), answer.ttl.into());
             match part {
                 Part::Text(text) => object.text(member!("rdata"), &text),
@@ -62,8 +61,33 @@ pub(super) fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_respon
     }
 }
 
+/// The response code in a header, by name; those beyond the last that has one, in digits.
+fn push_code(object: &mut Object<'_>, flags: u16) {
+    const NAMES: [&str; 11] = [
+        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH",
+        "NOTZONE",
+    ];
+    match NAMES.get(usize::from(flags & 15)) {
+        Some(name) => object.plain(member!("rcode"), name),
+        None => object.plain(member!("rcode"), &(flags & 15).to_string()),
+    }
+}
+
+/// A type's mnemonic as Suricata has it; of types that it has none for, the number in digits.
+pub(super) fn kind_name(kind: &str) -> Cow<'_, str> {
+    match kind {
+        "NSAP-PTR" => "NSAPPTR".into(),
+        "EID" | "NIMLOC" | "SINK" | "SMIMEA" | "NINFO" | "RKEY" | "TALINK" | "OPENPGPKEY" | "CSYNC" | "ZONEMD"
+        | "SVCB" | "UINFO" | "UID" | "GID" | "UNSPEC" | "NID" | "L32" | "L64" | "LP" | "EUI48" | "EUI64" | "IXFR"
+        | "AXFR" | "MAILB" | "CAA" | "AVC" | "DOA" | "AMTRELAY" | "TA" | "DLV" => {
+            dns_type_number(kind).map_or(kind.into(), |number| number.to_string().into())
+        }
+        other => other.strip_prefix("TYPE").filter(|digits| !digits.is_empty()).unwrap_or(other).into(),
+    }
+}
+
 /// What a record says, as Suricata has it.
-enum Part<'a> {
+pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
     Address(Ipv6Addr),
     Service([&'a str; 4]),
@@ -72,13 +96,14 @@ enum Part<'a> {
 }
 
 /// The records that Suricata makes of one: of texts, one each.
-fn parts(answer: &Answer) -> impl Iterator<Item = Part<'_>> {
+pub(super) fn parts(answer: &Answer) -> impl Iterator<Item = Part<'_>> {
     let data = &*answer.data;
     let one = match &*answer.kind {
         "AAAA" => data.parse().ok().map(Part::Address),
         "SRV" => words(data).map(Part::Service),
         // Without its preference.
-        "MX" => words(data).map(|[_, host]: [&str; 2]| Part::Text(host.into())),
+        "MX" => words(data).map(|[_, host]: [&str; 2]| Part::Text(name(host))),
+        "CNAME" | "NS" | "PTR" => Some(Part::Text(name(data))),
         // Without format: \# and a length are no numbers.
         "SSHFP" => words(data).filter(|words: &[&str; 3]| words[0] != "\\#").map(Part::Fingerprint),
         "SOA" => words(data).map(Part::Authority),
@@ -87,35 +112,50 @@ fn parts(answer: &Answer) -> impl Iterator<Item = Part<'_>> {
     };
     let is_texts = one.is_none() && matches!(&*answer.kind, "TXT" | "SPF");
     let one = one.or_else(|| (!is_texts).then(|| Part::Text(data.into())));
-    one.into_iter().chain(is_texts.then(|| texts(data)).into_iter().flatten().map(Part::Text))
+    one.into_iter().chain(is_texts.then(|| texts_as(data, of_bytes)).into_iter().flatten().map(Part::Text))
 }
 
-/// Bytes out of `\# LENGTH HEX` as Suricata shows them: ASCII as it is, others as `\xHH`.
-fn octets(data: &str) -> Option<String> {
-    let [_, _, digits]: [&str; 3] = words(data)?;
-    let mut text = String::new();
-    for pair in digits.trim_end_matches('.').as_bytes().chunks_exact(2) {
-        match u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()? {
-            byte if byte.is_ascii() => text.push(byte.into()),
-            byte => text.push_str(&format!("\\x{byte:02x}")),
+/// A name as Suricata has it: its bytes, without the escapes of the presentation format; the root's is empty.
+pub(super) fn name(name: &str) -> Cow<'_, str> {
+    if name == "." { "".into() } else { unescaped(name, of_bytes) }
+}
+
+/// Bytes as Suricata shows them: UTF-8 as it is; else ASCII, and other bytes as `\xHH`.
+fn of_bytes(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let mut text = String::new();
+        for &byte in error.as_bytes() {
+            match byte {
+                byte if byte.is_ascii() => text.push(byte.into()),
+                byte => text.push_str(&format!("\\x{byte:02x}")),
+            }
         }
-    }
-    Some(text)
+        text
+    })
+}
+
+/// Bytes out of `\# LENGTH HEX`.
+pub(super) fn octets(data: &str) -> Option<String> {
+    let [_, _, digits]: [&str; 3] = words(data)?;
+    let pairs = digits.trim_end_matches('.').as_bytes().chunks_exact(2);
+    let bytes: Option<Vec<u8>> =
+        pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    bytes.map(of_bytes)
 }
 
 fn number(object: &mut Object<'_>, name: impl Key, digits: &str) {
     object.number(name, digits.parse().unwrap_or(0));
 }
 
-fn push_service(object: &mut Object<'_>, [priority, weight, port, name]: [&str; 4]) {
+pub(super) fn push_service(object: &mut Object<'_>, [priority, weight, port, name]: [&str; 4]) {
     number(object, member!("priority"), priority);
     number(object, member!("weight"), weight);
     number(object, member!("port"), port);
-    object.text(member!("name"), name);
+    object.text(member!("name"), &self::name(name));
 }
 
 /// A fingerprint as Suricata writes it: with a colon between bytes.
-fn push_fingerprint(object: &mut Object<'_>, [algorithm, kind, fingerprint]: [&str; 3]) {
+pub(super) fn push_fingerprint(object: &mut Object<'_>, [algorithm, kind, fingerprint]: [&str; 3]) {
     let out = object.key(member!("fingerprint"));
     out.push(b'"');
     for (index, digits) in fingerprint.as_bytes().chunks(2).enumerate() {
@@ -129,9 +169,9 @@ fn push_fingerprint(object: &mut Object<'_>, [algorithm, kind, fingerprint]: [&s
     number(object, member!("type"), kind);
 }
 
-fn push_authority(object: &mut Object<'_>, [server, mail, numbers @ ..]: [&str; 7]) {
-    object.text(member!("mname"), server);
-    object.text(member!("rname"), mail);
+pub(super) fn push_authority(object: &mut Object<'_>, [server, mail, numbers @ ..]: [&str; 7]) {
+    object.text(member!("mname"), &name(server));
+    object.text(member!("rname"), &name(mail));
     for (name, digits) in ["serial", "refresh", "retry", "expire", "minimum"].into_iter().zip(numbers) {
         number(object, name, digits);
     }
@@ -140,20 +180,34 @@ fn push_authority(object: &mut Object<'_>, [server, mail, numbers @ ..]: [&str; 
 /// The data of answers by their type, in the order of the first of each. Only types that Suricata groups have keys that need no
 /// escapes, so others are left out.
 fn push_grouped(object: &mut Object<'_>, answers: &[Answer]) {
-    const GROUPED: [&str; 9] = ["A", "AAAA", "CNAME", "MX", "NS", "NULL", "PTR", "SRV", "TXT"];
+    const GROUPED: [&str; 11] = ["A", "AAAA", "CNAME", "MX", "NS", "NULL", "PTR", "SOA", "SRV", "SSHFP", "TXT"];
     for kind in GROUPED {
-        let of_kind = || answers.iter().filter(|answer| &*answer.kind == kind);
+        let of_kind = || {
+            answers.iter().filter(|answer| &*answer.kind == kind).flat_map(parts).filter(|part| has_form(kind, part))
+        };
         if of_kind().next().is_some() {
-            object.array(kind, of_kind().flat_map(parts), |out, part| match part {
-                Part::Text(text) => push_string(out, &text),
-                Part::Address(address) => push_address_6(out, address),
-                Part::Service(words) => {
-                    let mut object = Object::open(out);
-                    push_service(&mut object, words);
-                    object.close();
-                }
-                Part::Fingerprint(_) | Part::Authority(_) => {}
-            });
+            object.array(kind, of_kind(), push_part);
         }
+    }
+}
+
+/// Whether a part is what records of a type have: those that are objects are never text, which data that is damaged is.
+pub(super) fn has_form(kind: &str, part: &Part<'_>) -> bool {
+    !matches!(part, Part::Text(_)) || !matches!(kind, "SOA" | "SRV" | "SSHFP")
+}
+
+/// Appends what a record says as a value.
+pub(super) fn push_part(out: &mut Vec<u8>, part: Part<'_>) {
+    let object = |out, fill: &dyn Fn(&mut Object<'_>)| {
+        let mut object = Object::open(out);
+        fill(&mut object);
+        object.close();
+    };
+    match part {
+        Part::Text(text) => push_string(out, &text),
+        Part::Address(address) => push_address_6(out, address),
+        Part::Service(words) => object(out, &|object| push_service(object, words)),
+        Part::Fingerprint(words) => object(out, &|object| push_fingerprint(object, words)),
+        Part::Authority(words) => object(out, &|object| push_authority(object, words)),
     }
 }

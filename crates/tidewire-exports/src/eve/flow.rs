@@ -3,7 +3,7 @@
 use tidewire::{EndReason, GapCause, TcpState};
 
 use crate::{
-    eve::common::{Identity, app_proto, push_time},
+    eve::common::{Identity, app_proto, icmp_answer, push_time},
     json::{Key, Object, member},
     model::{FlowRecord, flag, proto},
     time::SECOND_NS,
@@ -13,8 +13,14 @@ use crate::{
 pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     let identity = Identity::of_flow(flow);
     let mut object = identity.open(out, "flow", flow.end_ns, false, None);
-    push_app(&mut object, flow);
     let [client, server] = &flow.stats;
+    if let Some(answer) = icmp_answer(&flow.key).filter(|_| server.packets > 0) {
+        object.number(member!("response_icmp_type"), answer.into());
+        object.number(member!("response_icmp_code"), 0);
+    }
+    if let Some(app) = flow.app {
+        object.plain(member!("app_proto"), app_proto(app.service));
+    }
     object.object(member!("flow"), |object| {
         object.number(member!("pkts_toserver"), client.packets);
         object.number(member!("pkts_toclient"), server.packets);
@@ -24,7 +30,7 @@ pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
         object.plain(member!("state"), state(flow));
         object.plain(member!("reason"), reason(flow.end));
         object.truth(member!("alerted"), false);
-        object.number(member!("tx_cnt"), flow.app.map_or(0, |app| app.transactions.into()));
+        push_transactions(object, flow);
     });
     if flow.key.proto == proto::TCP {
         object.object(member!("tcp"), |object| push_tcp(object, flow));
@@ -33,16 +39,17 @@ pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     out.push(b'\n');
 }
 
-/// Appends the records `netflow` of a stream: one for each direction that sent packets.
+/// Appends the records `netflow` of a stream: the client's, and the server's if it sent packets. Begin and end are the stream's.
 pub fn push_netflow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     let identity = Identity::of_flow(flow);
-    for (side, stats) in flow.stats.iter().enumerate().filter(|(_, stats)| stats.packets > 0) {
+    for (side, stats) in flow.stats.iter().enumerate().filter(|(side, stats)| *side == 0 || stats.packets > 0) {
         let mut object = identity.open(out, "netflow", flow.end_ns, side == 1, None);
-        push_app(&mut object, flow);
+        object.plain(member!("app_proto"), flow.app.map_or("unknown", |app| app_proto(app.service)));
         object.object(member!("netflow"), |object| {
             object.number(member!("pkts"), stats.packets);
             object.number(member!("bytes"), stats.frame_bytes);
-            push_span(object, stats.start_ns, stats.end_ns);
+            push_span(object, flow.start_ns, flow.end_ns);
+            push_transactions(object, flow);
         });
         if flow.key.proto == proto::TCP {
             object.object(member!("tcp"), |object| {
@@ -55,9 +62,10 @@ pub fn push_netflow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     }
 }
 
-fn push_app(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
-    if let Some(app) = flow.app {
-        object.plain(member!("app_proto"), app_proto(app.service));
+/// How many transactions there were: a member that is left out where there was none.
+fn push_transactions(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
+    if let Some(app) = flow.app.filter(|app| app.transactions > 0) {
+        object.number(member!("tx_cnt"), app.transactions.into());
     }
 }
 
@@ -71,8 +79,8 @@ fn push_span(object: &mut Object<'_>, start_ns: u64, end_ns: u64) {
 fn state(flow: &FlowRecord<'_>) -> &'static str {
     let both = flow.stats.iter().all(|stats| stats.packets > 0);
     match flow.state {
-        TcpState::Established | TcpState::Midstream => "established",
-        TcpState::HalfClosed | TcpState::Closed | TcpState::Reset => "closed",
+        TcpState::Established | TcpState::Midstream | TcpState::HalfClosed => "established",
+        TcpState::Closed | TcpState::Reset => "closed",
         TcpState::Stateless if both => "established",
         _ => "new",
     }

@@ -21,15 +21,15 @@ pub(super) fn push_http(object: &mut Object<'_>, http: &Http) {
         match &**version {
             "1.1" => object.plain(member!("protocol"), "HTTP/1.1"),
             "1.0" => object.plain(member!("protocol"), "HTTP/1.0"),
+            // A request that named none.
+            "0.9" => {}
             other => object.text(member!("protocol"), &format!("HTTP/{other}")),
         }
     }
     if let Some(status) = http.status {
         object.number(member!("status"), status.into());
     }
-    if matches!(http.status, Some(300..=399)) {
-        text(object, member!("redirect"), http.location.as_deref());
-    }
+    text(object, member!("redirect"), http.location.as_deref());
     object.number(member!("length"), http.response_bytes.unwrap_or(0));
 }
 

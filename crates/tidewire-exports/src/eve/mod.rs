@@ -12,6 +12,8 @@ mod dns;
 mod fileinfo;
 mod flow;
 mod http;
+mod mdns;
+mod proto;
 mod stats;
 #[cfg(test)]
 mod tests;

@@ -2,44 +2,96 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidewire_protocols::{Answer, Fields, Transaction};
+use tidewire_protocols::{Answer, Fields, Service, Transaction};
 
 use crate::{
     eve::{Stats, TYPES, Types, push_alert, push_records, push_stats, push_transaction},
     testing::{Sample, exchange, found, hostile, key, key6, transactions},
 };
 
-/// Types of members, as Suricata 8 documents them: its own list, not a copy of its schema. `s` string, `i` integer, `b` boolean, `t`
-/// time, `[s]` array of strings; members of objects have their path. What begins with `tidewire` is ours.
-const NAMES: &str = "
-timestamp t, flow_id i, in_iface s, pcap_cnt i, pcap_filename s, event_type s, vlan [i], src_ip s, src_port i, dest_ip s, dest_port i,
-proto s, ip_v i, icmp_type i, icmp_code i, app_proto s, community_id s, tx_id i,
-flow.pkts_toserver i, flow.pkts_toclient i, flow.bytes_toserver i, flow.bytes_toclient i, flow.start t, flow.end t, flow.age i,
-flow.state s, flow.reason s, flow.alerted b, flow.tx_cnt i,
-netflow.pkts i, netflow.bytes i, netflow.start t, netflow.end t, netflow.age i,
-tcp.tcp_flags s, tcp.tcp_flags_ts s, tcp.tcp_flags_tc s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b, tcp.urg b, tcp.ecn b,
-tcp.cwr b, tcp.state s, tcp.ts_gap b, tcp.tc_gap b,
-anomaly.type s, anomaly.event s,
-dns.version i, dns.type s, dns.tx_id i, dns.id i, dns.flags s, dns.qr b, dns.aa b, dns.tc b, dns.rd b, dns.ra b, dns.z b,
-dns.opcode i, dns.rcode s, dns.queries.rrname s, dns.queries.rrtype s, dns.answers.rrname s, dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s,
-dns.answers.srv.priority i, dns.answers.srv.weight i, dns.answers.srv.port i, dns.answers.srv.name s,
-dns.answers.sshfp.fingerprint s, dns.answers.sshfp.algo i, dns.answers.sshfp.type i,
-dns.answers.soa.mname s, dns.answers.soa.rname s, dns.answers.soa.serial i, dns.answers.soa.refresh i, dns.answers.soa.retry i,
-dns.answers.soa.expire i, dns.answers.soa.minimum i,
-dns.grouped.A [s], dns.grouped.AAAA [s], dns.grouped.TXT [s],
-dns.grouped.SRV.priority i, dns.grouped.SRV.weight i, dns.grouped.SRV.port i, dns.grouped.SRV.name s,
-http.hostname s, http.http_port i, http.url s, http.http_user_agent s, http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s,
-http.status i, http.redirect s, http.length i,
-tls.subject s, tls.issuerdn s, tls.serial s, tls.fingerprint s, tls.notbefore s, tls.notafter s, tls.subjectaltname [s],
-tls.session_resumed b, tls.sni s,
-tls.version s, tls.client_alpns [s], tls.server_alpns [s], tls.ja3.hash s, tls.ja4 s,
-quic.version s, quic.sni s, quic.ja3.hash s, quic.ja4 s,
-ssh.client.proto_version s, ssh.client.software_version s, ssh.client.hassh.hash s, ssh.server.proto_version s,
-ssh.server.software_version s, ssh.server.hassh.hash s,
-fileinfo.filename s, fileinfo.gaps b, fileinfo.state s, fileinfo.stored b, fileinfo.size i, fileinfo.tx_id i,
-direction s, alert.action s, alert.gid i, alert.signature_id i, alert.rev i, alert.signature s, alert.category s, alert.severity i,
-stats.uptime i, stats.capture.kernel_packets i, stats.capture.kernel_drops i, stats.decoder.pkts i, stats.decoder.bytes i,
-stats.flow.total i";
+/// Types of members by the type of record, as Suricata 8.0.6 writes them: its own list, not a copy of its schema. `s` string, `i` integer,
+/// `b` boolean, `t` time, `[s]` array of strings; members of objects have their path. What begins with `tidewire` is ours. `all`: of every
+/// record but `stats`, which has its own.
+const NAMES: [(&str, &str); 13] = [
+    (
+        "all",
+        "timestamp t, flow_id i, in_iface s, pcap_filename s, event_type s, vlan [i], src_ip s, src_port i, dest_ip s,
+        dest_port i, proto s, community_id s",
+    ),
+    (
+        "flow",
+        "ip_v i, icmp_type i, icmp_code i, response_icmp_type i, response_icmp_code i, app_proto s,
+        flow.pkts_toserver i, flow.pkts_toclient i, flow.bytes_toserver i, flow.bytes_toclient i, flow.start t,
+        flow.end t, flow.age i, flow.state s, flow.reason s, flow.alerted b, flow.tx_cnt i,
+        tcp.tcp_flags s, tcp.tcp_flags_ts s, tcp.tcp_flags_tc s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b,
+        tcp.urg b, tcp.ecn b, tcp.cwr b, tcp.state s, tcp.ts_gap b, tcp.tc_gap b",
+    ),
+    (
+        "netflow",
+        "icmp_type i, icmp_code i, app_proto s, netflow.pkts i, netflow.bytes i, netflow.start t, netflow.end t,
+        netflow.age i, netflow.tx_cnt i, tcp.tcp_flags s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b,
+        tcp.urg b, tcp.ecn b, tcp.cwr b",
+    ),
+    ("anomaly", "pcap_cnt i, ip_v i, icmp_type i, icmp_code i, anomaly.type s, anomaly.event s"),
+    (
+        "dns",
+        "ip_v i, dns.version i, dns.type s, dns.tx_id i, dns.id i, dns.flags s, dns.qr b, dns.aa b, dns.tc b, dns.rd b,
+        dns.ra b, dns.z b, dns.opcode i, dns.rcode s, dns.queries.rrname s, dns.queries.rrtype s, dns.answers.rrname s,
+        dns.answers.rrtype s, dns.answers.ttl i, dns.answers.rdata s,
+        dns.answers.srv.priority i, dns.answers.srv.weight i, dns.answers.srv.port i, dns.answers.srv.name s,
+        dns.answers.sshfp.fingerprint s, dns.answers.sshfp.algo i, dns.answers.sshfp.type i, dns.answers.soa.mname s,
+        dns.answers.soa.rname s, dns.answers.soa.serial i, dns.answers.soa.refresh i, dns.answers.soa.retry i,
+        dns.answers.soa.expire i, dns.answers.soa.minimum i, dns.grouped.A [s], dns.grouped.AAAA [s],
+        dns.grouped.TXT [s], dns.grouped.SRV.priority i, dns.grouped.SRV.weight i, dns.grouped.SRV.port i,
+        dns.grouped.SRV.name s, dns.grouped.SSHFP.fingerprint s, dns.grouped.SSHFP.algo i, dns.grouped.SSHFP.type i,
+        dns.grouped.SOA.mname s, dns.grouped.SOA.rname s, dns.grouped.SOA.serial i, dns.grouped.SOA.refresh i,
+        dns.grouped.SOA.retry i, dns.grouped.SOA.expire i, dns.grouped.SOA.minimum i",
+    ),
+    (
+        "mdns",
+        "ip_v i, mdns.type s, mdns.id i, mdns.flags [s], mdns.opcode i, mdns.rcode i, mdns.queries.rrname s,
+        mdns.queries.rrtype s, mdns.answers.rrname s, mdns.answers.a s, mdns.answers.aaaa s, mdns.answers.txt [s],
+        mdns.answers.srv.priority i, mdns.answers.srv.weight i, mdns.answers.srv.port i, mdns.answers.srv.name s,
+        mdns.answers.sshfp.fingerprint s, mdns.answers.sshfp.algo i, mdns.answers.sshfp.type i,
+        mdns.answers.soa.mname s, mdns.answers.soa.rname s, mdns.answers.soa.serial i, mdns.answers.soa.refresh i,
+        mdns.answers.soa.retry i, mdns.answers.soa.expire i, mdns.answers.soa.minimum i, mdns.answers.text s",
+    ),
+    (
+        "http",
+        "ip_v i, tx_id i, http.hostname s, http.http_port i, http.url s, http.http_user_agent s,
+        http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s, http.status i,
+        http.redirect s, http.length i",
+    ),
+    (
+        "fileinfo",
+        "ip_v i, app_proto s, http.hostname s, http.http_port i, http.url s, http.http_user_agent s,
+        http.http_content_type s, http.http_refer s, http.http_method s, http.protocol s, http.status i,
+        http.redirect s, http.length i, fileinfo.filename s, fileinfo.gaps b, fileinfo.state s, fileinfo.stored b,
+        fileinfo.size i, fileinfo.tx_id i",
+    ),
+    (
+        "tls",
+        "ip_v i, tls.subject s, tls.issuerdn s, tls.serial s, tls.fingerprint s, tls.notbefore s, tls.notafter s,
+        tls.subjectaltname [s], tls.session_resumed b, tls.sni s, tls.version s, tls.client_alpns [s],
+        tls.server_alpns [s], tls.ja3.hash s, tls.ja4 s",
+    ),
+    ("quic", "ip_v i, quic.version s, quic.sni s, quic.ja3.hash s, quic.ja4 s"),
+    (
+        "ssh",
+        "ip_v i, ssh.client.proto_version s, ssh.client.software_version s, ssh.client.hassh.hash s,
+        ssh.server.proto_version s, ssh.server.software_version s, ssh.server.hassh.hash s",
+    ),
+    (
+        "alert",
+        "ip_v i, direction s, alert.action s, alert.gid i, alert.signature_id i, alert.rev i, alert.signature s,
+        alert.category s, alert.severity i",
+    ),
+    (
+        "stats",
+        "timestamp t, event_type s, stats.uptime i, stats.capture.kernel_packets i, stats.capture.kernel_drops i,
+        stats.decoder.pkts i, stats.decoder.bytes i, stats.flow.total i",
+    ),
+];
 
 /// Members with their types, except ours.
 fn members(value: &Value, path: &str, found: &mut BTreeMap<String, &'static str>) {
@@ -72,6 +124,13 @@ fn is_time(text: &str) -> bool {
     text.len() == FORM.len() && text.chars().zip(FORM.chars()).all(same)
 }
 
+/// A query and an answer of multicast DNS.
+fn multicast(text: &str) -> Transaction {
+    let mut one = transactions(text).remove(1);
+    one.service = Service::Mdns;
+    one
+}
+
 fn records(text: &str) -> Vec<u8> {
     let (sample, mut out) = (Sample::new(text), Vec::new());
     let mut types = Types::default();
@@ -85,6 +144,8 @@ fn records(text: &str) -> Vec<u8> {
     for transaction in transactions(text) {
         push_transaction(&mut out, &exchange(&transaction), types);
     }
+    let multicast = multicast(text);
+    push_transaction(&mut out, &exchange(&multicast), types);
     push_alert(&mut out, &found(text));
     push_stats(&mut out, &Stats { dropped: Some(3), ..Stats::default() });
     out
@@ -92,19 +153,27 @@ fn records(text: &str) -> Vec<u8> {
 
 #[test]
 fn names_and_types_are_suricatas() {
-    let known: BTreeMap<&str, &str> =
-        NAMES.split(',').map(|entry| entry.trim().split_once(' ').expect("a name and a type")).collect();
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<String, BTreeMap<String, &'static str>> = BTreeMap::new();
     for line in String::from_utf8(records("text")).unwrap().lines() {
-        members(&serde_json::from_str(line).unwrap(), "", &mut found);
+        let line: Value = serde_json::from_str(line).unwrap();
+        members(&line, "", found.entry(line["event_type"].as_str().unwrap().to_owned()).or_default());
     }
-    for (path, kind) in &found {
-        assert_eq!(known.get(path.as_str()), Some(kind), "{path}");
-    }
-    // All are written somewhere; these only where their flags are set.
-    let rare = ["tcp.rst", "tcp.urg", "tcp.ecn", "tcp.cwr", "tcp.ts_gap"];
-    for path in known.keys().filter(|path| !rare.contains(path)) {
-        assert!(found.contains_key(*path), "{path} is never written");
+    assert_eq!(found.keys().collect::<Vec<_>>(), TYPES.iter().collect::<Vec<_>>(), "every type is written");
+    let entries =
+        |names: &'static str| names.split(',').map(|one| one.trim().split_once(' ').expect("a name and a type"));
+    let of_all = entries(NAMES[0].1);
+    for (event, names) in &NAMES[1..] {
+        let all = of_all.clone().filter(|_| *event != "stats");
+        let known: BTreeMap<&str, &str> = all.chain(entries(names)).collect();
+        let found = &found[*event];
+        for (path, kind) in found {
+            assert_eq!(known.get(path.as_str()), Some(kind), "{event}: {path}");
+        }
+        // All are written somewhere; these only where a flag is set, or of what packets a record is about.
+        let rare = ["tcp.rst", "tcp.urg", "tcp.ecn", "tcp.cwr", "tcp.ts_gap", "tls.session_resumed"];
+        for (path, _) in entries(names).filter(|(path, _)| !rare.contains(path)) {
+            assert!(found.contains_key(path), "{event}: {path} is never written");
+        }
     }
 }
 
@@ -184,9 +253,127 @@ fn answers_have_suricatas_form() {
         ]
     );
     assert!(answers[..3].iter().all(|answer| answer.get("rdata").is_none()), "{answers:?}");
-    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "NULL": ["VACKD\u{3}\\xc5\\xe9\u{1}"], "SRV": [service],
+    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "NULL": ["VACKD\u{3}\\xc5\\xe9\u{1}"], "SOA": [authority], "SRV": [service],
+        "SSHFP": [{"fingerprint": fingerprint, "algo": 1, "type": 1}],
         "TXT": ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", ""]});
     assert_eq!(line["dns"]["grouped"], grouped);
+}
+
+#[test]
+fn names_have_their_bytes_and_types_their_numbers() {
+    let mut one = transactions("a.example").remove(1);
+    let Fields::Dns(dns) = &mut one.fields else { panic!("{one:?}") };
+    (dns.query, dns.kind) = (Some(r"a\032room\.\195\164.local".into()), Some("SVCB".into()));
+    dns.flags = [0x0100, 0x818f];
+    dns.answers = [("PTR", r"\255.example"), ("TYPE65280", "x"), ("NS", "."), ("TXT", r#""\195" "\195\164""#)]
+        .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+        .to_vec();
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    let lines: Vec<Value> =
+        out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let question = json!([{"rrname": "a room.ä.local", "rrtype": "64"}]);
+    assert_eq!((&lines[0]["dns"]["queries"], &lines[0]["dns"]["rcode"]), (&question, &"NOERROR".into()));
+    assert_eq!((&lines[1]["dns"]["rcode"], &lines[1]["dns"]["answers"][1]["rrtype"]), (&"15".into(), &"65280".into()));
+    assert_eq!(lines[1]["dns"]["grouped"], json!({"NS": [""], "PTR": [r"\xff.example"], "TXT": [r"\xc3", "ä"]}));
+    // An answer comes from the server.
+    assert_eq!((&lines[0]["src_ip"], &lines[1]["src_ip"]), (&"192.0.2.1".into(), &"198.51.100.2".into()));
+}
+
+#[test]
+fn multicast_dns_has_a_form_of_its_own() {
+    let mut one = multicast("printer.local");
+    let Fields::Dns(dns) = &mut one.fields else { panic!("{one:?}") };
+    (dns.kind, dns.flags) = (Some("PTR".into()), [0, 0x8400]);
+    dns.answers = [
+        ("PTR", r"The\032printer.local"),
+        ("TXT", r#""a=1" "b=2""#),
+        ("TYPE47", r"\# 2 6162"),
+        ("A", "192.0.2.7"),
+        ("SRV", "x"),
+    ]
+    .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+    .to_vec();
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    let lines: Vec<Value> =
+        out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert_eq!((lines.len(), &lines[0]["event_type"], &lines[1]["src_ip"]), (2, &"mdns".into(), &"192.0.2.1".into()));
+    let question = json!([{"rrname": "printer.local", "rrtype": "ptr"}]);
+    assert_eq!(lines[0]["mdns"], json!({"type": "request", "id": 7, "opcode": 0, "rcode": 0, "queries": question}));
+    let answers = json!([{"rrname": "n", "ptr": "The printer.local"}, {"rrname": "n", "txt": ["a=1", "b=2"]},
+        {"rrname": "n", "47": "ab"}, {"rrname": "n", "a": "192.0.2.7"}, {"rrname": "n"}]);
+    let expected = json!({"type": "response", "id": 7, "flags": ["aa"], "opcode": 0, "rcode": 0, "answers": answers});
+    assert_eq!(lines[1]["mdns"], expected);
+}
+
+#[test]
+fn versions_of_quic_are_numbers() {
+    let mut one = transactions("a.example").remove(3);
+    let service = one.clone();
+    let Fields::Quic(quic) = &mut one.fields else { panic!("{one:?}") };
+    for (version, expected) in [("1", "1"), ("2", "v2"), ("draft 29", "ff00001d"), ("0xfaceb002", "faceb002")] {
+        quic.version = Some(version.into());
+        let (one, mut out) = (Transaction { fields: Fields::Quic(quic.clone()), ..service.clone() }, Vec::new());
+        push_transaction(&mut out, &exchange(&one), Types::default());
+        assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["quic"]["version"], expected);
+    }
+}
+
+/// Values of records of Suricata over captures: a session that was resumed, a hello without an answer, software without its comment.
+#[test]
+fn what_hellos_say_has_suricatas_form() {
+    let all = transactions("a.example");
+    let written = |fields: Fields, service| {
+        let (one, mut out) = (Transaction { fields, service, ..all[0].clone() }, Vec::new());
+        push_transaction(&mut out, &exchange(&one), Types::default());
+        serde_json::from_slice::<Value>(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap()
+    };
+    let Fields::Tls(tls) = all[0].fields.clone() else { panic!("{all:?}") };
+    let with = |version: Option<&str>, offered: Option<&str>, has_certificate: bool| {
+        let mut tls = tls.clone();
+        (tls.version, tls.client_version) =
+            (version.map(|text| text.to_owned().into()), offered.map(|text| text.to_owned().into()));
+        tls.certificate = tls.certificate.filter(|_| has_certificate);
+        written(Fields::Tls(tls), Service::Tls)["tls"].clone()
+    };
+    let resumed = |line: &Value| line.get("session_resumed").is_some();
+    assert!(resumed(&with(Some("TLS 1.2"), None, false)) && !resumed(&with(Some("TLS 1.2"), None, true)));
+    assert!(!resumed(&with(Some("TLS 1.3"), None, false)));
+    assert_eq!(with(None, Some("TLS 1.3"), false)["version"], "TLS 1.2");
+    assert_eq!(with(None, Some("TLS 1.0"), false)["version"], "TLSv1");
+
+    let Fields::Ssh(mut ssh) = all[4].fields.clone() else { panic!("{all:?}") };
+    ssh.server_software = Some("OpenSSH_7.9p1 Ubuntu-10".into());
+    let line = written(Fields::Ssh(ssh), Service::Ssh);
+    assert_eq!(line["ssh"]["server"]["software_version"], "OpenSSH_7.9p1");
+
+    let Fields::Http(mut http) = all[2].fields.clone() else { panic!("{all:?}") };
+    (http.version, http.status, http.location) = (Some("0.9".into()), Some(201), Some("/new".into()));
+    let line = written(Fields::Http(http), Service::Http);
+    assert_eq!((line["http"].get("protocol"), &line["http"]["redirect"]), (None, &"/new".into()));
+}
+
+/// Both records `netflow` have the times of the stream; what answers a request of ICMP has its own type.
+#[test]
+fn netflow_is_of_a_side_of_a_stream() {
+    let (sample, mut out) = (Sample::new("text"), Vec::new());
+    let mut types = Types::NONE;
+    ["flow", "netflow"].into_iter().for_each(|name| types.add(name));
+    let mut echo = key(1);
+    echo.icmp = [8, 0];
+    let mut flow = sample.flow(echo);
+    (flow.app, flow.stats[1].start_ns) = (None, flow.start_ns + 1_000_000_000);
+    push_records(&mut out, &flow, types);
+    let lines: Vec<Value> =
+        out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let [client, server, whole] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&client["icmp_type"], &server["icmp_type"], &whole["icmp_type"]), (&8.into(), &0.into(), &8.into()));
+    assert_eq!((&whole["response_icmp_type"], &whole["response_icmp_code"]), (&0.into(), &0.into()));
+    assert_eq!((&client["app_proto"], client["netflow"].get("tx_cnt")), (&"unknown".into(), None));
+    assert!(whole.get("app_proto").is_none() && whole["flow"].get("tx_cnt").is_none(), "{whole}");
+    assert_eq!(client["netflow"]["start"], server["netflow"]["start"]);
+    assert!(client.get("ip_v").is_none() && whole["ip_v"] == 4);
 }
 
 #[test]

@@ -8,10 +8,11 @@ use crate::{
     eve::{
         Types,
         certificate::{push_day, push_fingerprint, push_serial},
-        common::{Identity, app_proto},
+        common::Identity,
         dns::push_dns,
         fileinfo::push_files,
         http::{push_http, text},
+        mdns::push_mdns,
     },
     json::{Key, Object, member, push_string},
     model::Exchange,
@@ -37,29 +38,38 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types
     let (start, end) = (transaction.start_ns, transaction.end_ns);
     match &transaction.fields {
         Fields::Dns(dns) => {
-            if dns.is_asked {
-                push(out, identity, exchange, "dns", start, |object| push_dns(object, dns, exchange.number, false));
-            }
-            if dns.is_answered {
-                push(out, identity, exchange, "dns", end, |object| push_dns(object, dns, exchange.number, true));
+            let is_multicast = transaction.service == Service::Mdns;
+            for (is_response, is_seen, time) in [(false, dns.is_asked, start), (true, dns.is_answered, end)] {
+                match is_seen {
+                    false => {}
+                    true if is_multicast => {
+                        push(out, identity, exchange, "mdns", time, false, |object| {
+                            push_mdns(object, dns, is_response)
+                        });
+                    }
+                    true => {
+                        let fill = |object: &mut Object<'_>| push_dns(object, dns, exchange.number, is_response);
+                        push(out, identity, exchange, "dns", time, is_response, fill);
+                    }
+                }
             }
             dns.is_asked || dns.is_answered
         }
         Fields::Http(http) => {
-            push(out, identity, exchange, "http", start, |object| push_http(object, http));
+            push(out, identity, exchange, "http", start, false, |object| push_http(object, http));
             if has_files {
                 push_files(out, identity, exchange, http);
             }
             true
         }
-        Fields::Tls(tls) => push(out, identity, exchange, "tls", end, |object| push_tls(object, tls)),
-        Fields::Quic(quic) => push(out, identity, exchange, "quic", start, |object| push_quic(object, quic)),
-        Fields::Ssh(ssh) => push(out, identity, exchange, "ssh", end, |object| push_ssh(object, ssh)),
+        Fields::Tls(tls) => push(out, identity, exchange, "tls", end, false, |object| push_tls(object, tls)),
+        Fields::Quic(quic) => push(out, identity, exchange, "quic", start, false, |object| push_quic(object, quic)),
+        Fields::Ssh(ssh) => push(out, identity, exchange, "ssh", end, false, |object| push_ssh(object, ssh)),
         _ => false,
     }
 }
 
-/// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8, of the same form.
+/// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8.
 fn event_of(service: Service) -> Types {
     match service {
         Service::Dns | Service::Llmnr => const { Types::of("dns") },
@@ -72,19 +82,20 @@ fn event_of(service: Service) -> Types {
     }
 }
 
+/// Appends a record. `is_answer`: the server is its source, as it is of an answer that is a record of its own.
 fn push(
     out: &mut Vec<u8>,
     identity: &Identity<'_>,
     exchange: &Exchange<'_>,
     event: &str,
     time_ns: u64,
+    is_answer: bool,
     fill: impl FnOnce(&mut Object<'_>),
 ) -> bool {
-    let transaction = exchange.transaction;
-    let event = if transaction.service == Service::Mdns { "mdns" } else { event };
-    let mut object = identity.open(out, event, time_ns, false, None);
-    object.number(member!("tx_id"), exchange.number.into());
-    object.plain(member!("app_proto"), app_proto(transaction.service));
+    let mut object = identity.open(out, event, time_ns, is_answer, None);
+    if event == "http" {
+        object.number(member!("tx_id"), exchange.number.into());
+    }
     object.object(event, fill);
     identity.close(object, |object| push_own(object, exchange));
     out.push(b'\n');
@@ -150,11 +161,18 @@ fn push_tls(object: &mut Object<'_>, tls: &Tls) {
     if let Some(certificate) = &tls.certificate {
         push_certificate(object, certificate);
     }
-    if tls.resumed == Some(true) {
+    let is_1_3 = tls.version.as_deref().is_some_and(|version| version.starts_with("TLS 1.3"));
+    // Said of sessions up to TLS 1.2, which send no certificate then.
+    if tls.resumed == Some(true) && !is_1_3 && tls.certificate.is_none() {
         object.truth(member!("session_resumed"), true);
     }
     text(object, member!("sni"), tls.sni.as_deref());
-    text(object, member!("version"), tls.version.as_deref().map(tls_version).as_deref());
+    // Without an answer, that in the client's hello, where TLS 1.3 has 1.2's (RFC 8446 section 4.1.2).
+    let version = tls.version.as_deref().or_else(|| match tls.client_version.as_deref() {
+        Some(version) if version.starts_with("TLS 1.3") => Some("TLS 1.2"),
+        other => other,
+    });
+    text(object, member!("version"), version.map(tls_version).as_deref());
     texts(object, member!("client_alpns"), &tls.client_alpn);
     if let Some(alpn) = &tls.alpn {
         object.array(member!("server_alpns"), [alpn], |out, alpn| push_string(out, alpn));
@@ -178,8 +196,19 @@ fn push_certificate(object: &mut Object<'_>, certificate: &Certificate) {
     texts(object, member!("subjectaltname"), &certificate.san);
 }
 
+/// A version of QUIC as Suricata names it: `v2`, of others the number's hexadecimal digits.
+fn quic_version(version: &str) -> Cow<'_, str> {
+    if version == "2" {
+        return "v2".into();
+    }
+    match version.strip_prefix("draft ").and_then(|draft| draft.parse::<u8>().ok()) {
+        Some(draft) => format!("ff0000{draft:02x}").into(),
+        None => version.strip_prefix("0x").map_or(version, |digits| digits.trim_start_matches('0')).into(),
+    }
+}
+
 fn push_quic(object: &mut Object<'_>, quic: &Quic) {
-    text(object, member!("version"), quic.version.as_deref());
+    text(object, member!("version"), quic.version.as_deref().map(quic_version).as_deref());
     text(object, member!("sni"), quic.sni.as_deref());
     hash(object, member!("ja3"), quic.ja3.as_deref());
     text(object, member!("ja4"), quic.ja4.as_deref());
@@ -194,7 +223,8 @@ fn push_ssh(object: &mut Object<'_>, ssh: &Ssh) {
         if version.is_some() || software.is_some() || fingerprint.is_some() {
             object.object(name, |object| {
                 text(object, member!("proto_version"), version.as_deref());
-                text(object, member!("software_version"), software.as_deref());
+                // Without the comment behind it (RFC 4253 section 4.2).
+                text(object, member!("software_version"), software.as_deref().and_then(|text| text.split(' ').next()));
                 hash(object, member!("hassh"), fingerprint.as_deref());
             });
         }
