@@ -167,11 +167,8 @@ fn push_tls(object: &mut Object<'_>, tls: &Tls) {
         object.truth(member!("session_resumed"), true);
     }
     text(object, member!("sni"), tls.sni.as_deref());
-    // Without an answer, that in the client's hello, where TLS 1.3 has 1.2's (RFC 8446 section 4.1.2).
-    let version = tls.version.as_deref().or_else(|| match tls.client_version.as_deref() {
-        Some(version) if version.starts_with("TLS 1.3") => Some("TLS 1.2"),
-        other => other,
-    });
+    // Without an answer, the highest that the client offered.
+    let version = tls.version.as_deref().or(tls.client_version.as_deref());
     text(object, member!("version"), version.map(tls_version).as_deref());
     texts(object, member!("client_alpns"), &tls.client_alpn);
     if let Some(alpn) = &tls.alpn {
