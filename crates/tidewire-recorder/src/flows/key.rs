@@ -19,7 +19,8 @@ pub(crate) struct Key(pub [u64; 6]);
 impl PartialEq for Key {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).fold(0, |different, (one, two)| different | (one ^ two)) == 0
+        let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.0, other.0);
+        (a ^ g) | (b ^ h) | (c ^ i) | (d ^ j) | (e ^ k) | (f ^ l) == 0
     }
 }
 
@@ -85,6 +86,7 @@ impl Key {
         key
     }
 
+    #[inline]
     fn of_ends(ends: [(u64, u64, u16); 2], rest: u64, kind: u64) -> (Self, bool) {
         let [(s0, s1, sport), (d0, d1, dport)] = ends;
         if (s0, s1, sport) <= (d0, d1, dport) {
@@ -101,6 +103,17 @@ pub(crate) struct Keyed {
     pub key: Key,
     /// Whether the lower end sent it.
     pub from_lower: bool,
+    /// Bits of the key, mixed without a secret: its place in a cache, nothing else.
+    pub mixed: u64,
+}
+
+impl Keyed {
+    #[inline]
+    pub fn new(key: Key, from_lower: bool) -> Self {
+        let [a, b, c, d, ports, rest] = key.0;
+        let folded = (a ^ b).rotate_left(32) ^ c ^ d ^ ports.rotate_left(16) ^ rest.rotate_left(7);
+        Self { key, from_lower, mixed: folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+    }
 }
 
 /// What a packet says that decides what becomes of it.
@@ -172,8 +185,7 @@ impl Walk {
     #[cold]
     fn headers(&self, frame: &Frame, bytes: &[u8]) -> Found {
         let facts = facts(frame, bytes, &self.wire).0;
-        facts
-            .map_or(Found::Other, |facts| Found::Headers(Keyed { key: self.key_of(&facts, HEADERS), from_lower: true }))
+        facts.map_or(Found::Other, |facts| Found::Headers(Keyed::new(self.key_of(&facts, HEADERS), true)))
     }
 
     /// The key of a packet in a tunnel, or of a fragment.
@@ -186,12 +198,12 @@ impl Walk {
         let from = (words(sender), ports(bytes, &self.decoded).0);
         let from_lower =
             is_fragment || ((from.0.0, from.0.1), from.1) == ((key.0[0], key.0[1]), (key.0[PORTS] >> 48) as u16);
-        Some(Keyed { key, from_lower })
+        Some(Keyed::new(key, from_lower))
     }
 
     /// The key of a fragment whose datagram is known.
     pub fn of_fragment<T>(&self, fragment: &Fragmented<T>) -> Keyed {
-        Keyed { key: self.key_of(&fragment.facts, 0), from_lower: fragment.is_from_lower }
+        Keyed::new(self.key_of(&fragment.facts, 0), fragment.is_from_lower)
     }
 
     fn key_of(&self, facts: &Facts, kind: u64) -> Key {
@@ -270,5 +282,5 @@ fn plain(bytes: &[u8], brief: Brief, decoded: &Decoded) -> Option<Keyed> {
         [(word(0), word(8), sport), (word(16), word(24), dport)]
     };
     let (key, from_lower) = Key::of_ends(ends, rest(brief.proto, decoded.vlan), kind);
-    Some(Keyed { key, from_lower })
+    Some(Keyed::new(key, from_lower))
 }

@@ -68,6 +68,12 @@ impl Flows {
         Some(slot)
     }
 
+    /// Fetches where the flow of a key is noted, for [`prefetch`](Self::prefetch).
+    #[inline]
+    pub fn prefetch_place(&self, keyed: &Keyed) {
+        self.cache.prefetch(keyed);
+    }
+
     /// Fetches what the packet of a key is likely to need.
     #[inline]
     pub fn prefetch(&self, keyed: &Keyed) {

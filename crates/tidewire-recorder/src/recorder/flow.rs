@@ -45,6 +45,11 @@ impl Recorder {
         for (frame, place) in frames.iter().zip(&mut found) {
             *place = self.walk.find(frame, batch.bytes(frame));
             if let Found::Flow(keyed, _) = place {
+                self.flows.prefetch_place(keyed);
+            }
+        }
+        for found in &found {
+            if let Found::Flow(keyed, _) = found {
                 self.flows.prefetch(keyed);
             }
         }
