@@ -12,8 +12,8 @@ use crate::{
     seal::{Content, Recipients, SealWriter},
 };
 
-/// Plain bytes of a frame: what a reader decompresses for one packet.
-pub(crate) const FRAME_BYTES: usize = 1 << 20;
+/// Plain bytes of a frame at most: what a reader decompresses for one packet.
+pub const FRAME_BYTES: usize = 1 << 20;
 /// Level of zstd: what one core does while it writes.
 const LEVEL: i32 = 1;
 /// Magic number of a skippable frame (RFC 8878, 3.1.2), and of a seek table (zstd, contrib/seekable_format).
@@ -116,22 +116,26 @@ impl Transform {
         Ok(())
     }
 
+    /// Appends a frame that was [compressed](compress_frame) elsewhere, behind what waits. `plain_bytes`: of its content.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_frame(&mut self, stored: &[u8], plain_bytes: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+        if !self.waiting.is_empty() {
+            self.compress(out)?;
+        }
+        self.frames.push((stored.len() as u32, plain_bytes));
+        self.store(stored, out);
+        Ok(())
+    }
+
     fn compress(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let failed = Error::io("(segment)", "compressing");
-        let stored = match self.compression {
-            Compression::Zstd => compress_zstd(&self.waiting).map_err(failed)?,
-            _ => {
-                let info = FrameInfo::new().content_checksum(true);
-                let mut encoder = FrameEncoder::with_frame_info(info, std::mem::take(&mut self.stored));
-                encoder.write_all(&self.waiting).map_err(failed)?;
-                encoder.finish().map_err(|error| Error::io("(segment)", "compressing")(error.into()))?
-            }
-        };
+        let mut stored = std::mem::take(&mut self.stored);
+        compress_frame(self.compression, &self.waiting, &mut stored)?;
         self.frames.push((stored.len() as u32, self.waiting.len() as u32));
         self.waiting.clear();
         self.store(&stored, out);
         self.stored = stored;
-        self.stored.clear();
         Ok(())
     }
 
@@ -159,11 +163,24 @@ impl Transform {
     }
 }
 
-/// A frame with the checksum of its content: without it a bit that flips becomes other packets, which readers take for what was captured.
-fn compress_zstd(plain: &[u8]) -> io::Result<Vec<u8>> {
-    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-    compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
-    compressor.compress(plain)
+/// Makes `out` a frame of `plain`, compressed in any way but [`Compression::None`]: of at most [`FRAME_BYTES`], so that any thread can do it
+/// for [`SegmentWriter::write_frame`](crate::SegmentWriter::write_frame). A frame has the checksum of its content: without it a bit that
+/// flips becomes other packets, which readers take for what was captured.
+///
+/// # Errors
+/// The compressor failed.
+pub fn compress_frame(compression: Compression, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::io("(segment)", "compressing")(error);
+    out.clear();
+    if compression == Compression::Zstd {
+        let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(failed)?;
+        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).map_err(failed)?;
+        out.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+        return compressor.compress_to_buffer(plain, out).map(drop).map_err(failed);
+    }
+    let mut encoder = FrameEncoder::with_frame_info(FrameInfo::new().content_checksum(true), out);
+    encoder.write_all(plain).map_err(failed)?;
+    encoder.finish().map(drop).map_err(|error| failed(error.into()))
 }
 
 /// A digest of what is written: BLAKE3.
@@ -192,5 +209,42 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> String {
         blake3::hash(bytes).to_hex().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_other_threads_join_those_that_are_made_here() {
+        for compression in [Compression::Zstd, Compression::Lz4] {
+            let parts: Vec<Vec<u8>> = (0..5_u8).map(|number| vec![number; 1000 + usize::from(number)]).collect();
+            let (mut frame, mut out) = (vec![9], Vec::new());
+            let mut transform = Transform::new(compression, None, &mut out).expect("no recipients");
+            for (number, part) in parts.iter().enumerate() {
+                if number % 2 == 0 {
+                    transform.push(part, &mut out).expect("taken");
+                } else {
+                    compress_frame(compression, part, &mut frame).expect("compressed");
+                    transform.push_frame(&frame, part.len() as u32, &mut out).expect("taken");
+                }
+            }
+            transform.finish(&mut out).expect("finished");
+            assert_eq!(
+                transform.frames.iter().map(|frame| frame.1).collect::<Vec<_>>(),
+                [1000, 1001, 1002, 1003, 1004]
+            );
+            let (mut plain, mut at) = (Vec::new(), 0);
+            for (stored, bytes) in &transform.frames {
+                let content = out.get(at..at + *stored as usize).expect("its frame");
+                match compression {
+                    Compression::Zstd => plain.extend(zstd::bulk::decompress(content, *bytes as usize).expect("whole")),
+                    _ => drop(io::copy(&mut lz4_flex::frame::FrameDecoder::new(content), &mut plain).expect("whole")),
+                }
+                at += *stored as usize;
+            }
+            assert_eq!(plain, parts.concat());
+        }
     }
 }

@@ -192,6 +192,21 @@ impl<F: StorageFile> SegmentWriter<F> {
         Ok(())
     }
 
+    /// Writes a frame of whole blocks that was [compressed](crate::compress_frame) elsewhere, in the way of this segment. `plain_bytes`: of
+    /// its content.
+    ///
+    /// # Errors
+    /// What the system says; nothing of the frame was taken.
+    pub fn write_frame(&mut self, stored: &[u8], plain_bytes: u32) -> Result<(), Error> {
+        self.check()?;
+        self.write_pending()?;
+        self.transform.push_frame(stored, plain_bytes, &mut self.pending)?;
+        self.plain += u64::from(plain_bytes);
+        // What fails here is tried again by the next call.
+        let _ = self.write_pending();
+        Ok(())
+    }
+
     fn write_pending(&mut self) -> Result<(), Error> {
         if self.pending.is_empty() {
             return Ok(());

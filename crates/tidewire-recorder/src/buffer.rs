@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_archive::{Checksums, alignment_gap};
+use tidewire_archive::{Checksums, Compression, FRAME_BYTES, alignment_gap, compress_frame};
 
 use crate::PRIORITIES_MAX;
 
@@ -24,11 +24,18 @@ pub(crate) struct Buffer {
     start: usize,
     /// Packets in it by priority, and their bytes on the wire: what is lost if it cannot be written.
     pub packets: [(u64, u64); PRIORITIES_MAX],
+    /// The bytes of its blocks, where its content is a compressed frame of them.
+    pub plain_bytes: Option<u32>,
     /// Of its content, once that is whole; none where the segment does not hold it as it is.
     pub checksums: Checksums,
 }
 
 impl Buffer {
+    /// Memory as that of a buffer, for [`compress`](Self::compress).
+    pub fn spare() -> Vec<u8> {
+        Vec::with_capacity(CAPACITY)
+    }
+
     /// Begins a buffer whose content is to lie from `offset` on in its file.
     pub fn begin(&mut self, offset: u64) {
         self.start = alignment_gap(self.bytes.as_ptr() as usize, offset);
@@ -36,7 +43,7 @@ impl Buffer {
         self.bytes.resize(self.start, 0);
     }
 
-    /// The blocks.
+    /// The blocks, or a compressed frame of them.
     pub fn content(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }
@@ -44,6 +51,21 @@ impl Buffer {
     /// Computes the checksums of the blocks.
     pub fn compute_checksums(&mut self) {
         self.checksums.compute(self.bytes.get(self.start..).unwrap_or_default());
+    }
+
+    /// Makes its content a compressed frame of its blocks; `spare` is exchanged for the memory of the blocks. Where the compressor fails, or
+    /// there is too little for a frame, it stays as it is.
+    pub fn compress(&mut self, compression: Compression, spare: &mut Vec<u8>) {
+        let blocks = self.bytes.get(self.start..).unwrap_or_default();
+        // What comes before it is full joins other buffers in a frame.
+        if !(FRAME_BYTES / 2..=FRAME_BYTES).contains(&blocks.len()) {
+            return;
+        }
+        if compress_frame(compression, blocks, spare).is_ok() {
+            self.plain_bytes = Some(blocks.len() as u32);
+            std::mem::swap(&mut self.bytes, spare);
+            self.start = 0;
+        }
     }
 
     /// Whether so many bytes more are no more than one write.
@@ -97,7 +119,7 @@ impl Pool {
         state.taken += 1;
         let free = state.free.pop();
         drop(state);
-        Some(free.unwrap_or_else(|| Buffer { bytes: Vec::with_capacity(CAPACITY), ..Buffer::default() }))
+        Some(free.unwrap_or_else(|| Buffer { bytes: Buffer::spare(), ..Buffer::default() }))
     }
 
     /// A buffer, once there is one.
@@ -123,6 +145,7 @@ impl Pool {
         buffer.bytes.shrink_to(CAPACITY);
         buffer.start = 0;
         buffer.packets = Default::default();
+        buffer.plain_bytes = None;
         buffer.checksums.clear();
         let mut state = self.lock();
         state.taken = state.taken.saturating_sub(1);
@@ -158,6 +181,23 @@ mod tests {
         assert_eq!((again.bytes.len(), again.packets[7]), (0, (0, 0)));
         assert_eq!(pool.wait().bytes.len(), 0);
         assert!(pool.take().is_none());
+    }
+
+    #[test]
+    fn a_buffer_that_is_full_becomes_a_frame_and_another_one_stays() {
+        let pool = Pool::new(4 * BUFFER_BYTES as u64);
+        let mut spare = Buffer::spare();
+        for (bytes, is_frame) in [(1000, false), (BUFFER_BYTES - 7, true), (BUFFER_BYTES + 1, false)] {
+            let mut buffer = pool.take().expect("a buffer");
+            buffer.begin(77);
+            buffer.bytes.resize(buffer.start + bytes, 5);
+            buffer.compress(Compression::Zstd, &mut spare);
+            assert_eq!(buffer.plain_bytes, is_frame.then_some(bytes as u32));
+            assert!((buffer.content().len() < bytes) == is_frame, "{bytes} bytes");
+            assert!(spare.capacity() >= CAPACITY && buffer.bytes.capacity() >= CAPACITY);
+            pool.release(buffer);
+        }
+        assert_eq!(pool.take().expect("a buffer").plain_bytes, None);
     }
 
     #[test]

@@ -42,7 +42,9 @@ impl Pipeline {
             let (jobs, to_digest) = unbounded();
             let (writer, to_write) = unbounded();
             let (closer, to_close) = bounded(CLOSINGS_MAX);
-            let digester = Digester { jobs: to_digest, writer, is_plain: directory.settings().is_plain() };
+            let settings = directory.settings();
+            let (compression, is_plain) = (settings.compression, settings.is_plain());
+            let digester = Digester { jobs: to_digest, writer, compression, is_plain };
             let (supply, reserver) = reserver::supply(targets, target).unzip();
             let writer = Writer {
                 attempts: attempts(),

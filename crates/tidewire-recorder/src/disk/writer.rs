@@ -110,7 +110,10 @@ impl Writer {
     fn write(&self, current: &mut Current, buffer: &Buffer) {
         let taken = match &mut current.writer {
             Some(writer) => {
-                let taken = self.attempts.until(|| writer.write_with(buffer.content(), &buffer.checksums));
+                let taken = self.attempts.until(|| match buffer.plain_bytes {
+                    Some(plain_bytes) => writer.write_frame(buffer.content(), plain_bytes),
+                    None => writer.write_with(buffer.content(), &buffer.checksums),
+                });
                 if taken.is_some() {
                     current.written.add(writer, buffer);
                     current.written.count(writer, &self.status);
