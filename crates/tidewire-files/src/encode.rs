@@ -152,8 +152,7 @@ pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
     let length = packet.block_bytes() as u32;
     out.reserve(length as usize);
     let timestamp = packet.timestamp_ns;
-    let mut head = [0; PACKET_AT];
-    let words = [
+    let head = [
         ENHANCED_PACKET,
         length,
         packet.interface,
@@ -162,10 +161,7 @@ pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
         packet.bytes.len() as u32,
         packet.wire_bytes.max(packet.bytes.len() as u32),
     ];
-    for (place, word) in head.chunks_exact_mut(4).zip(words) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    out.extend_from_slice(&head);
+    out.extend_from_slice(head.map(u32::to_le_bytes).as_flattened());
     out.extend_from_slice(packet.bytes);
     if !packet.bytes.len().is_multiple_of(4) {
         pad(out, packet.bytes.len());
