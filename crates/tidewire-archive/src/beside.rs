@@ -8,6 +8,7 @@ use crate::{
     Error,
     name::{INDEX, MANIFEST, SEALED},
     read_at::{Plain, ReadAt as _, open_regular},
+    seal::MAGIC,
 };
 
 /// What a file is that is no segment.
@@ -54,6 +55,9 @@ pub(crate) fn look(path: &Path) -> Result<Beside, Error> {
     Plain::new(file, path)?.read_at(0, Records::HEAD_BYTES, &mut head)?;
     if Records::recognise(&head).is_some() {
         return Ok(Beside::Capture);
+    }
+    if head.starts_with(MAGIC) {
+        return Ok(Beside::Unsearched("encrypted, and of no name that a recorder gives: give it its own again"));
     }
     Ok(match Reader::open(path) {
         Ok(reader) if reader.is_compressed() => Beside::Unsearched("compressed: decompress it first"),

@@ -130,7 +130,7 @@ impl Manifest {
 
 /// Appends a line, and returns its digest.
 fn push(text: &mut Vec<u8>, line: Line, previous: String) -> String {
-    let line = serde_json::to_vec(&Line { version: VERSION, previous, ..line }).unwrap_or_default();
+    let line = Line { version: VERSION, previous, ..line }.text();
     text.extend_from_slice(&line);
     text.push(b'\n');
     Digest::of(&line)

@@ -34,7 +34,7 @@ use crate::Error;
 pub(crate) use reader::{unseal, whole_bytes};
 pub(crate) use writer::SealWriter;
 
-const MAGIC: &[u8; 8] = b"TWSEALED";
+pub(crate) const MAGIC: &[u8; 8] = b"TWSEALED";
 const VERSION: u16 = 1;
 const HEAD_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;

@@ -46,7 +46,14 @@ pub enum Finding {
         /// The file.
         path: PathBuf,
     },
-    /// A line of the manifest does not name the line before it: lines were changed, added or taken out.
+    /// A capture of another program that cannot be indexed as it is: it was added.
+    Unsearched {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        why: &'static str,
+    },
+    /// A line of the manifest was changed, or does not name the line before it: lines were changed, added or taken out.
     Manifest {
         /// The manifest.
         path: PathBuf,
@@ -101,10 +108,13 @@ impl fmt::Display for Finding {
                     path.display()
                 )
             }
+            Self::Unsearched { path, why } => {
+                write!(f, "{}: added: a capture that no recorder wrote here, {why}", path.display())
+            }
             Self::Manifest { path, line } => {
                 write!(
                     f,
-                    "{}: line {line} does not follow the line before it: the manifest was changed",
+                    "{}: line {line} was changed, or does not follow the line before it: the manifest was changed",
                     path.display()
                 )
             }
@@ -258,8 +268,12 @@ fn verify_once(folder: &Path, identities: &Identities, known: &mut Intact) -> Re
             if !indexed_by(&name).is_some_and(|segment| listed.contains_key(&segment)) {
                 verification.findings.push(Finding::Added { path });
             }
-        } else if !is_own_name(&name) && !listed.contains_key(&name) && look(&path)? == Beside::Capture {
-            verification.findings.push(Finding::Capture { path });
+        } else if !is_own_name(&name) && !listed.contains_key(&name) {
+            match look(&path)? {
+                Beside::Capture => verification.findings.push(Finding::Capture { path }),
+                Beside::Unsearched(why) => verification.findings.push(Finding::Unsearched { path, why }),
+                Beside::Other(_) => {}
+            }
         }
     }
     Ok(verification)

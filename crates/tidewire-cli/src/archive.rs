@@ -1,6 +1,8 @@
 //! Archives of recorded packets in place of capture files: directories.
 
 use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::PathBuf,
     sync::{Arc, Mutex, Once, PoisonError},
 };
@@ -101,6 +103,7 @@ impl ArchiveOptions {
                 "cannot read a file ({file}) and the directory of an archive in one run; name one kind"
             )));
         }
+        refuse_twice(captures)?;
         let identities = Identities::from_files(&self.identity)?;
         let search = self.search.clone().unwrap_or_default();
         let query = Query { filter: expression, ..self.query()? };
@@ -134,6 +137,23 @@ impl ArchiveOptions {
         }
         Ok((!streams.is_empty()).then_some(found))
     }
+}
+
+/// Refuses a directory that is named twice, by whatever names: each of its packets would be found twice.
+fn refuse_twice(folders: &[PathBuf]) -> Result<(), CliError> {
+    let mut known: Vec<((u64, u64), &PathBuf)> = Vec::new();
+    for path in folders {
+        let Ok(found) = fs::metadata(path) else { continue };
+        let place = (found.dev(), found.ino());
+        if let Some((_, other)) = known.iter().find(|(known, _)| *known == place) {
+            let (path, other) = (path.display(), other.display());
+            return Err(CliError::Usage(format!(
+                "{other} and {path} are the same directory, named twice; name it once"
+            )));
+        }
+        known.push((place, path));
+    }
+    Ok(())
 }
 
 impl From<Error> for CliError {

@@ -5,7 +5,7 @@ use std::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tidewire::Stop;
@@ -17,6 +17,12 @@ use crate::{
 
 /// Time until a user wonders whether Ctrl-C was noticed.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Signals within this time are one: a terminal that is closed, and programs such as timeout(1), send it to a process and to its group.
+const ONE_SIGNAL: Duration = Duration::from_millis(200);
+
+/// When the first one came.
+static FIRST: OnceLock<Instant> = OnceLock::new();
 
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -31,6 +37,10 @@ pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
     let stop = stop.clone();
     let handler = move || {
+        let first = FIRST.get_or_init(Instant::now);
+        if INTERRUPTED.load(Ordering::Relaxed) && first.elapsed() < ONE_SIGNAL {
+            return;
+        }
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             if let Some(give_back) = GIVE_BACK.get() {
                 give_back();

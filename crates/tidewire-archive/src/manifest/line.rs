@@ -62,7 +62,69 @@ pub struct Line {
     pub previous: String,
 }
 
+/// What stands between the content of a line and its checksum, and behind that.
+const CHECK_BEGIN: &[u8] = b",\"crc32c\":\"";
+const CHECK_END: &[u8] = b"\"}";
+/// CRC-32C in hexadecimal.
+const CHECK_DIGITS: usize = 8;
+
+impl Line {
+    /// Its text, with the CRC-32C of all that stands before it at the end: the line behind names the digest of a line, and the last
+    /// one has none behind.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec(self).unwrap_or_default();
+        text.pop();
+        let check = format!("{:0digits$x}", crc32c::crc32c(&text), digits = CHECK_DIGITS);
+        [&text, CHECK_BEGIN, check.as_bytes(), CHECK_END].concat()
+    }
+
+    /// Whether it is as it was written, by its checksum. Earlier recorders wrote none: then at least its keys are theirs.
+    pub fn is_text(&self, text: &[u8]) -> bool {
+        let check = text.strip_suffix(CHECK_END).and_then(|rest| rest.split_last_chunk::<CHECK_DIGITS>());
+        match check.and_then(|(rest, check)| Some((rest.strip_suffix(CHECK_BEGIN)?, check))) {
+            Some((content, check)) => *check == *format!("{:08x}", crc32c::crc32c(content)).as_bytes(),
+            None => serde_json::to_value(self)
+                .is_ok_and(|own| serde_json::from_slice::<serde_json::Value>(text).is_ok_and(|found| found == own)),
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_changed_byte_of_a_line_is_seen() {
+        let line = Line {
+            version: 1,
+            event: Event::Segment,
+            time_ns: 1_700_000_000_000_000_001,
+            segment: "a.pcapng".into(),
+            bytes: 17,
+            packets_to: 4,
+            digest: "00ff".into(),
+            previous: "ab".into(),
+            ..Line::default()
+        };
+        let text = line.text();
+        let read = |text: &[u8]| serde_json::from_slice::<Line>(text);
+        assert!(read(&text).is_ok_and(|read| read == line && read.is_text(&text)));
+        for place in 0..text.len() {
+            for bit in 0..8 {
+                let mut changed = text.clone();
+                changed[place] ^= 1 << bit;
+                assert!(!read(&changed).is_ok_and(|read| read.is_text(&changed)), "{}", changed.escape_ascii());
+            }
+        }
+        // As earlier recorders wrote it.
+        let before = serde_json::to_vec(&line).unwrap();
+        assert!(line.is_text(&before));
+        let renamed = String::from_utf8(before).unwrap().replace("\"bytes\"", "\"bytez\"");
+        assert!(!read(renamed.as_bytes()).is_ok_and(|read| read.is_text(renamed.as_bytes())));
+    }
 }

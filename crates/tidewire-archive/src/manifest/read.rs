@@ -30,7 +30,7 @@ const DEAD_LINES_MAX: usize = 1 << 14;
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub lines: Vec<Line>,
-    /// Numbers, from 1, of lines that do not name the line before.
+    /// Numbers, from 1, of lines that do not name the line before, or were changed themselves.
     pub broken: Vec<usize>,
     /// Lines of the file that are whole.
     pub count: u64,
@@ -80,7 +80,7 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
                     return Err(Error::Version { path: path.clone(), found: parsed.version, supported: VERSION });
                 }
                 torn.drain(..).for_each(|number| note(&mut read.broken, number));
-                if parsed.previous != before {
+                if parsed.previous != before || !parsed.is_text(content) {
                     note(&mut read.broken, number);
                 }
                 (read.last, read.whole_bytes) = (Digest::of(content), at);

@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let (times, figures, code) = written::write(recall, &path, &stop)?;
             let summary = Summary { times, figures, notes: found().notes };
             summary.print(options.json, path.as_os_str() == "-")?;
-            say_empty(&summary, options);
+            say_empty(&summary, options, code);
             Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
         }
         shown => {
@@ -81,16 +81,17 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let summary = Summary { times: Times::default(), figures, notes: found.notes };
             summary.print(options.json, false)?;
             if !options.follow {
-                say_empty(&summary, options);
+                say_empty(&summary, options, code);
             }
             Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
         }
     }
 }
 
-/// Says why nothing was found, where that is known.
-fn say_empty(summary: &Summary, options: &Options) {
+/// Says why nothing was found, where that is known: not of an archive that could not be read.
+fn say_empty(summary: &Summary, options: &Options, code: u8) {
     match (summary.figures, options.stream) {
+        (Figures { captures: 0, .. }, _) if code != error::OK => {}
         (Figures { captures: 0, .. }, _) => {
             error::notify("the archive has no segment yet: nothing was recorded or indexed there");
         }

@@ -110,6 +110,12 @@ fn readable(path: &Path) -> Result<(), CliError> {
     if path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Ok(());
     }
+    if tidewire_archive::is_archive(path) {
+        let path = path.display();
+        return Err(CliError::Input(format!(
+            "{path}: is an archive; record its packets again with: tidewire recall {path} | tidewire record -r - -o DIR"
+        )));
+    }
     match Reader::open(path) {
         // What is before the damage is recorded.
         Ok(_) | Err(tidewire_files::Error::Empty { .. } | tidewire_files::Error::Damaged(_)) => Ok(()),
@@ -159,6 +165,13 @@ impl<'a> Recording<'a> {
                 let (path, other) = (path.display(), other.display());
                 let what = format!("-o {other} and -o {path} are the same directory, named twice; name it once");
                 return Err(CliError::Usage(what));
+            }
+        }
+        for path in &options.output {
+            // Of the closest one that is there.
+            let place = place_of(path);
+            if let Some(there) = place.ancestors().find(|part| part.exists()) {
+                settings::check_free(options, there)?;
             }
         }
         // Expressions are checked before a directory is made.

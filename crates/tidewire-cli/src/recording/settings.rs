@@ -2,13 +2,14 @@
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
+use rustix::fs::statvfs;
 use tidewire::Direction;
 use tidewire_archive::{Compression, IndexSettings, Recipients, Retention, Settings, block::Writer};
 use tidewire_patterns::{Syntax, parse};
 use tidewire_recorder::{BUFFER_BYTES_MIN, LookBackSettings, RecordClass, RecordSettings};
 
 use super::options::{Options, snap_bytes};
-use crate::{capture_args, error::CliError};
+use crate::{capture_args, error::CliError, units::Bytes};
 
 const SEGMENT_BYTES: u64 = 1 << 30;
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
@@ -46,6 +47,9 @@ pub fn archive(options: &Options) -> Result<Settings, CliError> {
     if options.durable.0 == 0 {
         return usage("--durable must be more than 0, as in 1s".into());
     }
+    if options.age.is_some_and(|age| age.0 == 0) {
+        return usage("--age must be more than 0, as in 14d".into());
+    }
     let recipients = match options.encrypt_to.is_empty() {
         true => None,
         false => Some(recipients(&options.encrypt_to)?),
@@ -79,6 +83,21 @@ pub fn retention(options: &Options) -> Retention {
         age: options.age.map(|age| Duration::from_nanos(age.0)),
         free_bytes: options.free.map(|size| size.0),
     }
+}
+
+/// Refuses what a file system can never have free: all of the archive would be removed for it.
+pub fn check_free(options: &Options, folder: &Path) -> Result<(), CliError> {
+    let (Some(free), Ok(found)) = (options.free.as_ref(), statvfs(folder)) else { return Ok(()) };
+    let reserved = found.f_bfree.saturating_sub(found.f_bavail);
+    let all = found.f_blocks.saturating_sub(reserved).saturating_mul(found.f_frsize);
+    // Some report no size.
+    if all == 0 || free.0 < all {
+        return Ok(());
+    }
+    let (folder, all, free) = (folder.display(), Bytes(all), Bytes(free.0));
+    Err(CliError::Usage(format!(
+        "--free: {free} is more than the file system of {folder} has ({all}): the whole archive would be removed"
+    )))
 }
 
 /// What is recorded. The filter of interfaces runs in the kernel.
@@ -127,7 +146,10 @@ fn look_back(options: &Options) -> Result<Option<LookBackSettings>, CliError> {
     if !is_live && !has_trigger {
         return usage("--keep-last of files needs a trigger: --trigger or --trigger-pattern");
     }
-    let Ok(memory_bytes) = usize::try_from(options.keep_memory.0.clamp(KEEP_BYTES_MIN, 1 << 46)) else {
+    if options.keep_memory.0 < KEEP_BYTES_MIN {
+        return usage("--keep-memory must be at least 4 MiB, as in 1G");
+    }
+    let Ok(memory_bytes) = usize::try_from(options.keep_memory.0.min(1 << 46)) else {
         return usage("--keep-memory is more than this machine can address");
     };
     let parse = |text: &String| parse(text.as_bytes(), Syntax::Text).map(|pattern| pattern.bytes);

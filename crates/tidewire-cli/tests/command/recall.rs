@@ -327,6 +327,9 @@ fn what_cannot_be_recalled_is_said() {
     fs::create_dir(&empty).unwrap();
     let empty = empty.to_str().unwrap();
     let file = recorded.capture.as_str();
+    let link = recorded.bench.path("link");
+    std::os::unix::fs::symlink(archive, &link).unwrap();
+    let same = link.to_str().unwrap().to_owned();
     for (words, expected, said) in [
         (&["recall", "/nonexistent-archive"][..], 3, "no such directory"),
         (&["recall", empty], 3, "holds no archive"),
@@ -338,6 +341,11 @@ fn what_cannot_be_recalled_is_said() {
         (&["recall", archive, "--identity", file], 2, "identity"),
         (&["recall", archive, "--from", "yesterday"], 2, "--from: invalid time 'yesterday'"),
         (&["recall", archive, "--from", "1h", "--to", "2h"], 2, "not after"),
+        (&["recall", archive, &same], 2, "are the same directory, named twice"),
+        (&["flows", archive, archive], 2, "are the same directory, named twice"),
+        (&["streams", &same, archive, "tcp"], 2, "are the same directory, named twice"),
+        (&["recall", archive, "--from", "1700000000.x"], 2, "--from: invalid time '1700000000.x'"),
+        (&["record", "-r", archive, "-o", empty], 3, "is an archive; record its packets again with: tidewire recall"),
         (&["recall", archive, "--host", "example"], 2, "--host"),
         (&["recall", archive, "--net", "10.0.0.0/33"], 2, "0 to 32"),
         (&["recall", archive, "--vlan", "4095"], 2, "1 to 4094"),

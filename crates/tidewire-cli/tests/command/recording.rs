@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use tidewire_testing::{Ends as _, InTime as _, missing};
+use tidewire_testing::{Ends as _, InTime as _, Signal, missing, signal};
 
 use crate::common::{Bench, command, complaint, json, text};
 
@@ -114,6 +114,23 @@ fn standard_input_is_recorded_and_a_second_recorder_refused() {
     assert_eq!(text(&["record", "--verify", place]).1, 0);
 }
 
+#[test]
+fn a_signal_that_comes_twice_at_once_ends_a_recording_in_order() {
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let (mut recorder, mut input) = piped(archive.to_str().unwrap());
+    input.write_all(&fs::read(demo()).unwrap()[..50_000]).unwrap();
+    tidewire_testing::wait_until("a segment", || hidden(&archive) > 0);
+    // As a terminal that is closed sends it: to the process, and to its group.
+    for _ in 0..2 {
+        signal(&recorder, Signal::HUP);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(input);
+    assert_eq!(recorder.wait_in_time("a recorder").code(), Some(130));
+    assert_eq!((hidden(&archive), segments(&archive).len()), (0, 1));
+}
+
 /// A recorder of standard input.
 fn piped(place: &str) -> (Child, std::process::ChildStdin) {
     let mut command = command(&["record", "-r", "-", "-o", place, "--durable", "20ms"]);
@@ -155,6 +172,10 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_written() {
         (&["-r", &demo, "-o", place, "--segment-size", "1K"], "--segment-size"),
         (&["-r", &demo, "-o", place, "--buffer", "1M"], "--buffer"),
         (&["-r", &demo, "-o", place, "--durable", "0"], "--durable"),
+        (&["-r", &demo, "-o", place, "--age", "0"], "--age must be more than 0"),
+        // For what a file system can never have free, retention would remove the whole archive.
+        (&["-r", &demo, "-o", place, "--free", "4000000T"], "is more than the file system of"),
+        (&["-r", &demo, "-o", place, "--keep-last", "1s", "--trigger", "tcp", "--keep-memory", "0"], "--keep-memory"),
         (&["-r", &demo, "-o", place, "tcp", "prt", "80"], "prt"),
         (&["-r", &demo, "-o", place, "--cutoff-class", "prt 80=1K"], "prt"),
         (&["-r", &demo, "-o", place, "--keep-last", "1s"], "--trigger"),

@@ -127,6 +127,40 @@ fn what_is_not_indexed_is_named() {
 }
 
 #[test]
+fn every_byte_of_a_manifest_and_every_capture_that_was_added_is_verified() {
+    let bench = Bench::new();
+    let place = recorded(&bench, "archive");
+    let verified = || said(&["record", "--verify", &place]);
+    assert_eq!(verified().1, 0);
+    let (manifest, segment) = (Path::new(&place).join("manifest.jsonl"), segment(&place));
+    // The last line has none behind it that names its digest.
+    let text = fs::read(&manifest).unwrap();
+    let last = text[..text.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap();
+    for at in (last..text.len()).step_by(7) {
+        let mut changed = text.clone();
+        changed[at] ^= 1;
+        fs::write(&manifest, &changed).unwrap();
+        let (told, code) = verified();
+        assert!(code == 3 && !told.contains("as they were written"), "byte {at}: {code} {told}");
+    }
+    fs::write(&manifest, &text).unwrap();
+    let gzip = Command::new("gzip").args(["-c", &segment]).run_in_time().unwrap().stdout;
+    for (name, bytes, why) in [
+        ("copy.pcapng", fs::read(&segment).unwrap(), "without an index"),
+        ("copy.pcapng.gz", gzip, "compressed: decompress it first"),
+        ("copy.pcapng.sealed", b"TWSEALED\x01\0\x01\0".repeat(20), "encrypted, and of no name that a recorder gives"),
+    ] {
+        let path = Path::new(&place).join(name);
+        fs::write(&path, bytes).unwrap();
+        let (told, code) = verified();
+        let expected = format!("{}: added: a capture that no recorder wrote here, ", path.display());
+        assert!(code == 3 && told.contains(&expected) && told.contains(why), "{name}: {code} {told}");
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(verified().1, 0);
+}
+
+#[test]
 fn a_damaged_capture_is_indexed_as_far_as_it_goes_and_said() {
     let bench = Bench::new();
     let demo = fs::read(DEMO).unwrap();
