@@ -53,7 +53,7 @@ impl Exchange {
             let step = self.sides[input.side].step(&mut bytes);
             let went_on = match step {
                 Step::More => break,
-                Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns),
+                Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns, out),
                 Step::Line(line) => self.response_line(&line, input.ns, out),
                 Step::End if input.side == 0 => self.end_request(),
                 Step::End => self.end_response(input.ns, out),
@@ -120,7 +120,18 @@ impl Exchange {
             self.finish(out);
             return if self.is_doubtful { Progress::Mistaken } else { Progress::Done };
         }
+        if self.sides[1].at == At::Lost {
+            self.release_unanswered(out);
+        }
         Progress::More
+    }
+
+    /// Reports requests whose responses are lost: all but one that is not complete.
+    fn release_unanswered(&mut self, out: Out<'_>) {
+        let complete = self.requests.len().saturating_sub(usize::from(self.is_asking));
+        self.requests.drain(..complete).for_each(|pending| out(transaction(pending)));
+        self.is_answering = false;
+        self.pending_bytes = self.pending_memory_bytes();
     }
 
     /// Memory of the requests that wait, bytes.
@@ -128,7 +139,7 @@ impl Exchange {
         self.requests.iter().map(|pending| size_of::<Pending>() + pending.http.memory_bytes()).sum()
     }
 
-    fn request_line(&mut self, line: &[u8], ns: u64) -> Progress {
+    fn request_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         if self.sides[0].at == At::Start {
             if line.is_empty() {
                 // RFC 9112 section 2.2.
@@ -141,7 +152,9 @@ impl Exchange {
                 return Progress::Done;
             }
             if self.requests.len() >= PENDING_MAX || self.pending_memory_bytes() > PENDING_BYTES_MAX {
-                return Progress::Done;
+                // So many are answered elsewhere, where this capture does not see it.
+                self.sides[1].lose();
+                self.release_unanswered(out);
             }
             self.was_valid = true;
             if http.version.as_deref() == Some(head::SIMPLE) {

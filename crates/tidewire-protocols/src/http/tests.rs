@@ -77,6 +77,31 @@ fn every_cut_gives_the_same_fields() {
 }
 
 #[test]
+fn requests_are_all_found_where_responses_are_lost() {
+    let request = |number: usize| format!("GET /{number} HTTP/1.1\r\nHost: h\r\n\r\n").into_bytes();
+    let paths = |found: &[Transaction]| -> Vec<String> {
+        found.iter().filter_map(|one| http(one).path.as_deref().map(str::to_owned)).collect()
+    };
+    let expected: Vec<String> = (0..300).map(|number| format!("/{number}")).collect();
+    // No response was captured.
+    let pieces: Vec<_> = (0..300).map(|number| (ClientToServer, request(number))).collect();
+    let found = transactions(&Sent::of(&pieces), 80);
+    assert_eq!(paths(&found), expected);
+    // Part of one is missing: what follows it cannot be read.
+    let response = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into_bytes();
+    let mut pieces = vec![
+        (ClientToServer, request(0)),
+        (ServerToClient, response("0")),
+        (ClientToServer, request(1)),
+        (ServerToClient, b"HTTP/1.1 200 OK\r\nno field\r\nx".repeat(200)),
+    ];
+    pieces.extend((2..300).flat_map(|number| [(ClientToServer, request(number)), (ServerToClient, response("0"))]));
+    let found = transactions(&Sent::of(&pieces), 80);
+    assert_eq!(paths(&found), expected);
+    assert_eq!((http(&found[0]).status, http(&found[1]).status, http(&found[2]).status), (Some(200), Some(200), None));
+}
+
+#[test]
 fn a_tunnel_is_looked_into() {
     let sent = conversation(&[
         "CONNECT www.example.org:443 HTTP/1.1\nHost: www.example.org:443\n\n",
