@@ -155,6 +155,14 @@ impl IndexBuilder {
         }
     }
 
+    /// Notes that a packet of a record was there at this time, and was not written.
+    pub fn see(&mut self, flow: u32, timestamp_ns: u64) {
+        if let Some(counts) = self.counts.get_mut(flow as usize) {
+            counts.first_ns = counts.first_ns.min(timestamp_ns);
+            counts.last_ns = counts.last_ns.max(timestamp_ns);
+        }
+    }
+
     /// Sets the TCP flags of a record.
     pub(crate) fn set_tcp_flags(&mut self, flow: u32, tcp_flags: [u8; 2]) {
         if let Some(counts) = self.counts.get_mut(flow as usize) {

@@ -57,6 +57,11 @@ pub(super) fn encode(packets: &[Placed], jumps: &[Jump], marks: &[Mark], records
     order.retain(|&flow| !by_flow.packets(flow).is_empty() || record(flow).cut_off.iter().any(|cut| cut.packets > 0));
     order.sort_by_key(|&flow| (record(flow).stream, flow));
     sections.records = order.len() as u64;
+    if marks.is_empty() {
+        // Nothing was written: it has the times of what was cut off.
+        sections.first_ns = order.iter().map(|&flow| record(flow).first_ns).min().unwrap_or(u64::MAX);
+        sections.last_ns = order.iter().map(|&flow| record(flow).last_ns).max().unwrap_or(0);
+    }
     let mut terms = Terms::default();
     let mut page = Page::default();
     for (rank, &flow) in order.iter().enumerate() {

@@ -103,9 +103,12 @@ impl Query {
 
     /// Whether a segment may hold anything of it.
     pub(crate) fn may_be_in(&self, summary: &Summary) -> bool {
-        summary.packets > 0
-            && self.from_ns.is_none_or(|from| summary.last_ns >= from)
-            && self.to_ns.is_none_or(|to| summary.first_ns < to)
+        summary.packets > 0 && self.is_in_time(summary)
+    }
+
+    /// Whether a segment has anything of the times that are looked for.
+    pub(crate) fn is_in_time(&self, summary: &Summary) -> bool {
+        self.from_ns.is_none_or(|from| summary.last_ns >= from) && self.to_ns.is_none_or(|to| summary.first_ns < to)
     }
 
     pub(crate) fn wants_time(&self, timestamp_ns: u64) -> bool {

@@ -40,7 +40,7 @@ struct Streams {
 }
 
 impl Archive {
-    /// The streams of which something was cut off, in the segments that a query may find anything in; at most `streams_max`, and whether
+    /// The streams of which something was cut off, in the segments of the times that a query looks for; at most `streams_max`, and whether
     /// these are all.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Archive {
 
     /// An index that cannot be read says nothing here: the search itself names it, and reads its capture whole.
     fn each_record(&self, entry: &Entry, query: &Query, mut each: impl FnMut(Name, &FlowRecord)) {
-        let Some(summary) = entry.summary.as_ref().filter(|summary| query.may_be_in(summary)) else { return };
+        let Some(summary) = entry.summary.as_ref().filter(|summary| query.is_in_time(summary)) else { return };
         let Ok(Some(mut sidecar)) = entry.sidecar(&self.identities) else { return };
         // A capture that no recorder wrote is a recording of its own.
         let recording = match summary.recording.as_str() {

@@ -115,7 +115,12 @@ impl Recorder {
         let wire_bytes = u64::from(frame.wire_bytes);
         let mut written = None;
         if is_cut {
-            self.cut(slot, direction, wire_bytes);
+            if self.segment.is_none() {
+                // It is noted in a segment, whether a packet is written or not.
+                self.interface(frame);
+                self.make_room(0, frame.timestamp_ns);
+            }
+            self.cut(slot, direction, (wire_bytes, frame.timestamp_ns));
             self.count(keep.priority, Fate::CutOff, 1, wire_bytes);
         } else {
             let captured = kept(bytes, keep.snap_bytes);
@@ -215,18 +220,19 @@ impl Recorder {
     }
 
     /// Notes a packet that was cut off.
-    fn cut(&mut self, slot: u32, direction: usize, wire_bytes: u64) {
-        self.note_cut(slot, direction, 1, wire_bytes);
+    fn cut(&mut self, slot: u32, direction: usize, (wire_bytes, timestamp_ns): (u64, u64)) {
+        self.note_cut(slot, direction, (1, wire_bytes), timestamp_ns);
         self.offload(slot, direction);
     }
 
-    /// Notes packets that were cut off in the flow's record.
-    pub(super) fn note_cut(&mut self, slot: u32, direction: usize, packets: u64, bytes: u64) {
+    /// Notes packets that were cut off in the flow's record; `last_ns`: when the last of them was there.
+    pub(super) fn note_cut(&mut self, slot: u32, direction: usize, (packets, bytes): (u64, u64), last_ns: u64) {
         let record = self.record(slot);
         let Some((segment, _)) = &mut self.segment else { return };
         if let Some(cut) = segment.builder.record(record).and_then(|record| record.cut_off.get_mut(direction)) {
             cut.packets += packets;
             cut.bytes += bytes;
+            segment.builder.see(record, last_ns);
         }
     }
 

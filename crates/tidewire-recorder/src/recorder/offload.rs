@@ -74,7 +74,7 @@ impl Recorder {
             let Some(counted) = counted.filter(|counted| counted.packets > 0) else { continue };
             lane.last_ns = lane.last_ns.max(counted.last_ns);
             let priority = lane.keep.priority;
-            self.note_cut(slot, direction, counted.packets, counted.wire_bytes);
+            self.note_cut(slot, direction, (counted.packets, counted.wire_bytes), counted.last_ns);
             self.count(priority, Fate::CutOff, counted.packets, counted.wire_bytes);
         }
     }

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use tidewire_archive::{Directory, Query, Settings};
+use tidewire_archive::{Archive, Directory, Identities, Query, Settings};
 use tidewire_recorder::{RecordClass, RecordSettings};
 use tidewire_testing::sums_of_segments;
 use tidewire_wire::{Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
@@ -46,6 +46,24 @@ fn model(packets: &[Seen]) -> (Vec<Seen>, u64) {
         }
     }
     (kept, cut_bytes)
+}
+
+#[test]
+fn streams_of_which_nothing_is_written_are_in_the_archive() {
+    let found = captures().into_iter().find(|path| path.to_string_lossy().contains("demo.pcap"));
+    let capture = found.expect("the demo");
+    let folder = tempfile::tempdir().expect("a directory");
+    let settings =
+        RecordSettings { cutoff_bytes: [0; 2], filter: Some("udp port 53".into()), ..RecordSettings::default() };
+    let (snapshot, reported) = record(&capture, &[folder.path()], &Settings::default(), settings);
+    assert_eq!(reported, Vec::<String>::new());
+    let all = snapshot.totals.all();
+    assert!(all.cut_off_packets > 0 && all.written_packets == 0, "{all:?}");
+    let archive = Archive::open([folder.path()], Identities::default()).expect("an archive");
+    let (streams, is_all) = archive.cut_off(&Query::default(), 100).expect("its index");
+    assert!(is_all && streams.iter().all(|stream| stream.first_ns <= stream.last_ns && stream.last_ns < u64::MAX));
+    let noted: u64 = streams.iter().flat_map(|stream| stream.amounts).map(|amount| amount.packets).sum();
+    assert_eq!(noted, all.cut_off_packets);
 }
 
 #[test]
