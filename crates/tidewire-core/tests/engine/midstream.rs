@@ -7,11 +7,11 @@ const C: u32 = 3_280_741_055;
 const S: u32 = 1_427_657_521;
 
 fn client(at: u32, acked: u32, flags: u8, payload: &str) -> Seg {
-    Seg::new(true, C + at, S + acked, flags, payload.as_bytes())
+    Seg::new(true, C.wrapping_add(at), S.wrapping_add(acked), flags, payload.as_bytes())
 }
 
 fn server(at: u32, acked: u32, flags: u8, payload: &str) -> Seg {
-    Seg::new(false, S + at, C + acked, flags, payload.as_bytes())
+    Seg::new(false, S.wrapping_add(at), C.wrapping_add(acked), flags, payload.as_bytes())
 }
 
 /// The last request and answer of a connection whose SYNs were not captured.
