@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use bytes::{Bytes, BytesMut};
 use tidewire::{Chunk, EndReason, Gap, Mode, Stream, legible::legible};
 use tidewire_exports::{
     FlowRecord, Origin,
@@ -138,13 +139,16 @@ impl Follower {
         select.matches(&Row::Flow(&record), seen).then_some(app)
     }
 
-    /// Bytes of a stream.
+    /// Whether bytes of a stream say nothing: most are within a body, or of a protocol that has said everything.
     #[inline]
+    pub fn passes_over<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>) -> bool {
+        let conversation = stream.data().conversation();
+        conversation.is_over() || conversation.take_body(chunk.direction, chunk.fresh().len(), &mut self.budget)
+    }
+
+    /// Bytes of a stream that were not passed over.
     pub fn data<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>, report: &mut Report<'_>) {
-        let (conversation, fresh) = (stream.data().conversation(), chunk.fresh());
-        if conversation.is_over() || conversation.take_body(chunk.direction, fresh.len(), &mut self.budget) {
-            return;
-        }
+        let fresh = chunk.fresh();
         let key = stream.key();
         let piece = Piece {
             direction: chunk.direction,
@@ -197,13 +201,33 @@ pub fn push(object: &mut Object<'_>, app: &App) {
     object.object("app", |object| push_members(object, app));
 }
 
-/// The value of `app`. Text takes less memory than the fields that it is made of, and is made of them while they are at hand.
-pub fn json(app: &App, scratch: &mut Vec<u8>) -> Box<[u8]> {
-    scratch.clear();
-    let mut object = Object::open(scratch);
-    push_members(&mut object, app);
-    object.close();
-    scratch.as_slice().into()
+/// Texts of `app`, which take less memory than the fields that they are made of, and are made of them while they are at hand. They lie
+/// one behind the other: allocated one by one, each between what lives for a packet, they would cost as much again as making them.
+#[derive(Default)]
+pub struct AppTexts {
+    block: BytesMut,
+    scratch: Vec<u8>,
+}
+
+/// Bytes of a block of texts.
+const BLOCK_BYTES: usize = 64 << 10;
+
+impl AppTexts {
+    /// The value of `app`. `is_kept`: as long as all others; else it lies alone, so that none of many keeps a block.
+    pub fn json(&mut self, app: &App, is_kept: bool) -> Bytes {
+        self.scratch.clear();
+        let mut object = Object::open(&mut self.scratch);
+        push_members(&mut object, app);
+        object.close();
+        if !is_kept {
+            return Bytes::copy_from_slice(&self.scratch);
+        }
+        if self.block.capacity() < self.scratch.len() {
+            self.block = BytesMut::with_capacity(BLOCK_BYTES.max(self.scratch.len()));
+        }
+        self.block.extend_from_slice(&self.scratch);
+        self.block.split().freeze()
+    }
 }
 
 fn push_members(object: &mut Object<'_>, app: &App) {

@@ -7,7 +7,7 @@ use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
 use tidewire_exports::table::FLOWS;
 
 use crate::{
-    app::{self, Follower, Wants, Watched},
+    app::{self, AppTexts, Follower, Wants, Watched},
     clock::Clock,
     cut_off,
     cut_off_join::CutOffs,
@@ -61,6 +61,7 @@ struct Flows {
     sink: Option<Arc<SharedOutput>>,
     form: Form,
     scratch: Vec<u8>,
+    texts: AppTexts,
     /// Whether packets of a stream that did not end are wanted.
     want: Want,
     printed: Want,
@@ -69,7 +70,7 @@ struct Flows {
 struct Flow {
     record: Record,
     /// `app` of the record as JSON, which has none then.
-    app: Option<Box<[u8]>>,
+    app: Option<bytes::Bytes>,
 }
 
 impl From<Record> for Flow {
@@ -89,7 +90,9 @@ impl Handler for Flows {
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, Watched>, chunk: Chunk<'_>) {
-        self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        if !self.follower.passes_over(stream, &chunk) {
+            self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        }
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Watched>, gap: Gap) {
@@ -116,7 +119,8 @@ impl Handler for Flows {
                 None => {
                     let mut flow = Flow::from(record);
                     if self.form == Form::Json {
-                        flow.app = flow.record.app.take().map(|app| app::json(&app, &mut self.scratch));
+                        let is_kept = !self.order.has_limit();
+                        flow.app = flow.record.app.take().map(|app| self.texts.json(&app, is_kept));
                     }
                     self.kept.push(flow);
                     self.printed = Want::Later;
@@ -180,6 +184,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         sink: sink.clone(),
         form,
         scratch: Vec::new(),
+        texts: AppTexts::default(),
         want,
         printed: Want::Later,
     };

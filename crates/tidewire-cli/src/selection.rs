@@ -127,6 +127,11 @@ impl Selection {
 }
 
 impl Order {
+    /// Whether records may be dropped again.
+    pub fn has_limit(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// Whether no record is printed.
     pub fn is_empty(&self) -> bool {
         self.limit == Some(0)
@@ -198,7 +203,10 @@ impl<T: AsRef<Record>> Selected<T> {
 
     /// The records of all workers that are printed, in order.
     pub fn merged(all: impl IntoIterator<Item = Self>, order: Order) -> Vec<T> {
-        let mut records: Vec<T> = all.into_iter().flat_map(|kept| kept.records).collect();
+        // Those of one worker, which most runs have, stay where they are.
+        let mut all = all.into_iter().map(|kept| kept.records);
+        let mut records = all.next().unwrap_or_default();
+        records.extend(all.flatten());
         records.sort_unstable_by(|a, b| order.compare(a.as_ref(), b.as_ref()));
         records.truncate(order.limit.unwrap_or(usize::MAX));
         records

@@ -118,7 +118,9 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
             let digests = stream.data().digests.get_or_insert_default();
             digests[chunk.direction as usize].update(chunk.fresh());
         }
-        self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        if !self.follower.passes_over(stream, &chunk) {
+            self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        }
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Following>, gap: Gap) {

@@ -129,7 +129,7 @@ impl Handler for Transactions<'_> {
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, Conversation>, chunk: Chunk<'_>) {
-        if stream.data().is_over() {
+        if self.follower.passes_over(stream, &chunk) {
             return;
         }
         self.follow(stream, |follower, stream, report| follower.data(stream, &chunk, report));

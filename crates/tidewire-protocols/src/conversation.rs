@@ -4,6 +4,7 @@ use tidewire_core::Direction;
 
 use crate::{
     budget::{Budget, Place},
+    going::Going,
     input::{Input, Ports},
     recognise::{self, Answer, First, Unanswered, Verdict},
     report::{App, Report},
@@ -32,10 +33,28 @@ enum State {
     New,
     /// The client's bytes are of no known protocol: nothing is kept until the server answers.
     Unanswered(Unanswered),
-    Going(Place),
+    Going(Place, Ahead),
     /// Nothing more is looked at; what was found stays.
     Over(Option<Place>),
 }
+
+/// The server's body, counted here: most packets of a transfer are nothing else, and what reads them lies elsewhere in memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    /// Bytes behind which the body still goes on.
+    room: u32,
+    /// Bytes that their reader was not told of yet.
+    taken: u32,
+}
+
+impl Ahead {
+    fn of(going: &Going) -> Self {
+        Self { room: u32::try_from(going.body_room(SERVER)).unwrap_or(u32::MAX), taken: 0 }
+    }
+}
+
+/// The side of a stream that bodies mostly come from.
+const SERVER: usize = Direction::ServerToClient as usize;
 
 impl Conversation {
     /// Takes bytes. What they complete goes to `report`.
@@ -50,14 +69,39 @@ impl Conversation {
     /// and they go to [`data`](Self::data).
     #[inline]
     pub fn take_body(&mut self, direction: Direction, bytes: usize, budget: &mut Budget) -> bool {
-        match self.0 {
-            State::Going(place) => budget.going(place).is_some_and(|going| going.take_body(direction as usize, bytes)),
-            _ => false,
+        let State::Going(place, ahead) = &mut self.0 else { return false };
+        let side = direction as usize;
+        if side == SERVER
+            && let Ok(bytes) = u32::try_from(bytes)
+            && bytes <= ahead.room
+        {
+            ahead.room -= bytes;
+            ahead.taken += bytes;
+            return true;
+        }
+        let Some(going) = budget.going(*place) else { return false };
+        if ahead.taken > 0 {
+            going.take_body(SERVER, ahead.taken as usize);
+        }
+        let is_taken = going.take_body(side, bytes);
+        *ahead = Ahead::of(going);
+        is_taken
+    }
+
+    /// Tells the reader of what was counted here.
+    fn catch_up(&mut self, budget: &mut Budget) {
+        if let State::Going(place, ahead) = &mut self.0
+            && ahead.taken > 0
+            && let Some(going) = budget.going(*place)
+        {
+            going.take_body(SERVER, ahead.taken as usize);
+            *ahead = Ahead::default();
         }
     }
 
     fn take(&mut self, piece: &Piece<'_>, ports: Ports, budget: &mut Budget, report: &mut Report<'_>) {
         let side = piece.direction as usize;
+        self.catch_up(budget);
         let input = Input { side, bytes: piece.bytes, is_datagram: piece.is_datagram, ns: piece.timestamp_ns };
         let place = match self.0 {
             State::New => {
@@ -76,7 +120,7 @@ impl Conversation {
                         First::Stream(verdict) => going.stream(verdict, input, ports, report),
                     }
                 }
-                self.0 = State::Going(place);
+                self.0 = State::Going(place, Ahead::default());
                 place
             }
             State::Unanswered(mut unanswered) => {
@@ -95,10 +139,10 @@ impl Conversation {
                 if let Some(going) = budget.going(place) {
                     going.answered(taken, input, ports, report);
                 }
-                self.0 = State::Going(place);
+                self.0 = State::Going(place, Ahead::default());
                 place
             }
-            State::Going(place) => {
+            State::Going(place, _) => {
                 if let Some(going) = budget.going(place) {
                     going.data(input, ports, report);
                 }
@@ -116,7 +160,8 @@ impl Conversation {
         {
             self.0 = State::Over(None);
         }
-        if let State::Going(place) = self.0 {
+        self.catch_up(budget);
+        if let State::Going(place, _) = self.0 {
             if let Some(going) = budget.going(place) {
                 going.gap(direction as usize, bytes, report);
             }
@@ -126,9 +171,10 @@ impl Conversation {
 
     /// The stream ended: reports what is not complete, and returns what the stream was.
     pub fn close(&mut self, budget: &mut Budget, report: &mut Report<'_>) -> Option<Box<App>> {
+        self.catch_up(budget);
         match std::mem::take(&mut self.0) {
             State::New | State::Unanswered(_) | State::Over(None) => None,
-            State::Going(place) | State::Over(Some(place)) => budget.close(place, report),
+            State::Going(place, _) | State::Over(Some(place)) => budget.close(place, report),
         }
     }
 
@@ -140,7 +186,7 @@ impl Conversation {
 
     fn settle(&mut self, place: Place, budget: &mut Budget) {
         self.0 = match budget.settle(place) {
-            (true, _) => State::Going(place),
+            (true, _) => State::Going(place, budget.going(place).map_or(Ahead::default(), |going| Ahead::of(going))),
             (false, has_place) => State::Over(has_place.then_some(place)),
         };
     }

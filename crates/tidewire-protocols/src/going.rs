@@ -62,6 +62,15 @@ impl Going {
         }
     }
 
+    /// Bytes of a side behind which its body still goes on.
+    #[inline]
+    pub(crate) fn body_room(&self, side: usize) -> u64 {
+        match &self.stage {
+            Stage::Http(exchange) => exchange.body_room(side ^ usize::from(self.swapped)),
+            _ => 0,
+        }
+    }
+
     /// A datagram before one was known.
     pub(crate) fn datagram(
         &mut self,

@@ -155,7 +155,7 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, State>, chunk: Chunk<'_>) {
-        if stream.data().conversation.is_over() {
+        if self.follower.passes_over(stream, &chunk) {
             return;
         }
         self.follow(stream, |follower, stream, report| follower.data(stream, &chunk, report));

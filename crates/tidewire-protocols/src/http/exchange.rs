@@ -1,10 +1,9 @@
 //! A conversation in HTTP: which response belongs to which request, and what follows a head.
 
-use std::collections::VecDeque;
-
 use super::{
     fields::Http,
     head::{self, Framing},
+    requests::{Pending, Requests},
     side::{At, Side, Step},
 };
 use crate::{
@@ -17,18 +16,11 @@ use crate::{
 const PENDING_MAX: usize = 64;
 const PENDING_BYTES_MAX: usize = 96 << 10;
 
-#[derive(Debug)]
-struct Pending {
-    http: Box<Http>,
-    start_ns: u64,
-    end_ns: u64,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
     sides: [Side; 2],
     /// Requests in order; the first has a response that is being read, if any.
-    requests: VecDeque<Pending>,
+    requests: Requests,
     /// Whether the last of them is not complete.
     is_asking: bool,
     /// Whether the first of them has a response that is not complete.
@@ -49,8 +41,10 @@ impl Exchange {
     pub(crate) fn data(&mut self, input: Input<'_>, is_unnamed: bool, out: Out<'_>) -> Progress {
         let mut bytes = input.bytes;
         self.is_unnamed = is_unnamed;
+        let mut has_changed = false;
         loop {
             let step = self.sides[input.side].step(&mut bytes);
+            has_changed |= step != Step::More;
             let went_on = match step {
                 Step::More => break,
                 Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns, out),
@@ -69,7 +63,9 @@ impl Exchange {
                 Progress::Mistaken => return Progress::Mistaken,
             }
         }
-        self.pending_bytes = self.pending_memory_bytes();
+        if has_changed {
+            self.pending_bytes = self.pending_memory_bytes();
+        }
         self.end_if_lost(out)
     }
 
@@ -77,6 +73,11 @@ impl Exchange {
     #[inline]
     pub(crate) fn take_body(&mut self, side: usize, bytes: usize) -> bool {
         self.sides[side].take_body(bytes)
+    }
+
+    /// See `Side::body_room`.
+    pub(crate) fn body_room(&self, side: usize) -> u64 {
+        self.sides[side].body_room()
     }
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
@@ -101,7 +102,7 @@ impl Exchange {
         {
             pending.http.response_bytes = Some(self.sides[1].body_bytes);
         }
-        for pending in self.requests.drain(..) {
+        while let Some(pending) = self.requests.pop_front() {
             out(transaction(pending));
         }
     }
@@ -249,7 +250,7 @@ impl Exchange {
             // Its request was not seen.
             self.requests.push_back(Pending { http: Box::default(), start_ns: ns, end_ns: ns });
         }
-        let pending = &mut self.requests[0];
+        let Some(pending) = self.requests.front_mut() else { return Progress::Done };
         pending.end_ns = ns;
         // Fields of a response that this one follows, 103 for one.
         (pending.http.content_type, pending.http.server, pending.http.location) = (None, None, None);

@@ -3,6 +3,7 @@
 mod exchange;
 mod fields;
 mod head;
+mod requests;
 mod side;
 #[cfg(test)]
 mod tests;

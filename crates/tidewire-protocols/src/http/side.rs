@@ -91,6 +91,15 @@ impl Side {
         true
     }
 
+    /// Bytes that [`take_body`](Self::take_body) would take.
+    pub(super) fn body_room(&self) -> u64 {
+        match self.at {
+            At::Body(left) | At::Chunk(left) => left.saturating_sub(1),
+            At::ToEnd => u64::MAX,
+            _ => 0,
+        }
+    }
+
     /// Goes on to the next thing that matters.
     pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8]) -> Step<'a> {
         while !bytes.is_empty() {
