@@ -9,6 +9,7 @@ use crate::{
     columns::{
         ColumnsError,
         builder::{BATCH_ROWS, Builder},
+        stage::Stage,
     },
     table::{Cell, Table},
 };
@@ -20,6 +21,7 @@ const ROW_BYTES: u64 = 300;
 pub struct Batch {
     schema: SchemaRef,
     builders: Vec<Builder>,
+    stage: Stage,
     rows: usize,
     /// The column of the next cell.
     at: usize,
@@ -32,7 +34,8 @@ impl Batch {
         let builders: Vec<Builder> = table.columns.iter().map(Builder::new).collect();
         let fields: Vec<_> = builders.iter().map(Builder::field).collect();
         let facts: HashMap<_, _> = facts.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        Self { schema: Arc::new(Schema::new_with_metadata(fields, facts)), builders, rows: 0, at: 0 }
+        let (schema, stage) = (Arc::new(Schema::new_with_metadata(fields, facts)), Stage::new(builders.len()));
+        Self { schema, builders, stage, rows: 0, at: 0 }
     }
 
     /// How many rows there are.
@@ -56,17 +59,40 @@ impl Batch {
     /// The next cell of a row. Those beyond the table's columns are ignored.
     #[inline(always)]
     pub fn cell(&mut self, cell: Cell<'_>) {
-        if let Some(builder) = self.builders.get_mut(self.at) {
-            builder.push(cell);
+        if self.at < self.builders.len() && !self.stage.push(self.at, &cell) {
+            self.push_nested(cell);
         }
         self.at += 1;
+    }
+
+    /// A list or an object goes to its column at once.
+    #[inline(never)]
+    fn push_nested(&mut self, cell: Cell<'_>) {
+        let builder = &mut self.builders[self.at];
+        builder.push_waiting(&self.stage.waiting(self.at));
+        builder.push(cell);
+        self.stage.pass(self.at);
     }
 
     /// Ends a row.
     pub fn end_row(&mut self) {
         debug_assert_eq!(self.at, self.builders.len());
-        self.builders.iter_mut().skip(self.at).for_each(|builder| builder.push(Cell::Null));
+        while self.at < self.builders.len() {
+            self.cell(Cell::Null);
+        }
         (self.at, self.rows) = (0, self.rows + 1);
+        if self.stage.end_row() {
+            self.fill();
+        }
+    }
+
+    /// Gives rows that wait to the columns.
+    #[inline(never)]
+    fn fill(&mut self) {
+        for (column, builder) in self.builders.iter_mut().enumerate() {
+            builder.push_waiting(&self.stage.waiting(column));
+        }
+        self.stage.clear();
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -75,6 +101,7 @@ impl Batch {
 
     /// The rows as columns; none are left.
     pub(super) fn take(&mut self) -> Result<RecordBatch, ColumnsError> {
+        self.fill();
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         let arrays = self.builders.iter_mut().map(Builder::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)

@@ -11,7 +11,10 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use tidewire_protocols::Value;
 
 use crate::{
-    columns::ColumnsError,
+    columns::{
+        ColumnsError,
+        stage::{Waiting, kind},
+    },
     json::push_address,
     table::{Cell, Column, Kind},
 };
@@ -103,6 +106,38 @@ impl Builder {
             Cell::Address(address) => self.push_address(address),
             other => self.push_other(other),
         }
+    }
+
+    /// The next cells, which were gathered.
+    pub(super) fn push_waiting(&mut self, waiting: &Waiting<'_>) {
+        let count = waiting.len();
+        if count == 0 {
+            return;
+        }
+        if waiting.kinds == kind::NULL && self.column.is_optional {
+            self.absent += count;
+            return;
+        }
+        self.settle();
+        match (&mut self.values, waiting.kinds) {
+            (Values::Times(list), kind::NUMBER) => list.extend(waiting.values().map(|ns| (ns / 1000) as i64)),
+            (Values::Longs(list), kind::NUMBER) => list.extend(waiting.values().map(signed)),
+            (Values::Ints(list), kind::NUMBER) => {
+                list.extend(waiting.values().map(|number| i32::try_from(number).unwrap_or(i32::MAX)));
+            }
+            (Values::Truths(list), kind::TRUTH) => waiting.values().for_each(|truth| list.append(truth != 0)),
+            (Values::Texts { ends, bytes }, kind::TEXT) => waiting.texts().for_each(|text| {
+                bytes.extend_from_slice(text);
+                ends.push(bytes.len() as i32);
+            }),
+            // Of several kinds, or of another one than the column's.
+            _ => return waiting.cells().for_each(|cell| self.push(cell)),
+        }
+        // Columns without absent cells have no bits that say so.
+        if self.column.is_optional {
+            self.nulls.append_n_non_nulls(count);
+        }
+        self.len += count;
     }
 
     #[inline]

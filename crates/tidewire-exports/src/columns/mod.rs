@@ -7,6 +7,7 @@ mod builder;
 mod ipc;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod stage;
 #[cfg(test)]
 mod tests;
 

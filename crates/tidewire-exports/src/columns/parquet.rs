@@ -15,6 +15,10 @@ use crate::{
 /// Rows of a group, at most. A group is held in memory until it is complete: 30 to 60 MB.
 pub const ROW_GROUP_ROWS: usize = 256 << 10;
 
+/// Bytes of a dictionary behind which texts of a group are written as they are: about 5,000 addresses. Looking up each of many more costs
+/// as much as all the rest of a row.
+const DICTIONARY_BYTES: usize = 96 << 10;
+
 /// An encoder.
 pub struct Parquet(ArrowWriter<Vec<u8>>);
 
@@ -60,13 +64,14 @@ impl Parquet {
 }
 
 /// Snappy is read by everything that reads Parquet, and no C. Neither texts that differ in each row nor numbers are looked up in a
-/// dictionary, which took half of the time: numbers are differences in as few bits as they need. Only numbers have statistics: readers pass
+/// dictionary, which took half of the time: numbers are differences in as few bits as they need, and hashes as text nothing makes smaller. Only numbers have statistics: readers pass
 /// over groups of rows by times and counts, and each group has every name.
 fn properties(table: &Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("tidewire ", env!("CARGO_PKG_VERSION")).into())
         .set_compression(Compression::SNAPPY)
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_offset_index_disabled(true);
     for column in table.columns {
@@ -88,6 +93,9 @@ fn with_column(mut all: WriterPropertiesBuilder, column: &Column, outside: &[&st
     }
     if is_number || is_unique(column) {
         all = all.set_column_dictionary_enabled(place.clone(), false);
+    }
+    if is_unique(column) {
+        all = all.set_column_compression(place.clone(), Compression::UNCOMPRESSED);
     }
     if column.kind == Kind::Text {
         all = all.set_column_statistics_enabled(place, EnabledStatistics::None);

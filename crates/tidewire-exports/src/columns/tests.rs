@@ -66,6 +66,38 @@ fn flows_are_read_back() {
     }
 }
 
+/// Rows are gathered before they are cells of columns: however many there are, and however long their texts.
+#[test]
+fn gathered_rows_are_read_back_in_order() {
+    let long = "n".repeat(3000);
+    let sample = Sample::new(&long);
+    for rows in [1, 63, 64, 65, 200] {
+        let batches = read(IpcForm::Stream, &FLOWS, |push| {
+            for index in 0..rows {
+                let mut flow = sample.flow(if index % 5 == 0 { key6(6) } else { key(6) });
+                (flow.id, flow.client_known) = (index, index % 3 == 0);
+                if index % 2 == 0 {
+                    (flow.app, flow.anomalies) = (None, &[]);
+                }
+                push(&Row::Flow(&flow));
+            }
+        });
+        let column = |name: &str| batches[0].column_by_name(name).unwrap();
+        let (names, addresses): (&StringArray, &StringArray) =
+            (column("name").as_string(), column("client_addr").as_string());
+        let (ids, known): (&Int64Array, &arrow_array::BooleanArray) =
+            (column("id").as_primitive(), column("client_known").as_boolean());
+        let anomalies: &ListArray = column("anomalies").as_list();
+        assert_eq!(batches[0].num_rows(), rows as usize);
+        for row in 0..rows as usize {
+            assert_eq!((ids.value(row), known.value(row)), (row as i64, row % 3 == 0));
+            assert_eq!(addresses.value(row).contains(':'), row % 5 == 0);
+            assert_eq!((names.is_null(row), anomalies.is_null(row)), (row % 2 == 0, row % 2 == 0));
+            assert!(row % 2 == 0 || names.value(row) == long);
+        }
+    }
+}
+
 #[test]
 fn fields_of_protocols_are_objects() {
     let all = transactions("text");
