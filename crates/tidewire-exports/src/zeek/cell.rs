@@ -50,7 +50,7 @@ impl<'a> Line<'a> {
     }
 
     /// Begins the next value.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> &mut Vec<u8> {
         match self.form {
             Form::Tsv => {

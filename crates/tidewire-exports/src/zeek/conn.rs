@@ -40,7 +40,10 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
     line.truth(is_local(flow.key.client.address));
     line.truth(is_local(flow.key.server.address));
     line.count(history.missed_bytes());
-    line.text_if(Some(history.letters()).filter(|letters| !letters.is_empty()));
+    match history.letters() {
+        "" => line.unset(),
+        letters => line.word(letters),
+    }
     for stats in &flow.stats {
         line.count(stats.packets);
         line.count(stats.ip_bytes);

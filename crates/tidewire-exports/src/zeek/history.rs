@@ -9,7 +9,7 @@ use crate::{
     model::{FlowRecord, flag, proto},
     zeek::{
         segment::Segment,
-        side::{Side, State, close_by_flags, leave_established, leave_inactive},
+        side::{Rare, Side, State, close_by_flags, leave_established, leave_inactive},
     },
 };
 
@@ -42,24 +42,53 @@ enum Often {
     ZeroWindow,
 }
 
+/// The letters that were written, in place: another allocation for each stream costs more than it saves.
+#[derive(Clone, Debug)]
+struct Letters {
+    len: u8,
+    ascii: [u8; LETTERS_MAX],
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        Self { len: 0, ascii: [0; LETTERS_MAX] }
+    }
+}
+
+impl Letters {
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.ascii[..usize::from(self.len)]).unwrap_or_default()
+    }
+
+    /// Adds one, as long as there is room.
+    fn push(&mut self, letter: char) {
+        if let Some(place) = self.ascii.get_mut(usize::from(self.len)) {
+            *place = letter as u8;
+            self.len += 1;
+        }
+    }
+}
+
 /// A stream's history, fed with its packets and gaps in their order.
+// What each packet touches is first: of many streams at once it is out of the cache each time, and is fetched in whole lines.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct History {
-    protocol: u8,
-    letters: String,
     sides: [Side; 2],
     /// Time of the last packet that was not behind the end of both sides.
     last_ns: u64,
+    protocol: u8,
     is_begun: bool,
+    letters: Letters,
     missed_bytes: u64,
+    rare: [Rare; 2],
 }
 
 impl History {
     /// That of a stream of an IP protocol, before its first packet.
     #[must_use]
     pub fn of(protocol: u8) -> Self {
-        // Most have fewer letters.
-        Self { protocol, letters: String::with_capacity(16), ..Self::default() }
+        Self { protocol, ..Self::default() }
     }
 
     /// A packet of the stream, before its effects.
@@ -100,7 +129,7 @@ impl History {
     /// The letters.
     #[must_use]
     pub fn letters(&self) -> &str {
-        &self.letters
+        self.letters.as_str()
     }
 
     /// Bytes of gaps within an established connection.
@@ -178,15 +207,13 @@ impl History {
 
     /// Whether the originator sent a SYN and then a reset, and nothing that belongs to a connection between.
     fn is_aborted_attempt(&self) -> bool {
-        let letters = self.letters.trim_start_matches('^');
+        let letters = self.letters().trim_start_matches('^');
         let Some(behind) = letters.strip_prefix('S') else { return false };
         behind.find('R').is_some_and(|reset| !behind[..reset].contains(['H', 'A', 'F', 'G', 'I', 'Q']))
     }
 
     fn write(&mut self, letter: char) {
-        if self.letters.len() < LETTERS_MAX {
-            self.letters.push(letter);
-        }
+        self.letters.push(letter);
     }
 
     fn write_of(&mut self, side: usize, letter: char) {
@@ -206,7 +233,7 @@ impl History {
 
     /// Writes a letter at the first, tenth, hundredth time.
     fn often(&mut self, side: usize, which: Often, letter: char) {
-        let count = &mut self.sides[side].often[which as usize];
+        let count = &mut self.rare[side].often[which as usize];
         *count = count.saturating_add(1);
         if 10_u32.pow(count.ilog10()) == *count {
             self.write_of(side, letter);
@@ -216,7 +243,7 @@ impl History {
     /// Writes a letter of a flag: the first time, and where its place is another one than the last.
     fn flag(&mut self, side: usize, which: Once, letter: char, place: i64) {
         let seen = self.once(side, which, letter);
-        let last = std::mem::replace(&mut self.sides[side].last[which as usize], place);
+        let last = std::mem::replace(&mut self.rare[side].last[which as usize], place);
         if seen && last != place {
             self.write_of(side, letter);
         }
@@ -266,7 +293,8 @@ impl History {
     }
 
     fn write_segment(&mut self, side: usize, segment: &Segment, place: i64) {
-        let [syn, fin, rst] = [flag::SYN, flag::FIN, flag::RST].map(|flag| segment.flags & flag != 0);
+        let has = |flag: u8| segment.flags & flag != 0;
+        let (syn, fin, rst) = (has(flag::SYN), has(flag::FIN), has(flag::RST));
         match (syn, fin, rst) {
             (_, true, true) => drop(self.once(side, Once::FinRst, 'I')),
             (true, true, _) | (true, _, true) => drop(self.once(side, Once::ManyFlags, 'Q')),

@@ -39,6 +39,11 @@ pub(super) struct Side {
     /// How far it sent, and how far that was acknowledged, from `start`.
     pub(super) sent: i64,
     pub(super) acked: i64,
+}
+
+/// What few packets of a side change: apart, so that most packets touch less memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rare {
     /// Where its last SYN, FIN and RST stood.
     pub(super) last: [i64; 3],
     /// Counts of what is written at 1, 10, 100 times.
