@@ -129,8 +129,11 @@ impl Exchange {
 
     /// Reports requests whose responses are lost: all but one that is not complete.
     fn release_unanswered(&mut self, out: Out<'_>) {
-        let complete = self.requests.len().saturating_sub(usize::from(self.is_asking));
-        self.requests.drain(..complete).for_each(|pending| out(transaction(pending)));
+        while self.requests.len() > usize::from(self.is_asking)
+            && let Some(pending) = self.requests.pop_front()
+        {
+            out(transaction(pending));
+        }
         self.is_answering = false;
         self.pending_bytes = self.pending_memory_bytes();
     }
