@@ -104,6 +104,30 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// What verifying a packet's checksums showed: that of its transport and, of IPv4, that of the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PacketChecksum {
+    /// They were not verified: [`ChecksumMode::Ignore`](crate::ChecksumMode::Ignore), or the header is truncated.
+    #[default]
+    Unverified,
+    /// Right or absent, or they cannot be computed.
+    Right,
+    /// Wrong, and the packet has its effects all the same: an artefact of the capture, or its receiver's acknowledgment is
+    /// to decide.
+    Doubted,
+    /// Wrong, and the packet is left out: it is counted and has no other effects.
+    LeftOut,
+}
+
+impl PacketChecksum {
+    /// Whether it is wrong.
+    #[must_use]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Doubted | Self::LeftOut)
+    }
+}
+
 /// A packet of a stream, as captured and in capture order.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -132,6 +156,8 @@ pub struct StreamPacket<'a> {
     pub payload_at: u32,
     /// Bytes of transport payload that were captured.
     pub payload_captured_bytes: u32,
+    /// What is known of its checksums.
+    pub checksum: PacketChecksum,
 }
 
 /// A fragmented datagram: rebuilt, or rejected.

@@ -34,7 +34,7 @@ pub use config::{
 pub use defrag::Rejection;
 pub use display::protocol_name;
 pub use engine::Engine;
-pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, StreamPacket, Unfinished};
+pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, PacketChecksum, StreamPacket, Unfinished};
 #[doc(hidden)]
 pub use handler::sealed;
 pub use handler::{Deliver, Handler};

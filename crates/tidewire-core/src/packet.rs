@@ -1,7 +1,7 @@
 //! A transport packet on its way to its flow.
 
 use crate::{
-    Direction, Frame, StreamPacket,
+    Direction, Frame, PacketChecksum, StreamPacket,
     flow::Key,
     path::Path,
     wire::{self, Decoded, Kind},
@@ -54,7 +54,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The packet as a handler sees it.
-    pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
+    pub(crate) fn shown(&self, direction: Direction, checksum: PacketChecksum) -> StreamPacket<'a> {
         StreamPacket {
             direction,
             number: frame_number(self.frame.number),
@@ -68,6 +68,7 @@ impl<'a> Packet<'a> {
             transport_at: self.decoded.transport_at.min(self.bytes.len() as u32),
             payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
             payload_captured_bytes: self.decoded.payload_captured_bytes,
+            checksum,
         }
     }
 }

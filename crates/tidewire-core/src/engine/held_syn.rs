@@ -59,7 +59,7 @@ impl<H: Deliver> Engine<H> {
             flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
             flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
             if H::PACKETS {
-                self.context.show(flow, data, packet.shown(direction));
+                self.context.show(flow, data, packet.shown(direction, self.context.held_checksum(packet)));
             }
         } else {
             pending.packets += 1;
@@ -67,7 +67,7 @@ impl<H: Deliver> Engine<H> {
             pending.ip_bytes += packet.ip_bytes;
             pending.frame_bytes += packet.frame_bytes;
             if H::PACKETS {
-                pending.kept.push(KeptPacket::of(packet.shown(direction)));
+                pending.kept.push(KeptPacket::of(packet.shown(direction, self.context.held_checksum(packet))));
             }
         }
         self.context.charge_held_syn(flow, pending);

@@ -2,7 +2,7 @@
 
 use super::{Engine, context::FlowContext};
 use crate::{
-    ChecksumMode, Deliver, EndReason, Fate, Frame,
+    Deliver, EndReason, Fate, Frame,
     flow::{FirstPacket, Flow, MIDSTREAM_START, half},
     packet::{Keyed, Now, Packet},
     tcp::{Segment, flag},
@@ -145,10 +145,10 @@ impl<H: Deliver> FlowContext<H> {
             && self.is_uncut(direction)
             && flow.slow_state.is_none()
             && !H::SUBSCRIBERS;
-        if !is_plain || self.config.checksum != ChecksumMode::Ignore && !self.is_plain_checksum(flow, direction, packet)
-        {
+        if !is_plain {
             return None;
         }
+        self.plain_checksum(flow, direction, packet)?;
         self.count(flow, direction as usize, packet, segment.flags);
         let me = &mut flow.halves[direction as usize];
         (me.base_seq, me.next) = (segment.seq, MIDSTREAM_START + bytes.len() as u64);

@@ -46,32 +46,31 @@ impl<H: Deliver> FlowContext<H> {
         if packet.frames > 1 {
             flow.slow_state().more_frames[direction as usize] += u64::from(packet.frames - 1);
         }
+        let is_cut = packet.decoded.kind == Kind::HeaderCut;
+        let verdict = match self.config.checksum {
+            ChecksumMode::Ignore => Verdict::Unverified,
+            _ if is_cut => Verdict::Unverified,
+            _ => self.verify(flow, direction, packet, segment),
+        };
         if H::PACKETS {
-            self.show(flow, data, packet.shown(direction));
+            self.show(flow, data, packet.shown(direction, verdict.shown()));
         }
         if self.config.flush_timeout_ns != 0 && flow.slow_state.is_some() {
             self.flush_due(flow, data);
         }
-        if packet.decoded.kind == Kind::HeaderCut {
+        if is_cut {
             return self.header_cut(flow, data, packet, direction);
         }
-        let mut is_unconfirmed = false;
-        if self.config.checksum != ChecksumMode::Ignore {
-            match self.verify(flow, direction, packet, segment) {
-                Verdict::Taken => {}
-                Verdict::Unconfirmed => is_unconfirmed = true,
-                Verdict::LeftOut => {
-                    self.leave_out(flow, data, direction, packet, segment);
-                    return Fate::BadChecksum;
-                }
-            }
+        if verdict == Verdict::LeftOut {
+            self.leave_out(flow, data, direction, packet, segment);
+            return Fate::BadChecksum;
         }
         if self.config.ttl_min > packet.decoded.ttl {
             self.note_anomaly(flow, AnomalyKind::LowTtl);
             return Fate::Ignored;
         }
         let is_refused = self.note_path(flow, direction, packet);
-        self.payload(flow, data, packet, direction, segment, [is_unconfirmed, is_refused])
+        self.payload(flow, data, packet, direction, segment, [verdict == Verdict::Unconfirmed, is_refused])
     }
 
     /// A packet whose transport header is truncated by the snap length. A datagram's payload is a gap at its place; the

@@ -1,6 +1,6 @@
 use super::{HalfOpen, Key};
 use crate::{
-    Class, Direction, StreamPacket,
+    Class, Direction, PacketChecksum, StreamPacket,
     path::Path,
     wire::{LinkType, flag},
 };
@@ -84,6 +84,7 @@ pub(crate) struct KeptPacket {
     transport_at: u32,
     payload_at: u32,
     payload_captured_bytes: u32,
+    checksum: PacketChecksum,
 }
 
 impl KeptPacket {
@@ -105,6 +106,7 @@ impl KeptPacket {
             transport_at: shown.transport_at,
             payload_at: shown.payload_at,
             payload_captured_bytes: shown.payload_captured_bytes,
+            checksum: shown.checksum,
         }
     }
 
@@ -122,6 +124,7 @@ impl KeptPacket {
             transport_at: self.transport_at,
             payload_at: self.payload_at,
             payload_captured_bytes: self.payload_captured_bytes,
+            checksum: self.checksum,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     flag,
 };
 use crate::{
-    AnomalyKind, ChecksumMode, ChecksumStatus, Deliver, Direction, Fate, GapCause, Mode,
+    AnomalyKind, ChecksumMode, ChecksumStatus, Deliver, Direction, Fate, GapCause, Mode, PacketChecksum,
     engine::context::FlowContext,
     flow::{Flow, checks, half},
     packet::Packet,
@@ -39,12 +39,28 @@ const REPEAT_BYTES_MAX: i64 = 16 << 20;
 /// What a packet's checksum decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The packet is accepted.
+    /// It was not looked at: the packet is accepted.
+    Unverified,
+    /// The checksum is not wrong.
+    Right,
+    /// The checksum is wrong, and the packet is accepted.
     Taken,
     /// The checksum is wrong: the receiver's acknowledgment decides.
     Unconfirmed,
     /// The packet is left out.
     LeftOut,
+}
+
+impl Verdict {
+    /// As a handler sees it.
+    pub(crate) fn shown(self) -> PacketChecksum {
+        match self {
+            Self::Unverified => PacketChecksum::Unverified,
+            Self::Right => PacketChecksum::Right,
+            Self::Taken | Self::Unconfirmed => PacketChecksum::Doubted,
+            Self::LeftOut => PacketChecksum::LeftOut,
+        }
+    }
 }
 
 /// The result of a packet's checksums: the transport's, and the IPv4 header's.
@@ -272,17 +288,35 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether a plain segment's checksum needs no decision: for the fast path.
+    /// For the fast path: what is known of a plain segment's checksum; `None`: it needs a decision.
     #[inline(always)]
-    pub(crate) fn is_plain_checksum(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+    pub(crate) fn plain_checksum(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        packet: &Packet<'_>,
+    ) -> Option<PacketChecksum> {
+        if self.config.checksum == ChecksumMode::Ignore {
+            return Some(PacketChecksum::Unverified);
+        }
         let found = examine(packet);
         if is_wrong(found) {
-            return self.config.checksum == ChecksumMode::Auto
+            let is_artefact = self.config.checksum == ChecksumMode::Auto
                 && packet.decoded.payload_bytes > 0
                 && flow.is_trusted(direction, packet);
+            return is_artefact.then_some(PacketChecksum::Doubted);
         }
         note_correct_checksum(flow, direction, packet, found, 0);
-        true
+        Some(PacketChecksum::Right)
+    }
+
+    /// What is known of the checksum of a SYN that waits for its answer.
+    pub(crate) fn held_checksum(&self, packet: &Packet<'_>) -> PacketChecksum {
+        match self.config.checksum {
+            ChecksumMode::Ignore => PacketChecksum::Unverified,
+            _ if has_wrong_checksum(packet) => PacketChecksum::Doubted,
+            _ => PacketChecksum::Right,
+        }
     }
 
     /// Decides on a packet's checksum.
@@ -296,7 +330,7 @@ impl<H: Deliver> FlowContext<H> {
         let found = examine(packet);
         if !is_wrong(found) {
             note_correct_checksum(flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
-            return Verdict::Taken;
+            return Verdict::Right;
         }
         let verdict = match segment {
             _ if self.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
@@ -305,7 +339,7 @@ impl<H: Deliver> FlowContext<H> {
         };
         match verdict {
             Verdict::LeftOut => self.note_anomaly(flow, AnomalyKind::BadChecksum),
-            Verdict::Taken | Verdict::Unconfirmed => self.note_anomaly_once(flow, AnomalyKind::BadChecksum),
+            _ => self.note_anomaly_once(flow, AnomalyKind::BadChecksum),
         }
         verdict
     }

@@ -3,7 +3,7 @@
 
 use super::flag;
 use crate::{
-    ChecksumMode, Deliver, Fate, TcpState,
+    Deliver, Fate, TcpState,
     engine::context::FlowContext,
     flow::{Flow, half},
     packet::Packet,
@@ -100,9 +100,7 @@ impl<H: Deliver> FlowContext<H> {
         if !is_plain {
             return None;
         }
-        if self.config.checksum != ChecksumMode::Ignore && !self.is_plain_checksum(flow, direction, &packet) {
-            return None;
-        }
+        let checksum = self.plain_checksum(flow, direction, &packet)?;
         let timestamp_ns = frame.timestamp_ns;
         flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
         flow.last_ns[at] = timestamp_ns;
@@ -113,7 +111,7 @@ impl<H: Deliver> FlowContext<H> {
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
         if H::PACKETS {
-            self.show(flow, data, packet.shown(direction));
+            self.show(flow, data, packet.shown(direction, checksum));
         }
         if let Some(slow_state) = &mut flow.slow_state {
             slow_state.unheard[at ^ 1] = 0;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{ACK, FIN, Feed, PSH, SYN, Seg, config, handshake, udp};
-use tidewire_core::{Config, Direction, EndReason, Handler, Stream, StreamPacket};
+use crate::common::{ACK, FIN, Feed, PSH, SYN, Seg, Sum, config, handshake, udp};
+use tidewire_core::{ChecksumMode, Config, Direction, EndReason, Handler, PacketChecksum, Stream, StreamPacket};
 
 /// What was shown of each stream, by its number.
 #[derive(Default)]
@@ -119,4 +119,41 @@ fn times_are_known_when_a_stream_opens() {
     let (handler, _) = feed.finish();
     let expected: Vec<_> = (0..5).map(|number| (time(number), time(number))).collect();
     assert_eq!(handler.1, expected);
+}
+
+/// What was shown of packets' checksums.
+#[derive(Default)]
+struct Checksums(Vec<PacketChecksum>);
+
+impl Handler for Checksums {
+    type Data = ();
+    const PACKETS: bool = true;
+
+    fn packet(&mut self, _: &mut Stream<'_, ()>, packet: StreamPacket<'_>) {
+        self.0.push(packet.checksum);
+    }
+}
+
+#[test]
+fn a_packet_has_what_is_known_of_its_checksum() {
+    use PacketChecksum::{Doubted, LeftOut, Right, Unverified};
+    let data = |at: u32, sum| Seg::new(true, 101 + at, 501, ACK | PSH, b"data").summed(sum);
+    let bare = |acked: u32, sum| Seg::new(false, 501, 101 + acked, ACK, b"").summed(sum);
+    let mut segments: Vec<Seg> = handshake(100, 500).into_iter().map(|one| one.summed(Sum::Good)).collect();
+    // On the fast path and off it; an acknowledgment that was damaged behind one that was right.
+    segments.extend([data(0, Sum::Good), bare(4, Sum::Good), data(4, Sum::Bad), bare(4, Sum::Bad), bare(8, Sum::Good)]);
+    // A SYN that is held.
+    segments.push(syn().summed(Sum::Bad));
+    for (mode, expected) in [
+        (ChecksumMode::Ignore, [Unverified; 9]),
+        (ChecksumMode::Auto, [Right, Right, Right, Right, Right, Doubted, LeftOut, Right, Doubted]),
+        (ChecksumMode::Verify, [Right, Right, Right, Right, Right, LeftOut, LeftOut, Right, LeftOut]),
+    ] {
+        // A minimum time to live forces the slow path, and every packet has a higher one.
+        for ttl_min in [0, 1] {
+            let mut feed = Feed::new(&config().with_checksum(mode).with_ttl_min(ttl_min), Checksums::default());
+            feed.segments(&segments);
+            assert_eq!(feed.finish().0.0, expected, "{mode:?}");
+        }
+    }
 }

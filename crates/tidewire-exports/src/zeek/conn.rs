@@ -44,9 +44,8 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
         "" => line.unset(),
         letters => line.word(letters),
     }
-    for stats in &flow.stats {
-        line.count(stats.packets);
-        line.count(stats.ip_bytes);
+    for side in 0..2 {
+        history.packets(flow, side).into_iter().for_each(|count| line.count(count));
     }
     line.unset();
     line.count(flow.key.proto.into());

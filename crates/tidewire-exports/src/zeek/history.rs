@@ -2,13 +2,16 @@
 //!
 //! The rules are those of Zeek's TCP analyzer (`TCPSessionAdapter`) and of its script `base/protocols/conn`: letters in the order of first
 //! events, in capitals for the originator; those that repeat are written again at ten, a hundred, a thousand times.
+//!
+//! Of packets with wrong checksums Zeek has the letter `C` alone, unless checksums are ignored. Here those that the engine accepts all the
+//! same, because the capture is to blame, have the letter and their effects.
 
-use tidewire::{Direction, Gap, GapCause, StreamPacket};
+use tidewire::{Direction, Gap, GapCause, PacketChecksum, StreamPacket};
 
 use crate::{
     model::{FlowRecord, flag, proto},
     zeek::{
-        segment::Segment,
+        segment::{self, Segment},
         side::{Rare, Side, State, close_by_flags, leave_established, leave_inactive},
     },
 };
@@ -40,6 +43,7 @@ enum Often {
     Gap,
     Repeated,
     ZeroWindow,
+    Checksum,
 }
 
 /// The letters that were written, in place: another allocation for each stream costs more than it saves.
@@ -98,6 +102,13 @@ impl History {
             // Who sent first is not who began.
             self.write('^');
         }
+        if packet.checksum.is_wrong() {
+            self.note_checksum(side);
+        }
+        if packet.checksum == PacketChecksum::LeftOut {
+            self.leave_out(side, packet);
+            return;
+        }
         match self.protocol {
             proto::TCP => {
                 if let Some(segment) = Segment::of(packet) {
@@ -108,6 +119,28 @@ impl History {
                 self.once(side, Once::Data, 'D');
             }
             _ => {}
+        }
+    }
+
+    fn note_checksum(&mut self, side: usize) {
+        if matches!(self.protocol, proto::TCP | proto::UDP) {
+            self.often(side, Often::Checksum, 'C');
+        }
+    }
+
+    /// A packet with a wrong checksum that counts in nothing else.
+    fn leave_out(&mut self, side: usize, packet: &StreamPacket<'_>) {
+        let ip_bytes = segment::ip_bytes(packet).unwrap_or(packet.wire_bytes.saturating_sub(packet.network_at));
+        let payload_bytes = ip_bytes.saturating_sub(packet.payload_at.saturating_sub(packet.network_at));
+        for (sum, count) in self.rare[side].left_out.iter_mut().zip([1, payload_bytes, ip_bytes]) {
+            *sum += u64::from(count);
+        }
+        self.note_time(packet.timestamp_ns);
+    }
+
+    fn note_time(&mut self, ns: u64) {
+        if self.sides.iter().any(|side| !side.is_closed) {
+            self.last_ns = ns;
         }
     }
 
@@ -149,9 +182,15 @@ impl History {
     /// Payload of both sides: of TCP from its sequence numbers.
     pub(super) fn bytes(&self, flow: &FlowRecord<'_>) -> [u64; 2] {
         if flow.key.proto != proto::TCP || !self.is_begun {
-            return flow.stats.map(|stats| stats.payload_wire_bytes);
+            return [0, 1].map(|side| flow.stats[side].payload_wire_bytes.saturating_sub(self.rare[side].left_out[1]));
         }
         self.sizes()
+    }
+
+    /// Packets of a side, and their bytes from the IP header on, without those that were left out.
+    pub(super) fn packets(&self, flow: &FlowRecord<'_>, side: usize) -> [u64; 2] {
+        let (stats, [packets, _, ip_bytes]) = (&flow.stats[side], self.rare[side].left_out);
+        [stats.packets.saturating_sub(packets), stats.ip_bytes.saturating_sub(ip_bytes)]
     }
 
     fn sizes(&self) -> [u64; 2] {
@@ -257,9 +296,7 @@ impl History {
         let own = &self.sides[side];
         let place = own.place(segment.seq, own.sent);
         self.write_segment(side, segment, place);
-        if self.sides.iter().any(|side| !side.is_closed) {
-            self.last_ns = ns;
-        }
+        self.note_time(ns);
         let (own, peer) = (&self.sides[side], &self.sides[side ^ 1]);
         if segment.window == 0 && !has(flag::RST) && peer.state != State::Closed && own.state != State::Reset {
             self.often(side, Often::ZeroWindow, 'W');

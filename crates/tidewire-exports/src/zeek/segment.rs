@@ -32,13 +32,17 @@ impl Segment {
 
 /// Payload as the IP header states it: of a snapped packet more than was captured. `None`: it states nothing (an offloaded segment).
 fn sent_bytes(packet: &StreamPacket<'_>, header_bytes: u32) -> Option<u32> {
+    let before = packet.transport_at.checked_sub(packet.network_at)?.checked_add(header_bytes)?;
+    ip_bytes(packet)?.checked_sub(before)
+}
+
+/// Bytes from the IP header on as it states them.
+pub(super) fn ip_bytes(packet: &StreamPacket<'_>) -> Option<u32> {
     let ip = packet.bytes.get(packet.network_at as usize..)?;
     let half = |at: usize| ip.get(at..at + 2).and_then(|bytes| bytes.first_chunk()).copied().map(u16::from_be_bytes);
-    let stated = match ip.first()? >> 4 {
-        4 => u32::from(half(2)?),
-        6 => u32::from(half(4)?).checked_add(40).filter(|&bytes| bytes > 40)?,
-        _ => return None,
-    };
-    let before = packet.transport_at.checked_sub(packet.network_at)?.checked_add(header_bytes)?;
-    stated.checked_sub(before).filter(|_| stated > 0)
+    match ip.first()? >> 4 {
+        4 => half(2).filter(|&bytes| bytes > 0).map(u32::from),
+        6 => half(4).filter(|&bytes| bytes > 0).map(|bytes| u32::from(bytes) + 40),
+        _ => None,
+    }
 }

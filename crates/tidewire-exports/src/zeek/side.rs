@@ -47,7 +47,9 @@ pub(super) struct Rare {
     /// Where its last SYN, FIN and RST stood.
     pub(super) last: [i64; 3],
     /// Counts of what is written at 1, 10, 100 times.
-    pub(super) often: [u32; 3],
+    pub(super) often: [u32; 4],
+    /// Packets that were left out for their checksums, and their bytes of payload and from the IP header on.
+    pub(super) left_out: [u64; 3],
 }
 
 impl Side {

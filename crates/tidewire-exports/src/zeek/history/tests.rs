@@ -70,3 +70,17 @@ fn a_history_is_bounded() {
     }
     assert_eq!(history.letters().len(), LETTERS_MAX);
 }
+
+#[test]
+fn wrong_checksums_have_letters_at_powers_of_ten() {
+    let mut history = History::of(proto::UDP);
+    for _ in 0..100 {
+        history.note_checksum(0);
+    }
+    history.note_checksum(1);
+    assert_eq!((history.letters(), history.conn_state(proto::UDP)), ("CCCc", "OTH"));
+    // Of ICMP Zeek has none.
+    let mut history = History::of(proto::ICMP);
+    history.note_checksum(0);
+    assert_eq!(history.letters(), "");
+}
