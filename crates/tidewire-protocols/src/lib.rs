@@ -40,7 +40,7 @@ pub use http::Http;
 pub use input::Ports;
 pub use lines::{Ftp, Smtp};
 pub use ntp::Ntp;
-pub use quic::Quic;
+pub use quic::{Quic, QuicEntry, QuicHistory};
 pub use report::{App, Report};
 pub use socks::Socks;
 pub use ssh::Ssh;

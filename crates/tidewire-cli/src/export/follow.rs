@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Stream, StreamPacket};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, StreamPacket};
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
-use tidewire_protocols::{Conversation, Report, Service, Transaction};
+use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
 
 use super::{sink::Exports, text::Rows};
 use crate::{
@@ -13,6 +13,9 @@ use crate::{
     record::Record,
     selection::Totals,
 };
+
+/// UDP's IP protocol number.
+const UDP: u8 = 17;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +47,20 @@ pub struct Exporting<const HISTORY: bool> {
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
+    /// What histories of QUIC hold.
+    quic_bytes: usize,
 }
+
+/// Most memory of a worker's histories of QUIC, bytes: beyond it no more hellos are read for them. That of a connection takes 2 KiB until both
+/// hellos were seen, and 500 bytes then.
+const QUIC_BYTES_MAX: usize = 64 << 20;
 
 /// State of a stream.
 #[derive(Default)]
 pub struct State {
     conversation: Conversation,
     history: Option<Box<History>>,
+    quic: Option<Box<QuicHistory>>,
     transactions: u32,
     seen: Seen,
 }
@@ -79,6 +89,40 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             services: Arc::clone(services),
             exports: Arc::clone(exports),
             scratch: Vec::new(),
+            quic_bytes: 0,
+        }
+    }
+
+    /// Follows the packets of a stream of QUIC.
+    fn follow_quic(&mut self, stream: &mut Stream<'_, State>, packet: &StreamPacket<'_>) {
+        let at = packet.payload_at as usize;
+        let captured = packet.bytes.get(at..).unwrap_or_default();
+        let datagram = captured.get(..packet.payload_captured_bytes as usize).unwrap_or(captured);
+        let port = stream.key().server.port;
+        let state = stream.data();
+        if state.quic.is_none() && !QuicHistory::begins(datagram, port) {
+            return;
+        }
+        let before = state.quic.as_ref().map_or(0, |quic| quic.memory_bytes());
+        let quic = state.quic.get_or_insert_default();
+        quic.datagram(packet.direction as usize, datagram, packet.timestamp_ns);
+        if self.quic_bytes > QUIC_BYTES_MAX {
+            quic.release();
+        }
+        self.quic_bytes = (self.quic_bytes + quic.memory_bytes()).saturating_sub(before);
+    }
+
+    /// Writes what the packets of a stream of QUIC were.
+    fn close_quic(&mut self, stream: &mut Stream<'_, State>) {
+        let Some(quic) = stream.data().quic.take() else { return };
+        self.quic_bytes = self.quic_bytes.saturating_sub(quic.memory_bytes());
+        let is_wanted = self.services.is_empty() || self.services.contains(&Service::Quic);
+        if self.select.is_some() || !is_wanted {
+            return;
+        }
+        let (id, start_ns, key, end_ns) = (stream.id(), stream.start_ns(), stream.key(), stream.end_ns());
+        for entry in quic.finish() {
+            self.exports.quic((id, start_ns, &key), &entry, end_ns, &mut self.scratch);
         }
     }
 
@@ -110,7 +154,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
                 return false;
             }
-            exports.transaction(&exchange, scratch);
+            exports.transaction(&exchange, HISTORY, scratch);
             *written += 1;
             true
         };
@@ -151,6 +195,9 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
         if let Some(history) = &mut stream.data().history {
             history.packet(&packet);
         }
+        if stream.key().proto == UDP && packet.checksum != PacketChecksum::LeftOut {
+            self.follow_quic(stream, &packet);
+        }
     }
 
     #[inline]
@@ -174,6 +221,7 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
 
     fn close(&mut self, stream: &mut Stream<'_, State>, reason: EndReason) {
         let app = self.follow(stream, |follower, stream, report| follower.close(stream, report));
+        self.close_quic(stream);
         let state = stream.data();
         let history = state.history.take();
         if self.kind == Kind::Transactions {

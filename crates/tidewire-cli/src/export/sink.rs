@@ -9,12 +9,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use tidewire::{Ledger, Stop};
+use tidewire::{FlowKey, Ledger, Stop};
 use tidewire_exports::{
     Exchange, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
     zeek::{self, History, Log},
 };
+
+use tidewire_protocols::QuicEntry;
 
 use super::{
     facts::{Content, Facts, Source},
@@ -162,8 +164,20 @@ impl Exports {
         }
     }
 
-    /// Writes a transaction.
-    pub fn transaction(&self, exchange: &Exchange<'_>, scratch: &mut Vec<u8>) {
+    /// Writes what the packets of a stream of QUIC were. `stream`: its number, time and key.
+    pub fn quic(&self, stream: (u64, u64, &FlowKey), entry: &QuicEntry, end_ns: u64, scratch: &mut Vec<u8>) {
+        let now_ns = self.now_ns(end_ns);
+        for sink in &self.sinks {
+            if let Sink::Zeek(form, logs) = sink {
+                scratch.clear();
+                zeek::push_quic_entry(scratch, *form, stream, entry);
+                self.push(&logs[Log::Quic as usize], scratch, now_ns);
+            }
+        }
+    }
+
+    /// Writes a transaction. `has_packets`: those of QUIC have their lines by their packets ([`quic`](Self::quic)).
+    pub fn transaction(&self, exchange: &Exchange<'_>, has_packets: bool, scratch: &mut Vec<u8>) {
         let now_ns = self.now_ns(exchange.transaction.end_ns);
         self.row(&Row::Transaction(exchange), now_ns);
         for sink in &self.sinks {
@@ -182,8 +196,10 @@ impl Exports {
                         self.push(&logs[Log::Files as usize], scratch, now_ns);
                         scratch.clear();
                     }
-                    zeek::push_quic(scratch, *form, exchange);
-                    self.push(&logs[Log::Quic as usize], scratch, now_ns);
+                    if !has_packets {
+                        zeek::push_quic(scratch, *form, exchange);
+                        self.push(&logs[Log::Quic as usize], scratch, now_ns);
+                    }
                 }
                 _ => {}
             }

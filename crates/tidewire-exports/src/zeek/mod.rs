@@ -26,7 +26,8 @@ use crate::{
     time::push_civil,
     zeek::cell::{Column, Line},
 };
-use tidewire_protocols::Fields;
+use tidewire::FlowKey;
+use tidewire_protocols::{Fields, QuicEntry};
 
 /// A log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,7 +132,14 @@ pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
     }
 }
 
-/// Appends a transaction's line of the log `quic`, beside the one of its hello in `ssl`.
+/// Appends a line of the log `quic` of a stream with this number, time and key.
+pub fn push_quic_entry(out: &mut Vec<u8>, form: Form, stream: (u64, u64, &FlowKey), entry: &QuicEntry) {
+    let mut line = Line::open(out, form, quic::COLUMNS);
+    quic::push_entry(&mut line, stream, entry);
+    line.close();
+}
+
+/// Appends a transaction's line of the log `quic` where packets are not followed (without its history), beside the one of its hello in `ssl`.
 pub fn push_quic(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) {
     if let Fields::Quic(fields) = &exchange.transaction.fields {
         let mut line = Line::open(out, form, quic::COLUMNS);

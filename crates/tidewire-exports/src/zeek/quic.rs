@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::Quic;
+use tidewire::FlowKey;
+use tidewire_protocols::{Quic, QuicEntry};
 
 use crate::{
+    json::hex,
     model::Exchange,
     zeek::cell::{Column, Line},
 };
@@ -29,11 +31,37 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
     line.text("");
 }
 
-/// As Zeek names versions: those that it does not know by their number.
+pub(super) fn push_entry(line: &mut Line<'_>, (stream, start_ns, key): (u64, u64, &FlowKey), entry: &QuicEntry) {
+    line.identity(entry.start_ns, stream, start_ns, key);
+    line.text(&version_of(entry.version));
+    for id in [&entry.client_dcid, &entry.client_scid, &entry.server_scid] {
+        line.text_if(id.as_deref().map(hex).as_deref());
+    }
+    line.text_if(entry.server_name.as_deref());
+    line.text_if(entry.client_protocol.as_deref());
+    line.text(&entry.history);
+}
+
+/// As Zeek names versions by their number.
+fn version_of(number: u32) -> Cow<'static, str> {
+    match number {
+        1 => "1".into(),
+        0x6b33_43cf => "quicv2".into(),
+        // (Zeek has 30 for draft 31, too.)
+        0xff00_0016..=0xff00_0022 => format!("draft-{}", number & 0xff).into(),
+        0xface_b001 | 0xface_b002 | 0xface_b00e | 0xface_b011..=0xface_b013 => format!("mvfst ({number:x})").into(),
+        _ => format!("unknown-{number:x}").into(),
+    }
+}
+
+/// As Zeek names versions by ours.
 fn version(version: &str) -> Cow<'_, str> {
-    match (version, version.strip_prefix("draft ").and_then(|draft| draft.parse::<u8>().ok())) {
-        ("2", _) => "quicv2".into(),
-        (_, Some(draft)) => format!("unknown-ff0000{draft:02x}").into(),
-        _ => version.into(),
+    match version {
+        "2" => "quicv2".into(),
+        _ => match (version.strip_prefix("draft "), version.strip_prefix("0x")) {
+            (Some(draft), _) => format!("draft-{draft}").into(),
+            (_, Some(number)) if number.starts_with("face") => format!("mvfst ({number})").into(),
+            _ => version.into(),
+        },
     }
 }

@@ -2,12 +2,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidewire_protocols::{Answer, Fields, Transaction};
+use tidewire_protocols::{Answer, Fields, QuicEntry, Transaction};
 
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
     zeek::{
-        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_transaction,
+        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_quic_entry, push_transaction,
         push_weirds,
     },
 };
@@ -228,5 +228,33 @@ proptest! {
                 prop_assert!(serde_json::from_str::<Value>(line).is_ok());
             }
         }
+    }
+}
+
+#[test]
+fn a_history_of_quic_has_zeeks_names_of_versions() {
+    let key = key(17);
+    for (version, name) in [
+        (1, "1"),
+        (0x6b33_43cf, "quicv2"),
+        (0xff00_001d, "draft-29"),
+        (0xface_b002, "mvfst (faceb002)"),
+        (0x1001_0000, "unknown-10010000"),
+    ] {
+        let entry = QuicEntry {
+            start_ns: 1_795_329_000_000_000_000,
+            version,
+            client_dcid: Some([0xab, 1].into()),
+            client_scid: Some([].into()),
+            history: "ISX".into(),
+            ..QuicEntry::default()
+        };
+        let mut text = Vec::new();
+        push_header(&mut text, Form::Tsv, Log::Quic, 1);
+        push_quic_entry(&mut text, Form::Tsv, (1, 2, &key), &entry);
+        push_footer(&mut text, Form::Tsv, 1);
+        let read = read(&String::from_utf8(text).unwrap());
+        let names = ["version", "client_initial_dcid", "client_scid", "server_scid", "server_name", "history"];
+        assert_eq!(names.map(|name| read.rows[0][name].as_str()), [name, "ab01", "(empty)", "-", "-", "ISX"]);
     }
 }

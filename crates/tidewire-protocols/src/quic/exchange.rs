@@ -99,7 +99,7 @@ impl Exchange {
         let mut payload = Vec::new();
         let known = self.keys.as_ref().is_some_and(|keys| packet.open(keys, &mut payload));
         if !known {
-            let Some(keys) = Keys::of(packet.version, packet.destination) else { return false };
+            let Some(keys) = Keys::of(packet.version, packet.destination, 0) else { return false };
             if !packet.open(&keys, &mut payload) {
                 return false;
             }

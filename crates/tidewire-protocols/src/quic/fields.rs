@@ -27,6 +27,27 @@ pub struct Quic {
     pub server_scid: Option<Box<str>>,
 }
 
+/// A connection, up to a Retry or a CONNECTION_CLOSE in clear text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuicEntry {
+    /// Time of its first packet, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// The version's number, of its first packet.
+    pub version: u32,
+    /// The first identifier that the client chose for the server, unless it is empty.
+    pub client_dcid: Option<Box<[u8]>>,
+    /// The client's own identifier.
+    pub client_scid: Option<Box<[u8]>>,
+    /// The server's own identifier.
+    pub server_scid: Option<Box<[u8]>>,
+    /// The name that the client asked for.
+    pub server_name: Option<Box<str>>,
+    /// The first application protocol that the client offered.
+    pub client_protocol: Option<Box<str>>,
+    /// The letters, at most 100.
+    pub history: String,
+}
+
 impl Quic {
     pub(crate) fn request(&self) -> String {
         self.client_alpn.join(" ")

@@ -13,6 +13,16 @@ const PING: u8 = 0x01;
 const ACK: u8 = 0x02;
 const ACK_ECN: u8 = 0x03;
 const CRYPTO: u8 = 0x06;
+const CONNECTION_CLOSE: u8 = 0x1c;
+
+/// What the frames of a packet said beside their bytes of the handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Frames {
+    /// The sender closes the connection.
+    pub(super) is_closed: bool,
+    /// All of them were read.
+    pub(super) is_whole: bool,
+}
 
 /// A number of one to eight bytes (RFC 9000 section 16).
 pub(super) fn number(reader: &mut Reader<'_>) -> Option<u64> {
@@ -35,19 +45,27 @@ impl Crypto {
     }
 
     /// Takes the frames of a packet, up to one that does not belong there.
-    pub(super) fn take(&mut self, payload: &[u8]) {
+    pub(super) fn take(&mut self, payload: &[u8]) -> Frames {
+        let mut frames = Frames::default();
         let mut reader = Reader::new(payload);
         while let Some(kind) = reader.u8() {
             let taken = match kind {
                 PADDING | PING => Some(()),
                 ACK | ACK_ECN => acknowledgment(&mut reader, kind == ACK_ECN),
                 CRYPTO => self.piece(&mut reader),
+                CONNECTION_CLOSE => {
+                    let close = closing(&mut reader);
+                    frames.is_closed |= close.is_some();
+                    close
+                }
                 _ => None,
             };
             if taken.is_none() {
-                return;
+                return frames;
             }
         }
+        frames.is_whole = true;
+        frames
     }
 
     /// The body of the first message, if it has this type and is complete.
@@ -88,6 +106,14 @@ impl Crypto {
         self.ranges.splice(first..last.max(first), [(begin, end)]);
         (self.ranges.len() <= PIECES_MAX).then_some(())
     }
+}
+
+/// Skips error code, frame type and reason of a CONNECTION_CLOSE (RFC 9000 section 19.19).
+fn closing(reader: &mut Reader<'_>) -> Option<()> {
+    number(reader)?;
+    number(reader)?;
+    let reason_bytes = number(reader)?;
+    reader.take(usize::try_from(reason_bytes).ok()?).map(drop)
 }
 
 /// Skips an acknowledgment.

@@ -6,11 +6,20 @@ mod fields;
 #[cfg(feature = "quic")]
 mod frames;
 #[cfg(feature = "quic")]
+mod history;
+#[cfg(feature = "quic")]
 mod packet;
 #[cfg(all(test, feature = "quic"))]
 mod tests;
+#[cfg(not(feature = "quic"))]
+mod unread;
 
-pub use fields::Quic;
+pub use fields::{Quic, QuicEntry};
+
+#[cfg(feature = "quic")]
+pub use history::QuicHistory;
+#[cfg(not(feature = "quic"))]
+pub use unread::QuicHistory;
 
 #[cfg(feature = "quic")]
 pub(crate) use exchange::Exchange;

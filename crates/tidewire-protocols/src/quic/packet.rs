@@ -144,13 +144,73 @@ pub(super) fn first(datagram: &[u8]) -> Option<(Initial<'_>, &[u8])> {
     let is_initial = first & 0xc0 == 0xc0 && first >> 4 & 3 == version(version_number)?.initial;
     let destination = reader.block8().filter(|id| is_initial && id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
     let source = reader.block8().filter(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
+    initial(datagram, reader, version_number, [destination, source])
+}
+
+/// The rest of an Initial from its token on.
+fn initial<'a>(
+    datagram: &'a [u8],
+    mut reader: Reader<'a>,
+    version: u32,
+    [destination, source]: [&'a [u8]; 2],
+) -> Option<(Initial<'a>, &'a [u8])> {
     let token_bytes = number(&mut reader)?;
     reader.take(usize::try_from(token_bytes).ok()?)?;
     let length = usize::try_from(number(&mut reader)?).ok()?;
     let number_at = datagram.len() - reader.rest().len();
     reader.take(length)?;
     let (bytes, behind) = datagram.split_at(number_at + length);
-    Some((Initial { version: version_number, destination, source, bytes, number_at }, behind))
+    Some((Initial { version, destination, source, bytes, number_at }, behind))
+}
+
+/// What a packet with a long header is (RFC 9000 section 17.2).
+pub(super) enum Kind<'a> {
+    Initial(Initial<'a>),
+    ZeroRtt,
+    Handshake,
+    Retry,
+    /// Of a version whose packets are not known.
+    Unknown,
+}
+
+/// A packet with a long header.
+pub(super) struct Long<'a> {
+    pub(super) version: u32,
+    pub(super) destination: &'a [u8],
+    pub(super) source: &'a [u8],
+    pub(super) kind: Kind<'a>,
+    /// What is behind it in its datagram.
+    pub(super) behind: &'a [u8],
+}
+
+impl<'a> Long<'a> {
+    /// Reads the first packet of a datagram.
+    pub(super) fn first(datagram: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(datagram);
+        let first = reader.u8()?;
+        let version = reader.u32()?;
+        let destination = reader.block8()?.rest();
+        let source = reader.block8()?.rest();
+        // Where Initial is among the types; the others follow it.
+        let initial_at = match version {
+            0x6b33_43cf => 1,
+            1 | 0xff00_0016..=0xff00_0022 | 0xface_b001 | 0xface_b002 | 0xface_b00e | 0xface_b011..=0xface_b013 => 0,
+            _ => return Some(Self { version, destination, source, kind: Kind::Unknown, behind: &[] }),
+        };
+        let (kind, behind) = match (first >> 4).wrapping_sub(initial_at) & 3 {
+            0 => {
+                let (initial, behind) = initial(datagram, reader, version, [destination, source])?;
+                (Kind::Initial(initial), behind)
+            }
+            3 => (Kind::Retry, &[][..]),
+            other => {
+                let length = number(&mut reader)?;
+                reader.take(usize::try_from(length).ok()?)?;
+                (if other == 1 { Kind::ZeroRtt } else { Kind::Handshake }, reader.rest())
+            }
+        };
+        Some(Self { version, destination, source, kind, behind })
+    }
 }
 
 impl Initial<'_> {
@@ -185,7 +245,7 @@ impl Initial<'_> {
     }
 }
 
-/// A client's keys for its Initial packets.
+/// A side's keys for its Initial packets.
 pub(super) struct Keys {
     packet: LessSafeKey,
     iv: [u8; 12],
@@ -209,12 +269,12 @@ impl KeyType for Length {
 }
 
 impl Keys {
-    /// The keys by the identifier that the client chose for the server.
-    pub(super) fn of(number: u32, destination: &[u8]) -> Option<Self> {
+    /// The client's (0) or the server's keys by the identifier that the client chose for the server.
+    pub(super) fn of(number: u32, destination: &[u8], side: usize) -> Option<Self> {
         let version = version(number)?;
         let initial = Salt::new(HKDF_SHA256, &version.salt).extract(destination);
         let mut secret = [0; 32];
-        derive(&initial, b"client in", &mut secret)?;
+        derive(&initial, if side == 0 { b"client in" } else { b"server in" }, &mut secret)?;
         let secret = hkdf::Prk::new_less_safe(HKDF_SHA256, &secret);
         let (mut key, mut iv, mut header) = ([0; 16], [0; 12], [0; 16]);
         derive(&secret, version.labels[0], &mut key)?;

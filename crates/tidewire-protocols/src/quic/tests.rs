@@ -2,7 +2,7 @@ use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
-    Fields, Quic, Service, Transaction,
+    Fields, Quic, QuicEntry, QuicHistory, Service, Transaction,
     testing::{Sent, transactions},
 };
 
@@ -230,4 +230,83 @@ fn what_only_looks_like_an_initial_is_not() {
     for length in [0, 5, 20, 1199] {
         assert_eq!(transactions(&Sent::datagrams(&[(ClientToServer, whole[..length].to_vec())]), 443), []);
     }
+}
+
+/// The entries of these datagrams: `0` of the client or `1`.
+fn history(sent: &[(usize, Vec<u8>)]) -> Vec<QuicEntry> {
+    let mut history = QuicHistory::default();
+    for (index, (side, datagram)) in sent.iter().enumerate() {
+        history.datagram(*side, datagram, index as u64);
+        assert!(history.memory_bytes() < 64 << 10);
+    }
+    history.finish()
+}
+
+fn letters(sent: &[(usize, Vec<u8>)]) -> Vec<String> {
+    history(sent).into_iter().map(|entry| entry.history).collect()
+}
+
+/// A packet with a long header of this type, without identifiers of the client.
+fn long(kind: u8, source: &[u8]) -> Vec<u8> {
+    [&[0xc0 | kind << 4][..], &[0, 0, 0, 1, 0, source.len() as u8], source, &[20], &[7; 20]].concat()
+}
+
+#[test]
+fn a_history_has_a_letter_for_each_packet() {
+    let hello = hello();
+    let first = initial(&DESTINATION, 0, &piece(&hello, 0, 40));
+    let second = initial(&DESTINATION, 1, &piece(&hello, 40, hello.len()));
+    let handshake = [long(2, b"server"), long(2, b"server"), vec![0x40; 30]].concat();
+    // What fills a datagram behind its packets is none.
+    let mut sent = vec![(0, first), (0, [second, vec![0; 9]].concat()), (1, handshake), (0, long(1, b""))];
+    sent.extend((0..9).map(|_| (0, vec![0x40; 50])));
+    let entries = history(&sent);
+    let [entry] = &entries[..] else { panic!("{entries:?}") };
+    assert_eq!(entry.history, "IISXhhoZOOOO");
+    assert_eq!(
+        (entry.server_name.as_deref(), entry.client_protocol.as_deref()),
+        (Some("quic.example.org"), Some("h3"))
+    );
+    assert_eq!(entry.client_dcid.as_deref(), Some(&DESTINATION[..]));
+    assert_eq!((entry.client_scid.as_deref(), entry.server_scid.as_deref()), (Some(&b""[..]), Some(&b"server"[..])));
+    assert_eq!((entry.start_ns, entry.version), (0, 1));
+}
+
+#[test]
+fn a_retry_and_a_close_begin_another_entry() {
+    let hello = hello();
+    let whole = || (0, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())));
+    let retry = || (1, [&b"\xf0\0\0\0\x01\0\x04SCID"[..], &[9; 40]].concat());
+    assert_eq!(letters(&[whole(), retry(), whole(), (1, long(2, b""))]), ["ISr", "ISh"]);
+    let close = (0, initial(&DESTINATION, 1, &[&piece(&hello, 0, 9)[..], b"\x1c\x41\x00\x06\x03bye"].concat()));
+    assert_eq!(letters(&[close, (0, vec![0x40; 40]), (1, long(2, b""))]), ["IC", "h"]);
+    // Without an end.
+    let many: Vec<_> = (0..1000).map(|_| retry()).collect();
+    assert_eq!(letters(&many), ["r"; 16]);
+    let many: Vec<_> = (0..1000).map(|_| (1, long(2, b""))).collect();
+    assert_eq!(letters(&many), ["h".repeat(100)]);
+}
+
+#[test]
+fn what_cannot_be_read_ends_a_history() {
+    let hello = hello();
+    let whole = || (0, initial(&DESTINATION, 0, &piece(&hello, 0, hello.len())));
+    let unknown = (0, [&b"\xc0\x1a\x2a\x3a\x4a\x01D\x01S"[..], &[0; 30]].concat());
+    assert_eq!(letters(&[unknown, whole()]), ["U"]);
+    // Other keys, a frame that does not belong there, a packet that is cut.
+    let mut damaged = whole().1;
+    damaged[600] ^= 1;
+    assert_eq!(letters(&[(0, damaged), whole()]), ["I"]);
+    assert_eq!(letters(&[(0, initial(&DESTINATION, 0, b"\x1e")), whole()]), ["I"]);
+    assert_eq!(letters(&[whole(), (1, long(2, b"")[..20].to_vec()), whole()]), ["IS"]);
+    // Before the first long packet nothing is.
+    assert!(letters(&[(0, vec![0x40; 40]), (0, vec![0; 40])]).is_empty());
+    assert!(QuicHistory::begins(&long(1, b""), 443) && !QuicHistory::begins(&long(1, b""), 53));
+    assert!(QuicHistory::begins(&whole().1, 53) && !QuicHistory::begins(&[0x40; 1200], 443));
+    // Where memory is short the letters of hellos are left out.
+    let mut short = QuicHistory::default();
+    short.datagram(0, &initial(&DESTINATION, 0, &piece(&hello, 0, 40)), 1);
+    short.release();
+    short.datagram(0, &initial(&DESTINATION, 1, &piece(&hello, 40, hello.len())), 2);
+    assert_eq!(short.finish()[0].history, "II");
 }
