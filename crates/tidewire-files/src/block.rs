@@ -4,6 +4,7 @@ use crate::{
     Error,
     encode::Interface,
     limits::{BLOCK_BYTES_MAX, PAGE_BYTES},
+    supplement::Supplement,
 };
 use tidewire_wire::{Batch, Frame};
 
@@ -237,6 +238,11 @@ pub trait Source: Send {
         Vec::new()
     }
 
+    /// Texts of sections, secrets and names of pcapng in what the last [`fill`](Self::fill) read: they belong before its packets.
+    fn supplements(&mut self) -> Vec<Supplement> {
+        Vec::new()
+    }
+
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
     fn bytes_read(&self) -> u64;
 
@@ -263,6 +269,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         (**self).comments()
+    }
+
+    fn supplements(&mut self) -> Vec<Supplement> {
+        (**self).supplements()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -5,6 +5,9 @@
 
 use tidewire_wire::LinkType;
 
+use crate::supplement::{NAMES, SECRETS};
+pub use crate::supplement::{Supplement, Supplements, Writer};
+
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -44,17 +47,6 @@ mod option {
     pub const FILTER_ACCEPTED: u16 = 6;
     pub const SYSTEM_DROPPED: u16 = 7;
     pub const DELIVERED: u16 = 8;
-}
-
-/// Who writes a file. Empty texts are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Writer {
-    /// The machine's hardware.
-    pub hardware: String,
-    /// The operating system.
-    pub system: String,
-    /// The program.
-    pub application: String,
 }
 
 /// An interface as its description block has it. Empty texts, and a speed of 0, are left out.
@@ -209,11 +201,21 @@ pub fn section_header(out: &mut Vec<u8>, writer: &Writer) {
         out.extend_from_slice(&0_u16.to_le_bytes());
         // The section's length is not known while it is written.
         out.extend_from_slice(&u64::MAX.to_le_bytes());
+        put_text(out, option::COMMENT, &writer.comment);
         put_text(out, option::HARDWARE, &writer.hardware);
         put_text(out, option::SYSTEM, &writer.system);
         put_text(out, option::APPLICATION, &writer.application);
         put(out, option::END, &[]);
     });
+}
+
+/// Appends a block of secrets or names; nothing of a section, whose texts are in its header ([`Writer::again`]).
+pub fn supplement(out: &mut Vec<u8>, supplement: &Supplement) {
+    match supplement {
+        Supplement::Section(_) => {}
+        Supplement::Secrets(body) => block(out, SECRETS, |out| out.extend_from_slice(body)),
+        Supplement::Names(body) => block(out, NAMES, |out| out.extend_from_slice(body)),
+    }
 }
 
 /// Appends the description of an interface; they are numbered from 0 in their order.

@@ -31,6 +31,7 @@ mod reader;
 mod record_cursor;
 mod records;
 mod snoop;
+mod supplement;
 
 pub use block::{Block, BlockFull, Source};
 pub use described::described;
@@ -38,6 +39,7 @@ pub use error::{Damage, Error};
 pub use merge::Merge;
 pub use reader::Reader;
 pub use records::{Record, Records};
+pub use supplement::{Supplement, Supplements, supplement};
 
 use std::path::PathBuf;
 

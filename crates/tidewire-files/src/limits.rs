@@ -46,6 +46,10 @@ pub(crate) const PCAPNG_BLOCK_BYTES_MAX: u32 = 16 << 20;
 /// Interfaces of one input over all its sections; a frame's interface is a `u16`.
 pub(crate) const INTERFACES_MAX: usize = 65_535;
 
+/// Bytes of secrets, names and texts of sections that are kept of an input: of TLS about 3,000 connections. Each file that is written has
+/// them all again.
+pub(crate) const SUPPLEMENT_BYTES_MAX: usize = 1 << 20;
+
 /// Options looked at in one pcapng block. The ones that matter occur once and first.
 pub(crate) const OPTIONS_MAX: usize = 4096;
 

@@ -3,6 +3,7 @@ use crate::{
     encode::Interface,
     limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
     record_cursor::Count,
+    supplement::{Supplement, Supplements},
 };
 use std::{
     cmp::Reverse,
@@ -40,6 +41,7 @@ pub struct Merge {
     interfaces_seen: u32,
     described: Vec<(u16, Interface)>,
     comments: Vec<(u64, Vec<u8>)>,
+    supplements: Supplements,
     keep_open: bool,
     bytes_read: u64,
     bytes_total: Option<u64>,
@@ -91,6 +93,7 @@ impl Merge {
             interfaces_seen: 0,
             described: Vec::new(),
             comments: Vec::new(),
+            supplements: Supplements::default(),
             keep_open: paths.len() <= MERGE_OPEN_FILES_MAX,
             bytes_read: 0,
             bytes_total: Some(0),
@@ -152,6 +155,8 @@ impl Merge {
             let filled = active.reader.fill(&mut active.block);
             active.described.extend(active.reader.described());
             active.comments = active.reader.comments().into_iter().collect();
+            // Of all inputs before the first packet of any: secrets have to be there in time.
+            self.supplements.add_all(&active.reader.supplements());
             match filled {
                 // Without its next frame an input has no place in the order.
                 Ok(true) if active.block.frames.is_empty() => {}
@@ -274,6 +279,10 @@ impl Source for Merge {
 
     fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         std::mem::take(&mut self.comments)
+    }
+
+    fn supplements(&mut self) -> Vec<Supplement> {
+        self.supplements.take()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -9,6 +9,7 @@ use crate::{
     pcapng::Pcapng,
     record_cursor::{Count, Walk},
     snoop::{self, Snoop},
+    supplement::Supplement,
 };
 use std::{
     fmt,
@@ -87,6 +88,13 @@ impl Format {
     fn take_comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         match self {
             Self::Pcapng(pcapng) => pcapng.take_comments(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn take_supplements(&mut self) -> Vec<Supplement> {
+        match self {
+            Self::Pcapng(pcapng) => pcapng.take_supplements(),
             _ => Vec::new(),
         }
     }
@@ -218,6 +226,7 @@ impl Source for Reader {
         // Whoever does not ask for them does not gather them.
         drop(self.format.take_described());
         drop(self.format.take_comments());
+        drop(self.format.take_supplements());
         if !self.ended {
             block.begin(&self.rest, self.piece_bytes);
             self.rest.clear();
@@ -258,6 +267,10 @@ impl Source for Reader {
 
     fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         self.format.take_comments()
+    }
+
+    fn supplements(&mut self) -> Vec<Supplement> {
+        self.format.take_supplements()
     }
 
     /// Pipes that are not compressed can say: elsewhere bytes may lie between the pipe and here.

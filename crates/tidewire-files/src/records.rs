@@ -30,7 +30,7 @@ enum Format {
 pub enum Record {
     /// A packet. Its [`at`](Frame::at) is an offset in the piece, its number counts the packets that were walked.
     Packet(Frame),
-    /// The beginning of a section of pcapng, or the description of an interface.
+    /// The beginning of a section of pcapng, the description of an interface, secrets or names.
     Description,
     /// Another block of pcapng.
     Other,
@@ -106,6 +106,7 @@ impl Records {
                     let walk = pcapng.walk(block, 0, &mut self.count, &mut self.frames);
                     // The caller has the block itself.
                     drop(pcapng.take_described());
+                    drop(pcapng.take_supplements());
                     if let Walk::Damaged(_, what) = walk {
                         return Err((at, what));
                     }

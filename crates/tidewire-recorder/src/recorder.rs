@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 use tidewire::{EndReason, FilterError, Shunt};
 use tidewire_archive::{
     Fragments, SegmentName,
-    block::{Interface, Statistics},
+    block::{Interface, Statistics, Supplements},
 };
 use tidewire_filter::Filter;
 
@@ -72,6 +72,8 @@ pub struct Recorder {
     /// Interfaces of capture files, by number.
     described: HashMap<u16, Interface>,
     comments: Comments,
+    /// Texts of sections, secrets and names of capture files.
+    supplements: Supplements,
     /// Numbers in segments, by the capture's interface and link type.
     interface_numbers: HashMap<(u16, u16), u32>,
     last_interface: Option<((u16, u16), u32)>,
@@ -144,6 +146,7 @@ impl Recorder {
             texts: Texts::default(),
             described: HashMap::new(),
             comments: Comments::default(),
+            supplements: Supplements::default(),
             interface_numbers: HashMap::new(),
             last_interface: None,
             shunt: None,

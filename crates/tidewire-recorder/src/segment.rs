@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use tidewire_archive::block::{Interface, Statistics, interface_description, interface_statistics, section_header};
+use tidewire_archive::block::{
+    Interface, Statistics, Supplement, interface_description, interface_statistics, section_header, supplement,
+};
 use tidewire_archive::{Digest, IndexBuilder, InterfaceSummary, SegmentName, Settings as ArchiveSettings, Summary};
 
 use crate::{Totals, buffer::Buffer};
@@ -29,6 +31,8 @@ pub(crate) struct OpenSegment {
     pub begun: Instant,
     /// Interfaces that are described in it.
     pub described: usize,
+    /// Supplements that are in it, or in its first block.
+    pub supplemented: usize,
     descriptions: Vec<(u64, u32)>,
 }
 
@@ -44,9 +48,20 @@ pub(crate) struct Ending {
 }
 
 impl OpenSegment {
-    /// Begins a segment: its first blocks go to the buffer, which is empty.
-    pub fn begin(target: usize, number: u64, settings: &ArchiveSettings, buffer: &mut Buffer) -> Self {
-        section_header(&mut buffer.bytes, &settings.writer);
+    /// Begins a segment: its first blocks go to the buffer, which is empty. `supplements`: of what is recorded, so far.
+    pub fn begin(
+        target: usize,
+        number: u64,
+        settings: &ArchiveSettings,
+        supplements: &[Supplement],
+        buffer: &mut Buffer,
+    ) -> Self {
+        let sections = supplements.iter().filter_map(|supplement| match supplement {
+            Supplement::Section(writer) => Some(writer),
+            _ => None,
+        });
+        let writer = sections.fold(settings.writer.clone(), |writer, before| writer.again(before));
+        section_header(&mut buffer.bytes, &writer);
         let plain = buffer.content().len() as u64;
         Self {
             target,
@@ -59,6 +74,7 @@ impl OpenSegment {
             until_ns: u64::MAX,
             begun: Instant::now(),
             described: 0,
+            supplemented: 0,
             descriptions: vec![(0, plain as u32)],
         }
     }
@@ -82,6 +98,21 @@ impl OpenSegment {
             self.plain += u64::from(length);
         }
         self.described = interfaces.len();
+    }
+
+    /// Appends the secrets and names that it does not have yet. Who reads a part of it reads them first, as descriptions.
+    #[cold]
+    pub fn supplement(&mut self, supplements: &[Supplement], buffer: &mut Buffer) {
+        for one in supplements.get(self.supplemented..).unwrap_or_default() {
+            let before = buffer.bytes.len();
+            supplement(&mut buffer.bytes, one);
+            let length = (buffer.bytes.len() - before) as u32;
+            if length > 0 {
+                self.descriptions.push((self.plain, length));
+                self.plain += u64::from(length);
+            }
+        }
+        self.supplemented = supplements.len();
     }
 
     /// Appends the statistics of its interfaces.

@@ -49,6 +49,12 @@ pub trait FrameHandler {
         let _ = (number, options);
     }
 
+    /// Texts of sections, secrets and names of capture files: before frames that lie behind them.
+    #[cfg(feature = "files")]
+    fn supplements(&mut self, supplements: &[tidewire_files::Supplement]) {
+        let _ = supplements;
+    }
+
     /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About
     /// every 50 ms of an interface and 200 ms of a pipe.
     fn quiet(&mut self, until_ns: u64) {

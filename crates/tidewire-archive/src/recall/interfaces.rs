@@ -5,9 +5,12 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-use tidewire_files::described;
+use tidewire_files::{Supplements, described, supplement};
 
 use crate::block::Interface;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
 
 /// Interfaces of a recall at most: frames have 16 bits for them.
 const INTERFACES_MAX: usize = 65_535;
@@ -17,17 +20,24 @@ const INTERFACES_MAX: usize = 65_535;
 pub(crate) struct Descriptions {
     big_endian: bool,
     pub found: Vec<Interface>,
+    /// Texts of sections, secrets and names, until they are taken.
+    pub supplements: Supplements,
 }
 
 impl Descriptions {
-    /// Reads a section header or an interface description.
+    /// Reads a section header, an interface description, secrets or names.
     pub fn add(&mut self, block: &[u8]) {
-        if block.get(..4) == Some(&0x0a0d_0d0a_u32.to_le_bytes()) {
+        if block.get(..4) == Some(&SECTION_HEADER.to_le_bytes()) {
             self.big_endian = block.get(8..12) == Some(&0x1a2b_3c4d_u32.to_be_bytes());
-            return;
         }
+        let bytes = block.first_chunk().copied().unwrap_or_default();
+        let kind = if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
         let body = block.get(8..block.len().saturating_sub(4)).unwrap_or_default();
-        self.found.extend(described(body, self.big_endian));
+        if kind == INTERFACE_DESCRIPTION {
+            self.found.extend(described(body, self.big_endian));
+        } else if let Some(supplement) = supplement(kind, body, self.big_endian) {
+            self.supplements.add(&supplement);
+        }
     }
 
     /// Whether options of packets can be copied as they are.

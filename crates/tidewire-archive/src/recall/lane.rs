@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use tidewire_files::{Supplement, Supplements};
 use tidewire_wire::Frame;
 
 use super::{
@@ -21,6 +22,8 @@ pub(crate) struct Lane {
     next: usize,
     /// Interfaces of all captures by those of the current one.
     interfaces: Vec<u16>,
+    /// Texts of sections, secrets and names, until they are taken.
+    supplements: Supplements,
     bytes_read: u64,
     pub captures_read: u64,
     /// Captures that were removed before they were read.
@@ -30,7 +33,17 @@ pub(crate) struct Lane {
 impl Lane {
     pub fn new(entries: VecDeque<Entry>) -> Self {
         let (reader, piece, interfaces) = (None, Piece::default(), Vec::new());
-        Self { waiting: entries, reader, piece, next: 0, interfaces, bytes_read: 0, captures_read: 0, captures_gone: 0 }
+        Self {
+            waiting: entries,
+            reader,
+            piece,
+            next: 0,
+            interfaces,
+            supplements: Supplements::default(),
+            bytes_read: 0,
+            captures_read: 0,
+            captures_gone: 0,
+        }
     }
 
     /// The earliest time that its next packet can have, if none is in memory.
@@ -88,7 +101,9 @@ impl Lane {
             }
             self.next = 0;
             let Some(reader) = &mut self.reader else { return };
-            match reader.fill(exact, &mut self.piece) {
+            let filled = reader.fill(exact, &mut self.piece);
+            self.supplements.add_all(&reader.descriptions.supplements.take());
+            match filled {
                 Ok(true) => self.number_interfaces(interfaces),
                 Ok(false) => {
                     self.bytes_read += reader.bytes_read;
@@ -104,6 +119,11 @@ impl Lane {
             }
             problems.extend(exact.take_problems());
         }
+    }
+
+    /// Texts of sections, secrets and names of what was read since the last call: they belong before its packets.
+    pub fn take_supplements(&mut self) -> Vec<Supplement> {
+        self.supplements.take()
     }
 
     fn open(&mut self, exact: &Exact, identities: &Identities, problems: &mut VecDeque<Error>) {

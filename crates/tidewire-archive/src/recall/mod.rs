@@ -22,7 +22,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tidewire_files::{Block, Source};
+use tidewire_files::{Block, Source, Supplement, Supplements};
 use tidewire_wire::Frame;
 
 use crate::{
@@ -166,6 +166,7 @@ pub struct Recall {
     /// Which lane has the packet of which time next.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
     interfaces: Interfaces,
+    supplements: Supplements,
     notes: Vec<Note>,
     problems: VecDeque<Error>,
     clock_ns: u64,
@@ -205,8 +206,8 @@ impl Recall {
     fn begin(exact: Exact, lanes: Vec<Lane>, notes: Vec<Note>, identities: Identities, figures: Figures) -> Self {
         let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
         let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
-        let shared = Arc::default();
-        Self { exact, identities, lanes, heads, interfaces, notes, problems, clock_ns: 0, figures, shared }
+        let (shared, supplements) = (Arc::default(), Supplements::default());
+        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock_ns: 0, figures, shared }
     }
 
     /// What is to be known about this recall.
@@ -219,6 +220,11 @@ impl Recall {
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces.all
+    }
+
+    /// Texts of sections, secrets and names of the captures since the last call: before the packet that comes next.
+    pub fn take_supplements(&mut self) -> Vec<Supplement> {
+        self.supplements.take()
     }
 
     /// Bytes read so far of captures.
@@ -253,6 +259,7 @@ impl Recall {
             self.heads.pop();
             if lane.head().is_none() {
                 lane.load(due_ns, &mut self.exact, &self.identities, &mut self.interfaces, &mut self.problems);
+                self.supplements.add_all(&lane.take_supplements());
             }
             match (lane.head().map(|frame| frame.timestamp_ns), lane.is_ended()) {
                 (Some(time), _) => self.heads.push(Reverse((time, index))),
@@ -325,6 +332,10 @@ impl Source for Recall {
             Some(error) => Err(as_file_error(&error)),
             None => Ok(false),
         }
+    }
+
+    fn supplements(&mut self) -> Vec<Supplement> {
+        self.take_supplements()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -35,6 +35,7 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
             }
         };
         times.add(frame.timestamp_ns);
+        file.supplement(&recall.take_supplements());
         let captured = Captured {
             interface: frame.interface,
             link: frame.link,

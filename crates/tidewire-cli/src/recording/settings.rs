@@ -62,7 +62,7 @@ pub fn archive(options: &Options) -> Result<Settings, CliError> {
         durable: Duration::from_nanos(options.durable.0),
         compression: options.compress.map_or(Compression::None, Compression::from),
         recipients,
-        writer: Writer { hardware: String::new(), system: format!("Linux {}", release.trim()), application },
+        writer: Writer { system: format!("Linux {}", release.trim()), application, ..Writer::default() },
         index: IndexSettings { tunnel_depth: options.tunnel_depth, ..IndexSettings::default() },
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidewire::{Batch, FrameHandler, Stop};
+use tidewire_files::Supplement;
 
 use super::{
     file::{Captured, PacketFile},
@@ -21,6 +22,10 @@ pub struct Copying<'a> {
 }
 
 impl FrameHandler for Copying<'_> {
+    fn supplements(&mut self, supplements: &[Supplement]) {
+        self.file.supplement(supplements);
+    }
+
     fn frames(&mut self, batch: &Batch<'_>) {
         for frame in batch.frames.iter().filter(|frame| self.chosen.contains(frame.number)) {
             let captured = Captured {

@@ -12,7 +12,10 @@ use std::{
 
 use rustix::stdio::dup2_stdout;
 use tidewire::{LinkType, Stop, legible::legible};
-use tidewire_files::encode::{self, Interface, Packet, Writer};
+use tidewire_files::{
+    Supplement, Supplements,
+    encode::{self, Interface, Packet, Writer},
+};
 
 use crate::{
     error::CliError,
@@ -54,6 +57,9 @@ struct Inner {
     names: Vec<String>,
     /// Number of each interface and link type in the file.
     interfaces: HashMap<(u16, u16), u32>,
+    /// What the header says, as long as it is all that there is.
+    writer: Option<Writer>,
+    supplements: Supplements,
     failure: Option<io::Error>,
 }
 
@@ -85,7 +91,8 @@ impl PacketFile {
         };
         let mut gathered = Vec::with_capacity(GATHERED_BYTES + (64 << 10));
         let application = concat!("tidewire ", env!("CARGO_PKG_VERSION")).to_owned();
-        encode::section_header(&mut gathered, &Writer { application, ..Writer::default() });
+        let writer = Writer { application, ..Writer::default() };
+        encode::section_header(&mut gathered, &writer);
         let inner = Inner {
             name,
             file,
@@ -96,6 +103,8 @@ impl PacketFile {
             written_bytes: 0,
             names: Vec::new(),
             interfaces: HashMap::new(),
+            writer: Some(writer),
+            supplements: Supplements::default(),
             failure: None,
         };
         Ok(Self { inner: Mutex::new(inner), stop: stop.clone() })
@@ -109,6 +118,31 @@ impl PacketFile {
     /// Sets the names of the capture's interfaces.
     pub fn set_names(&self, names: Vec<String>) {
         self.lock().names = names;
+    }
+
+    /// Adds what capture files say beside their packets, before packets that lie behind it: texts of sections as long as nothing else is in
+    /// the file, secrets and names.
+    pub fn supplement(&self, supplements: &[Supplement]) {
+        if supplements.is_empty() {
+            return;
+        }
+        let mut inner = self.lock();
+        let sections = supplements.iter().filter_map(|supplement| match supplement {
+            Supplement::Section(before) => Some(before),
+            _ => None,
+        });
+        if let Some(writer) = &inner.writer {
+            let writer = sections.fold(writer.clone(), |writer, before| writer.again(before));
+            inner.gathered.clear();
+            encode::section_header(&mut inner.gathered, &writer);
+            inner.writer = Some(writer);
+        }
+        for supplement in supplements.iter().filter(|one| !matches!(one, Supplement::Section(_))) {
+            if inner.failure.is_none() && inner.supplements.add(supplement) {
+                inner.writer = None;
+                encode::supplement(&mut inner.gathered, supplement);
+            }
+        }
     }
 
     /// Adds a packet. After a write error nothing is added: [`finish`](Self::finish) returns it.
@@ -210,6 +244,7 @@ impl Inner {
     /// The number of an interface in the file; describes it where it is new.
     fn interface(&mut self, interface: u16, link: LinkType, known: Option<&Interface>) -> u32 {
         let next = self.interfaces.len() as u32;
+        self.writer = None;
         *self.interfaces.entry((interface, link.0)).or_insert_with(|| {
             match known.filter(|known| known.link == link) {
                 Some(known) => encode::interface_description(&mut self.gathered, known),
@@ -226,6 +261,7 @@ impl Inner {
         if self.failure.is_some() || self.gathered.is_empty() {
             return;
         }
+        self.writer = None;
         match self.file.write_all(&self.gathered) {
             Ok(()) => {
                 self.packets += std::mem::take(&mut self.gathered_packets);

@@ -34,6 +34,8 @@ mod recorder_kills;
 mod recording;
 mod segments;
 mod steering;
+#[cfg(feature = "live")]
+mod supplements;
 mod tables;
 mod terminal;
 #[cfg(feature = "live")]

@@ -21,6 +21,8 @@ mod own;
 mod protocols;
 mod record;
 mod robustness;
+#[cfg(feature = "live")]
+mod secrets;
 mod suricata;
 mod wrap;
 mod zeek;

@@ -1,7 +1,7 @@
 //! pcapng: sections of blocks, each with its byte order and its interfaces.
 //!
-//! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: names,
-//! statistics, decryption secrets, systemd journal entries, custom and unknown ones.
+//! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: statistics, systemd
+//! journal entries, custom and unknown ones. Names and decryption secrets are passed on as they are.
 
 mod comments;
 mod interface;
@@ -12,6 +12,7 @@ use crate::{
     limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
     pcap::too_long,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    supplement::{NAMES, SECRETS, Supplement, Supplements, supplement},
 };
 use comments::comments;
 use interface::Interface;
@@ -58,6 +59,8 @@ pub(crate) struct Pcapng {
     described: Vec<(u16, Description)>,
     /// Comments of packets since they were taken, by frame number; `None`: nobody wants them.
     comments: Option<Vec<(u64, Vec<u8>)>>,
+    /// Texts of sections, secrets and names since they were taken.
+    supplements: Supplements,
     /// Simple packets carry no time; they get that of the packet before them.
     timestamp_ns: u64,
 }
@@ -81,6 +84,7 @@ impl Pcapng {
             block_bytes_max: PCAPNG_BLOCK_BYTES_MAX,
             described: Vec::new(),
             comments: None,
+            supplements: Supplements::default(),
             timestamp_ns: 0,
         }
     }
@@ -148,9 +152,10 @@ impl Pcapng {
         self.header(rest).map(|(_, length)| Some(length))
     }
 
-    /// Whether a block begins a section or describes an interface.
+    /// Whether a block begins a section, describes an interface, or has secrets or names: packets behind it are not to be read without it.
     pub(crate) fn describes(&self, block: &[u8]) -> bool {
-        matches!(u32_at(block, 0, self.big_endian), Some(SECTION_HEADER | INTERFACE_DESCRIPTION))
+        let kind = u32_at(block, 0, self.big_endian);
+        matches!(kind, Some(SECTION_HEADER | INTERFACE_DESCRIPTION | SECRETS | NAMES))
     }
 
     fn block(&mut self, kind: u32, block: Block<'_>) -> Result<Option<Place>, String> {
@@ -159,9 +164,29 @@ impl Pcapng {
             SIMPLE_PACKET => self.simple(block).map(Some),
             PACKET => self.obsolete(block).map(Some),
             INTERFACE_DESCRIPTION => self.interface(block.body).map(|()| None),
-            SECTION_HEADER => self.section(block.body).map(|()| None),
+            SECTION_HEADER => {
+                self.section(block.body)?;
+                self.supplement(kind, block.body);
+                Ok(None)
+            }
+            SECRETS | NAMES => {
+                self.supplement(kind, block.body);
+                Ok(None)
+            }
             _ => Ok(None),
         }
+    }
+
+    /// A damaged one concerns no packet: it is left out.
+    fn supplement(&mut self, kind: u32, body: &[u8]) {
+        if let Some(supplement) = supplement(kind, body, self.big_endian) {
+            self.supplements.add(&supplement);
+        }
+    }
+
+    /// Texts of sections, secrets and names since the last call.
+    pub(crate) fn take_supplements(&mut self) -> Vec<Supplement> {
+        self.supplements.take()
     }
 
     fn section(&mut self, body: &[u8]) -> Result<(), String> {

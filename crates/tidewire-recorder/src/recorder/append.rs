@@ -75,12 +75,14 @@ impl Recorder {
         };
         let name = directory.begin(timestamp_ns, self.worker);
         self.segments += 1;
-        let mut segment = OpenSegment::begin(self.target, self.segments, directory.settings(), buffer);
+        let mut segment =
+            OpenSegment::begin(self.target, self.segments, directory.settings(), self.supplements.list(), buffer);
         if self.settings.by_packet_time {
             let most = u64::try_from(directory.settings().segment_time.as_nanos()).unwrap_or(u64::MAX);
             segment.until_ns = timestamp_ns.saturating_add(most);
         }
         segment.describe(&self.interfaces, buffer);
+        segment.supplement(self.supplements.list(), buffer);
         segment.totals = std::mem::take(&mut self.between);
         if let Some(pipeline) = &self.pipeline {
             pipeline.send(self.target, Job::Begin(Box::new(name.clone())));
@@ -138,6 +140,9 @@ impl Recorder {
         let (Some((segment, _)), Some(buffer)) = (&mut self.segment, &mut self.buffer) else { return };
         if segment.described < self.interfaces.len() {
             segment.describe(&self.interfaces, buffer);
+        }
+        if segment.supplemented < self.supplements.list().len() {
+            segment.supplement(self.supplements.list(), buffer);
         }
         let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
         packet.dropped = std::mem::take(&mut self.unreported_drops);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tidewire::{Batch, EndReason, FrameHandler, Shunt};
-use tidewire_archive::block::Interface;
+use tidewire_archive::block::{Interface, Supplement};
 use tidewire_wire::Frame;
 
 use super::{Recorder, flow::AHEAD};
@@ -122,6 +122,10 @@ impl FrameHandler for Recorder {
 
     fn comment(&mut self, number: u64, options: &[u8]) {
         self.comments.add(number, options);
+    }
+
+    fn supplements(&mut self, supplements: &[Supplement]) {
+        self.supplements.add_all(supplements);
     }
 
     fn quiet(&mut self, until_ns: u64) {

@@ -1,6 +1,6 @@
 use std::{collections::VecDeque, time::Duration};
 
-use tidewire_files::{Block, Source, encode::Interface};
+use tidewire_files::{Block, Source, Supplement, encode::Interface};
 use tidewire_wire::LinkType;
 
 use crate::{Error, filter::Filter};
@@ -88,6 +88,10 @@ impl<S: Source> Filtered<S> {
 
     pub(crate) fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         self.source.comments()
+    }
+
+    pub(crate) fn supplements(&mut self) -> Vec<Supplement> {
+        self.source.supplements()
     }
 
     pub(crate) fn bytes_read(&self) -> u64 {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_core::{Fate, Ledger};
-use tidewire_files::{Block, Source, encode::Interface};
+use tidewire_files::{Block, Source, Supplement, encode::Interface};
 
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter};
@@ -166,6 +166,14 @@ impl<'a> InputLoop<'a> {
         match &mut self.source {
             MaybeFiltered::All(source) => source.comments(),
             MaybeFiltered::Some(source) => source.comments(),
+        }
+    }
+
+    /// Texts of sections, secrets and names in what was read last.
+    pub(crate) fn supplements(&mut self) -> Vec<Supplement> {
+        match &mut self.source {
+            MaybeFiltered::All(source) => source.supplements(),
+            MaybeFiltered::Some(source) => source.supplements(),
         }
     }
 

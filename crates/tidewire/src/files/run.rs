@@ -119,8 +119,11 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
     }
     loop {
         let next = input.next(&mut block);
-        let (described, comments) = (input.described(), input.comments());
+        let (described, comments, supplements) = (input.described(), input.comments(), input.supplements());
         for handler in &mut handlers {
+            if !supplements.is_empty() {
+                handler.handler.supplements(&supplements);
+            }
             described.iter().for_each(|(number, interface)| handler.handler.describe(*number, interface));
             comments.iter().for_each(|(number, options)| handler.handler.comment(*number, options));
             match next {
