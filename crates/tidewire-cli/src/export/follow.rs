@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, StreamPacket};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, StreamPacket, TunnelKind};
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
 use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
 
@@ -192,8 +192,13 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
             let history = History::of(stream.key().proto);
             stream.data().history = Some(Box::new(history));
         }
+        let is_in_tunnel = stream.key().tunnel.kind != TunnelKind::None;
         if let Some(history) = &mut stream.data().history {
             history.packet(&packet);
+            if is_in_tunnel {
+                let (exports, scratch, ns) = (&self.exports, &mut self.scratch, packet.timestamp_ns);
+                history.tunnels(&packet, |tunnel| exports.tunnel(tunnel, ns, scratch));
+            }
         }
         if stream.key().proto == UDP && packet.checksum != PacketChecksum::LeftOut {
             self.follow_quic(stream, &packet);

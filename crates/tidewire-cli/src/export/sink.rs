@@ -1,6 +1,7 @@
 //! The outputs of a run, which its workers share.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -13,7 +14,7 @@ use tidewire::{FlowKey, Ledger, Stop};
 use tidewire_exports::{
     Exchange, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
-    zeek::{self, History, Log},
+    zeek::{self, History, Log, Tunnel},
 };
 
 use tidewire_protocols::QuicEntry;
@@ -46,7 +47,12 @@ pub struct Exports {
     /// Whether messages say what streams carried.
     has_own_elements: bool,
     periods: Periods,
+    /// Tunnels that were written.
+    tunnels: Mutex<HashSet<Tunnel>>,
 }
+
+/// Most tunnels that are written of a run: 5 MB of memory.
+const TUNNELS_MAX: usize = 65_536;
 
 enum Sink {
     Eve(Mutex<Files>),
@@ -89,6 +95,7 @@ impl Exports {
             eve: content.eve,
             has_own_elements,
             periods: Periods::default(),
+            tunnels: Mutex::default(),
         })
     }
 
@@ -172,6 +179,23 @@ impl Exports {
                 scratch.clear();
                 zeek::push_quic_entry(scratch, *form, stream, entry);
                 self.push(&logs[Log::Quic as usize], scratch, now_ns);
+            }
+        }
+    }
+
+    /// Writes a tunnel, the first time.
+    pub fn tunnel(&self, tunnel: &Tunnel, time_ns: u64, scratch: &mut Vec<u8>) {
+        let mut known = lock(&self.tunnels);
+        if known.len() >= TUNNELS_MAX || !known.insert(tunnel.sorted()) {
+            return;
+        }
+        drop(known);
+        let now_ns = self.now_ns(time_ns);
+        for sink in &self.sinks {
+            if let Sink::Zeek(form, logs) = sink {
+                scratch.clear();
+                zeek::push_tunnel(scratch, *form, tunnel, time_ns);
+                self.push(&logs[Log::Tunnel as usize], scratch, now_ns);
             }
         }
     }

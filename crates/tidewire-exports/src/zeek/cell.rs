@@ -231,6 +231,17 @@ impl<'a> Line<'a> {
     /// `uid` and `id.*` of a stream.
     pub(super) fn connection(&mut self, stream: u64, start_ns: u64, key: &FlowKey) {
         self.name(&uid::of(stream, start_ns));
+        self.ends(key);
+    }
+
+    /// `ts`, `uid` and `id.*` of what has this name.
+    pub(super) fn identity_of(&mut self, time_ns: u64, name: &uid::Name, key: &FlowKey) {
+        self.seconds(time_ns);
+        self.name(name);
+        self.ends(key);
+    }
+
+    fn ends(&mut self, key: &FlowKey) {
         let [origin, answer] = ports(key);
         self.address(key.client.address);
         self.count(origin.into());

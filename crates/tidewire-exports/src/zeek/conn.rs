@@ -47,7 +47,7 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
     for side in 0..2 {
         history.packets(flow, side).into_iter().for_each(|count| line.count(count));
     }
-    line.unset();
+    line.texts(history.parents());
     line.count(flow.key.proto.into());
     line.word(&tidewire::community_id(&flow.key, 0));
 }

@@ -13,6 +13,8 @@ use crate::{
     zeek::{
         segment::{self, Segment},
         side::{Rare, Side, State, close_by_flags, leave_established, leave_inactive},
+        tunnel::{self, Tunnel},
+        uid,
     },
 };
 
@@ -21,6 +23,9 @@ mod tests;
 
 /// Most letters of a history: a peer that changes its sequence numbers could make it grow without an end.
 const LETTERS_MAX: usize = 64;
+
+/// Most tunnels of a stream: a peer could send each packet through another one.
+const TUNNELS_MAX: usize = 16;
 
 /// A jump of sequence numbers by a SYN or RST that is not believed.
 const JUMP_MAX: i64 = 1 << 20;
@@ -86,6 +91,9 @@ pub struct History {
     letters: Letters,
     missed_bytes: u64,
     rare: [Rare; 2],
+    /// The tunnels that its packets came through, and the names of those next to them.
+    tunnels: Vec<Tunnel>,
+    parents: Vec<uid::Name>,
 }
 
 impl History {
@@ -142,6 +150,25 @@ impl History {
         if self.sides.iter().any(|side| !side.is_closed) {
             self.last_ns = ns;
         }
+    }
+
+    /// Notes the tunnels that a packet came through, which are wanted of streams in tunnels; calls `each` with those that are new.
+    pub fn tunnels(&mut self, packet: &StreamPacket<'_>, mut each: impl FnMut(&Tunnel)) {
+        let mut parent = None;
+        for tunnel in tunnel::tunnels(packet) {
+            parent = Some(tunnel);
+            if self.tunnels.len() < TUNNELS_MAX && !self.tunnels.iter().any(|known| known.is(&tunnel)) {
+                self.tunnels.push(tunnel);
+                each(&tunnel);
+            }
+        }
+        let parent = parent.filter(|_| self.parents.len() < TUNNELS_MAX).map(|parent| parent.uid());
+        self.parents.extend(parent.filter(|parent| !self.parents.contains(parent)));
+    }
+
+    /// The names of the tunnels next to its packets.
+    pub(super) fn parents(&self) -> impl Iterator<Item = &str> {
+        self.parents.iter().filter_map(|name| std::str::from_utf8(name).ok())
     }
 
     /// Bytes that are missing.

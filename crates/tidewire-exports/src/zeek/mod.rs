@@ -1,4 +1,4 @@
-//! Logs as Zeek writes them: conn, dns, http, ssl, quic, weird and files, in its TSV and as JSON lines.
+//! Logs as Zeek writes them: conn, dns, http, ssl, quic, tunnel, weird and files, in its TSV and as JSON lines.
 //!
 //! Columns are those of Zeek 7's default configuration, in its order; what a reader needs is in the header of each file. A record's
 //! `uid` is derived from the stream's id and its first packet's time, so that logs agree without a table.
@@ -15,11 +15,13 @@ mod side;
 mod ssl;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 mod uid;
 mod weird;
 
 pub use cell::Form;
 pub use history::History;
+pub use tunnel::Tunnel;
 
 use crate::{
     model::{Exchange, FlowRecord},
@@ -42,6 +44,8 @@ pub enum Log {
     Ssl,
     /// Beginnings of QUIC.
     Quic,
+    /// Tunnels.
+    Tunnel,
     /// Anomalies.
     Weird,
     /// Bodies and certificates.
@@ -50,7 +54,8 @@ pub enum Log {
 
 impl Log {
     /// All of them.
-    pub const ALL: [Self; 7] = [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Quic, Self::Weird, Self::Files];
+    pub const ALL: [Self; 8] =
+        [Self::Conn, Self::Dns, Self::Http, Self::Ssl, Self::Quic, Self::Tunnel, Self::Weird, Self::Files];
 
     /// Its name, which is that of its file without `.log`.
     #[must_use]
@@ -61,6 +66,7 @@ impl Log {
             Self::Http => "http",
             Self::Ssl => "ssl",
             Self::Quic => "quic",
+            Self::Tunnel => "tunnel",
             Self::Weird => "weird",
             Self::Files => "files",
         }
@@ -73,6 +79,7 @@ impl Log {
             Self::Http => http::COLUMNS,
             Self::Ssl => ssl::COLUMNS,
             Self::Quic => quic::COLUMNS,
+            Self::Tunnel => tunnel::COLUMNS,
             Self::Weird => weird::COLUMNS,
             Self::Files => files::COLUMNS,
         }
@@ -120,6 +127,13 @@ fn push_word(out: &mut Vec<u8>, word: &str) {
 pub fn push_conn(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>, history: &History) {
     let mut line = Line::open(out, form, conn::COLUMNS);
     conn::push(&mut line, flow, history);
+    line.close();
+}
+
+/// Appends the line of a tunnel that was seen first at this time.
+pub fn push_tunnel(out: &mut Vec<u8>, form: Form, tunnel: &Tunnel, time_ns: u64) {
+    let mut line = Line::open(out, form, tunnel::COLUMNS);
+    tunnel::push(&mut line, tunnel, time_ns);
     line.close();
 }
 

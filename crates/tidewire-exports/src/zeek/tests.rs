@@ -7,8 +7,8 @@ use tidewire_protocols::{Answer, Fields, QuicEntry, Transaction};
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
     zeek::{
-        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_quic_entry, push_transaction,
-        push_weirds,
+        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_quic_entry,
+        push_transaction, push_weirds,
     },
 };
 

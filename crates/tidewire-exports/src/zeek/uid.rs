@@ -10,6 +10,11 @@ pub(super) fn of(stream: u64, start_ns: u64) -> Name {
     named(b'C', [1, 2].map(|which| stream_number(stream, start_ns, which)))
 }
 
+/// The name of the conversation that carries a tunnel, by two numbers of its own.
+pub(super) fn of_tunnel(numbers: [u64; 2]) -> Name {
+    named(b'C', numbers)
+}
+
 /// The name of a transaction's file in all logs, by who sent it.
 pub(super) fn of_body(exchange: &Exchange<'_>, is_origin: bool) -> Name {
     let number = 2 * u64::from(exchange.number) + u64::from(is_origin);
