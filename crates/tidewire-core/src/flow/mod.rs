@@ -1,5 +1,6 @@
 //! Flows: their keys, the table, and the state of each.
 
+mod arrival;
 mod first_packets;
 mod half_open;
 mod held_syn;
@@ -12,6 +13,7 @@ mod slow_state;
 mod subscriber;
 mod table;
 
+pub(crate) use arrival::Arrival;
 pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use held_syn::{HeldSyn, KeptPacket};

@@ -1,6 +1,6 @@
-use super::{HeldSyn, List, PendingChunk, SubscriberState};
+use super::{Arrival, HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Arrival, tcp::Doubted,
+    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 

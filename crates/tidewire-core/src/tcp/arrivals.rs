@@ -7,32 +7,10 @@ use super::holes::QueueCharge;
 use crate::{
     Deliver, Direction,
     engine::context::FlowContext,
-    flow::{Flow, MIDSTREAM_START, SlowState, half},
+    flow::{Arrival, Flow, MIDSTREAM_START, half},
 };
 
-/// Most arrivals that are noted; those beyond are delivered after them, one direction after the other. About as many
-/// segments of one byte end the wait (see `Config::hole_bytes_strict`).
-const ARRIVALS_MAX: usize = 1024;
-
-/// A segment that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    direction: Direction,
-    /// Internal offset behind it.
-    end: u64,
-    timestamp_ns: u64,
-}
-
 const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
-impl SlowState {
-    /// Notes a segment that waits for the beginning of its stream.
-    pub(crate) fn note_arrival(&mut self, direction: Direction, end: u64, timestamp_ns: u64) {
-        if self.arrivals.len() < ARRIVALS_MAX {
-            self.arrivals.push(Arrival { direction, end, timestamp_ns }, &mut self.bytes);
-        }
-    }
-}
 
 impl Flow {
     /// Whether a direction waits for its beginning.

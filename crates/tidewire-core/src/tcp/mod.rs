@@ -18,7 +18,6 @@ mod reset;
 mod segment;
 mod urgent;
 
-pub(crate) use arrivals::Arrival;
 pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, is_merged};
 pub(crate) use doubted::Doubted;
 pub(crate) use payload::Payload;
