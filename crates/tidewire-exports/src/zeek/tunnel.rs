@@ -53,7 +53,7 @@ impl Tunnel {
             let mut add = |word: u64| *number = stream_number(word, *number, 5);
             for end in own.ends {
                 let address = match end.address {
-                    IpAddr::V4(address) => u128::from(address.to_ipv6_mapped().to_bits()),
+                    IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
                     IpAddr::V6(address) => address.to_bits(),
                 };
                 add((address >> 64) as u64);
