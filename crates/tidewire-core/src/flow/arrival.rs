@@ -1,11 +1,10 @@
 //! Segments that wait for the beginning of a stream that was joined midway.
 
-use super::SlowState;
 use crate::Direction;
 
 /// Most arrivals that are noted; those beyond are delivered after them, one direction after the other. About as many
 /// segments of one byte end the wait (see `Config::hole_bytes_strict`).
-const ARRIVALS_MAX: usize = 1024;
+pub(crate) const ARRIVALS_MAX: usize = 1024;
 
 /// A segment that waits for the beginning of its stream.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +13,4 @@ pub(crate) struct Arrival {
     /// Internal offset behind it.
     pub end: u64,
     pub timestamp_ns: u64,
-}
-
-impl SlowState {
-    /// Notes a segment that waits for the beginning of its stream.
-    pub(crate) fn note_arrival(&mut self, direction: Direction, end: u64, timestamp_ns: u64) {
-        if self.arrivals.len() < ARRIVALS_MAX {
-            self.arrivals.push(Arrival { direction, end, timestamp_ns }, &mut self.bytes);
-        }
-    }
 }

@@ -13,7 +13,7 @@ mod slow_state;
 mod subscriber;
 mod table;
 
-pub(crate) use arrival::Arrival;
+pub(crate) use arrival::{ARRIVALS_MAX, Arrival};
 pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use held_syn::{HeldSyn, KeptPacket};

@@ -1,6 +1,6 @@
-use super::{Arrival, HeldSyn, List, PendingChunk, SubscriberState};
+use super::{ARRIVALS_MAX, Arrival, HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
+    Anomaly, AnomalyKind, Conflict, Direction, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 
@@ -97,6 +97,13 @@ pub(crate) struct SlowState {
 }
 
 impl SlowState {
+    /// Notes a segment that waits for the beginning of its stream.
+    pub(crate) fn note_arrival(&mut self, direction: Direction, end: u64, timestamp_ns: u64) {
+        if self.arrivals.len() < ARRIVALS_MAX {
+            self.arrivals.push(Arrival { direction, end, timestamp_ns }, &mut self.bytes);
+        }
+    }
+
     /// Prefetches the lines that a segment behind a hole reads.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
