@@ -217,6 +217,8 @@ impl Going {
         let out = &mut |transaction| Self::report(app, report, transaction);
         let side = side ^ usize::from(self.swapped);
         let progress = match &mut self.stage {
+            // Of this side nothing was seen yet: it is as if it had been joined midway.
+            Stage::Unknown(kept, _) if kept[side].is_empty() => Progress::More,
             // Whose beginning is missing cannot be told.
             Stage::Unknown(..) | Stage::Done => Progress::Done,
             Stage::Unanswered(unanswered) if unanswered.survives_gap(side) => Progress::More,

@@ -43,12 +43,20 @@ impl Exchange {
         self.is_unnamed = is_unnamed;
         let mut has_changed = false;
         loop {
-            let step = self.sides[input.side].step(&mut bytes);
+            let step = self.sides[input.side].step(&mut bytes, input.side == 0);
             has_changed |= step != Step::More;
             let went_on = match step {
                 Step::More => break,
                 Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns, out),
                 Step::Line(line) => self.response_line(&line, input.ns, out),
+                Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
+                Step::Found(line) => {
+                    if self.requests.len() > 1 {
+                        // Which of them it answers is not known.
+                        self.release_unanswered(out);
+                    }
+                    self.response_line(&line, input.ns, out)
+                }
                 Step::End if input.side == 0 => self.end_request(),
                 Step::End => self.end_response(input.ns, out),
                 Step::Bad => Progress::Done,
@@ -82,7 +90,7 @@ impl Exchange {
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
         match self.sides[side].skip(bytes) {
-            None => self.sides[side].lose(),
+            None => self.search(side, out),
             Some(false) => {}
             Some(true) if side == 0 => {
                 self.end_request();
@@ -93,6 +101,23 @@ impl Exchange {
             }
         }
         self.end_if_lost(out)
+    }
+
+    /// Goes on behind missing bytes that were more than a body.
+    fn search(&mut self, side: usize, out: Out<'_>) {
+        if matches!(self.sides[side].at, At::Tunnel | At::Lost) {
+            return self.sides[side].lose();
+        }
+        self.sides[side].search();
+        if side == 0 {
+            self.is_asking = false;
+        } else if std::mem::take(&mut self.is_answering)
+            && let Some(pending) = self.requests.pop_front()
+        {
+            self.is_asking &= !self.requests.is_empty();
+            self.pending_bytes = self.pending_memory_bytes();
+            out(transaction(pending));
+        }
     }
 
     pub(crate) fn finish(&mut self, out: Out<'_>) {

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use super::fields::Http;
-use crate::text::{known_text, long_text, text, trimmed};
+use crate::{
+    recognise,
+    text::{known_text, long_text, text, trimmed},
+};
 
 /// Longest line that is kept; the rest of a longer one is left out.
 pub(super) const LINE_BYTES_MAX: usize = 8 << 10;
@@ -100,6 +103,26 @@ pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
     http.reason = (!behind.is_empty()).then(|| known_text(behind, &REASONS));
     http.version.get_or_insert_with(|| known_text(version, &VERSIONS));
     true
+}
+
+/// The start line that a line ends with, if it is one beyond doubt: what precedes it may be the end of a body.
+/// `line`: without its line feed.
+pub(super) fn start_line_at_end(line: &[u8], is_request: bool) -> Option<&[u8]> {
+    let line = line.strip_suffix(b"\r")?;
+    if !is_request {
+        let status_line = &line[memchr::memmem::rfind(line, b"HTTP/1.")?..];
+        let (version, code) = status_line.split_at_checked(b"HTTP/1.1".len())?;
+        let code = version_of(version).and_then(|_| code.strip_prefix(b" "))?;
+        let is_code = matches!(code, [b'1'..=b'5', tens, units, ..] if tens.is_ascii_digit() && units.is_ascii_digit());
+        return (is_code && code.get(3).is_none_or(|&byte| byte == b' ')).then_some(status_line);
+    }
+    let (before, version) = line.split_at_checked(line.len().checked_sub(b" HTTP/1.1".len())?)?;
+    version_of(version.strip_prefix(b" ")?)?;
+    let target = memchr::memrchr(b' ', before)?;
+    let ends = |method: &&&[u8]| before[..=target].ends_with(method);
+    // (`BCOPY` ends with `COPY`.)
+    let method = recognise::HTTP_METHODS.iter().filter(ends).max_by_key(|method| method.len())?;
+    Some(&line[target + 1 - method.len()..])
 }
 
 /// `1.1` of `HTTP/1.1`.

@@ -7,6 +7,9 @@ use super::head::{self, Framing, LINE_BYTES_MAX};
 /// Most lines of a head.
 const LINES_MAX: u16 = 256;
 
+/// Longest start line that is found behind missing bytes.
+const SOUGHT_BYTES_MAX: usize = 2 << 10;
+
 /// Where a direction is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum At {
@@ -29,7 +32,9 @@ pub(super) enum At {
     Trailer,
     /// Something else than HTTP follows, if the other side agrees.
     Tunnel,
-    /// Bytes are missing, or this is no HTTP.
+    /// Bytes are missing; the next start line is looked for.
+    Searching,
+    /// This is no HTTP.
     Lost,
 }
 
@@ -40,6 +45,8 @@ pub(super) enum Step<'a> {
     More,
     /// A line of a head without its end; an empty one ends it.
     Line(Cow<'a, [u8]>),
+    /// The first start line behind missing bytes.
+    Found(Cow<'a, [u8]>),
     /// A body ended.
     End,
     /// Not HTTP.
@@ -64,7 +71,12 @@ impl Side {
         *self = Self { at: At::Lost, ..Self::default() };
     }
 
-    /// Bytes of a body that will not come. `None`: the direction is lost; whether the body ended.
+    /// Looks for the next start line.
+    pub(super) fn search(&mut self) {
+        *self = Self { at: At::Searching, ..Self::default() };
+    }
+
+    /// Bytes of a body that will not come. `None`: more than that is missing; else whether the body ended.
     pub(super) fn skip(&mut self, bytes: u64) -> Option<bool> {
         self.at = match self.at {
             At::Body(left) if left == bytes => At::Start,
@@ -100,8 +112,8 @@ impl Side {
         }
     }
 
-    /// Goes on to the next thing that matters.
-    pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8]) -> Step<'a> {
+    /// Goes on to the next thing that matters. `is_request`: what start lines of this direction are.
+    pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8], is_request: bool) -> Step<'a> {
         while !bytes.is_empty() {
             match self.at {
                 At::Start | At::Head(_) => return self.line(bytes).map_or(Step::More, Step::Line),
@@ -132,12 +144,37 @@ impl Side {
                         step => return step,
                     }
                 }
+                At::Searching => {
+                    if let Some(line) = self.found(bytes, is_request) {
+                        self.at = At::Start;
+                        return Step::Found(line);
+                    }
+                }
                 At::Tunnel | At::Lost => {
                     *bytes = &[];
                 }
             }
         }
         Step::More
+    }
+
+    /// Goes on to the end of a line; a start line at its end. A body ends anywhere, and what follows it has no line of its own.
+    fn found<'a>(&mut self, bytes: &mut &'a [u8], is_request: bool) -> Option<Cow<'a, [u8]>> {
+        let end = memchr::memchr(b'\n', bytes);
+        let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        *bytes = rest.get(1..).unwrap_or_default();
+        if end.is_some() && self.kept.is_empty() {
+            let line = &part[part.len().saturating_sub(SOUGHT_BYTES_MAX)..];
+            return head::start_line_at_end(line, is_request).map(Cow::Borrowed);
+        }
+        // The last bytes of the line, however it comes.
+        let part = &part[part.len().saturating_sub(SOUGHT_BYTES_MAX)..];
+        let excess = (self.kept.len() + part.len()).saturating_sub(SOUGHT_BYTES_MAX);
+        self.kept.drain(..excess);
+        self.kept.extend_from_slice(part);
+        end?;
+        let line = std::mem::take(&mut self.kept);
+        head::start_line_at_end(&line, is_request).map(|line| Cow::Owned(line.to_vec()))
     }
 
     fn chunk_line(&mut self, line: &[u8]) -> Step<'static> {

@@ -156,6 +156,91 @@ fn a_body_may_have_a_gap() {
     assert_eq!(statuses, [200, 404]);
 }
 
+/// Behind missing bytes the next start line is found, wherever a body before it ends, and answers what it surely answers.
+#[test]
+fn start_lines_are_found_behind_a_gap() {
+    use crate::testing::Event;
+    let (gap, server_gap) = (Event::Gap(ClientToServer, 9), Event::Gap(ServerToClient, 9));
+    let whole = |direction, text: &str| Event::Bytes(direction, text.replace('\n', "\r\n").into_bytes(), false);
+    let (ask, answer) = (|text| whole(ClientToServer, text), |text| whole(ServerToClient, text));
+    let first = || vec![ask("GET /1 HTTP/1.1\nHost: h\n\n"), answer("HTTP/1.1 200 OK\nContent-Length: 0\n\n")];
+    let ok = || answer("text HTTP/1.1 2 oddHTTP/1.1 202 OK\nContent-Length: 3\n\nabc");
+    let status = |path, code| (Some("GET"), Some(path), Some(code), Some(if code == 202 { 3 } else { 0 }));
+    let cases: [(Vec<Event>, Vec<Summary<'_>>); 5] = [
+        // The head of a request is missing, with the request itself.
+        (
+            vec![gap.clone(), ask("Accept: x\n\n{}GET /3 HTTP/1.1\nHost: h\n\n"), answer("HTTP/1.1 304 x\n\n")],
+            vec![status("/1", 200), status("/3", 304)],
+        ),
+        // The head of a response.
+        (
+            vec![ask("GET /2 HTTP/1.1\n\n"), server_gap.clone(), answer("Age: 1\n\n"), ok()],
+            vec![status("/1", 200), status("/2", 202)],
+        ),
+        // The rest of a response whose length is not known.
+        (
+            vec![
+                ask("GET /2 HTTP/1.1\n\n"),
+                answer("HTTP/1.1 404 No\n"),
+                server_gap.clone(),
+                answer("body"),
+                ask("GET /3 HTTP/1.1\n\n"),
+                ok(),
+            ],
+            vec![status("/1", 200), (Some("GET"), Some("/2"), Some(404), None), status("/3", 202)],
+        ),
+        // Which of the requests is answered is not known.
+        (
+            vec![ask("GET /2 HTTP/1.1\n\nGET /3 HTTP/1.1\n\n"), server_gap.clone(), ok()],
+            vec![
+                status("/1", 200),
+                (Some("GET"), Some("/2"), None, None),
+                (Some("GET"), Some("/3"), None, None),
+                (None, None, Some(202), Some(3)),
+            ],
+        ),
+        // Neither is a start line; nor are lines that end as those of a text.
+        (
+            vec![
+                gap.clone(),
+                server_gap,
+                ask("GET /2 HTTP/2\nfree HTTP/1.1\n"),
+                Event::Bytes(ClientToServer, b"\nGET /4 HTTP/1.1\n".to_vec(), false),
+                answer("HTTP/1.1 20x OK\nHTTP/1.x 200 OK\nHTTP/1.1-200\nHTTP/1.1"),
+            ],
+            vec![status("/1", 200)],
+        ),
+    ];
+    for (events, expected) in cases {
+        let sent = Sent(first().into_iter().chain(events).collect());
+        let found = transactions(&sent, 80);
+        assert_eq!(summary(&found), expected);
+        assert_eq!(transactions(&sent.bytewise(), 80), found);
+    }
+    // A long body in one line, and a start line across pieces.
+    let mut sent = conversation(&["GET /1 HTTP/1.1\n\n"]);
+    sent.0.push(Event::Gap(ServerToClient, 1));
+    let body = format!("{}HTTP/1.1 202 OK\nContent-Length: 0\n\n", "x".repeat(10_000));
+    sent.0.push(answer(&body));
+    let found = transactions(&sent, 80);
+    assert_eq!(summary(&found), [(Some("GET"), Some("/1"), Some(202), Some(0))]);
+    for at in [1, 3000, 10_000, 10_005, 10_016, 10_017] {
+        assert_eq!(transactions(&sent.clone().cut(2, at), 80), found, "{at}");
+    }
+}
+
+/// What comes first is missing: what follows is recognised as where a stream was joined midway.
+#[test]
+fn a_stream_whose_beginning_is_missing_is_recognised() {
+    use crate::testing::Event;
+    let mut sent = conversation(&["GET /2 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"]);
+    sent.0.insert(0, Event::Gap(ClientToServer, 100));
+    assert_eq!(summary(&transactions(&sent, 80)), [(Some("GET"), Some("/2"), Some(200), Some(0))]);
+    // Not behind a beginning that does not go on.
+    sent.0.insert(0, Event::Bytes(ClientToServer, b"G".to_vec(), false));
+    assert_eq!(transactions(&sent, 80), []);
+}
+
 #[test]
 fn what_only_begins_like_http_is_not() {
     for text in ["GET lost\n\n", "OPTIONS sip:a@b SIP/2.0\n\n", "GET / HTTP/2.0\n\n", "HTTP/x 200\n\n"] {

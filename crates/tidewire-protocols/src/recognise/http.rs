@@ -6,8 +6,8 @@ use crate::value::Service;
 /// Ends of empty lines that may come before a message of HTTP.
 const EMPTY_BYTES_MAX: usize = 4;
 
-/// Methods of RFC 9110, of WebDAV (RFC 4918, RFC 3253, RFC 3744) and of caches.
-const METHODS: [&[u8]; 27] = [
+/// Methods of RFC 9110, of WebDAV (RFC 4918, RFC 3253, RFC 3744) and of caches, each with the blank behind it.
+pub(crate) const METHODS: [&[u8]; 27] = [
     b"GET ",
     b"QUERY ",
     b"POST ",

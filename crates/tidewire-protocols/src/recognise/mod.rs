@@ -15,6 +15,7 @@ use crate::{
 };
 use look::{BYTES_MAX, Ends, Look, begins};
 
+pub(crate) use http::METHODS as HTTP_METHODS;
 pub(crate) use unanswered::{Answer, Unanswered};
 
 /// What the first bytes of a stream show.
