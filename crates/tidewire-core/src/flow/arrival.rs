@@ -2,8 +2,8 @@
 
 use crate::Direction;
 
-/// Most arrivals that are noted; those beyond are delivered after them, one direction after the other. About as many
-/// segments of one byte end the wait (see `Config::hole_bytes_strict`).
+/// Most arrivals that are noted, of both directions; then the wait ends. About as many segments of one byte end it in one
+/// direction (see `Config::hole_bytes_strict`).
 pub(crate) const ARRIVALS_MAX: usize = 1024;
 
 /// A segment that waits for the beginning of its stream.

@@ -7,7 +7,7 @@ use super::holes::QueueCharge;
 use crate::{
     Deliver, Direction,
     engine::context::FlowContext,
-    flow::{Arrival, Flow, MIDSTREAM_START, half},
+    flow::{ARRIVALS_MAX, Arrival, Flow, MIDSTREAM_START, half},
 };
 
 const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
@@ -17,6 +17,12 @@ impl Flow {
     fn waits_for_beginning(&self, direction: Direction) -> bool {
         const WAITS: u16 = half::HELD | half::QUEUED;
         self.halves[direction as usize].flags & WAITS == WAITS
+    }
+
+    /// Whether a direction waits for its beginning, and the order of no further arrival can be noted.
+    pub(crate) fn has_all_arrivals(&self, direction: Direction) -> bool {
+        self.halves[direction as usize].has(half::HELD)
+            && self.slow_state.as_ref().is_some_and(|slow_state| slow_state.arrivals.len() >= ARRIVALS_MAX)
     }
 
     /// Whether a direction need not wait for its beginning: the other one did, or has its own, and what waits begins

@@ -164,7 +164,7 @@ impl<H: Deliver> FlowContext<H> {
         if !flow.is_acknowledged(direction) {
             return false;
         }
-        if flow.is_begun(direction) || flow.begins_with_other(direction) {
+        if flow.is_begun(direction) || flow.begins_with_other(direction) || flow.has_all_arrivals(direction) {
             return true;
         }
         let slow_state = flow.slow_state();

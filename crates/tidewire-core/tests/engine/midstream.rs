@@ -249,7 +249,7 @@ fn answers_first(turns: u32, bytes: usize) -> Vec<Seg> {
 /// until one has waited for enough.
 #[test]
 fn both_directions_are_delivered_in_the_order_of_their_arrival() {
-    for (turns, bytes) in [(1, 10), (4, 10), (40, 10), (300, 1000), (40, 40_000)] {
+    for (turns, bytes) in [(1, 10), (4, 10), (40, 10), (3000, 10), (300, 1000), (40, 40_000)] {
         let segments = answers_first(turns, bytes);
         let expected: Vec<(usize, u64, usize)> =
             (0..turns).flat_map(|turn| [(1, u64::from(4 * turn), bytes), (0, u64::from(4 * turn + 2), 7)]).collect();
