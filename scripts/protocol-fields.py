@@ -7,7 +7,7 @@ A value is one of a conversation: the same text at other ends is another one. Th
 the values of tshark, how many are equal, and how many only one of both found; --differences writes these, a line each.
 tshark needs about half a second a capture; --cache keeps what it printed.
 """
-import argparse, collections, concurrent.futures, os, sys, tempfile
+import argparse, collections, concurrent.futures, os, shutil, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "protocol-fields"))
 import ours, tshark, tshark_facts
@@ -58,6 +58,9 @@ def main():
     parser.add_argument("--tidewire", default="target/release/tidewire")
     parser.add_argument("paths", nargs="+")
     options = parser.parse_args()
+    for program in (options.tidewire, "tshark"):
+        if not shutil.which(program):
+            parser.error(f"{program} is not there: cargo build --release -p tidewire-cli, or --tidewire PROGRAM; tshark is a package")
     os.makedirs(options.cache, exist_ok=True)
     table = collections.defaultdict(lambda: [set(), 0, 0, 0, 0])
     records = all_captures = 0

@@ -181,7 +181,11 @@ pub fn parent(path: &Path) -> io::Result<Folder> {
 /// The system's error.
 pub fn existing_parent(path: &Path) -> io::Result<Folder> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-    Ok(Folder { handle: open(parent_path(path), flags, Mode::empty())?, token: token()? })
+    let handle = open(parent_path(path), flags, Mode::empty()).map_err(|error| match io::Error::from(error) {
+        error if error.kind() == io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
+        error => error,
+    })?;
+    Ok(Folder { handle, token: token()? })
 }
 
 fn parent_path(path: &Path) -> &Path {

@@ -12,7 +12,7 @@ use tidewire_exports::zeek::{self, Log};
 
 use super::{names::Names, rotate::Rotate, target::Place};
 use crate::{
-    error::CliError,
+    error::{self, CliError},
     output_dir::{self, Folder},
 };
 
@@ -238,7 +238,10 @@ impl Files {
     /// What could not be written. The file keeps its hidden name then.
     pub fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
         self.complete(now_ns);
-        let Some(failure) = self.failure.take() else { return Ok(()) };
+        let Some(failure) = self.failure.take() else {
+            self.note_earlier_log();
+            return Ok(());
+        };
         if failure.kind() == io::ErrorKind::BrokenPipe {
             return Err(CliError::ClosedPipe);
         }
@@ -247,6 +250,15 @@ impl Files {
             None => String::new(),
         };
         Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
+    }
+
+    /// Says that a log beside those of this run is of an earlier one, whose records have nothing to do with these.
+    fn note_earlier_log(&self) {
+        if let (Frame::Zeek(..), Where::Folder(names)) = (&self.frame, &self.place)
+            && names.is_of_earlier_run()
+        {
+            error::notify(format_args!("{} is of an earlier run: this one had nothing to write to it", self.shown));
+        }
     }
 
     fn begin(&mut self, now_ns: u64) -> io::Result<()> {

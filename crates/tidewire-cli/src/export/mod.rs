@@ -22,7 +22,10 @@ mod tables;
 mod target;
 mod text;
 
-use std::sync::Arc;
+use std::{
+    io::{IsTerminal as _, stdout},
+    sync::Arc,
+};
 
 use clap::Args;
 use tidewire::{Handler, Mode, Stop};
@@ -209,6 +212,15 @@ impl ExportOptions {
             let target: Result<Target, String> = format!("{name}:-").parse();
             targets.push(target.map_err(|error| CliError::Usage(format!("--format {name}: {error}")))?);
         }
+        let is_binary = |target: &Target| target.place == Place::Stdout && target.format.is_binary();
+        if let Some(target) = targets.iter().find(|target| is_binary(target))
+            && stdout().is_terminal()
+        {
+            let name = target.format.name();
+            return Err(CliError::Usage(format!(
+                "{name} is not for a terminal: redirect it, or name a file: --to {name}:FILE"
+            )));
+        }
         if targets.iter().filter(|target| target.place == Place::Stdout).count() > 1 {
             return Err(CliError::Usage("only one format fits on standard output".into()));
         }
@@ -241,9 +253,8 @@ impl ExportOptions {
         let fits = |target: &&Target| target.format.has_place_for(tables[0].name);
         if let Some(target) = targets.iter().find(|target| !fits(target)) {
             let (name, records) = (target.format.name(), tables[0].name);
-            return Err(CliError::Usage(format!(
-                "{name} has no place for {records}; json, csv, sqlite, parquet and arrow have"
-            )));
+            let others = Format::with_place_for(records);
+            return Err(CliError::Usage(format!("{name} has no place for {records}; {others} have")));
         }
         if let Some(common) = captures {
             let inputs = capture_args::split(&common.files)?.0;
@@ -283,6 +294,11 @@ impl ExportOptions {
             let counts = counts(job.kind, has_both, &totals, transactions);
             let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
             lines.into_iter().try_for_each(|line| out.line(&line))?;
+            if job.kind == Kind::Streams && job.select.is_some() && self.writes_transactions()? {
+                out.line(
+                    "no transactions, which --where of streams leaves out: tidewire transactions --where selects them",
+                )?;
+            }
         }
         let code = closing.finish(job.common, false, &mut out, error::OK)?;
         finished.map(|()| code)

@@ -30,6 +30,11 @@ impl Names {
         self.folder.hidden(&format!("{}.{}", self.name.to_string_lossy(), self.number))
     }
 
+    /// Whether a file of this name is there that no file of this run replaced.
+    pub fn is_of_earlier_run(&self) -> bool {
+        !self.are_several && self.number == 0 && self.folder.by_handle().join(&self.name).exists()
+    }
+
     /// Gives a file its name: where there are several, none that exists.
     pub fn give(&mut self, hidden: &str, opened_ns: u64) -> io::Result<()> {
         self.number += 1;

@@ -407,6 +407,9 @@ impl Sink {
 
     fn logs(form: zeek::Form, path: &Path, rotate: Rotate) -> Result<Self, CliError> {
         let shown = tidewire::legible::legible(&path.to_string_lossy()).into_owned();
+        if path.is_file() {
+            return Err(CliError::Usage(format!("{shown} is a file; Zeek's logs are several: name a folder")));
+        }
         let made = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
         let folder =
             Arc::new(made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?);

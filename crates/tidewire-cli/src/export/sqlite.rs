@@ -57,6 +57,9 @@ impl Sqlite {
                 "{shown}: another program has this database open: {shown}-wal exists"
             )));
         }
+        if !rotate.is_on() {
+            refuse_over(&path, &shown)?;
+        }
         let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
         let names = Names::new(&folder, name, rotate.is_on());
         let mut sqlite =
@@ -181,6 +184,26 @@ fn bind(
         (cell, kind) => table::push_json(scratch, kind, cell),
     }
     statement.raw_bind_parameter(index, std::str::from_utf8(scratch).unwrap_or_default())
+}
+
+/// Refuses to replace a file that no run of this program wrote: anything but a database with these tables alone.
+fn refuse_over(path: &Path, shown: &str) -> Result<(), CliError> {
+    if !path.metadata().is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let other = Connection::open_with_flags(path, flags).and_then(|connection| {
+        let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+        let names: Vec<String> = statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let ours = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS].map(|table| table.name);
+        Ok(names.into_iter().find(|name| !ours.contains(&name.as_str())))
+    });
+    let why = match other {
+        Ok(None) => return Ok(()),
+        Ok(Some(name)) => format!("has a table '{}' of another program", legible(&name)),
+        Err(_) => "is there, and is no database".into(),
+    };
+    Err(CliError::Usage(format!("{shown} {why}; a database is written anew: name another file")))
 }
 
 /// The statement that creates a table. Strict: a column has the type that it says.

@@ -61,6 +61,26 @@ impl Format {
         }
     }
 
+    /// Those with a place for records of a table, as a list in words.
+    pub fn with_place_for(table: &str) -> String {
+        let names: Vec<&str> =
+            Self::ALL.into_iter().filter(|(_, format)| format.has_place_for(table)).map(|(name, _)| name).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+            _ => names.concat(),
+        }
+    }
+
+    /// Whether it is no text.
+    pub fn is_binary(self) -> bool {
+        self.is_messages() || matches!(self, Self::Sqlite | Self::Parquet | Self::Arrow)
+    }
+
+    /// The port of collectors where none is named: IPFIX's own (RFC 7011 section 10.3), and the usual one of NetFlow, which has none.
+    fn port(self) -> u16 {
+        if self == Self::Netflow9 { 2055 } else { 4739 }
+    }
+
     /// Whether transactions are written beside the streams that they belong to.
     pub fn has_both(self) -> bool {
         matches!(self, Self::Eve | Self::Zeek | Self::ZeekJson | Self::Sqlite | Self::Parquet)
@@ -138,9 +158,9 @@ impl FromStr for Target {
         let place = if place == "-" {
             Place::Stdout
         } else if let Some(address) = place.strip_prefix("udp://") {
-            Place::Udp(with_port(address)?)
+            Place::Udp(with_port(address, format.port())?)
         } else if let Some(address) = place.strip_prefix("tcp://") {
-            Place::Tcp(with_port(address)?)
+            Place::Tcp(with_port(address, format.port())?)
         } else if let Some((scheme, _)) = place.split_once("://") {
             return Err(format!("'{scheme}://' is unknown; expected udp://HOST:PORT, tcp://HOST:PORT or a file"));
         } else if place.is_empty() {
@@ -164,16 +184,16 @@ impl FromStr for Target {
     }
 }
 
-/// A host and a port; that of IPFIX (RFC 7011 section 10.3.4) if none is named.
-fn with_port(address: &str) -> Result<String, String> {
+/// A host and a port; the usual one if none is named.
+fn with_port(address: &str, usual: u16) -> Result<String, String> {
     let address = address.trim_end_matches('/');
     let host = address
         .rsplit_once(':')
         .filter(|(host, _)| !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')));
     match host {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(address.into()),
-        None if !address.is_empty() => Ok(format!("{address}:4739")),
-        _ => Err(format!("'{address}' names no host and port, as in udp://192.0.2.1:4739")),
+        None if !address.is_empty() => Ok(format!("{address}:{usual}")),
+        _ => Err(format!("'{address}' names no host and port, as in udp://192.0.2.1:{usual}")),
     }
 }
 
@@ -199,12 +219,19 @@ mod tests {
     }
 
     #[test]
+    fn formats_with_a_place_are_named() {
+        assert_eq!(Format::with_place_for("events"), "json, csv, sqlite, parquet and arrow");
+        assert_eq!(Format::with_place_for("matches"), "eve, json, csv, sqlite, parquet and arrow");
+    }
+
+    #[test]
     fn targets_have_a_format_and_a_place() {
         let of = |format, place| Ok(Target { format, place });
         assert_eq!(target("eve:-"), of(Format::Eve, Place::Stdout));
         assert_eq!(target("eve:a:b.json"), of(Format::Eve, Place::Path("a:b.json".into())));
         assert_eq!(target("zeek:logs"), of(Format::Zeek, Place::Path("logs".into())));
         assert_eq!(target("ipfix:udp://192.0.2.1"), of(Format::Ipfix, Place::Udp("192.0.2.1:4739".into())));
+        assert_eq!(target("netflow9:udp://192.0.2.1"), of(Format::Netflow9, Place::Udp("192.0.2.1:2055".into())));
         assert_eq!(target("ipfix:tcp://[::1]:9/"), of(Format::Ipfix, Place::Tcp("[::1]:9".into())));
         assert_eq!(target("ipfix:udp://[::1]"), of(Format::Ipfix, Place::Udp("[::1]:4739".into())));
         for wrong in

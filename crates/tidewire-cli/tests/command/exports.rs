@@ -440,11 +440,46 @@ fn what_cannot_be_written_is_said() {
         (vec!["--to", "eve:-", "--json"], 2, "cannot be used with"),
         (vec!["--to", "eve:-", "--top", "bytes"], 2, "--top is for records that are printed"),
         (vec!["--to", "eve:-", "-w", "out.pcapng"], 2, "--write is for records that are printed"),
-        (vec!["--to", "eve:/nowhere/eve.json"], 4, "/nowhere/eve.json: cannot be written"),
+        (vec!["--to", "eve:/nowhere/eve.json"], 4, "/nowhere/eve.json: cannot be written: its folder does not exist"),
+        (vec!["--to", "zeek:/proc/version"], 2, "/proc/version is a file; Zeek's logs are several: name a folder"),
         (vec!["--to", "ipfix:tcp://127.0.0.1:1"], 4, "tcp://127.0.0.1:1: cannot be reached"),
     ];
     for (words, expected, part) in cases {
         let (message, code) = complaint(&[&["flows"][..], &words, &[&capture]].concat());
         assert!(code == expected && message.contains(part), "{words:?}: {code} {message}");
     }
+}
+
+/// What another program put there stays; what an earlier run of this one wrote is replaced, or named.
+#[test]
+fn what_is_there_is_not_lost_or_taken_for_new() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let place = |format: &str, name: &str| format!("{format}:{}", bench.path(name).display());
+    if missing(&["python3"]).is_none() && !cfg!(not(feature = "sqlite")) {
+        let database = bench.path("mine.db");
+        let program = "import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute('create table hosts (name)')
+db.commit()";
+        let made = Command::new("python3").args(["-c", program]).arg(&database).run_in_time().unwrap();
+        assert!(made.status.success());
+        let before = fs::read(&database).unwrap();
+        let (message, code) = complaint(&["flows", "--to", &place("sqlite", "mine.db"), &capture]);
+        assert!(code == 2 && message.contains("has a table 'hosts' of another program"), "{message}");
+        assert_eq!(fs::read(&database).unwrap(), before);
+        fs::write(bench.path("text.db"), "text").unwrap();
+        let (message, code) = complaint(&["flows", "--to", &place("sqlite", "text.db"), &capture]);
+        assert!(code == 2 && message.contains("is there, and is no database"), "{message}");
+        for _ in 0..2 {
+            ok(&["flows", "--to", &place("sqlite", "own.db"), &capture]);
+        }
+    }
+    let logs = place("zeek", "logs");
+    let notes = |arguments: &[&str]| String::from_utf8(run(arguments).stderr).unwrap();
+    assert!(!notes(&["flows", "--to", &logs, &capture]).contains("earlier"));
+    let again = notes(&["transactions", "--service", "dns", "--to", &logs, &capture]);
+    assert!(again.contains("logs/conn.log is of an earlier run") && !again.contains("dns.log"), "{again}");
+    let selected = ok(&["flows", "--where", "service = http", "--to", &logs, &capture]);
+    assert!(selected.contains("tidewire transactions --where selects them"), "{selected}");
 }
