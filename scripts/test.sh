@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Every test of the workspace, live ones included (make live runs these alone), then loom's models, and each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
+# Every test of the workspace, live ones included (make live runs these alone), then loom's models.
+# The seeds of fuzz targets are replayed among them. TEST_FUZZ_SECONDS=5: each target for so long, too, where cargo-fuzz and a nightly
+# toolchain are; building them takes longer than all tests.
 # Profile `quick`: optimised, with debug assertions and overflow checks, so that whole captures can be run.
 # Tests see no programs but those of a fresh machine (scripts/view.sh).
 set -euo pipefail
@@ -10,5 +12,5 @@ scripts/setup.sh readers
 TIDEWIRE_READERS=$(realpath -m "${CARGO_TARGET_DIR:-target}/readers") scripts/view.sh build test live programs -- \
   cargo test --locked --workspace --features tidewire-cli/parquet --profile quick
 scripts/sanitize.sh --if-possible loom
-FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
+[ -z "${TEST_FUZZ_SECONDS:-}" ] || FUZZ_SECONDS=$TEST_FUZZ_SECONDS scripts/fuzz.sh --if-possible
 echo "test: passed"
