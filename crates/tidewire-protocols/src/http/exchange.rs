@@ -3,6 +3,7 @@
 use super::{
     fields::Http,
     head::{self, Framing},
+    pairing::Pairing,
     requests::{Pending, Requests},
     side::{At, Side, Step},
 };
@@ -25,6 +26,9 @@ pub(crate) struct Exchange {
     is_asking: bool,
     /// Whether the first of them has a response that is not complete.
     is_answering: bool,
+    /// Whether the first of them is a response alone.
+    is_alone: bool,
+    pairing: Pairing,
     was_valid: bool,
     /// Whether the first request was none, so that a response decides.
     is_doubtful: bool,
@@ -51,8 +55,7 @@ impl Exchange {
                 Step::Line(line) => self.response_line(&line, input.ns, out),
                 Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
                 Step::Found(line) => {
-                    if self.requests.len() > 1 {
-                        // Which of them it answers is not known.
+                    if self.pairing.responses_missing(self.waiting()) {
                         self.release_unanswered(out);
                     }
                     self.response_line(&line, input.ns, out)
@@ -111,13 +114,26 @@ impl Exchange {
         self.sides[side].search();
         if side == 0 {
             self.is_asking = false;
-        } else if std::mem::take(&mut self.is_answering)
-            && let Some(pending) = self.requests.pop_front()
+            self.pairing.requests_missing(self.waiting());
+        } else if self.is_answering
+            && let Some(pending) = self.pop_answered()
         {
             self.is_asking &= !self.requests.is_empty();
             self.pending_bytes = self.pending_memory_bytes();
             out(transaction(pending));
         }
+    }
+
+    /// How many requests wait.
+    fn waiting(&self) -> usize {
+        self.requests.len() - usize::from(self.is_alone)
+    }
+
+    /// Takes the first request, whose response ended.
+    fn pop_answered(&mut self) -> Option<Pending> {
+        self.is_answering = false;
+        self.pairing.answered(std::mem::take(&mut self.is_alone));
+        self.requests.pop_front()
     }
 
     pub(crate) fn finish(&mut self, out: Out<'_>) {
@@ -159,8 +175,21 @@ impl Exchange {
         {
             out(transaction(pending));
         }
-        self.is_answering = false;
+        (self.is_answering, self.is_alone) = (false, false);
         self.pending_bytes = self.pending_memory_bytes();
+    }
+
+    /// Reports requests whose responses are far behind, where there are very many, but the one that is being answered. Their responses
+    /// come alone, if they come: most often they are answered elsewhere, where this capture does not see it.
+    fn release_waiting(&mut self, out: Out<'_>) {
+        let (is_answering, is_alone) = (self.is_answering, self.is_alone);
+        let first = if is_answering || is_alone { self.requests.pop_front() } else { None };
+        self.pairing.reported(self.requests.len());
+        self.release_unanswered(out);
+        if let Some(first) = first {
+            self.requests.push_front(first);
+            (self.is_answering, self.is_alone) = (is_answering, is_alone);
+        }
     }
 
     /// Memory of the requests that wait, bytes.
@@ -181,11 +210,10 @@ impl Exchange {
                 return Progress::Done;
             }
             if self.requests.len() >= PENDING_MAX || self.pending_memory_bytes() > PENDING_BYTES_MAX {
-                // So many are answered elsewhere, where this capture does not see it.
-                self.sides[1].lose();
-                self.release_unanswered(out);
+                self.release_waiting(out);
             }
             self.was_valid = true;
+            self.pairing.request(self.requests.is_empty());
             if http.version.as_deref() == Some(head::SIMPLE) {
                 // Nothing follows it.
                 self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
@@ -250,7 +278,7 @@ impl Exchange {
 
     fn response_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         if self.sides[1].at == At::Start {
-            return self.status_line(line, ns);
+            return self.status_line(line, ns, out);
         }
         let side = &mut self.sides[1];
         if !side.count_line() {
@@ -265,7 +293,7 @@ impl Exchange {
         self.begin_response_body(ns, out)
     }
 
-    fn status_line(&mut self, line: &[u8], ns: u64) -> Progress {
+    fn status_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         if line.is_empty() {
             return Progress::More;
         }
@@ -274,10 +302,7 @@ impl Exchange {
             return if self.was_valid { Progress::Done } else { Progress::Mistaken };
         }
         (self.was_valid, self.is_doubtful) = (true, false);
-        if self.requests.is_empty() {
-            // Its request was not seen.
-            self.requests.push_back(Pending { http: Box::default(), start_ns: ns, end_ns: ns });
-        }
+        self.choose(ns, out);
         let Some(pending) = self.requests.front_mut() else { return Progress::Done };
         pending.end_ns = ns;
         // Fields of a response that this one follows, 103 for one.
@@ -293,6 +318,21 @@ impl Exchange {
         (side.at, side.framing, side.body_bytes) = (At::Head(0), framing, 0);
         self.is_answering = true;
         Progress::More
+    }
+
+    /// Makes the request that a response answers the first one; where there is none, one of which nothing is known.
+    fn choose(&mut self, ns: u64, out: Out<'_>) {
+        if self.is_alone {
+            // It goes on behind a response of code 1xx.
+            return;
+        }
+        if self.pairing.is_uncertain() {
+            self.release_unanswered(out);
+        } else if !self.pairing.is_reported() && !self.requests.is_empty() {
+            return self.pairing.answers_first(self.requests.len());
+        }
+        self.requests.push_front(Pending { http: Box::default(), start_ns: ns, end_ns: ns });
+        self.is_alone = true;
     }
 
     /// RFC 9112 section 6.3.
@@ -338,12 +378,11 @@ impl Exchange {
     fn end_response(&mut self, ns: u64, out: Out<'_>) -> Progress {
         let counted = std::mem::take(&mut self.sides[1].body_bytes);
         let is_chunked = self.sides[1].framing.is_chunked;
-        self.is_answering = false;
         if self.is_asking && self.requests.len() == 1 {
             // An answer before the request's end.
             self.is_asking = false;
         }
-        if let Some(mut pending) = self.requests.pop_front() {
+        if let Some(mut pending) = self.pop_answered() {
             pending.end_ns = ns;
             if counted > 0 || is_chunked {
                 pending.http.response_bytes = Some(counted);

@@ -236,8 +236,7 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
         }
         Name::Length => framing.content_length = framing.content_length.or(length(value)),
         Name::Coding if !value.is_empty() => {
-            let last = value.rsplit(|&byte| byte == b',').next().map(trimmed).unwrap_or_default();
-            framing.is_chunked |= last.eq_ignore_ascii_case(b"chunked");
+            framing.is_chunked |= elements(value).next_back().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
         }
         Name::Upgrade => framing.is_upgrade = true,
         name => {
@@ -265,18 +264,33 @@ fn place(name: Name, is_request: bool, http: &mut Http) -> Option<&mut Option<Bo
     })
 }
 
-/// A number in decimal.
+/// A length in decimal, or several equal ones (RFC 9110 section 8.6). Databases keep it with a sign.
 fn length(value: &[u8]) -> Option<u64> {
-    let is_number = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-    is_number.then(|| value.iter().fold(0, |sum, digit| 10 * sum + u64::from(digit - b'0')))
+    let number = |digits: &[u8]| {
+        let add = |sum: u64, &digit: &u8| {
+            let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+            sum.checked_mul(10)?.checked_add(digit)
+        };
+        digits.iter().try_fold(0, add).filter(|&number| number <= i64::MAX as u64)
+    };
+    let mut numbers = elements(value).map(number);
+    let first = numbers.next()??;
+    numbers.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Elements of a list; empty ones do not count (RFC 9110 section 5.6.1).
+fn elements(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trimmed).filter(|element| !element.is_empty())
 }
 
 /// The size of a chunk (RFC 9112 section 7.1); extensions are left out.
 pub(super) fn chunk_bytes(line: &[u8]) -> Option<u64> {
     let digits = trimmed(line.split(|&byte| byte == b';').next().unwrap_or_default());
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(u64::from);
-    if !(1..=15).contains(&digits.len()) {
+    if digits.is_empty() {
         return None;
     }
-    digits.iter().try_fold(0, |sum, &byte| Some(16 * sum + digit(byte)?))
+    digits.iter().try_fold(0_u64, |sum, &byte| {
+        let digit = char::from(byte).to_digit(16).map(u64::from)?;
+        sum.checked_mul(16)?.checked_add(digit)
+    })
 }

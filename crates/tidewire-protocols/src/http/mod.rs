@@ -3,6 +3,7 @@
 mod exchange;
 mod fields;
 mod head;
+mod pairing;
 mod requests;
 mod side;
 #[cfg(test)]

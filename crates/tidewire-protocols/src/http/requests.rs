@@ -52,6 +52,12 @@ impl Requests {
         }
     }
 
+    pub(super) fn push_front(&mut self, pending: Pending) {
+        if let Some(next) = self.first.replace(pending) {
+            self.others.push_front(next);
+        }
+    }
+
     pub(super) fn pop_front(&mut self) -> Option<Pending> {
         let next = self.others.pop_front();
         std::mem::replace(&mut self.first, next)

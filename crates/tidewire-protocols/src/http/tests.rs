@@ -93,12 +93,31 @@ fn requests_are_all_found_where_responses_are_lost() {
         (ClientToServer, request(0)),
         (ServerToClient, response("0")),
         (ClientToServer, request(1)),
-        (ServerToClient, b"HTTP/1.1 200 OK\r\nno field\r\nx".repeat(200)),
+        (ServerToClient, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n".to_vec()),
     ];
     pieces.extend((2..300).flat_map(|number| [(ClientToServer, request(number)), (ServerToClient, response("0"))]));
     let found = transactions(&Sent::of(&pieces), 80);
     assert_eq!(paths(&found), expected);
     assert_eq!((http(&found[0]).status, http(&found[1]).status, http(&found[2]).status), (Some(200), Some(200), None));
+}
+
+/// Requests that were reported before they were answered have their responses first.
+#[test]
+fn responses_are_counted_where_very_many_requests_wait() {
+    let answers = "HTTP/1.1 204 x\n\n".repeat(70);
+    let asks: Vec<String> = (0..70).map(|number| format!("GET /{number} HTTP/1.1\n\n")).collect();
+    let sent =
+        conversation(&[&asks.concat(), &answers, "GET /70 HTTP/1.1\n\n", "HTTP/1.1 202 x\nContent-Length: 0\n\n"]);
+    let found = transactions(&sent, 80);
+    assert_eq!(transactions(&sent.bytewise(), 80), found);
+    let each: Vec<_> = found.iter().map(|one| (http(one).path.as_deref(), http(one).status)).collect();
+    let paths: Vec<String> = (0..71).map(|number| format!("/{number}")).collect();
+    let path = |number: usize| Some(paths[number].as_str());
+    let mut expected: Vec<_> = (0..64).map(|number| (path(number), None)).collect();
+    expected.extend([(None, Some(204)); 64]);
+    expected.extend((64..70).map(|number| (path(number), Some(204))));
+    expected.push((path(70), Some(202)));
+    assert_eq!(each, expected);
 }
 
 #[test]
@@ -166,11 +185,29 @@ fn start_lines_are_found_behind_a_gap() {
     let first = || vec![ask("GET /1 HTTP/1.1\nHost: h\n\n"), answer("HTTP/1.1 200 OK\nContent-Length: 0\n\n")];
     let ok = || answer("text HTTP/1.1 2 oddHTTP/1.1 202 OK\nContent-Length: 3\n\nabc");
     let status = |path, code| (Some("GET"), Some(path), Some(code), Some(if code == 202 { 3 } else { 0 }));
-    let cases: [(Vec<Event>, Vec<Summary<'_>>); 5] = [
-        // The head of a request is missing, with the request itself.
+    let unanswered = |path| (Some("GET"), Some(path), None, None);
+    let alone = |code| (None, None, Some(code), Some(0));
+    let cases: [(Vec<Event>, Vec<Summary<'_>>); 8] = [
+        // The head of a request is missing, with the request itself: whom a response answers is not known before the client goes on.
         (
-            vec![gap.clone(), ask("Accept: x\n\n{}GET /3 HTTP/1.1\nHost: h\n\n"), answer("HTTP/1.1 304 x\n\n")],
-            vec![status("/1", 200), status("/3", 304)],
+            vec![
+                gap.clone(),
+                ask("Accept: x\n\n{}GET /3 HTTP/1.1\nHost: h\n\n"),
+                answer("HTTP/1.1 304 x\n\n"),
+                ask("GET /4 HTTP/1.1\n\n"),
+                answer("HTTP/1.1 304 x\n\n"),
+            ],
+            vec![status("/1", 200), unanswered("/3"), alone(304), status("/4", 304)],
+        ),
+        // What was missing is answered before.
+        (
+            vec![
+                gap.clone(),
+                answer("HTTP/1.1 100 x\n\nHTTP/1.1 304 x\n\n"),
+                ask("{}GET /3 HTTP/1.1\nHost: h\n\n"),
+                answer("HTTP/1.1 304 x\n\n"),
+            ],
+            vec![status("/1", 200), alone(304), status("/3", 304)],
         ),
         // The head of a response.
         (
@@ -197,6 +234,38 @@ fn start_lines_are_found_behind_a_gap() {
                 (Some("GET"), Some("/2"), None, None),
                 (Some("GET"), Some("/3"), None, None),
                 (None, None, Some(202), Some(3)),
+            ],
+        ),
+        // A whole response is missing: the client goes on.
+        (
+            vec![
+                ask("GET /2 HTTP/1.1\n\n"),
+                ask("GET /3 HTTP/1.1\n\n"),
+                server_gap.clone(),
+                answer("HTTP/1.1 304 x\n\n"),
+                ask("GET /4 HTTP/1.1\n\n"),
+                answer("HTTP/1.1 304 x\n\n"),
+            ],
+            vec![status("/1", 200), unanswered("/2"), unanswered("/3"), alone(304), status("/4", 304)],
+        ),
+        // Of pipelined requests one is missing: which of the others were answered is never known again.
+        (
+            vec![
+                ask("GET /2 HTTP/1.1\n\n"),
+                gap.clone(),
+                ask("GET /3 HTTP/1.1\n\n"),
+                answer("HTTP/1.1 304 x\n\nHTTP/1.1 304 x\n\nHTTP/1.1 304 x\n\n"),
+                ask("GET /4 HTTP/1.1\n\n"),
+                answer("HTTP/1.1 304 x\n\n"),
+            ],
+            vec![
+                status("/1", 200),
+                status("/2", 304),
+                unanswered("/3"),
+                alone(304),
+                alone(304),
+                unanswered("/4"),
+                alone(304),
             ],
         ),
         // Neither is a start line; nor are lines that end as those of a text.
@@ -226,6 +295,34 @@ fn start_lines_are_found_behind_a_gap() {
     assert_eq!(summary(&found), [(Some("GET"), Some("/1"), Some(202), Some(0))]);
     for at in [1, 3000, 10_000, 10_005, 10_016, 10_017] {
         assert_eq!(transactions(&sent.clone().cut(2, at), 80), found, "{at}");
+    }
+}
+
+/// The body of a request is none, however its length is written.
+#[test]
+fn lengths_may_have_zeros_and_commas() {
+    let forged = "GET /forged HTTP/1.1\nHost: victim\n\n";
+    let bytes = forged.replace('\n', "\r\n").len();
+    for framing in [
+        format!("Content-Length: {bytes:030}\n\n{forged}"),
+        format!("Content-Length: {bytes}, 0{bytes} ,,\n\n{forged}"),
+        format!("Content-Length: {bytes},\n {bytes}\n\n{forged}"),
+        format!("Transfer-Encoding: chunked,\n\n{bytes:020x}\n{forged}\n0\n\n"),
+        format!("Transfer-Encoding: gzip, chunked , ,\n\n{bytes:X};x\n{forged}\n{}\n\n", "0".repeat(17)),
+    ] {
+        let ask = format!("POST /1 HTTP/1.1\n{framing}GET /2 HTTP/1.1\n\n");
+        let sent = conversation(&[&ask, "HTTP/1.1 204 x\n\nHTTP/1.1 304 x\n\n"]);
+        let found = transactions(&sent, 80);
+        assert_eq!(
+            summary(&found),
+            [(Some("POST"), Some("/1"), Some(204), Some(0)), (Some("GET"), Some("/2"), Some(304), Some(0))]
+        );
+        assert_eq!(http(&found[0]).request_bytes, Some(bytes as u64), "{framing}");
+        assert_eq!(transactions(&sent.bytewise(), 80), found);
+    }
+    for length in ["41, 42", "9223372036854775808", ",", "4 1", "-1", "18446744073709551657"] {
+        let sent = conversation(&[&format!("POST /1 HTTP/1.1\nContent-Length: {length}\n\nGET /2 HTTP/1.1\n\n")]);
+        assert_eq!(transactions(&sent, 80).len(), 2, "{length}");
     }
 }
 

@@ -95,7 +95,7 @@ impl Exchange {
             }
             let line = std::mem::take(line);
             match input.side {
-                0 => self.command(trimmed(&line)),
+                0 => self.command(&line),
                 _ if self.reply(line.trim_ascii_end()) => {
                     self.finish(out);
                     return Progress::Switch(input.bytes.len() - rest.len());
@@ -132,15 +132,17 @@ impl Exchange {
             + self.replies.memory_bytes()
     }
 
+    /// Takes a line with its end.
     fn command(&mut self, line: &[u8]) {
         if self.is_mail {
-            // A dot alone ends the mail (RFC 5321 section 4.5.2).
-            self.is_mail = line != b".";
+            // A dot alone ends the mail, without blanks (RFC 5321 section 4.5.2).
+            self.is_mail = !matches!(line, b".\r\n" | b".\n");
             if !self.is_mail {
                 self.replies.ask(Asked::Other);
             }
             return;
         }
+        let line = trimmed(line);
         let mut asked = Asked::Other;
         let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
         let rest = trimmed(rest);

@@ -20,14 +20,14 @@ fn a_mail_has_sender_and_recipients() {
         "250-mx.example.org\r\n250 SIZE\r\n",
         "MAIL FROM:<a@example.org> SIZE=3\r\nRCPT TO:<b@example.org>\r\nRCPT TO: c@example.org\r\nDATA\r\n",
         "250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n",
-        "MAIL FROM:<forged@example.org>\r\nRCPT TO:<x>\r\n.\r\nQUIT\r\n",
+        "MAIL FROM:<forged@example.org>\r\n . \r\nRCPT TO:<x>\r\n.\t\r\nRCPT TO:<y>\r\n.\r\nQUIT\r\nRCPT TO:<d@example.org>\r\n",
     ]);
     let found = transactions(&sent, 25);
     let expected = Smtp {
         server: Some("mx.example.org".into()),
         client: Some("client.example".into()),
         mail_from: Some("a@example.org".into()),
-        rcpt_to: vec!["b@example.org".into(), "c@example.org".into()],
+        rcpt_to: vec!["b@example.org".into(), "c@example.org".into(), "d@example.org".into()],
         starttls: false,
     };
     assert_eq!(found.len(), 1);
