@@ -160,7 +160,7 @@ pub(crate) fn is_message(bytes: &[u8]) -> bool {
     let Some([_, _, questions, ..]) = header(bytes) else { return false };
     match questions {
         0 => may_be_header(bytes),
-        1..=255 => name::skip(bytes, HEADER_BYTES).is_some_and(|at| bytes.len() >= at + 4),
+        1..=255 => name::end(bytes, HEADER_BYTES).is_some_and(|at| bytes.len() >= at + 4),
         _ => false,
     }
 }
@@ -176,7 +176,7 @@ pub(crate) fn is_whole_message(bytes: &[u8]) -> bool {
     if total > RECORDS_MAX || total * 11 > bytes.len() {
         return false;
     }
-    let Some(at) = name::skip(bytes, HEADER_BYTES) else { return false };
+    let Some(at) = name::end(bytes, HEADER_BYTES) else { return false };
     let Some(&[high, low, class_high, class]) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else {
         return false;
     };

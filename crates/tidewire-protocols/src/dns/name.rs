@@ -38,9 +38,24 @@ fn is_shown(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7e) && byte != b'.' && byte != b'\\'
 }
 
-/// Where the name at `at` ends.
-pub(super) fn skip(message: &[u8], at: usize) -> Option<usize> {
+/// Where the whole name at `at` ends.
+pub(super) fn end(message: &[u8], at: usize) -> Option<usize> {
     walk(message, at, |_| {})
+}
+
+/// The same without a look at where a pointer leads: a message may have hundreds of names that all point to a long chain of pointers.
+pub(super) fn skip(message: &[u8], begin: usize) -> Option<usize> {
+    let mut at = begin;
+    while at < begin + NAME_BYTES_MAX {
+        let length = *message.get(at)?;
+        match length >> 6 {
+            0 if length == 0 => return Some(at + 1),
+            0 => at += 1 + usize::from(length),
+            3 => return message.get(at + 1).map(|_| at + 2),
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> Option<usize> {
@@ -113,6 +128,12 @@ mod tests {
 
     #[test]
     fn names_that_do_not_end_are_refused() {
+        // Only its place in the message is looked at.
+        assert_eq!((skip(b"\xc0\x00", 0), end(b"\xc0\x00", 0)), (Some(2), None));
+        assert_eq!((skip(b"\x01a\xc0\x00!", 0), skip(b"\x01a\x00!", 0)), (Some(4), Some(3)));
+        for bytes in [&b"\xc0"[..], b"\x01a", b"\x05ab", b"\x80a", &[&[b'\x3f'; 255][..], b"\x00"].concat()] {
+            assert_eq!((skip(bytes, 0), end(bytes, 0)), (None, None), "{bytes:?}");
+        }
         for bytes in
             [b"\xc0\x00".as_slice(), b"\x01a\xc0\x00", b"\x05ab", b"\x80a", b"\x01a", b"\xc0", b"\xc0\x02\xc0\x00"]
         {

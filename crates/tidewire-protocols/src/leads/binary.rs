@@ -1,6 +1,7 @@
 //! Messages with lengths: the PROXY protocol, PostgreSQL, MySQL, RDP and LDAP.
 
 use super::kinds::{Lead, Look};
+use crate::recognise::begins;
 
 /// PROXY protocol 2 (section 2.2 of its specification).
 const PROXY_2: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -22,12 +23,6 @@ const START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
 
 /// Bytes of a first message of LDAP that may come before this name.
 const START_TLS_AT_MAX: usize = 24;
-
-/// Whether `bytes` begin with `pattern`, or are its beginning.
-fn begins(bytes: &[u8], pattern: &[u8]) -> Option<bool> {
-    let common = bytes.len().min(pattern.len());
-    (bytes[..common] == pattern[..common]).then_some(common == pattern.len())
-}
 
 pub(super) fn look(bytes: &[u8]) -> Look {
     let mut open = false;
@@ -135,6 +130,11 @@ fn ber_bytes(bytes: &[u8]) -> Option<Option<usize>> {
             .get(2..2 + digits)
             .map(|length| 2 + digits + length.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))),
     )
+}
+
+/// Whether a client's message of PostgreSQL asks for TLS or Kerberos.
+pub(super) fn is_request(message: &[u8]) -> bool {
+    message.strip_prefix(&POSTGRESQL).is_some_and(|number| matches!(number, [0x2f | 0x30]))
 }
 
 /// Whether the server's message consents to TLS.

@@ -1,6 +1,6 @@
 //! What was said so far.
 
-use super::{binary, kinds::Lead, lines, xmpp};
+use super::{binary, kinds::Lead, lines::Dialogue, xmpp};
 use crate::input::{Input, Progress};
 
 /// Most bytes of a message, a line or an element that are kept.
@@ -21,8 +21,9 @@ struct Side {
 pub(crate) struct Exchange {
     lead: Lead,
     sides: [Side; 2],
-    /// Whether the client asked for TLS.
+    /// Whether the client asked for TLS in an element of XMPP.
     asks: bool,
+    dialogue: Dialogue,
 }
 
 /// What a piece came to.
@@ -35,11 +36,11 @@ enum Step {
 
 impl Exchange {
     pub(crate) fn new(lead: Lead) -> Self {
-        Self { lead, sides: Default::default(), asks: false }
+        Self { lead, sides: Default::default(), asks: false, dialogue: Dialogue::default() }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.sides.iter().map(|side| side.kept.capacity()).sum()
+        self.sides.iter().map(|side| side.kept.capacity()).sum::<usize>() + self.dialogue.memory_bytes()
     }
 
     pub(crate) fn data(&mut self, input: Input<'_>) -> Progress {
@@ -74,16 +75,18 @@ impl Exchange {
             return Step::More;
         }
         let text = std::mem::take(kept);
-        let is_xmpp = self.lead == Lead::Xmpp;
-        if side == 0 {
-            self.asks |= if is_xmpp { xmpp::asks(&text) } else { lines::asks(&text) };
-            return Step::More;
+        match (self.lead, side) {
+            (Lead::Xmpp, 0) => self.asks |= xmpp::asks(&text),
+            (Lead::Xmpp, _) => match xmpp::answer(&text) {
+                Some(true) if self.asks => return Step::Switch,
+                Some(false) if self.asks => return Step::Refused,
+                _ => {}
+            },
+            (_, 0) => self.dialogue.command(&text),
+            _ if self.dialogue.reply(text.trim_ascii_end()) => return Step::Switch,
+            _ => {}
         }
-        match if is_xmpp { xmpp::answer(&text) } else { lines::answer(text.trim_ascii_end()) } {
-            Some(true) if self.asks => Step::Switch,
-            Some(false) if self.asks => Step::Refused,
-            _ => Step::More,
-        }
+        Step::More
     }
 
     /// The first message of a side.
@@ -108,6 +111,12 @@ impl Exchange {
         let message = std::mem::take(kept);
         self.sides[side].is_read = true;
         match (self.lead, side) {
+            (Lead::PostgreSql, 0) if !binary::is_request(&message) => Step::Refused,
+            // The client asks again, for TLS instead of Kerberos, or goes on in clear text.
+            (Lead::PostgreSql, 1) if message == b"N" => {
+                self.sides.iter_mut().for_each(|side| side.is_read = false);
+                Step::More
+            }
             (Lead::Proxy, _) => Step::Switch,
             // A MySQL client asks for TLS in answer to the greeting, the others before the server's answer.
             (Lead::MySql, 0) => Step::Switch,

@@ -22,30 +22,92 @@ pub(super) fn look(bytes: &[u8]) -> Look {
     if open { Look::Open } else { Look::Unknown }
 }
 
-/// Whether a client's line asks for TLS, with a tag before it or not.
-pub(super) fn asks(line: &[u8]) -> bool {
-    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-    let is_command = |word: &[u8]| word.eq_ignore_ascii_case(b"STARTTLS") || word.eq_ignore_ascii_case(b"STLS");
-    match (words.next(), words.next(), words.next()) {
-        (Some(one), None, _) => is_command(one),
-        (Some(_), Some(two), None) => is_command(two),
-        _ => false,
-    }
+/// What was asked, and what is not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Dialogue {
+    asked: Option<Asked>,
+    /// POP3: commands without a reply; they may be sent together (RFC 2449 section 6.6).
+    open: u32,
+    is_greeted: bool,
 }
 
-/// What a server's line says to that: `None` if it is not the answer.
-pub(super) fn answer(line: &[u8]) -> Option<bool> {
-    let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').take(2).collect();
-    match *words.first()? {
-        b"+OK" | b"382" => Some(true),
-        b"-ERR" | b"580" | b"502" | b"691" => Some(false),
-        // Untagged lines of IMAP; of IRC, lines begin with the server's name.
-        b"*" => None,
-        first => match *words.get(1)? {
-            b"OK" | b"670" => Some(true),
-            b"NO" | b"BAD" | b"691" => Some(false),
-            _ if first.starts_with(b":") => None,
-            _ => None,
-        },
+/// The command for TLS, and how its reply is found.
+#[derive(Debug)]
+enum Asked {
+    /// IMAP: by its tag.
+    Tagged(Box<[u8]>),
+    /// By its code; in POP3 behind so many replies.
+    Plain(u32),
+}
+
+impl Dialogue {
+    pub(super) fn memory_bytes(&self) -> usize {
+        match &self.asked {
+            Some(Asked::Tagged(tag)) => tag.len(),
+            _ => 0,
+        }
+    }
+
+    /// Takes a client's line.
+    pub(super) fn command(&mut self, line: &[u8]) {
+        let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+        let is_command = |word: &[u8]| word.eq_ignore_ascii_case(b"STARTTLS") || word.eq_ignore_ascii_case(b"STLS");
+        match (words.next(), words.next(), words.next()) {
+            (Some(one), None, _) if is_command(one) => self.asked = Some(Asked::Plain(self.open)),
+            (Some(tag), Some(two), None) if is_command(two) => self.asked = Some(Asked::Tagged(tag.into())),
+            _ => {}
+        }
+        self.open = self.open.saturating_add(1);
+    }
+
+    /// Takes a server's line, without its end; whether TLS begins behind it.
+    pub(super) fn reply(&mut self, line: &[u8]) -> bool {
+        let answer = self.answer(line);
+        if answer == Some(false) {
+            // The client may ask again.
+            self.asked = None;
+        }
+        answer == Some(true)
+    }
+
+    /// What a line says to the command for TLS: `None` if it is not the reply.
+    fn answer(&mut self, line: &[u8]) -> Option<bool> {
+        let mut words = line.split(|&byte| byte == b' ');
+        let (first, second) = (words.next()?, words.next().unwrap_or_default());
+        let is = |word: &[u8], known: &[u8]| word.eq_ignore_ascii_case(known);
+        if is(first, b"+OK") || is(first, b"-ERR") {
+            return self.answer_of_pop3(is(first, b"+OK"));
+        }
+        if first == b"+" {
+            // A challenge, whose answer is no command (RFC 5034 section 4).
+            self.open = self.open.saturating_sub(1);
+        }
+        match self.asked.as_ref()? {
+            Asked::Tagged(tag) if **tag != *first => None,
+            Asked::Tagged(_) if is(second, b"OK") => Some(true),
+            Asked::Tagged(_) => (is(second, b"NO") || is(second, b"BAD")).then_some(false),
+            // In IRC, lines begin with the server's name.
+            Asked::Plain(_) => match (first, second) {
+                (b"382", _) | (_, b"670") => Some(true),
+                (b"580" | b"691", _) | (_, b"691") => Some(false),
+                _ => None,
+            },
+        }
+    }
+
+    fn answer_of_pop3(&mut self, is_consent: bool) -> Option<bool> {
+        let is_greeting = !std::mem::replace(&mut self.is_greeted, true) && self.open == 0;
+        if is_greeting {
+            return None;
+        }
+        self.open = self.open.saturating_sub(1);
+        match self.asked.as_mut()? {
+            Asked::Tagged(_) => None,
+            Asked::Plain(0) => Some(is_consent),
+            Asked::Plain(before) => {
+                *before -= 1;
+                None
+            }
+        }
     }
 }

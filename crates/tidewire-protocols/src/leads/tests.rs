@@ -44,6 +44,35 @@ fn leads() -> Vec<(&'static str, Vec<&'static [u8]>)> {
         ),
         ("POP3", vec![b"", b"+OK ready\r\n", b"CAPA\r\n", b"+OK\r\nSTLS\r\n.\r\n", b"STLS\r\n", b"+OK go on\r\n"]),
         ("IMAP", vec![b"", b"* OK ready\r\n", b"a1 STARTTLS\r\n", b"a1 OK go on\r\n"]),
+        (
+            "IMAP, pipelined",
+            vec![b"", b"* ok\r\n", b"a0 CAPABILITY\r\na1 StartTLS\r\n", b"* CAPABILITY x\r\na0 OK done\r\na1 ok\r\n"],
+        ),
+        (
+            "IMAP, asked again",
+            vec![b"", b"* OK\r\n", b"a STARTTLS\r\n", b"b OK\r\na NO later\r\n", b"c STARTTLS\r\n", b"c OK\r\n"],
+        ),
+        (
+            "POP3, pipelined",
+            vec![b"", b"+OK ready\r\n", b"CAPA\r\nNOOP\r\nstls\r\n", b"+ok\r\nSTLS\r\n.\r\n-ERR no\r\n+ok go on\r\n"],
+        ),
+        (
+            "POP3, challenge",
+            vec![
+                b"",
+                b"+OK ready\r\n",
+                b"AUTH PLAIN\r\n",
+                b"+ \r\n",
+                b"AAAA\r\n",
+                b"-ERR no\r\n",
+                b"STLS\r\n",
+                b"+OK\r\n",
+            ],
+        ),
+        (
+            "PostgreSQL, Kerberos first",
+            vec![b"\x00\x00\x00\x08\x04\xd2\x16\x30", b"N", b"\x00\x00\x00\x08\x04\xd2\x16\x2f", b"S"],
+        ),
         ("NNTP", vec![b"", b"200 ready\r\n", b"STARTTLS\r\n", b"382 go on\r\n"]),
         ("IRC", vec![b"STARTTLS\r\n", b":irc.example.org 670 x :go on\r\n"]),
     ]
@@ -68,7 +97,9 @@ fn tls_is_found_behind_every_lead() {
 
 #[test]
 fn a_refusal_ends_it() {
-    let cases: [&[&[u8]]; 5] = [
+    let cases: [&[&[u8]]; 7] = [
+        &[b"\x00\x00\x00\x08\x04\xd2\x16\x30", b"N", b"\x00\x00\x00\x08\x00\x03\x00\x00", b"S"],
+        &[b"", b"* OK ready\r\n", b"b NOOP\r\na STARTTLS\r\n", b"b OK done\r\n"],
         &[b"\x00\x00\x00\x08\x04\xd2\x16\x2f", b"N"],
         &[b"", b"+OK ready\r\n", b"STLS\r\n", b"-ERR no\r\n"],
         &[b"", b"* OK ready\r\n", b"a STARTTLS\r\n", b"a NO\r\n"],

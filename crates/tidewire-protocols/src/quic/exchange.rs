@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     input::{Input, Progress},
+    text::hex,
     tls::{ClientHello, ja3, ja4, version_name},
     transaction::{Fields, Transaction},
     value::Service,
@@ -72,7 +73,7 @@ impl Exchange {
         }
         let source = packet::source(datagram);
         if let Some(source) = source {
-            self.quic.server_scid = Some(hex(source));
+            self.quic.server_scid = Some(hex(source).into());
         }
         // Behind a short packet nothing longer comes.
         if self.is_read && (source.is_some() || packet::is_short(datagram)) {
@@ -106,9 +107,10 @@ impl Exchange {
             if self.keys.is_none() {
                 self.start_ns = ns;
                 self.quic.version = Some(packet::version_name(packet.version));
+                // Behind a Retry the client uses the identifier that the server chose.
+                self.quic.client_dcid = Some(hex(packet.destination).into());
+                self.quic.client_scid = Some(hex(packet.source).into());
             }
-            self.quic.client_dcid = Some(hex(packet.destination));
-            self.quic.client_scid = Some(hex(packet.source));
             self.crypto = Crypto::default();
             self.keys = Some(keys);
         }
@@ -129,8 +131,4 @@ impl Exchange {
         }
         true
     }
-}
-
-fn hex(bytes: &[u8]) -> Box<str> {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }

@@ -197,6 +197,9 @@ impl<'a> Long<'a> {
             1 | 0xff00_0016..=0xff00_0022 | 0xface_b001 | 0xface_b002 | 0xface_b00e | 0xface_b011..=0xface_b013 => 0,
             _ => return Some(Self { version, destination, source, kind: Kind::Unknown, behind: &[] }),
         };
+        if destination.len().max(source.len()) > IDENTIFIER_BYTES_MAX {
+            return None;
+        }
         let (kind, behind) = match (first >> 4).wrapping_sub(initial_at) & 3 {
             0 => {
                 let (initial, behind) = initial(datagram, reader, version, [destination, source])?;

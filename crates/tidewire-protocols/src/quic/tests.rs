@@ -20,6 +20,13 @@ const KEYS_27: Keys = Keys {
     header: *b"\xa9\x80\xb8\xb4\xfb\x7d\x9f\xbc\x13\xe8\x14\xc2\x31\x64\x25\x3d",
 };
 
+/// Those of version 1 for the identifier `retry id`.
+const KEYS_BEHIND_RETRY: Keys = Keys {
+    key: *b"\x22\xf8\xd4\x21\x53\xe4\x29\xd2\xa8\x8b\x8b\x41\x1a\x45\xa6\xdb",
+    iv: *b"\x2c\xbc\xe3\x54\xee\x35\x02\x90\x0c\x64\x9a\x33",
+    header: *b"\x13\xa5\x5e\x40\x94\x01\x9d\xfa\xd6\xe2\xf0\x97\x7b\xef\x88\xb0",
+};
+
 struct Keys {
     key: [u8; 16],
     iv: [u8; 12],
@@ -188,6 +195,11 @@ fn the_servers_identifier_is_in_its_first_packet() {
     for (sent, expected) in cases {
         assert_eq!(found_in(&sent).as_deref(), expected);
     }
+    // Behind a Retry the server's choice is no choice of the client.
+    let behind = initial_of([0, 0, 0, 1], &KEYS_BEHIND_RETRY, b"retry id", 1, &piece(&hello, 0, hello.len()));
+    let part = (ClientToServer, initial(&DESTINATION, 0, &piece(&hello, 0, 20)));
+    let retried = [part, server(0xf0, 1, b"retry id"), (ClientToServer, behind), server(0xc0, 1, b"own")];
+    assert_eq!(found_in(&retried).as_deref(), Some("6f776e"));
     // A hello in two datagrams, the first of which was answered.
     let end = hello.len();
     let parts = [
@@ -299,6 +311,13 @@ fn what_cannot_be_read_ends_a_history() {
     assert_eq!(letters(&[(0, damaged), whole()]), ["I"]);
     assert_eq!(letters(&[(0, initial(&DESTINATION, 0, b"\x1e")), whole()]), ["I"]);
     assert_eq!(letters(&[whole(), (1, long(2, b"")[..20].to_vec()), whole()]), ["IS"]);
+    // Identifiers of known versions have a bound (RFC 9000 section 17.2).
+    for long in [
+        [&b"\xf0\0\0\0\x01\x15"[..], &[7; 21], b"\0", &[0; 40]],
+        [&b"\xf0\0\0\0\x01\0\x15"[..], &[7; 21], b"", &[0; 40]],
+    ] {
+        assert!(letters(&[(1, long.concat())]).concat().len() == 0);
+    }
     // Before the first long packet nothing is.
     assert!(letters(&[(0, vec![0x40; 40]), (0, vec![0; 40])]).is_empty());
     assert!(QuicHistory::begins(&long(1, b""), 443) && !QuicHistory::begins(&long(1, b""), 53));

@@ -36,7 +36,7 @@ impl Ends {
 }
 
 /// Whether `bytes` begin with `pattern`, or are its beginning.
-pub(super) fn begins(bytes: &[u8], pattern: &[u8]) -> Option<bool> {
+pub(crate) fn begins(bytes: &[u8], pattern: &[u8]) -> Option<bool> {
     let common = bytes.len().min(pattern.len());
     (bytes[..common] == pattern[..common]).then_some(common == pattern.len())
 }

@@ -13,9 +13,10 @@ use crate::{
     ntp, socks,
     value::Service,
 };
-use look::{BYTES_MAX, Ends, Look, begins};
+use look::{BYTES_MAX, Ends, Look};
 
 pub(crate) use http::METHODS as HTTP_METHODS;
+pub(crate) use look::begins;
 pub(crate) use unanswered::{Answer, Unanswered};
 
 /// What the first bytes of a stream show.
