@@ -143,7 +143,8 @@ impl Follower {
     #[inline]
     pub fn passes_over<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>) -> bool {
         let conversation = stream.data().conversation();
-        conversation.is_over() || conversation.take_body(chunk.direction, chunk.fresh().len(), &mut self.budget)
+        conversation.is_over()
+            || conversation.take_body(chunk.direction, chunk.fresh().len(), chunk.timestamp_ns, &mut self.budget)
     }
 
     /// Bytes of a stream that were not passed over.

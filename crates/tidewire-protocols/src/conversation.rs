@@ -45,11 +45,13 @@ struct Ahead {
     room: u32,
     /// Bytes that their reader was not told of yet.
     taken: u32,
+    /// When the last of them came.
+    ns: u64,
 }
 
 impl Ahead {
     fn of(going: &Going) -> Self {
-        Self { room: u32::try_from(going.body_room(SERVER)).unwrap_or(u32::MAX), taken: 0 }
+        Self { room: u32::try_from(going.body_room(SERVER)).unwrap_or(u32::MAX), taken: 0, ns: 0 }
     }
 }
 
@@ -68,7 +70,7 @@ impl Conversation {
     /// Takes bytes if they are within a body: then only their number matters, neither ports nor what waits. `false`: nothing was done,
     /// and they go to [`data`](Self::data).
     #[inline]
-    pub fn take_body(&mut self, direction: Direction, bytes: usize, budget: &mut Budget) -> bool {
+    pub fn take_body(&mut self, direction: Direction, bytes: usize, timestamp_ns: u64, budget: &mut Budget) -> bool {
         let State::Going(place, ahead) = &mut self.0 else { return false };
         let side = direction as usize;
         if side == SERVER
@@ -77,13 +79,14 @@ impl Conversation {
         {
             ahead.room -= bytes;
             ahead.taken += bytes;
+            ahead.ns = timestamp_ns;
             return true;
         }
         let Some(going) = budget.going(*place) else { return false };
         if ahead.taken > 0 {
-            going.take_body(SERVER, ahead.taken as usize);
+            going.take_body(SERVER, ahead.taken as usize, ahead.ns);
         }
-        let is_taken = going.take_body(side, bytes);
+        let is_taken = going.take_body(side, bytes, timestamp_ns);
         *ahead = Ahead::of(going);
         is_taken
     }
@@ -94,7 +97,7 @@ impl Conversation {
             && ahead.taken > 0
             && let Some(going) = budget.going(*place)
         {
-            going.take_body(SERVER, ahead.taken as usize);
+            going.take_body(SERVER, ahead.taken as usize, ahead.ns);
             *ahead = Ahead::default();
         }
     }

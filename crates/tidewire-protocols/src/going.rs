@@ -55,9 +55,9 @@ impl Going {
 
     /// Takes bytes that say nothing and change nothing that is held. `false`: nothing was done.
     #[inline]
-    pub(crate) fn take_body(&mut self, side: usize, bytes: usize) -> bool {
+    pub(crate) fn take_body(&mut self, side: usize, bytes: usize, ns: u64) -> bool {
         match &mut self.stage {
-            Stage::Http(exchange) => exchange.take_body(side ^ usize::from(self.swapped), bytes),
+            Stage::Http(exchange) => exchange.take_body(side ^ usize::from(self.swapped), bytes, ns),
             _ => false,
         }
     }
@@ -196,19 +196,29 @@ impl Going {
                 }
                 self.stage = Stage::Done;
             }
-            Progress::Switch(consumed) => {
-                self.finish(report);
-                self.layers += 1;
-                if self.layers >= LAYERS_MAX {
-                    return;
-                }
-                self.stage = Stage::default();
-                let side = input.side ^ usize::from(std::mem::take(&mut self.swapped));
-                let rest = input.bytes.get(consumed..).unwrap_or_default();
-                if !rest.is_empty() {
-                    self.data(Input { side, bytes: rest, ..input }, ports, report);
-                }
-            }
+            Progress::Switch(consumed) => self.switch(consumed, input, ports, report),
+        }
+    }
+
+    /// Another protocol begins behind so many bytes of `input`, and what its client sent before.
+    fn switch(&mut self, consumed: usize, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
+        let early = self.stage.take_early();
+        self.finish(report);
+        self.layers += 1;
+        if self.layers >= LAYERS_MAX {
+            return;
+        }
+        self.stage = Stage::default();
+        let swapped = usize::from(std::mem::take(&mut self.swapped));
+        if !early.bytes.is_empty() {
+            self.data(Input { side: swapped, bytes: &early.bytes, ns: early.ns, ..input }, ports, report);
+        }
+        if early.missing > 0 {
+            self.gap(swapped, early.missing, report);
+        }
+        let rest = input.bytes.get(consumed..).unwrap_or_default();
+        if !rest.is_empty() {
+            self.data(Input { side: input.side ^ swapped, bytes: rest, ..input }, ports, report);
         }
     }
 
@@ -231,7 +241,7 @@ impl Going {
             Stage::Dhcp | Stage::Ntp(_) => Progress::More,
             Stage::Leads(_) => Progress::Done,
             Stage::Lines(exchange) => exchange.gap(side),
-            Stage::Socks(exchange) => exchange.gap(out),
+            Stage::Socks(exchange) => exchange.gap(side, bytes, out),
             Stage::Ssh(exchange) => exchange.gap(side, out),
             Stage::Tls(handshake) => handshake.gap(side, out),
         };

@@ -10,6 +10,7 @@ mod budget;
 mod conversation;
 mod dhcp;
 mod dns;
+mod early;
 mod going;
 mod http;
 mod input;

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "quic")]
 use crate::quic;
-use crate::{dns, http, leads, lines, ntp, recognise::Unanswered, socks, ssh, tls, value::Service};
+use crate::{dns, early::Early, http, leads, lines, ntp, recognise::Unanswered, socks, ssh, tls, value::Service};
 
 #[derive(Debug)]
 pub(crate) enum Stage {
@@ -47,6 +47,15 @@ impl Stage {
             Service::Socks => Self::Socks(socks::Exchange::default()),
             Service::Ssh => Self::Ssh(ssh::Exchange::default()),
             Service::Tls => Self::Tls(Box::default()),
+        }
+    }
+
+    /// What the client sent for the protocol behind this one, before that began.
+    pub(crate) fn take_early(&mut self) -> Early {
+        match self {
+            Self::Http(exchange) => exchange.take_early(),
+            Self::Socks(exchange) => exchange.take_early(),
+            _ => Early::default(),
         }
     }
 

@@ -11,7 +11,19 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Bytes(Direction, Vec<u8>, bool),
+    /// More bytes of the same packet.
+    More(Direction, Vec<u8>),
     Gap(Direction, u64),
+}
+
+/// When the first packet came, and how long behind each the next one.
+pub(crate) const FIRST_NS: u64 = 1000;
+pub(crate) const STEP_NS: u64 = 10;
+
+/// When a transaction began and ended: of packets by their number.
+pub(crate) fn packets(transaction: &Transaction) -> (u64, u64) {
+    let packet = |ns: u64| (ns - FIRST_NS) / STEP_NS;
+    (packet(transaction.start_ns), packet(transaction.end_ns))
 }
 
 /// A conversation's events in order.
@@ -29,17 +41,23 @@ impl Sent {
 
     /// Cuts a piece in two.
     pub(crate) fn cut(mut self, index: usize, at: usize) -> Self {
-        let Event::Bytes(direction, bytes, _) = &mut self.0[index] else { panic!("a gap") };
+        let (Event::Bytes(direction, bytes, _) | Event::More(direction, bytes)) = &mut self.0[index] else {
+            panic!("a gap")
+        };
         let (direction, rest) = (*direction, bytes.split_off(at));
-        self.0.insert(index + 1, Event::Bytes(direction, rest, false));
+        self.0.insert(index + 1, Event::More(direction, rest));
         self
     }
 
     /// Cuts all pieces into bytes.
     pub(crate) fn bytewise(self) -> Self {
         let each = |event| match event {
-            Event::Bytes(direction, bytes, false) => {
-                bytes.into_iter().map(|byte| Event::Bytes(direction, vec![byte], false)).collect()
+            Event::Bytes(direction, bytes, false) if !bytes.is_empty() => {
+                let each = |(index, byte)| match index {
+                    0 => Event::Bytes(direction, vec![byte], false),
+                    _ => Event::More(direction, vec![byte]),
+                };
+                bytes.into_iter().enumerate().map(each).collect()
             }
             other => vec![other],
         };
@@ -73,17 +91,24 @@ pub(crate) fn transactions_of(sent: &Sent, ports: Ports) -> Vec<Transaction> {
 
 fn pass(sent: &Sent, ports: Ports, counts_bodies: bool, report: &mut Report<'_>) -> Option<Box<App>> {
     let (mut conversation, mut budget) = (Conversation::default(), Budget::default());
+    let mut timestamp_ns = FIRST_NS - STEP_NS;
     for event in &sent.0 {
-        match event {
+        let (direction, bytes, is_datagram) = match event {
             Event::Bytes(direction, bytes, is_datagram) => {
-                if counts_bodies && conversation.take_body(*direction, bytes.len(), &mut budget) {
-                    continue;
-                }
-                let piece = Piece { direction: *direction, bytes, is_datagram: *is_datagram, timestamp_ns: 5 };
-                conversation.data(&piece, ports, &mut budget, report);
+                timestamp_ns += STEP_NS;
+                (*direction, bytes, *is_datagram)
             }
-            Event::Gap(direction, bytes) => conversation.gap(*direction, *bytes, &mut budget, report),
+            Event::More(direction, bytes) => (*direction, bytes, false),
+            Event::Gap(direction, bytes) => {
+                conversation.gap(*direction, *bytes, &mut budget, report);
+                continue;
+            }
+        };
+        if counts_bodies && conversation.take_body(direction, bytes.len(), timestamp_ns, &mut budget) {
+            continue;
         }
+        let piece = Piece { direction, bytes, is_datagram, timestamp_ns };
+        conversation.data(&piece, ports, &mut budget, report);
     }
     let app = conversation.close(&mut budget, report);
     assert_eq!((budget.used_bytes(), budget.refused()), (0, 0));

@@ -2,7 +2,7 @@ use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
     Dns, Fields, Service, Transaction,
-    testing::{Sent, transactions},
+    testing::{STEP_NS, Sent, packets, transactions},
 };
 
 fn dns(transaction: &Transaction) -> &Dns {
@@ -41,10 +41,11 @@ fn a_query_has_its_answer() {
         let found = transactions(&Sent::datagrams(&sent), port);
         let [one] = &found[..] else { panic!("{found:?}") };
         assert_eq!((one.service, one.name(), one.response()), (Service::Dns, Some("www.example"), "192.0.2.5".into()));
+        assert_eq!(packets(one), (0, 1));
         let dns = dns(one);
         assert_eq!((dns.id, dns.kind.as_deref(), dns.rcode.as_deref()), (7, Some("A"), Some("NOERROR")));
         assert_eq!((dns.authoritative, dns.truncated, dns.recursion), (true, false, [true, true]));
-        assert_eq!((dns.latency_ns, dns.counts, dns.class), (Some(0), [2, 0, 1], None));
+        assert_eq!((dns.latency_ns, dns.counts, dns.class), (Some(STEP_NS), [2, 0, 1], None));
         let answers: Vec<_> = dns.answers.iter().map(|one| (&*one.name, &*one.kind, one.ttl, &*one.data)).collect();
         assert_eq!(answers, [("WWW.example", "CNAME", 60, "a.example"), ("a.example", "A", 120, "192.0.2.5")]);
     }

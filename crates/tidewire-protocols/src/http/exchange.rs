@@ -8,6 +8,7 @@ use super::{
     side::{At, Side, Step},
 };
 use crate::{
+    early::Early,
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
@@ -32,8 +33,12 @@ pub(crate) struct Exchange {
     was_valid: bool,
     /// Whether the first request was none, so that a response decides.
     is_doubtful: bool,
+    /// When the last bytes of the server came.
+    answer_ns: u64,
     /// Texts of the pending ones, bytes.
     pending_bytes: usize,
+    /// What the client sent behind a `CONNECT` that is not answered.
+    early: Early,
     /// Whether what messages say is not wanted, only how many there are.
     is_unnamed: bool,
 }
@@ -43,8 +48,29 @@ type Out<'a> = &'a mut dyn FnMut(Transaction);
 impl Exchange {
     /// `is_unnamed`: nobody will read what messages say that begin here.
     pub(crate) fn data(&mut self, input: Input<'_>, is_unnamed: bool, out: Out<'_>) -> Progress {
-        let mut bytes = input.bytes;
         self.is_unnamed = is_unnamed;
+        let progress = self.read(input, out);
+        if progress != Progress::More || self.early.is_empty() || self.sides[0].at == At::Tunnel {
+            return progress;
+        }
+        // There is no tunnel: a proxy reads requests there.
+        let early = std::mem::take(&mut self.early);
+        match self.data(Input { side: 0, bytes: &early.bytes, ns: early.ns, ..input }, is_unnamed, out) {
+            Progress::More if early.missing > 0 => self.gap(0, early.missing, out),
+            progress => progress,
+        }
+    }
+
+    /// What was sent early through the tunnel that the server consented to.
+    pub(crate) fn take_early(&mut self) -> Early {
+        std::mem::take(&mut self.early)
+    }
+
+    fn read(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
+        let mut bytes = input.bytes;
+        if input.side == 1 {
+            self.answer_ns = input.ns;
+        }
         let mut has_changed = false;
         loop {
             let step = self.sides[input.side].step(&mut bytes, input.side == 0);
@@ -59,6 +85,10 @@ impl Exchange {
                         self.release_unanswered(out);
                     }
                     self.response_line(&line, input.ns, out)
+                }
+                Step::Early(bytes) => {
+                    self.early.keep(bytes, input.ns);
+                    Progress::More
                 }
                 Step::End if input.side == 0 => self.end_request(),
                 Step::End => self.end_response(input.ns, out),
@@ -82,8 +112,12 @@ impl Exchange {
 
     /// See `Side::take_body`. Nothing that is held changes, and nothing is reported.
     #[inline]
-    pub(crate) fn take_body(&mut self, side: usize, bytes: usize) -> bool {
-        self.sides[side].take_body(bytes)
+    pub(crate) fn take_body(&mut self, side: usize, bytes: usize, ns: u64) -> bool {
+        let is_taken = self.sides[side].take_body(bytes);
+        if is_taken && side == 1 {
+            self.answer_ns = ns;
+        }
+        is_taken
     }
 
     /// See `Side::body_room`.
@@ -93,31 +127,33 @@ impl Exchange {
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
         match self.sides[side].skip(bytes) {
-            None => self.search(side, out),
+            None => self.search(side, bytes, out),
             Some(false) => {}
             Some(true) if side == 0 => {
                 self.end_request();
             }
             Some(true) => {
-                let ns = self.requests.front().map_or(0, |pending| pending.end_ns);
-                self.end_response(ns, out);
+                self.end_response(self.answer_ns, out);
             }
         }
         self.end_if_lost(out)
     }
 
     /// Goes on behind missing bytes that were more than a body.
-    fn search(&mut self, side: usize, out: Out<'_>) {
-        if matches!(self.sides[side].at, At::Tunnel | At::Lost) {
-            return self.sides[side].lose();
+    fn search(&mut self, side: usize, bytes: u64, out: Out<'_>) {
+        match self.sides[side].at {
+            At::Tunnel => return self.early.gap(bytes),
+            At::Lost => return,
+            _ => {}
         }
         self.sides[side].search();
         if side == 0 {
             self.is_asking = false;
             self.pairing.requests_missing(self.waiting());
         } else if self.is_answering
-            && let Some(pending) = self.pop_answered()
+            && let Some(mut pending) = self.pop_answered()
         {
+            pending.end_ns = self.answer_ns;
             self.is_asking &= !self.requests.is_empty();
             self.pending_bytes = self.pending_memory_bytes();
             out(transaction(pending));
@@ -137,11 +173,13 @@ impl Exchange {
     }
 
     pub(crate) fn finish(&mut self, out: Out<'_>) {
-        if self.sides[1].at == At::ToEnd
-            && self.is_answering
+        if self.is_answering
             && let Some(pending) = self.requests.front_mut()
         {
-            pending.http.response_bytes = Some(self.sides[1].body_bytes);
+            pending.end_ns = self.answer_ns;
+            if self.sides[1].at == At::ToEnd {
+                pending.http.response_bytes = Some(self.sides[1].body_bytes);
+            }
         }
         while let Some(pending) = self.requests.pop_front() {
             out(transaction(pending));
@@ -154,7 +192,7 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.sides.iter().map(Side::memory_bytes).sum::<usize>() + self.pending_bytes
+        self.sides.iter().map(Side::memory_bytes).sum::<usize>() + self.early.memory_bytes() + self.pending_bytes
     }
 
     fn end_if_lost(&mut self, out: Out<'_>) -> Progress {
@@ -227,9 +265,7 @@ impl Exchange {
             return Progress::More;
         }
         let side = &mut self.sides[0];
-        if !side.count_line() {
-            return Progress::Done;
-        }
+        side.count_line();
         let Some(pending) = self.requests.back_mut().filter(|_| self.is_asking) else {
             // Its response came before its end: only its length matters.
             return self.orphaned_line(line);
@@ -281,9 +317,7 @@ impl Exchange {
             return self.status_line(line, ns, out);
         }
         let side = &mut self.sides[1];
-        if !side.count_line() {
-            return Progress::Done;
-        }
+        side.count_line();
         let Some(pending) = self.requests.front_mut() else { return Progress::Done };
         pending.end_ns = ns;
         if !line.is_empty() {
@@ -345,6 +379,10 @@ impl Exchange {
             Some("HEAD") => (false, true),
             _ => (false, false),
         };
+        if status == 101 {
+            // Of another request, behind this one.
+            self.early = Early::default();
+        }
         if status == 101 || is_connect && (200..300).contains(&status) {
             self.end_response(ns, out);
             return Progress::Switch(0);

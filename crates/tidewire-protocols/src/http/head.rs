@@ -28,10 +28,8 @@ const REASONS: [&str; 8] =
 pub(super) struct Framing {
     pub(super) content_length: Option<u64>,
     pub(super) is_chunked: bool,
-    /// The sender asks for another protocol behind the head (RFC 9110 section 7.8).
-    pub(super) is_upgrade: bool,
     /// Nobody wants to know what the message says, only where it ends.
-    is_unnamed: bool,
+    pub(super) is_unnamed: bool,
     /// Whether the field Host was there: the target may have named a host before.
     has_host: bool,
     /// The field whose value the next line may continue.
@@ -178,10 +176,14 @@ enum Name {
     Location,
     Length,
     Coding,
-    Upgrade,
 }
 
 impl Name {
+    /// Whether it says where the message ends.
+    fn is_framing(self) -> bool {
+        matches!(self, Self::Length | Self::Coding)
+    }
+
     fn of(name: &[u8], is_request: bool) -> Option<Self> {
         let (known, found): (&[u8], Self) = match (name.len(), is_request) {
             (4, true) => (b"host", Self::Host),
@@ -192,7 +194,6 @@ impl Name {
             (8, false) => (b"location", Self::Location),
             (14, _) => (b"content-length", Self::Length),
             (17, _) => (b"transfer-encoding", Self::Coding),
-            (7, _) => (b"upgrade", Self::Upgrade),
             _ => return None,
         };
         name.eq_ignore_ascii_case(known).then_some(found)
@@ -204,7 +205,7 @@ impl Name {
 pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mut Framing) {
     let is_folded = matches!(line.first(), Some(b' ' | b'\t'));
     if is_folded {
-        if let Some(name) = framing.last {
+        if let Some(name) = framing.last.filter(|name| name.is_framing() || !framing.is_unnamed) {
             continued(name, trimmed(line), is_request, http, framing);
         }
         return;
@@ -212,7 +213,7 @@ pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mu
     framing.last = None;
     let Some(colon) = memchr::memchr(b':', line) else { return };
     let Some(name) = Name::of(trimmed(&line[..colon]), is_request) else { return };
-    if framing.is_unnamed && !matches!(name, Name::Length | Name::Coding | Name::Upgrade) {
+    if framing.is_unnamed && !name.is_framing() {
         return;
     }
     let value = trimmed(&line[colon + 1..]);
@@ -238,7 +239,6 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
         Name::Coding if !value.is_empty() => {
             framing.is_chunked |= elements(value).next_back().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
         }
-        Name::Upgrade => framing.is_upgrade = true,
         name => {
             let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) else { return };
             // Addresses may be long.
@@ -260,7 +260,7 @@ fn place(name: Name, is_request: bool, http: &mut Http) -> Option<&mut Option<Bo
         Name::Kind => &mut http.content_type,
         Name::Server => &mut http.server,
         Name::Location => &mut http.location,
-        Name::Host | Name::Length | Name::Coding | Name::Upgrade => return None,
+        Name::Host | Name::Length | Name::Coding => return None,
     })
 }
 

@@ -33,10 +33,6 @@ impl Requests {
         self.first.iter().chain(&self.others)
     }
 
-    pub(super) fn front(&self) -> Option<&Pending> {
-        self.first.as_ref()
-    }
-
     pub(super) fn front_mut(&mut self) -> Option<&mut Pending> {
         self.first.as_mut()
     }

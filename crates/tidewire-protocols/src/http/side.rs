@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::head::{self, Framing, LINE_BYTES_MAX};
 
-/// Most lines of a head.
+/// Lines of a head behind which only where it and its body end matters.
 const LINES_MAX: u16 = 256;
 
 /// Longest start line that is found behind missing bytes.
@@ -47,6 +47,8 @@ pub(super) enum Step<'a> {
     Line(Cow<'a, [u8]>),
     /// The first start line behind missing bytes.
     Found(Cow<'a, [u8]>),
+    /// Bytes for what is behind a proxy that has not consented yet.
+    Early(&'a [u8]),
     /// A body ended.
     End,
     /// Not HTTP.
@@ -150,9 +152,8 @@ impl Side {
                         return Step::Found(line);
                     }
                 }
-                At::Tunnel | At::Lost => {
-                    *bytes = &[];
-                }
+                At::Tunnel => return Step::Early(std::mem::take(bytes)),
+                At::Lost => *bytes = &[],
             }
         }
         Step::More
@@ -216,10 +217,10 @@ impl Side {
         self.kept.extend_from_slice(&part[..part.len().min(room)]);
     }
 
-    /// Counts a line of a head. `false`: there are too many.
-    pub(super) fn count_line(&mut self) -> bool {
-        let At::Head(lines) = &mut self.at else { return true };
-        *lines += 1;
-        *lines < LINES_MAX
+    /// Counts a line of a head: of very many the rest says nothing.
+    pub(super) fn count_line(&mut self) {
+        let At::Head(lines) = &mut self.at else { return };
+        *lines = lines.saturating_add(1);
+        self.framing.is_unnamed |= *lines > LINES_MAX;
     }
 }

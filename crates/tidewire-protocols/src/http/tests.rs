@@ -2,7 +2,7 @@ use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
     Fields, Http, Service, Transaction,
-    testing::{Sent, transactions},
+    testing::{Sent, packets, transactions},
 };
 
 fn http(transaction: &Transaction) -> &Http {
@@ -134,6 +134,39 @@ fn a_tunnel_is_looked_into() {
     assert_eq!(transactions(&sent.bytewise(), 3128), found);
 }
 
+/// A client may send what is for the tunnel before the proxy consents; where it refuses, that was a request.
+#[test]
+fn what_is_sent_before_a_proxy_consents_is_not_lost() {
+    use crate::testing::Event;
+    let connect = "CONNECT www.example.org:443 HTTP/1.1\n\n";
+    let inside = "GET /inside HTTP/1.1\nHost: inside\n\n";
+    let sent = |agree: &str| conversation(&[&[connect, inside].concat(), agree, "", "HTTP/1.1 204 x\n\n"]);
+    let (agreed, refused) = (sent("HTTP/1.1 200 x\n\n"), sent("HTTP/1.1 407 x\nContent-Length: 2\n\nno"));
+    for (sent, status) in [(agreed, 200), (refused, 407)] {
+        let found = transactions(&sent, 3128);
+        let each: Vec<_> = found.iter().map(|one| (one.name().unwrap(), http(one).status.unwrap())).collect();
+        assert_eq!(each, [("www.example.org", status), ("inside", 204)]);
+        assert_eq!(transactions(&sent.bytewise(), 3128), found);
+    }
+    // In the same packet as the consent, the client's bytes are the first ones.
+    let sent = conversation(&[&[connect, inside].concat(), "HTTP/1.1 200 x\n\nHTTP/1.1 204 x\n\n"]);
+    assert_eq!(summary(&transactions(&sent, 3128))[1], (Some("GET"), Some("/inside"), Some(204), Some(0)));
+    // Not all is kept: what follows is behind a gap.
+    let rest = format!("X: {}\n", "y".repeat(20_000));
+    for missing in [rest.as_str(), ""] {
+        let mut sent = conversation(&[&[connect, &inside[..inside.len() - 1], missing].concat()]);
+        if missing.is_empty() {
+            sent.0.push(Event::Gap(ClientToServer, 7));
+        }
+        sent.0.extend(conversation(&["X: y\n\n", "HTTP/1.1 200 x\n\nHTTP/1.1 204 x\n\n"]).0);
+        sent.0.extend(conversation(&["GET /2 HTTP/1.1\n\n", "HTTP/1.1 304 x\n\n"]).0);
+        let found = transactions(&sent, 3128);
+        let inner = [(Some("GET"), Some("/inside"), Some(204), Some(0)), (Some("GET"), Some("/2"), None, None)];
+        assert_eq!(summary(&found)[1..3], inner, "{}", missing.len());
+        assert_eq!(transactions(&sent.bytewise(), 3128), found);
+    }
+}
+
 #[test]
 fn a_gap_may_be_the_rest_of_a_body() {
     use crate::testing::Event;
@@ -148,6 +181,35 @@ fn a_gap_may_be_the_rest_of_a_body() {
         let each: Vec<_> = found.iter().map(|one| (http(one).status, http(one).response_bytes)).collect();
         assert_eq!(each, [(Some(200), Some(10)), (Some(404), Some(0))], "{begin:?}");
     }
+}
+
+/// A transaction ends with the last packet of its response, also where the stream's end or a gap ends that.
+#[test]
+fn a_transaction_has_the_times_of_its_packets() {
+    use crate::testing::Event;
+    let ask = |path: &str| Event::Bytes(ClientToServer, format!("GET {path} HTTP/1.1\r\n\r\n").into_bytes(), false);
+    let answer = |text: &str| Event::Bytes(ServerToClient, text.replace('\n', "\r\n").into_bytes(), false);
+    let times = |events: &[Event]| {
+        let sent = Sent(events.to_vec());
+        let found = transactions(&sent, 80);
+        assert_eq!(transactions(&sent.bytewise(), 80), found);
+        found.iter().map(packets).collect::<Vec<_>>()
+    };
+    let whole = "HTTP/1.1 200 x\nContent-Length: 2\n\nab";
+    assert_eq!(
+        times(&[ask("/1"), answer(whole), ask("/2"), answer("HTTP/1.1 100 x\n\n"), answer(whole)]),
+        [(0, 1), (2, 4)]
+    );
+    assert_eq!(times(&[ask("/1"), answer("HTTP/1.0 200 x\n\nabc"), answer("def"), answer("ghi")]), [(0, 3)]);
+    let begun = "HTTP/1.1 200 x\nContent-Length: 10\n\nab";
+    assert_eq!(times(&[ask("/1"), answer(begun), answer("cd"), ask("/2")]), [(0, 2), (3, 3)]);
+    let gap = Event::Gap(ServerToClient, 6);
+    assert_eq!(
+        times(&[ask("/1"), answer(begun), answer("cd"), gap.clone(), ask("/2"), answer(whole)]),
+        [(0, 2), (3, 4)]
+    );
+    assert_eq!(times(&[ask("/1"), answer(begun), answer("cd"), gap.clone(), gap, answer(whole)])[0], (0, 2));
+    assert_eq!(times(&[ask("/1"), ask("/2")]), [(0, 0), (1, 1)]);
 }
 
 /// RFC 8297: the final response has fields of its own.
@@ -296,6 +358,29 @@ fn start_lines_are_found_behind_a_gap() {
     for at in [1, 3000, 10_000, 10_005, 10_016, 10_017] {
         assert_eq!(transactions(&sent.clone().cut(2, at), 80), found, "{at}");
     }
+}
+
+/// What is behind many lines is not lost, but for what they say.
+#[test]
+fn a_head_may_have_any_number_of_lines() {
+    for lines in [255, 256, 257, 300, 70_000] {
+        let many = ["X: y\n z\n", "X: y\nX: z\n"][lines % 2].repeat(lines / 2) + &"X: y\n".repeat(lines % 2);
+        let sent = conversation(&[
+            &format!("POST /1 HTTP/1.1\n{many}User-Agent: u\nContent-Length: 3\n\nabcGET /2 HTTP/1.1\n\n"),
+            &format!(
+                "HTTP/1.1 200 OK\n{many}Server: s\nTransfer-Encoding: gzip,\n chunked\n\n3\nabc\n0\n\nHTTP/1.1 204 x\n\n"
+            ),
+        ]);
+        let found = transactions(&sent, 80);
+        let expected = [(Some("POST"), Some("/1"), Some(200), Some(3)), (Some("GET"), Some("/2"), Some(204), Some(0))];
+        assert_eq!(summary(&found), expected, "{lines}");
+        let is_named = lines < 256;
+        assert_eq!((http(&found[0]).user_agent.is_some(), http(&found[0]).server.is_some()), (is_named, is_named));
+        assert_eq!(http(&found[0]).request_bytes, Some(3));
+    }
+    // Nor do lines that continue one cost more.
+    let sent = conversation(&[&format!("GET / HTTP/1.1\nReferer: r\n{}\n", " x\n".repeat(70_000))]);
+    assert_eq!(http(&transactions(&sent, 80)[0]).referrer.as_deref().map(str::len), Some(1 + 2 * 255));
 }
 
 /// The body of a request is none, however its length is written.

@@ -86,7 +86,7 @@ mod tests {
     use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
     use super::*;
-    use crate::testing::{Sent, transactions};
+    use crate::testing::{STEP_NS, Sent, transactions};
 
     #[test]
     fn an_answer_finds_its_request() {
@@ -109,7 +109,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let expected =
-            [(4, 1, Some("GPS".into()), Some(0)), (4, 2, Some("71.80.83.0".into()), None), (3, 0, None, None)];
+            [(4, 1, Some("GPS".into()), Some(STEP_NS)), (4, 2, Some("71.80.83.0".into()), None), (3, 0, None, None)];
         assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
         assert_eq!(transactions(&Sent::datagrams(&sent), 124), []);
     }

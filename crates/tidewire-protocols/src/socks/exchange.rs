@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::fields::Socks;
 use crate::{
+    early::Early,
     input::{Input, Progress},
     reader::Reader,
     text::text,
@@ -56,6 +57,8 @@ pub(crate) struct Exchange {
     socks: Box<Socks>,
     next: [Next; 2],
     kept: [Vec<u8>; 2],
+    /// What the client sent behind its request, before the reply.
+    early: Early,
     start_ns: Option<u64>,
     end_ns: u64,
 }
@@ -72,6 +75,8 @@ impl Exchange {
         let side = input.side;
         for (index, &byte) in input.bytes.iter().enumerate() {
             if self.next[side] == Next::Nothing {
+                // A server has replied by then.
+                self.early.keep(&input.bytes[index..], input.ns);
                 break;
             }
             self.kept[side].push(byte);
@@ -92,7 +97,16 @@ impl Exchange {
         Progress::More
     }
 
-    pub(crate) fn gap(&mut self, out: Out<'_>) -> Progress {
+    /// What was sent early to whom the proxy connected.
+    pub(crate) fn take_early(&mut self) -> Early {
+        std::mem::take(&mut self.early)
+    }
+
+    pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
+        if side == 0 && self.next[0] == Next::Nothing {
+            self.early.gap(bytes);
+            return Progress::More;
+        }
         self.finish(out);
         Progress::Done
     }
@@ -107,7 +121,7 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.kept[0].capacity() + self.kept[1].capacity() + self.socks.memory_bytes()
+        self.early.memory_bytes() + self.kept[0].capacity() + self.kept[1].capacity() + self.socks.memory_bytes()
     }
 
     fn give_up(&mut self, out: Out<'_>) -> Progress {

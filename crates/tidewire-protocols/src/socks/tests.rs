@@ -53,6 +53,34 @@ fn version_4_with_address_or_name() {
     }
 }
 
+/// A client that does not wait for the reply hides nothing.
+#[test]
+fn what_is_sent_before_the_reply_is_not_lost() {
+    use crate::testing::Event;
+    let sessions: [&[&[u8]]; 2] = [
+        &[
+            &[5, 1, 0],
+            &[5, 0],
+            b"\x05\x01\x00\x01\xc0\x00\x02\x07\x00\x50",
+            b"\x05\x00\x00\x01\x0a\x00\x00\x01\x1f\x90",
+        ],
+        &[b"\x04\x01\x00\x50\xc0\x00\x02\x07\x00", b"\x00\x5a\x00\x00\x00\x00\x00\x00"],
+    ];
+    for pieces in sessions {
+        let asks = pieces.len() - 2;
+        let early = [pieces[asks], REQUEST].concat();
+        let reply = [pieces[asks + 1], RESPONSE].concat();
+        let sent = session(&[&pieces[..asks], &[&early, &reply]].concat());
+        let found = transactions(&sent, 9);
+        assert_eq!(found.iter().map(|one| one.name()).collect::<Vec<_>>(), [Some("192.0.2.7"), Some("inside")]);
+        assert_eq!(transactions(&sent.clone().bytewise(), 9), found);
+        // Of which something is missing.
+        let mut sent = sent;
+        sent.0.insert(asks + 1, Event::Gap(ClientToServer, 7));
+        assert_eq!(transactions(&sent, 9), found);
+    }
+}
+
 #[test]
 fn a_refusal_has_its_code() {
     let sent = session(&[

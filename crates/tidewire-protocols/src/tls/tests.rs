@@ -2,7 +2,7 @@ use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
 
 use crate::{
     Fields, Service, Tls, Transaction,
-    testing::{Sent, transactions},
+    testing::{Sent, packets, transactions},
 };
 
 /// A record.
@@ -91,6 +91,7 @@ fn a_handshake_has_its_fields() {
     let found = transactions(&Sent::of(&handshake()), 443);
     let [one] = &found[..] else { panic!("{found:?}") };
     assert_eq!((one.service, one.name()), (Service::Tls, Some("www.example.org")));
+    assert_eq!(packets(one), (0, 3));
     let tls = tls(one);
     assert_eq!(tls.version.as_deref(), Some("TLS 1.2"));
     assert_eq!(tls.sni.as_deref(), Some("www.example.org"));
