@@ -5,6 +5,7 @@ mod fields;
 mod head;
 mod pairing;
 mod requests;
+mod response;
 mod side;
 #[cfg(test)]
 mod tests;
