@@ -37,7 +37,7 @@ def paired(theirs, found):
     for ends, kind, value in found:
         texts[ends, kind].append(value)
     for ends, kind, value in theirs:
-        same = [text for text in texts[ends, kind] if all(part in text for part in value)] if kind in TEXTS else []
+        same = [text for text in texts[ends, kind] if all(part in text.replace("\\", "") for part in value)] if kind in TEXTS else []
         yield (ends, kind, same[0] if same else value)
 
 

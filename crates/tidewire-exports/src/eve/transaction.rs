@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::{Certificate, Fields, Quic, Service, Ssh, Tls};
+use tidewire_protocols::{Certificate, DistinguishedName, Fields, Quic, Service, Ssh, Tls};
 
 use crate::{
     eve::{
@@ -178,9 +178,28 @@ fn push_tls(object: &mut Object<'_>, tls: &Tls) {
     text(object, member!("ja4"), tls.ja4.as_deref());
 }
 
+/// A name as Suricata writes it: without escapes.
+fn distinguished(name: &DistinguishedName) -> String {
+    let mut out = String::with_capacity(name.len());
+    for attribute in name.attributes() {
+        out.push_str(match attribute.is_joined {
+            _ if out.is_empty() => "",
+            true => " + ",
+            false => ", ",
+        });
+        let (begin, end) = match attribute.kind.bytes().next() {
+            None => ("", ""),
+            Some(b'0'..=b'9') => ("OID(", ")="),
+            Some(_) => ("", "="),
+        };
+        [begin, attribute.kind, end, &attribute.value].into_iter().for_each(|piece| out.push_str(piece));
+    }
+    out
+}
+
 fn push_certificate(object: &mut Object<'_>, certificate: &Certificate) {
-    text(object, member!("subject"), certificate.subject.as_deref());
-    text(object, member!("issuerdn"), certificate.issuer.as_deref());
+    text(object, member!("subject"), certificate.subject.as_ref().map(distinguished).as_deref());
+    text(object, member!("issuerdn"), certificate.issuer.as_ref().map(distinguished).as_deref());
     if let Some(serial) = &certificate.serial {
         push_serial(object, serial);
     }
@@ -225,5 +244,17 @@ fn push_ssh(object: &mut Object<'_>, ssh: &Ssh) {
                 hash(object, member!("hassh"), fingerprint.as_deref());
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Suricata has neither escapes nor bare numbers.
+    #[test]
+    fn names_are_suricatas() {
+        let name = DistinguishedName::from("C=DE, O=a\\, b \\+ c + 2.5.4.97=d, CN=e".to_owned());
+        assert_eq!(distinguished(&name), "C=DE, O=a, b + c + OID(2.5.4.97)=d, CN=e");
     }
 }

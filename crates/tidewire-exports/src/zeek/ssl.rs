@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::{Certificate, Quic, Tls};
+use tidewire_protocols::{Certificate, DistinguishedName, Quic, Tls};
 
 use crate::{
     json::hex,
@@ -48,8 +48,9 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
         }
     }
     line.unset();
-    let name =
-        |of: fn(&Certificate) -> &Option<Box<str>>| certificate.and_then(|one| of(one).as_deref()).map(distinguished);
+    let name = |of: fn(&Certificate) -> &Option<DistinguishedName>| {
+        certificate.and_then(|one| of(one).as_ref()).map(distinguished)
+    };
     line.text_if(name(|one| &one.subject).as_deref());
     line.text_if(name(|one| &one.issuer).as_deref());
     line.text_if(tls.ja3.as_deref());
@@ -89,36 +90,21 @@ fn version(version: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name as Zeek writes it (RFC 2253): from the last part to the first, without blanks between them. A part begins behind a comma
-/// where a type and an equals sign follow.
-fn distinguished(name: &str) -> String {
-    let is_type = |part: &str| {
-        part.split_once('=').is_some_and(|(kind, _)| {
-            !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
-        })
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    let mut begin = 0;
-    for (at, _) in name.match_indices(", ").filter(|(at, _)| is_type(&name[at + 2..])) {
-        parts.push(&name[begin..at]);
-        begin = at + 2;
-    }
-    parts.push(&name[begin..]);
+/// A name as Zeek writes it (RFC 2253): from the last attribute to the first, without blanks between them.
+fn distinguished(name: &DistinguishedName) -> String {
     let mut out = String::with_capacity(name.len() + 16);
-    for part in parts.into_iter().rev() {
-        if !out.is_empty() {
-            out.push(',');
-        }
-        let Some((kind, value)) = part.split_once('=') else {
-            out.push_str(part);
-            continue;
-        };
-        out.push_str(match kind {
+    let mut separator = "";
+    for attribute in name.attributes().into_iter().rev() {
+        out.push_str(separator);
+        out.push_str(match attribute.kind {
             "E" | "Email" => "emailAddress",
             "streetAddress" => "street",
             other => other,
         });
-        out.push('=');
+        if !attribute.kind.is_empty() {
+            out.push('=');
+        }
+        let value = &attribute.value;
         for (at, c) in value.char_indices() {
             let is_outer = at == 0 && matches!(c, '#' | ' ') || c == ' ' && at + 1 == value.len();
             if is_outer || matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';') {
@@ -126,6 +112,7 @@ fn distinguished(name: &str) -> String {
             }
             out.push(c);
         }
+        separator = if attribute.is_joined { "+" } else { "," };
     }
     out
 }
@@ -178,10 +165,13 @@ mod tests {
     /// The first one is of Zeek's own tests (`scripts.base.protocols.imap.starttls`).
     #[test]
     fn names_and_versions_are_zeeks() {
+        let distinguished = |name: &str| distinguished(&name.to_owned().into());
         let name = "C=DE, O=1&1 Mail & Media GmbH, ST=Rhineland-Palatinate, L=Montabaur, E=server-certs@1und1.de, CN=imap.gmx.net";
         let expected = "CN=imap.gmx.net,emailAddress=server-certs@1und1.de,L=Montabaur,ST=Rhineland-Palatinate,O=1&1 Mail & Media GmbH,C=DE";
         assert_eq!(distinguished(name), expected);
-        assert_eq!(distinguished("C=US, O=DigiCert, Inc., CN=a"), "CN=a,O=DigiCert\\, Inc.,C=US");
+        assert_eq!(distinguished("C=US, O=DigiCert\\, Inc., CN=a"), "CN=a,O=DigiCert\\, Inc.,C=US");
+        // What looks like parts is none, and attributes of one part stay together.
+        assert_eq!(distinguished("CN=a\\, O=b, O=c + 2.5.4.97=d"), "2.5.4.97=d+O=c,CN=a\\, O=b");
         assert_eq!(distinguished("streetAddress=a 1"), "street=a 1");
         assert_eq!((distinguished("x").as_str(), distinguished("").as_str()), ("x", ""));
         assert_eq!((&*version("TLS 1.3 draft 23"), &*version("0x7e01")), ("TLSv13-draft23", "unknown-32257"));

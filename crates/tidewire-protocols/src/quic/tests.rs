@@ -316,7 +316,7 @@ fn what_cannot_be_read_ends_a_history() {
         [&b"\xf0\0\0\0\x01\x15"[..], &[7; 21], b"\0", &[0; 40]],
         [&b"\xf0\0\0\0\x01\0\x15"[..], &[7; 21], b"", &[0; 40]],
     ] {
-        assert!(letters(&[(1, long.concat())]).concat().len() == 0);
+        assert!(letters(&[(1, long.concat())]).concat().is_empty());
     }
     // Before the first long packet nothing is.
     assert!(letters(&[(0, vec![0x40; 40]), (0, vec![0; 40])]).is_empty());

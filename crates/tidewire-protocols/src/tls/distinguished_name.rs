@@ -1,4 +1,4 @@
-//! Names of subjects and issuers as text: `C=DE, O=Example, CN=a + UID=b`, in the certificate's order.
+//! Names of subjects and issuers out of certificates.
 
 use x509_parser::{
     asn1_rs::{Any, Tag},
@@ -6,28 +6,26 @@ use x509_parser::{
     x509::X509Name,
 };
 
-use crate::text::{TEXT_BYTES_MAX, hex, text};
+use super::directory_name::{DistinguishedName, Writer};
+use crate::text::{TEXT_BYTES_MAX, hex};
 
 /// A name as text.
-pub(super) fn shown(name: &X509Name<'_>) -> Box<str> {
-    let mut shown = String::new();
+pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
+    let mut writer = Writer::default();
     for attributes in name.iter_rdn() {
-        let mut separator = if shown.is_empty() { "" } else { ", " };
-        for attribute in attributes.iter() {
-            shown.push_str(separator);
+        for (index, attribute) in attributes.iter().enumerate() {
+            let mut value = String::new();
+            push_value(&mut value, attribute.attr_value());
             match oid2abbrev(attribute.attr_type(), oid_registry()) {
-                Ok(short) => shown.push_str(short),
-                Err(_) => shown.push_str(&format!("{:?}", attribute.attr_type())),
+                Ok(short) => writer.push(short, &value, index > 0),
+                Err(_) => writer.push(&attribute.attr_type().to_id_string(), &value, index > 0),
             }
-            shown.push('=');
-            push_value(&mut shown, attribute.attr_value());
-            separator = " + ";
-            if shown.len() > TEXT_BYTES_MAX {
-                return text(shown.as_bytes());
+            if writer.is_full() {
+                return writer.finish();
             }
         }
     }
-    text(shown.as_bytes())
+    writer.finish()
 }
 
 /// Appends a value in the characters of its type. What is no text is in hexadecimal, as it is encoded.
@@ -80,7 +78,7 @@ mod tests {
             der(0x31, &der(0x30, &[der(6, &[0x55, 4, number]), der(tag, value)].concat()))
         };
         let encoded = der(0x30, &attributes.iter().flat_map(relative).collect::<Vec<u8>>());
-        shown(&X509Name::from_der(&encoded).unwrap().1).into()
+        shown(&X509Name::from_der(&encoded).unwrap().1).to_string()
     }
 
     #[test]
@@ -93,5 +91,6 @@ mod tests {
         assert_eq!(name(&[(3, 0x0c, b"a\xffb"), (10, 0x02, &[0x12, 0xab])]), "CN=a\u{fffd}b, O=12AB");
         assert_eq!(name(&[(10, 0x1e, b"\xd8\x3d\0"), (3, 0x1c, b"\xff\xff\xff\xff")]), "O=\u{fffd}, CN=\u{fffd}");
         assert_eq!(name(&[]), "");
+        assert_eq!(name(&[(97, 0x0c, b"a"), (3, 0x0c, b"b, O=c")]), "2.5.4.97=a, CN=b\\, O=c");
     }
 }

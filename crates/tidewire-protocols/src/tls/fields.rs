@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::directory_name::DistinguishedName;
 use crate::value::{Members, Value, known_bytes, list_bytes, text_bytes};
 
 /// The fields of a handshake.
@@ -42,9 +43,9 @@ pub struct Tls {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
     /// The subject, as `C=US, O=Example, CN=example.org`.
-    pub subject: Option<Box<str>>,
+    pub subject: Option<DistinguishedName>,
     /// The issuer.
-    pub issuer: Option<Box<str>>,
+    pub issuer: Option<DistinguishedName>,
     /// The serial number in hexadecimal.
     pub serial: Option<Box<str>>,
     /// The beginning of its validity, seconds since the epoch (may be before it).
@@ -97,7 +98,9 @@ impl Tls {
         let known = [&self.version, &self.client_version, &self.cipher];
         let texts = [&self.sni, &self.alpn, &self.ja3, &self.ja4];
         let certificate = self.certificate.as_ref().map_or(0, |certificate| {
-            text_bytes([&certificate.subject, &certificate.issuer, &certificate.serial])
+            let names = [&certificate.subject, &certificate.issuer].into_iter().flatten();
+            names.map(|name| name.len()).sum::<usize>()
+                + text_bytes([&certificate.serial])
                 + list_bytes(&certificate.san)
                 + certificate.sha256.len()
         });

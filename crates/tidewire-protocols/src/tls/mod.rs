@@ -3,6 +3,7 @@
 #[cfg(feature = "certificates")]
 mod certificate;
 mod ciphers;
+mod directory_name;
 #[cfg(feature = "certificates")]
 mod distinguished_name;
 mod fields;
@@ -14,6 +15,7 @@ mod record;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use directory_name::{Attribute, DistinguishedName};
 pub use fields::{Certificate, Tls};
 
 #[cfg(feature = "quic")]
