@@ -3,6 +3,8 @@
 mod exchange;
 mod fields;
 mod head;
+#[cfg(test)]
+mod missing_tests;
 mod pairing;
 mod requests;
 mod response;

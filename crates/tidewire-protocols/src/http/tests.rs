@@ -5,7 +5,7 @@ use crate::{
     testing::{Sent, packets, transactions},
 };
 
-fn http(transaction: &Transaction) -> &Http {
+pub(super) fn http(transaction: &Transaction) -> &Http {
     match &transaction.fields {
         Fields::Http(http) => http,
         other => panic!("not HTTP: {other:?}"),
@@ -13,7 +13,7 @@ fn http(transaction: &Transaction) -> &Http {
 }
 
 /// Requests and responses in turn.
-fn conversation(pieces: &[&str]) -> Sent {
+pub(super) fn conversation(pieces: &[&str]) -> Sent {
     let directions = [ClientToServer, ServerToClient].into_iter().cycle();
     let pieces: Vec<_> =
         directions.zip(pieces).map(|(direction, text)| (direction, text.replace('\n', "\r\n").into_bytes())).collect();
@@ -21,9 +21,9 @@ fn conversation(pieces: &[&str]) -> Sent {
 }
 
 /// Method, path, status, bytes of the response.
-type Summary<'a> = (Option<&'a str>, Option<&'a str>, Option<u16>, Option<u64>);
+pub(super) type Summary<'a> = (Option<&'a str>, Option<&'a str>, Option<u16>, Option<u64>);
 
-fn summary(found: &[Transaction]) -> Vec<Summary<'_>> {
+pub(super) fn summary(found: &[Transaction]) -> Vec<Summary<'_>> {
     let each = |one| {
         let http = http(one);
         (http.method.as_deref(), http.path.as_deref(), http.status, http.response_bytes)
@@ -77,50 +77,6 @@ fn every_cut_gives_the_same_fields() {
 }
 
 #[test]
-fn requests_are_all_found_where_responses_are_lost() {
-    let request = |number: usize| format!("GET /{number} HTTP/1.1\r\nHost: h\r\n\r\n").into_bytes();
-    let paths = |found: &[Transaction]| -> Vec<String> {
-        found.iter().filter_map(|one| http(one).path.as_deref().map(str::to_owned)).collect()
-    };
-    let expected: Vec<String> = (0..300).map(|number| format!("/{number}")).collect();
-    // No response was captured.
-    let pieces: Vec<_> = (0..300).map(|number| (ClientToServer, request(number))).collect();
-    let found = transactions(&Sent::of(&pieces), 80);
-    assert_eq!(paths(&found), expected);
-    // Part of one is missing: what follows it cannot be read.
-    let response = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into_bytes();
-    let mut pieces = vec![
-        (ClientToServer, request(0)),
-        (ServerToClient, response("0")),
-        (ClientToServer, request(1)),
-        (ServerToClient, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n".to_vec()),
-    ];
-    pieces.extend((2..300).flat_map(|number| [(ClientToServer, request(number)), (ServerToClient, response("0"))]));
-    let found = transactions(&Sent::of(&pieces), 80);
-    assert_eq!(paths(&found), expected);
-    assert_eq!((http(&found[0]).status, http(&found[1]).status, http(&found[2]).status), (Some(200), Some(200), None));
-}
-
-/// Requests that were reported before they were answered have their responses first.
-#[test]
-fn responses_are_counted_where_very_many_requests_wait() {
-    let answers = "HTTP/1.1 204 x\n\n".repeat(70);
-    let asks: Vec<String> = (0..70).map(|number| format!("GET /{number} HTTP/1.1\n\n")).collect();
-    let sent =
-        conversation(&[&asks.concat(), &answers, "GET /70 HTTP/1.1\n\n", "HTTP/1.1 202 x\nContent-Length: 0\n\n"]);
-    let found = transactions(&sent, 80);
-    assert_eq!(transactions(&sent.bytewise(), 80), found);
-    let each: Vec<_> = found.iter().map(|one| (http(one).path.as_deref(), http(one).status)).collect();
-    let paths: Vec<String> = (0..71).map(|number| format!("/{number}")).collect();
-    let path = |number: usize| Some(paths[number].as_str());
-    let mut expected: Vec<_> = (0..64).map(|number| (path(number), None)).collect();
-    expected.extend([(None, Some(204)); 64]);
-    expected.extend((64..70).map(|number| (path(number), Some(204))));
-    expected.push((path(70), Some(202)));
-    assert_eq!(each, expected);
-}
-
-#[test]
 fn a_tunnel_is_looked_into() {
     let sent = conversation(&[
         "CONNECT www.example.org:443 HTTP/1.1\nHost: www.example.org:443\n\n",
@@ -167,22 +123,6 @@ fn what_is_sent_before_a_proxy_consents_is_not_lost() {
     }
 }
 
-#[test]
-fn a_gap_may_be_the_rest_of_a_body() {
-    use crate::testing::Event;
-    let ends: [(&str, &str); 2] =
-        [("Content-Length: 10\n\nab", ""), ("Transfer-Encoding: chunked\n\na\nab", "\n0\n\n")];
-    for (begin, end) in ends {
-        let mut sent = conversation(&["GET /1 HTTP/1.1\n\n", &format!("HTTP/1.1 200 OK\n{begin}")]);
-        sent.0.push(Event::Gap(ServerToClient, 8));
-        let rest = format!("{end}HTTP/1.1 404 No\nContent-Length: 0\n\n");
-        sent.0.extend(conversation(&["GET /2 HTTP/1.1\n\n", &rest]).0);
-        let found = transactions(&sent, 80);
-        let each: Vec<_> = found.iter().map(|one| (http(one).status, http(one).response_bytes)).collect();
-        assert_eq!(each, [(Some(200), Some(10)), (Some(404), Some(0))], "{begin:?}");
-    }
-}
-
 /// A transaction ends with the last packet of its response, also where the stream's end or a gap ends that.
 #[test]
 fn a_transaction_has_the_times_of_its_packets() {
@@ -224,140 +164,6 @@ fn fields_are_those_of_the_final_response() {
     );
     let http = http(&found[0]);
     assert_eq!((http.server.as_deref(), http.location.as_deref()), (Some("final"), None));
-}
-
-#[test]
-fn a_body_may_have_a_gap() {
-    use crate::testing::Event;
-    let mut sent = conversation(&["GET /1 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 10\n\nab"]);
-    sent.0.push(Event::Gap(ServerToClient, 6));
-    let more = conversation(&["GET /2 HTTP/1.1\n\n", "ijHTTP/1.1 404 No\nContent-Length: 0\n\n"]);
-    sent.0.extend(more.0);
-    let statuses: Vec<_> = transactions(&sent, 80).iter().map(|one| http(one).status.unwrap()).collect();
-    assert_eq!(statuses, [200, 404]);
-}
-
-/// Behind missing bytes the next start line is found, wherever a body before it ends, and answers what it surely answers.
-#[test]
-fn start_lines_are_found_behind_a_gap() {
-    use crate::testing::Event;
-    let (gap, server_gap) = (Event::Gap(ClientToServer, 9), Event::Gap(ServerToClient, 9));
-    let whole = |direction, text: &str| Event::Bytes(direction, text.replace('\n', "\r\n").into_bytes(), false);
-    let (ask, answer) = (|text| whole(ClientToServer, text), |text| whole(ServerToClient, text));
-    let first = || vec![ask("GET /1 HTTP/1.1\nHost: h\n\n"), answer("HTTP/1.1 200 OK\nContent-Length: 0\n\n")];
-    let ok = || answer("text HTTP/1.1 2 oddHTTP/1.1 202 OK\nContent-Length: 3\n\nabc");
-    let status = |path, code| (Some("GET"), Some(path), Some(code), Some(if code == 202 { 3 } else { 0 }));
-    let unanswered = |path| (Some("GET"), Some(path), None, None);
-    let alone = |code| (None, None, Some(code), Some(0));
-    let cases: [(Vec<Event>, Vec<Summary<'_>>); 8] = [
-        // The head of a request is missing, with the request itself: whom a response answers is not known before the client goes on.
-        (
-            vec![
-                gap.clone(),
-                ask("Accept: x\n\n{}GET /3 HTTP/1.1\nHost: h\n\n"),
-                answer("HTTP/1.1 304 x\n\n"),
-                ask("GET /4 HTTP/1.1\n\n"),
-                answer("HTTP/1.1 304 x\n\n"),
-            ],
-            vec![status("/1", 200), unanswered("/3"), alone(304), status("/4", 304)],
-        ),
-        // What was missing is answered before.
-        (
-            vec![
-                gap.clone(),
-                answer("HTTP/1.1 100 x\n\nHTTP/1.1 304 x\n\n"),
-                ask("{}GET /3 HTTP/1.1\nHost: h\n\n"),
-                answer("HTTP/1.1 304 x\n\n"),
-            ],
-            vec![status("/1", 200), alone(304), status("/3", 304)],
-        ),
-        // The head of a response.
-        (
-            vec![ask("GET /2 HTTP/1.1\n\n"), server_gap.clone(), answer("Age: 1\n\n"), ok()],
-            vec![status("/1", 200), status("/2", 202)],
-        ),
-        // The rest of a response whose length is not known.
-        (
-            vec![
-                ask("GET /2 HTTP/1.1\n\n"),
-                answer("HTTP/1.1 404 No\n"),
-                server_gap.clone(),
-                answer("body"),
-                ask("GET /3 HTTP/1.1\n\n"),
-                ok(),
-            ],
-            vec![status("/1", 200), (Some("GET"), Some("/2"), Some(404), None), status("/3", 202)],
-        ),
-        // Which of the requests is answered is not known.
-        (
-            vec![ask("GET /2 HTTP/1.1\n\nGET /3 HTTP/1.1\n\n"), server_gap.clone(), ok()],
-            vec![
-                status("/1", 200),
-                (Some("GET"), Some("/2"), None, None),
-                (Some("GET"), Some("/3"), None, None),
-                (None, None, Some(202), Some(3)),
-            ],
-        ),
-        // A whole response is missing: the client goes on.
-        (
-            vec![
-                ask("GET /2 HTTP/1.1\n\n"),
-                ask("GET /3 HTTP/1.1\n\n"),
-                server_gap.clone(),
-                answer("HTTP/1.1 304 x\n\n"),
-                ask("GET /4 HTTP/1.1\n\n"),
-                answer("HTTP/1.1 304 x\n\n"),
-            ],
-            vec![status("/1", 200), unanswered("/2"), unanswered("/3"), alone(304), status("/4", 304)],
-        ),
-        // Of pipelined requests one is missing: which of the others were answered is never known again.
-        (
-            vec![
-                ask("GET /2 HTTP/1.1\n\n"),
-                gap.clone(),
-                ask("GET /3 HTTP/1.1\n\n"),
-                answer("HTTP/1.1 304 x\n\nHTTP/1.1 304 x\n\nHTTP/1.1 304 x\n\n"),
-                ask("GET /4 HTTP/1.1\n\n"),
-                answer("HTTP/1.1 304 x\n\n"),
-            ],
-            vec![
-                status("/1", 200),
-                status("/2", 304),
-                unanswered("/3"),
-                alone(304),
-                alone(304),
-                unanswered("/4"),
-                alone(304),
-            ],
-        ),
-        // Neither is a start line; nor are lines that end as those of a text.
-        (
-            vec![
-                gap.clone(),
-                server_gap,
-                ask("GET /2 HTTP/2\nfree HTTP/1.1\n"),
-                Event::Bytes(ClientToServer, b"\nGET /4 HTTP/1.1\n".to_vec(), false),
-                answer("HTTP/1.1 20x OK\nHTTP/1.x 200 OK\nHTTP/1.1-200\nHTTP/1.1"),
-            ],
-            vec![status("/1", 200)],
-        ),
-    ];
-    for (events, expected) in cases {
-        let sent = Sent(first().into_iter().chain(events).collect());
-        let found = transactions(&sent, 80);
-        assert_eq!(summary(&found), expected);
-        assert_eq!(transactions(&sent.bytewise(), 80), found);
-    }
-    // A long body in one line, and a start line across pieces.
-    let mut sent = conversation(&["GET /1 HTTP/1.1\n\n"]);
-    sent.0.push(Event::Gap(ServerToClient, 1));
-    let body = format!("{}HTTP/1.1 202 OK\nContent-Length: 0\n\n", "x".repeat(10_000));
-    sent.0.push(answer(&body));
-    let found = transactions(&sent, 80);
-    assert_eq!(summary(&found), [(Some("GET"), Some("/1"), Some(202), Some(0))]);
-    for at in [1, 3000, 10_000, 10_005, 10_016, 10_017] {
-        assert_eq!(transactions(&sent.clone().cut(2, at), 80), found, "{at}");
-    }
 }
 
 /// What is behind many lines is not lost, but for what they say.
@@ -409,18 +215,6 @@ fn lengths_may_have_zeros_and_commas() {
         let sent = conversation(&[&format!("POST /1 HTTP/1.1\nContent-Length: {length}\n\nGET /2 HTTP/1.1\n\n")]);
         assert_eq!(transactions(&sent, 80).len(), 2, "{length}");
     }
-}
-
-/// What comes first is missing: what follows is recognised as where a stream was joined midway.
-#[test]
-fn a_stream_whose_beginning_is_missing_is_recognised() {
-    use crate::testing::Event;
-    let mut sent = conversation(&["GET /2 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"]);
-    sent.0.insert(0, Event::Gap(ClientToServer, 100));
-    assert_eq!(summary(&transactions(&sent, 80)), [(Some("GET"), Some("/2"), Some(200), Some(0))]);
-    // Not behind a beginning that does not go on.
-    sent.0.insert(0, Event::Bytes(ClientToServer, b"G".to_vec(), false));
-    assert_eq!(transactions(&sent, 80), []);
 }
 
 #[test]
