@@ -96,7 +96,7 @@ impl ParquetFolder {
 
 impl Part {
     fn is_due(&self, rotate: Rotate, now_ns: u64) -> bool {
-        let bytes = self.bytes + self.waiting_bytes + self.batch.bytes();
+        let bytes = self.bytes + self.waiting_bytes + self.batch.value_bytes();
         rotate.bytes.is_some_and(|most| bytes >= most)
             || rotate.ns.is_some_and(|ns| now_ns.saturating_sub(self.opened_ns) >= ns)
     }
@@ -115,7 +115,8 @@ impl Part {
         if !bytes.is_empty() {
             self.files.push(bytes, now_ns);
             self.bytes += bytes.len() as u64;
-            bytes.clear();
+            // A group is passed on whole: what it took is given back.
+            *bytes = Vec::new();
         }
     }
 

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
+use tidewire_protocols::Value;
 
 use crate::{
     columns::{
@@ -11,11 +12,14 @@ use crate::{
         builder::{BATCH_ROWS, Builder},
         stage::Stage,
     },
-    table::{Cell, Table},
+    table::{Cell, Kind, Table},
 };
 
-/// Bytes of a row of `flows`, about.
-const ROW_BYTES: u64 = 300;
+/// Bytes of a row's numbers, about, absent ones left out.
+const NUMBERS_BYTES: usize = 100;
+
+/// Bytes of columns behind which a batch is full: twice what [`BATCH_ROWS`] rows of transactions take, whose columns are many.
+pub(super) const BATCH_BYTES: usize = 16 << 20;
 
 /// Rows of a table that are gathered.
 pub struct Batch {
@@ -23,6 +27,10 @@ pub struct Batch {
     builders: Vec<Builder>,
     stage: Stage,
     rows: usize,
+    /// Bytes that each row takes in columns, whatever is in it.
+    row_bytes: usize,
+    /// Bytes of texts and of what is nested in cells.
+    content_bytes: usize,
     /// The column of the next cell.
     at: usize,
 }
@@ -32,10 +40,11 @@ impl Batch {
     #[must_use]
     pub fn new(table: &Table, facts: &[(&str, String)]) -> Self {
         let builders: Vec<Builder> = table.columns.iter().map(Builder::new).collect();
+        let row_bytes = table.columns.iter().map(|column| cell_bytes(column.kind)).sum();
         let fields: Vec<_> = builders.iter().map(Builder::field).collect();
         let facts: HashMap<_, _> = facts.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let (schema, stage) = (Arc::new(Schema::new_with_metadata(fields, facts)), Stage::new(builders.len()));
-        Self { schema, builders, stage, rows: 0, at: 0 }
+        Self { schema, builders, stage, rows: 0, row_bytes, content_bytes: 0, at: 0 }
     }
 
     /// How many rows there are.
@@ -44,16 +53,22 @@ impl Batch {
         self.rows
     }
 
-    /// About how many bytes they are.
+    /// About how many bytes they are in columns, which have room for absent cells: in memory, and as Arrow.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.rows as u64 * ROW_BYTES
+        (self.rows * self.row_bytes + self.content_bytes) as u64
     }
 
-    /// Whether it should be taken.
+    /// About how many bytes they are without absent cells: as Parquet, which has none, before it is compressed.
+    #[must_use]
+    pub fn value_bytes(&self) -> u64 {
+        (self.rows * NUMBERS_BYTES + self.content_bytes) as u64
+    }
+
+    /// Whether it should be taken: texts of rows may be of any length, so rows alone do not bound its memory.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS
+        self.rows >= BATCH_ROWS || self.bytes() >= BATCH_BYTES as u64
     }
 
     /// The next cell of a row. Those beyond the table's columns are ignored.
@@ -68,6 +83,7 @@ impl Batch {
     /// A list or an object goes to its column at once.
     #[inline(never)]
     fn push_nested(&mut self, cell: Cell<'_>) {
+        self.content_bytes += content_bytes(&cell);
         let builder = &mut self.builders[self.at];
         builder.push_waiting(&self.stage.waiting(self.at));
         builder.push(cell);
@@ -89,6 +105,7 @@ impl Batch {
     /// Gives rows that wait to the columns.
     #[inline(never)]
     fn fill(&mut self) {
+        self.content_bytes += self.stage.text_bytes();
         for (column, builder) in self.builders.iter_mut().enumerate() {
             builder.push_waiting(&self.stage.waiting(column));
         }
@@ -102,8 +119,46 @@ impl Batch {
     /// The rows as columns; none are left.
     pub(super) fn take(&mut self) -> Result<RecordBatch, ColumnsError> {
         self.fill();
+        self.content_bytes = 0;
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         let arrays = self.builders.iter_mut().map(Builder::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+    }
+}
+
+/// Bytes of a cell in its column: a number, or where a text or list ends. Members of an object are columns of their own.
+fn cell_bytes(kind: Kind) -> usize {
+    match kind {
+        Kind::Time | Kind::Long => 8,
+        Kind::Int | Kind::Text | Kind::List(_) => 4,
+        Kind::Truth => 0,
+        Kind::Object(columns) => columns.iter().map(|column| cell_bytes(column.kind)).sum(),
+    }
+}
+
+/// Bytes of an element of a list, but for text.
+const ELEMENT_BYTES: usize = 8;
+
+/// About how many bytes a nested cell takes beside its place.
+fn content_bytes(cell: &Cell<'_>) -> usize {
+    match cell {
+        Cell::Text(text) => text.len(),
+        Cell::List(cells) | Cell::Object(cells) => cells.iter().map(|cell| ELEMENT_BYTES + content_bytes(cell)).sum(),
+        Cell::Members(members) => members_bytes(members),
+        _ => 0,
+    }
+}
+
+fn members_bytes(members: &[(&'static str, Value<'_>)]) -> usize {
+    members.iter().map(|(_, value)| value_bytes(value)).sum()
+}
+
+fn value_bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Texts(texts) => texts.iter().map(|text| ELEMENT_BYTES + text.len()).sum(),
+        Value::Objects(list) => list.iter().map(|one| one.len() * ELEMENT_BYTES + members_bytes(one)).sum(),
+        Value::Object(members) => members_bytes(members),
+        _ => 0,
     }
 }

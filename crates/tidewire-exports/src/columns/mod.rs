@@ -12,7 +12,7 @@ mod stage;
 mod tests;
 
 #[cfg(feature = "parquet")]
-pub use self::parquet::{Parquet, ROW_GROUP_ROWS};
+pub use self::parquet::{Parquet, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 pub use self::{
     batch::Batch,
     ipc::{Ipc, IpcForm},

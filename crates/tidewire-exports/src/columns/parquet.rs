@@ -12,8 +12,12 @@ use crate::{
     table::{Column, Kind, Table},
 };
 
-/// Rows of a group, at most. A group is held in memory until it is complete: 30 to 60 MB.
+/// Rows of a group, at most.
 pub const ROW_GROUP_ROWS: usize = 256 << 10;
+
+/// Memory of a group, which is held until it is complete, and about twice more while it is written: behind so many bytes it is complete,
+/// whatever its rows.
+pub const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// Bytes of a dictionary behind which texts of a group are written as they are: about 5,000 addresses. Looking up each of many more costs
 /// as much as all the rest of a row.
@@ -38,6 +42,9 @@ impl Parquet {
     pub fn push(&mut self, batch: &mut Batch) -> Result<(), ColumnsError> {
         if batch.rows() > 0 {
             self.0.write(&batch.take()?)?;
+        }
+        if self.0.memory_size() >= ROW_GROUP_BYTES {
+            self.0.flush()?;
         }
         Ok(())
     }

@@ -90,6 +90,11 @@ impl Stage {
         self.rows == ROWS || self.texts.len() >= TEXT_BYTES
     }
 
+    /// Bytes of the texts that wait.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.texts.len()
+    }
+
     /// The cells of a column that wait.
     pub(super) fn waiting(&self, column: usize) -> Waiting<'_> {
         let (kinds, first) = self.waiting[column];

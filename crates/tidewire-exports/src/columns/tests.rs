@@ -4,7 +4,7 @@ use arrow_array::{Array as _, Int64Array, ListArray, RecordBatch, StringArray, S
 use arrow_ipc::reader::{FileReader, StreamReader};
 
 use crate::{
-    columns::{Batch, Ipc, IpcForm, builder::BATCH_ROWS},
+    columns::{Batch, Ipc, IpcForm, batch::BATCH_BYTES, builder::BATCH_ROWS},
     table::{FLOWS, Row, TRANSACTIONS, Table},
     testing::{Sample, exchange, key, key6, transactions},
 };
@@ -119,6 +119,57 @@ fn fields_of_protocols_are_objects() {
     assert!(answers.is_null(0) && answers.value(1).len() == 7);
     // Each field has a column.
     assert_eq!(batches[0].column_by_name("other_fields").unwrap().null_count(), all.len());
+}
+
+/// Text that does not repeat and hardly compresses.
+fn noise(seed: u64, bytes: usize) -> String {
+    let words = (0..bytes as u64 / 16).map(|index| crate::model::stream_number(seed, index, 0));
+    words.map(|word| format!("{word:016x}")).collect()
+}
+
+/// Rows alone do not bound the memory of a batch: its bytes do, and are about those of a file.
+#[test]
+fn a_batch_is_bounded_in_bytes() {
+    for (bytes, most_rows) in [(16, BATCH_ROWS), (8192, BATCH_ROWS / 4)] {
+        let mut batch = Batch::new(&TRANSACTIONS, &[]);
+        let mut encoder = Ipc::new(IpcForm::Stream, &batch).unwrap();
+        let head = encoder.bytes().len();
+        let text = noise(1, bytes);
+        let all = transactions(&text);
+        for row in 0..BATCH_ROWS {
+            if batch.is_full() {
+                break;
+            }
+            push(&mut batch, &Row::Transaction(&exchange(&all[row % all.len()])));
+        }
+        assert!(batch.is_full() && batch.rows() <= most_rows, "{}", batch.rows());
+        let counted = batch.bytes();
+        assert!(counted <= BATCH_BYTES as u64 + (1 << 20));
+        encoder.push(&mut batch).unwrap();
+        assert_eq!(batch.bytes(), 0);
+        let written = (encoder.bytes().len() - head) as u64;
+        assert!(counted * 2 > written && counted < written * 2, "{counted} and {written}");
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_group_of_parquet_is_bounded_in_bytes() {
+    use crate::columns::{Parquet, ROW_GROUP_BYTES};
+    let mut batch = Batch::new(&TRANSACTIONS, &[]);
+    let mut encoder = Parquet::new(&TRANSACTIONS, &batch).unwrap();
+    let (mut most, mut written) = (0, 0);
+    for row in 0..8000 {
+        let text = noise(row, 4096);
+        push(&mut batch, &Row::Transaction(&exchange(&transactions(&text)[0])));
+        if batch.is_full() {
+            encoder.push(&mut batch).unwrap();
+            most = most.max(encoder.waiting_bytes());
+            written += std::mem::take(encoder.bytes()).len();
+        }
+    }
+    assert!(most > ROW_GROUP_BYTES / 2 && most < ROW_GROUP_BYTES + 2 * BATCH_BYTES, "{most}");
+    assert!(written > ROW_GROUP_BYTES, "{written}");
 }
 
 #[cfg(feature = "parquet")]
