@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use sha1::{Digest, Sha1};
 use tidewire_core::FlowKey;
+use tidewire_wire::icmp_counterpart;
 
 /// IP protocol numbers whose ports (or what stands for them) are part of the hash.
 const ICMP: u8 = 1;
@@ -79,41 +80,13 @@ fn bytes(address: IpAddr, port: u16) -> (u128, u16) {
 /// Source and destination port, and whether the flow has one direction only.
 fn ports(key: &FlowKey) -> (u16, u16, bool) {
     let [kind, code] = key.icmp;
-    let answer = match key.proto {
-        ICMP => icmp_counterpart(kind),
-        ICMP6 => icmp6_counterpart(kind),
-        _ => return (key.client.port, key.server.port, false),
-    };
-    match answer {
+    if !matches!(key.proto, ICMP | ICMP6) {
+        return (key.client.port, key.server.port, false);
+    }
+    match icmp_counterpart(key.proto, kind) {
         Some(answer) => (u16::from(kind), u16::from(answer), false),
         None => (u16::from(kind), u16::from(code), true),
     }
-}
-
-/// The type that answers, or is answered by, an ICMP type.
-fn icmp_counterpart(kind: u8) -> Option<u8> {
-    // Echo, router solicitation and advertisement, timestamp, information, address mask.
-    const PAIRS: [(u8, u8); 5] = [(8, 0), (10, 9), (13, 14), (15, 16), (17, 18)];
-    counterpart(&PAIRS, kind)
-}
-
-/// The same for ICMPv6.
-fn icmp6_counterpart(kind: u8) -> Option<u8> {
-    // Echo, listener query and report, router and neighbour solicitation and advertisement, who-are-you, home agent.
-    const PAIRS: [(u8, u8); 6] = [(128, 129), (130, 131), (133, 134), (135, 136), (139, 140), (144, 145)];
-    counterpart(&PAIRS, kind)
-}
-
-fn counterpart(pairs: &[(u8, u8)], kind: u8) -> Option<u8> {
-    pairs.iter().find_map(|&(a, b)| {
-        if a == kind {
-            Some(b)
-        } else if b == kind {
-            Some(a)
-        } else {
-            None
-        }
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind};
+use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, icmp_request};
 
 use crate::{Endpoint, FlowKey, KeyIds, hash};
 
@@ -262,7 +262,7 @@ fn ports(frame: &[u8], brief: Brief) -> u32 {
         }
         Kind::Icmp | Kind::Icmp6 => {
             let kind = frame.get(at).copied().unwrap_or(0);
-            u32::from(if brief.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) }) * 0x1_0001
+            u32::from(icmp_request(if brief.kind == Kind::Icmp { 1 } else { 58 }, kind)) * 0x1_0001
         }
         Kind::HeaderCut => ports_of_cut(frame, brief),
         _ => 0,
@@ -280,28 +280,4 @@ fn ports_of_cut(frame: &[u8], brief: Brief) -> u32 {
         Kind::Icmp6
     };
     ports(frame, Brief { kind, ..brief })
-}
-
-/// The type that request and reply share: the request's (RFC 792, RFC 950, RFC 1256).
-fn icmp_pair(kind: u8) -> u8 {
-    match kind {
-        0 => 8,
-        9 => 10,
-        14 => 13,
-        16 => 15,
-        18 => 17,
-        other => other,
-    }
-}
-
-/// The same for ICMPv6 (RFC 4443, RFC 4861, RFC 2710, RFC 4620).
-fn icmp6_pair(kind: u8) -> u8 {
-    match kind {
-        129 => 128,
-        131 => 130,
-        134 => 133,
-        136 => 135,
-        140 => 139,
-        other => other,
-    }
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
+use tidewire_wire::icmp_counterpart;
 
 use crate::{
     eve::proto::push_proto,
@@ -134,15 +135,7 @@ pub(super) fn push_address_6(out: &mut Vec<u8>, address: Ipv6Addr) {
 
 /// The type of ICMP that answers this one, where it is one of a pair that belongs to one stream.
 pub(super) fn icmp_answer(key: &FlowKey) -> Option<u8> {
-    const PAIRS: [(u8, u8); 4] = [(8, 0), (13, 14), (15, 16), (17, 18)];
-    const PAIRS_6: [(u8, u8); 6] = [(128, 129), (130, 131), (133, 134), (135, 136), (139, 140), (144, 145)];
-    let pairs = match key.proto {
-        proto::ICMP => &PAIRS[..],
-        proto::ICMP6 => &PAIRS_6[..],
-        _ => return None,
-    };
-    let kind = key.icmp[0];
-    pairs.iter().find_map(|&(a, b)| (a == kind).then_some(b).or_else(|| (b == kind).then_some(a)))
+    icmp_counterpart(key.proto, key.icmp[0])
 }
 
 /// `2026-11-22T06:30:00.123456+0000`.
@@ -157,7 +150,7 @@ pub(super) fn push_time(object: &mut Object<'_>, name: impl Key, ns: u64) {
 /// The name of an application protocol as Suricata has it. Of those that it does not know, our own.
 pub(super) fn app_proto(service: Service) -> &'static str {
     match service {
-        // LLMNR is told as DNS by its parser, mDNS has one of its own since 8.0.
+        // Suricata's parser reports LLMNR as DNS; mDNS has a dedicated one since 8.0.
         Service::Llmnr => "dns",
         other => other.name(),
     }
