@@ -7,7 +7,7 @@ use tidewire_protocols::{Answer, Dns, dns_type_number};
 use crate::{
     eve::{common::push_address_6, http::text},
     json::{Key, Object, member, push_string},
-    presentation::{texts_as, unescaped, words},
+    presentation::{generic_digits, is_generic, texts_as, unescaped, words},
 };
 
 /// Version 3: queries and answers have the same form, in arrays.
@@ -99,15 +99,16 @@ pub(super) enum Part<'a> {
 pub(super) fn parts(answer: &Answer) -> impl Iterator<Item = Part<'_>> {
     let data = &*answer.data;
     let one = match &*answer.kind {
+        "NULL" => octets(data).map(|text| Part::Text(text.into())),
+        // Damaged: its words are not those of its type.
+        _ if is_generic(data) => Some(Part::Text(data.into())),
         "AAAA" => data.parse().ok().map(Part::Address),
         "SRV" => words(data).map(Part::Service),
         // Without its preference.
         "MX" => words(data).map(|[_, host]: [&str; 2]| Part::Text(name(host))),
         "CNAME" | "NS" | "PTR" => Some(Part::Text(name(data))),
-        // Without format: \# and a length are no numbers.
-        "SSHFP" => words(data).filter(|words: &[&str; 3]| words[0] != "\\#").map(Part::Fingerprint),
+        "SSHFP" => words(data).map(Part::Fingerprint),
         "SOA" => words(data).map(Part::Authority),
-        "NULL" => octets(data).map(|text| Part::Text(text.into())),
         _ => None,
     };
     let is_texts = one.is_none() && matches!(&*answer.kind, "TXT" | "SPF");
@@ -136,8 +137,7 @@ fn of_bytes(bytes: Vec<u8>) -> String {
 
 /// Bytes out of `\# LENGTH HEX`.
 pub(super) fn octets(data: &str) -> Option<String> {
-    let [_, _, digits]: [&str; 3] = words(data)?;
-    let pairs = digits.trim_end_matches('.').as_bytes().chunks_exact(2);
+    let pairs = generic_digits(data)?.trim_end_matches('.').as_bytes().chunks_exact(2);
     let bytes: Option<Vec<u8>> =
         pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
     bytes.map(of_bytes)

@@ -113,9 +113,10 @@ fn push_tcp(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
         _ => "none",
     };
     object.plain(member!("state"), state);
-    // Bytes that Suricata's capture would have lost as well, not those that a cutoff kept back.
+    // Bytes that Suricata's capture would have lost as well, neither those that a cutoff kept back nor urgent ones that were taken out.
     let lost = |side: usize| {
-        let of = |gap: &&tidewire::Gap| gap.direction as usize == side && gap.cause != GapCause::Cutoff;
+        let is_lost = |cause| !matches!(cause, GapCause::Cutoff | GapCause::Urgent);
+        let of = |gap: &&tidewire::Gap| gap.direction as usize == side && is_lost(gap.cause);
         flow.gaps.iter().any(|gap| of(&gap))
     };
     for (side, name) in [member!("ts_gap"), member!("tc_gap")].into_iter().enumerate() {

@@ -48,16 +48,11 @@ fn push_answer(out: &mut Vec<u8>, answer: &Answer) {
         match (&*kind, parts(answer).next()) {
             ("txt", _) => object.array(&*kind, parts(answer), push_part),
             (_, Some(Part::Text(text))) if has_form(&answer.kind, &Part::Text("".into())) => {
-                object.text(&*kind, &octets_of_unknown(&answer.data).map_or(text, Cow::Owned));
+                object.text(&*kind, &octets(&answer.data).map_or(text, Cow::Owned));
             }
             (_, Some(part)) if has_form(&answer.kind, &part) => push_part(object.key(&*kind), part),
             _ => {}
         }
     }
     object.close();
-}
-
-/// The bytes of data without a presentation format of its own (RFC 3597).
-fn octets_of_unknown(data: &str) -> Option<String> {
-    data.starts_with("\\# ").then(|| octets(data)).flatten()
 }

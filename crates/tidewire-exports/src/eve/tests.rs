@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidewire::{Direction, Gap, GapCause};
 use tidewire_protocols::{Answer, Fields, Service, Transaction};
 
 use self::names::NAMES;
@@ -113,6 +114,21 @@ fn a_flow_is_written_as_documented() {
     assert_eq!(value["community_id"], tidewire::community_id(&key(6), 0));
 }
 
+/// What a cutoff kept back or `--urgent out` took out was not lost.
+#[test]
+fn only_lost_bytes_are_gaps() {
+    let mut sample = Sample::new("eth0");
+    for (cause, is_gap) in [(GapCause::NotCaptured, true), (GapCause::Cutoff, false), (GapCause::Urgent, false)] {
+        sample.gaps = vec![Gap::new(Direction::ClientToServer, 5, 1, cause)];
+        let mut out = Vec::new();
+        let mut types = Types::NONE;
+        types.add("flow");
+        push_records(&mut out, &sample.flow(key(6)), types);
+        let value: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["tcp"].get("ts_gap").is_some(), is_gap, "{cause:?}");
+    }
+}
+
 #[test]
 fn a_query_and_its_answer_are_two_records() {
     let all = transactions("a.example");
@@ -142,6 +158,9 @@ fn answers_have_suricatas_form() {
         ("AAAA", "2001:4860:0:2001::68"),
         ("MX", "10 mail.example"),
         ("SSHFP", r"\# 1 01"),
+        // Damaged: no preference and host, no name.
+        ("MX", r"\# 1 0a"),
+        ("CNAME", r"\# 2 c0ff"),
         ("NULL", r"\# 9 5641434b4403c5e901"),
     ];
     dns.answers = data
@@ -168,11 +187,14 @@ fn answers_have_suricatas_form() {
             "2001:4860:0000:2001:0000:0000:0000:0068",
             "mail.example",
             r"\# 1 01",
+            r"\# 1 0a",
+            r"\# 2 c0ff",
             "VACKD\u{3}\\xc5\\xe9\u{1}"
         ]
     );
     assert!(answers[..3].iter().all(|answer| answer.get("rdata").is_none()), "{answers:?}");
-    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "MX": ["mail.example"], "NULL": ["VACKD\u{3}\\xc5\\xe9\u{1}"], "SOA": [authority], "SRV": [service],
+    let grouped = json!({"AAAA": ["2001:4860:0000:2001:0000:0000:0000:0068"], "CNAME": [r"\# 2 c0ff"],
+        "MX": ["mail.example", r"\# 1 0a"], "NULL": ["VACKD\u{3}\\xc5\\xe9\u{1}"], "SOA": [authority], "SRV": [service],
         "SSHFP": [{"fingerprint": fingerprint, "algo": 1, "type": 1}],
         "TXT": ["AhvMAAO1kAFE5TE9QTjFFN09RN1lYSDk", ""]});
     assert_eq!(line["dns"]["grouped"], grouped);

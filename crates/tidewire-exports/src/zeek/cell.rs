@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire::{FlowKey, legible::is_hidden};
+use tidewire_wire::icmp_counterpart;
 
 use crate::{
     json::{push_address, push_number, push_string},
@@ -156,29 +157,13 @@ impl<'a> Line<'a> {
 
     /// Bytes that are mostly text: of others, `\xHH` is written.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            return self.text(text);
-        }
         let form = self.form;
-        let out = self.next();
-        match form {
-            Form::Tsv => {
-                for chunk in bytes.utf8_chunks() {
-                    if !chunk.valid().is_empty() {
-                        push_escaped(out, chunk.valid(), false);
-                    }
-                    chunk.invalid().iter().for_each(|&byte| push_hex(out, byte));
-                }
-            }
-            Form::Json => {
-                let mut shown = Vec::new();
-                for chunk in bytes.utf8_chunks() {
-                    shown.extend_from_slice(chunk.valid().as_bytes());
-                    chunk.invalid().iter().for_each(|&byte| push_hex(&mut shown, byte));
-                }
-                push_string(out, &String::from_utf8_lossy(&shown));
-            }
-        }
+        push_bytes(self.next(), bytes, form, false);
+    }
+
+    /// A vector of bytes that are mostly text; unset if there is none.
+    pub(super) fn bytes_list<T: AsRef<[u8]>>(&mut self, all: impl IntoIterator<Item = T>) {
+        self.list(all, |out, bytes, form| push_bytes(out, bytes.as_ref(), form, true));
     }
 
     /// A set or vector of texts; unset if there is none.
@@ -250,32 +235,42 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The ports, or what stands for them: type and code of ICMP, of which messages that ask have the type of their answer.
+/// The ports, or what stands for them: type and code of ICMP; of messages that ask or answer, type and that of the other one.
 fn ports(key: &FlowKey) -> [u16; 2] {
+    if !matches!(key.proto, proto::ICMP | proto::ICMP6) {
+        return [key.client.port, key.server.port];
+    }
     let [kind, code] = key.icmp;
-    let answer = match (key.proto, kind) {
-        (proto::ICMP, 8) => 0,
-        (proto::ICMP, 0) => 8,
-        (proto::ICMP, 13) => 14,
-        (proto::ICMP, 15) => 16,
-        (proto::ICMP, 17) => 18,
-        (proto::ICMP, 10) => 9,
-        (proto::ICMP6, 128) => 129,
-        (proto::ICMP6, 129) => 128,
-        (proto::ICMP6, 133) => 134,
-        (proto::ICMP6, 135) => 136,
-        (proto::ICMP6, 130) => 131,
-        (proto::ICMP6, 144) => 145,
-        (proto::ICMP6, 139) => 140,
-        (proto::ICMP | proto::ICMP6, _) => code,
-        _ => return [key.client.port, key.server.port],
-    };
-    [kind.into(), answer.into()]
+    [kind.into(), icmp_counterpart(key.proto, kind).unwrap_or(code).into()]
 }
 
 fn quote(out: &mut Vec<u8>, is_json: bool) {
     if is_json {
         out.push(b'"');
+    }
+}
+
+/// Appends bytes that are mostly text: of others, `\xHH` is written.
+fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], form: Form, is_in_list: bool) {
+    match (std::str::from_utf8(bytes), form) {
+        (Ok(text), Form::Tsv) => push_escaped(out, text, is_in_list),
+        (Ok(text), Form::Json) => push_string(out, text),
+        (Err(_), Form::Tsv) => {
+            for chunk in bytes.utf8_chunks() {
+                if !chunk.valid().is_empty() {
+                    push_escaped(out, chunk.valid(), is_in_list);
+                }
+                chunk.invalid().iter().for_each(|&byte| push_hex(out, byte));
+            }
+        }
+        (Err(_), Form::Json) => {
+            let mut shown = Vec::new();
+            for chunk in bytes.utf8_chunks() {
+                shown.extend_from_slice(chunk.valid().as_bytes());
+                chunk.invalid().iter().for_each(|&byte| push_hex(&mut shown, byte));
+            }
+            push_string(out, &String::from_utf8_lossy(&shown));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use tidewire_protocols::{Answer, Dns, dns_rcode_number, dns_type_number};
 
 use crate::{
     model::Exchange,
-    presentation::{texts, words},
+    presentation::{first_words, generic_digits, is_generic, texts, words},
     time::SECOND_NS,
     zeek::{
         cell::{Column, Line},
@@ -50,9 +50,16 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     let flags = if dns.is_asked { dns.flags[0] } else { dns.flags[1] };
     line.count(u64::from(flags >> 4 & 7));
     let logged = || dns.answers.iter().filter(|answer| !matches!(&*answer.kind, "TKEY" | "WKS"));
-    line.texts(logged().map(said));
+    line.bytes_list(logged().map(said));
     line.intervals(logged().map(|answer| u64::from(answer.ttl) * SECOND_NS));
-    line.truth(dns.rcode.as_deref() == Some("REFUSED"));
+    line.truth(is_rejected(dns));
+}
+
+/// Whether the server did not serve: it answered without a record in any section, or with an error and without the question (Zeek's event
+/// `dns_rejected`, and its script).
+fn is_rejected(dns: &Dns) -> bool {
+    let is_error = || dns.rcode.as_deref().is_some_and(|code| dns_rcode_number(code) != Some(0));
+    dns.is_answered && if dns.questions == 0 { is_error() } else { dns.counts == [0; 3] }
 }
 
 /// A name in small letters, as Zeek has all of them.
@@ -73,13 +80,32 @@ fn kind_name(kind: &str) -> Cow<'_, str> {
 }
 
 /// What a record says, as Zeek's script for DNS writes it. Types for which that has no form have ours.
-fn said(answer: &Answer) -> Cow<'_, str> {
+fn said(answer: &Answer) -> Cow<'_, [u8]> {
+    match &*answer.kind {
+        kind @ ("TXT" | "SPF") if !is_generic(&answer.data) => {
+            let mut all = Vec::new();
+            for text in texts(&answer.data) {
+                let blank = if all.is_empty() { "" } else { " " };
+                all.extend_from_slice(format!("{blank}{kind} {} ", text.len()).as_bytes());
+                all.extend_from_slice(&text);
+            }
+            all.into()
+        }
+        _ => match said_in_words(answer) {
+            Cow::Borrowed(text) => text.as_bytes().into(),
+            Cow::Owned(text) => text.into_bytes().into(),
+        },
+    }
+}
+
+/// The same of records that are no texts.
+fn said_in_words(answer: &Answer) -> Cow<'_, str> {
     let data = &*answer.data;
     match &*answer.kind {
         kind @ ("NSEC3" | "NSEC3PARAM") => return kind.into(),
         "TYPE65534" => return "BIND9 signing signal".into(),
         "LOC" => return location(data).map_or(data.into(), Cow::Owned),
-        _ if data.starts_with("\\#") => return data.into(),
+        _ if is_generic(data) => return data.into(),
         _ => {}
     }
     let with = |form: Option<String>| form.map_or_else(|| Cow::Borrowed(data), Cow::Owned);
@@ -87,18 +113,16 @@ fn said(answer: &Answer) -> Cow<'_, str> {
         "NS" | "CNAME" | "PTR" => lower(data),
         "MX" => words(data).map_or(data.into(), |[_, host]: [&str; 2]| lower(host)),
         "SRV" => words(data).map_or(data.into(), |[_, _, _, host]: [&str; 4]| lower(host)),
-        "SOA" => words(data).map_or(data.into(), |[server]: [&str; 1]| lower(server)),
-        kind @ ("TXT" | "SPF") => {
-            let all: Vec<String> = texts(data).map(|text| format!("{kind} {} {text}", text.len())).collect();
-            all.join(" ").into()
-        }
-        "DNSKEY" => with(words(data).map(|[_, _, algorithm]: [&str; 3]| format!("DNSKEY {algorithm}"))),
-        "DS" => with(words(data).map(|[_, algorithm, digest]: [&str; 3]| format!("DS {algorithm} {digest}"))),
-        "RRSIG" => with(words(data).and_then(|words: [&str; 8]| {
+        "SOA" => first_words(data).map_or(data.into(), |[server]: [&str; 1]| lower(server)),
+        "DNSKEY" => with(first_words(data).map(|[_, _, algorithm]: [&str; 3]| format!("DNSKEY {algorithm}"))),
+        "DS" => with(first_words(data).map(|[_, algorithm, digest]: [&str; 3]| format!("DS {algorithm} {digest}"))),
+        "RRSIG" => with(first_words(data).and_then(|words: [&str; 8]| {
             let signer = if words[7] == "." { "<Root>".into() } else { lower(words[7]) };
             Some(format!("RRSIG {} {signer}", dns_type_number(words[0])?))
         })),
-        "NSEC" => with(words(data).map(|[next]: [&str; 1]| format!("NSEC {} {}", lower(&answer.name), lower(next)))),
+        "NSEC" => {
+            with(first_words(data).map(|[next]: [&str; 1]| format!("NSEC {} {}", lower(&answer.name), lower(next))))
+        }
         "SSHFP" => with(words(data).map(|[_, _, fingerprint]: [&str; 3]| format!("SSHFP: {fingerprint}"))),
         _ => data.into(),
     }
@@ -106,7 +130,7 @@ fn said(answer: &Answer) -> Cow<'_, str> {
 
 /// What Zeek writes of a location (RFC 1876 section 2): size and precisions as their bytes are, out of `\# LENGTH HEX`.
 fn location(data: &str) -> Option<String> {
-    let [_, _, digits]: [&str; 3] = words(data)?;
+    let digits = generic_digits(data)?;
     let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
     Some(format!("LOC:  {} {} {}", byte(1)?, byte(2)?, byte(3)?))
 }

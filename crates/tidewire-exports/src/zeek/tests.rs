@@ -181,6 +181,73 @@ fn values_have_zeeks_form() {
     assert_eq!(row(&all[2])["version"], "-");
 }
 
+/// Zeek's event `dns_rejected`: an answer without records, whatever its code; and its script: an error without the question.
+#[test]
+fn answers_that_say_nothing_are_rejected() {
+    let mut one = transactions("a.example").remove(1);
+    for (rcode, questions, counts, is_answered, is_rejected) in [
+        ("NOERROR", 1, [0, 0, 0], true, "T"),
+        ("REFUSED", 1, [0, 0, 0], true, "T"),
+        ("NXDOMAIN", 1, [0, 1, 0], true, "F"),
+        ("REFUSED", 1, [0, 0, 1], true, "F"),
+        ("NOERROR", 1, [1, 0, 0], true, "F"),
+        ("REFUSED", 0, [0, 0, 0], true, "T"),
+        ("NOERROR", 0, [0, 0, 0], true, "F"),
+        ("NOERROR", 1, [0, 0, 0], false, "F"),
+    ] {
+        let Fields::Dns(dns) = &mut one.fields else { panic!() };
+        (dns.rcode, dns.questions, dns.counts) = (Some(rcode.into()), questions, counts);
+        dns.is_answered = is_answered;
+        let mut out = Vec::new();
+        push_transaction(&mut out, Form::Tsv, &exchange(&one));
+        let line = String::from_utf8(out).unwrap();
+        assert_eq!(line.trim_end().rsplit('\t').next(), Some(is_rejected), "{rcode} {questions} {counts:?}");
+    }
+}
+
+/// Type and code stand in the place of ports; of both of a pair, its own type and the other's.
+#[test]
+fn icmp_has_its_counterpart() {
+    for (proto, icmp, expected) in [
+        (1, [8, 0], ["8", "0"]),
+        (1, [0, 0], ["0", "8"]),
+        (1, [14, 0], ["14", "13"]),
+        (1, [18, 0], ["18", "17"]),
+        (1, [9, 0], ["9", "10"]),
+        (1, [3, 1], ["3", "1"]),
+        (58, [134, 0], ["134", "133"]),
+        (58, [136, 0], ["136", "135"]),
+        (58, [131, 0], ["131", "130"]),
+        (58, [145, 0], ["145", "144"]),
+        (58, [1, 4], ["1", "4"]),
+    ] {
+        let (sample, mut out) = (Sample::new("text"), Vec::new());
+        let mut key = key6(proto);
+        key.icmp = icmp;
+        push_conn(&mut out, Form::Tsv, &sample.flow(key), &History::default());
+        let line = String::from_utf8(out).unwrap();
+        let values: Vec<&str> = line.split('\t').collect();
+        assert_eq!([values[3], values[5]], expected, "{proto} {icmp:?}");
+    }
+}
+
+/// Bytes that are no text are counted and written as they came.
+#[test]
+fn texts_of_answers_have_their_bytes() {
+    let mut one = transactions("a.example").remove(1);
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    let answer = |data: &str| Answer { name: "n".into(), kind: "TXT".into(), ttl: 1, data: data.into() };
+    dns.answers = vec![answer(r#""\255\254a,""#), answer(r"\# 1 ff")];
+    for (form, expected) in
+        [(Form::Tsv, r"	TXT 4 \xff\xfea\x2c,\x5c# 1 ff	"), (Form::Json, r#"["TXT 4 \\xff\\xfea,","\\# 1 ff"]"#)]
+    {
+        let mut out = Vec::new();
+        push_transaction(&mut out, form, &exchange(&one));
+        let line = String::from_utf8(out).unwrap();
+        assert!(line.contains(expected), "{line}");
+    }
+}
+
 #[test]
 fn both_forms_say_the_same() {
     let (tsv, json) = (logs("a,b", Form::Tsv), logs("a,b", Form::Json));
