@@ -49,11 +49,16 @@ pub struct Exporting<const HISTORY: bool> {
     scratch: Vec<u8>,
     /// What histories of QUIC hold.
     quic_bytes: usize,
+    /// Histories of QUIC that were written before their streams ended.
+    pub cut_histories: u64,
 }
 
-/// Most memory of a worker's histories of QUIC, bytes: beyond it no more hellos are read for them. That of a connection takes 2 KiB until both
+/// Memory of a worker's histories of QUIC, bytes, beyond which no more hellos are read for them. That of a connection takes 2 KiB until both
 /// hellos were seen, and 500 bytes then.
-const QUIC_BYTES_MAX: usize = 64 << 20;
+const QUIC_HELLO_BYTES_MAX: usize = 64 << 20;
+
+/// Most memory of a worker's histories of QUIC, bytes: beyond it those of streams that go on are written as they are, and end.
+const QUIC_BYTES_MAX: usize = 80 << 20;
 
 /// State of a stream.
 #[derive(Default)]
@@ -61,6 +66,8 @@ pub struct State {
     conversation: Conversation,
     history: Option<Box<History>>,
     quic: Option<Box<QuicHistory>>,
+    /// It was written before the stream ended.
+    is_quic_over: bool,
     transactions: u32,
     seen: Seen,
 }
@@ -90,6 +97,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             exports: Arc::clone(exports),
             scratch: Vec::new(),
             quic_bytes: 0,
+            cut_histories: 0,
         }
     }
 
@@ -100,16 +108,21 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         let datagram = captured.get(..packet.payload_captured_bytes as usize).unwrap_or(captured);
         let port = stream.key().server.port;
         let state = stream.data();
-        if state.quic.is_none() && !QuicHistory::begins(datagram, port) {
+        if state.is_quic_over || state.quic.is_none() && !QuicHistory::begins(datagram, port) {
             return;
         }
         let before = state.quic.as_ref().map_or(0, |quic| quic.memory_bytes());
         let quic = state.quic.get_or_insert_default();
         quic.datagram(packet.direction as usize, datagram, packet.timestamp_ns);
-        if self.quic_bytes > QUIC_BYTES_MAX {
+        if self.quic_bytes > QUIC_HELLO_BYTES_MAX {
             quic.release();
         }
         self.quic_bytes = (self.quic_bytes + quic.memory_bytes()).saturating_sub(before);
+        if self.quic_bytes > QUIC_BYTES_MAX {
+            state.is_quic_over = true;
+            self.cut_histories += 1;
+            self.close_quic(stream);
+        }
     }
 
     /// Writes what the packets of a stream of QUIC were.

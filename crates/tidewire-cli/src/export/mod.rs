@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 mod arrow;
+mod eve_file;
 mod facts;
 mod file;
 mod follow;
@@ -364,7 +365,16 @@ where
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     job.cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    say_cut(handlers.iter().map(|handler| handler.cut_histories).sum());
     Ok((totals, handlers.iter().map(|handler| handler.transactions).sum(), closing))
+}
+
+/// Says which histories are not whole.
+fn say_cut(histories: u64) {
+    if histories > 0 {
+        let streams = counted(histories, "stream", "streams");
+        error::notify(format_args!("memory limit of QUIC's history: that of {streams} was cut off (use more workers)"));
+    }
 }
 
 /// Where packets come from, as far as it is one place.

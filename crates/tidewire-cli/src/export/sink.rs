@@ -20,6 +20,7 @@ use tidewire_exports::{
 use tidewire_protocols::QuicEntry;
 
 use super::{
+    eve_file::Eve,
     facts::{Content, Facts, Source},
     file::{Files, Frame, open_files},
     messages::Messages,
@@ -55,7 +56,7 @@ pub struct Exports {
 const TUNNELS_MAX: usize = 65_536;
 
 enum Sink {
-    Eve(Mutex<Files>),
+    Eve(Mutex<Eve>),
     Zeek(zeek::Form, Box<[Mutex<Files>; Log::ALL.len()]>),
     Messages(Box<Mutex<Messages>>),
     Text(Form, Mutex<Files>),
@@ -150,9 +151,9 @@ impl Exports {
         for sink in &self.sinks {
             scratch.clear();
             match sink {
-                Sink::Eve(files) => {
+                Sink::Eve(eve) => {
                     eve::push_records(scratch, flow, self.eve);
-                    self.push(files, scratch, now_ns);
+                    self.push_eve(eve, scratch, now_ns);
                 }
                 Sink::Zeek(form, logs) => {
                     zeek::push_conn(scratch, *form, flow, history.unwrap_or(&History::default()));
@@ -207,9 +208,9 @@ impl Exports {
         for sink in &self.sinks {
             scratch.clear();
             match sink {
-                Sink::Eve(files) => {
+                Sink::Eve(eve) => {
                     eve::push_transaction(scratch, exchange, self.eve);
-                    self.push(files, scratch, now_ns);
+                    self.push_eve(eve, scratch, now_ns);
                 }
                 Sink::Zeek(form, logs) => {
                     if let Some(log) = zeek::log_of(exchange) {
@@ -247,12 +248,12 @@ impl Exports {
         let now_ns = self.now_ns(found.time_ns);
         self.row(&Row::Match(found), now_ns);
         for sink in &self.sinks {
-            if let Sink::Eve(files) = sink
+            if let Sink::Eve(eve) = sink
                 && self.eve.has("alert")
             {
                 scratch.clear();
                 eve::push_alert(scratch, found);
-                self.push(files, scratch, now_ns);
+                self.push_eve(eve, scratch, now_ns);
             }
         }
     }
@@ -281,6 +282,14 @@ impl Exports {
         }
     }
 
+    fn push_eve(&self, eve: &Mutex<Eve>, records: &[u8], now_ns: u64) {
+        if !records.is_empty() {
+            let mut eve = lock(eve);
+            eve.push(records, now_ns);
+            self.stop_if(eve.files.has_failed());
+        }
+    }
+
     /// What cannot be written ends the run.
     fn stop_if(&self, has_failed: bool) {
         if has_failed {
@@ -291,8 +300,7 @@ impl Exports {
     /// Writes what was collected, and completes files whose time has come.
     pub fn flush(&self) {
         let now_ns = self.now_ns(0);
-        let flush = |files: &Mutex<Files>| {
-            let mut files = lock(files);
+        let flush = |files: &mut Files| {
             if files.is_due(0, now_ns) {
                 files.complete(now_ns);
             } else {
@@ -302,8 +310,9 @@ impl Exports {
         };
         for sink in &self.sinks {
             match sink {
-                Sink::Eve(files) | Sink::Text(_, files) => flush(files),
-                Sink::Zeek(_, logs) => logs.iter().for_each(flush),
+                Sink::Eve(eve) => flush(&mut lock(eve).files),
+                Sink::Text(_, files) => flush(&mut lock(files)),
+                Sink::Zeek(_, logs) => logs.iter().for_each(|files| flush(&mut lock(files))),
                 Sink::Tables(tables) => {
                     let mut tables = lock(tables);
                     tables.flush(now_ns);
@@ -329,7 +338,7 @@ impl Exports {
         let (facts, now_ns) = (Facts::of(&ledger, dropped, elapsed), self.now_ns(0).max(clock_ns));
         for sink in &self.sinks {
             match sink {
-                Sink::Eve(files) if is_stats_due => self.stats(&mut lock(files), &facts, now_ns),
+                Sink::Eve(eve) if is_stats_due => self.stats(&mut lock(eve), &facts, now_ns),
                 Sink::Messages(messages) if are_statistics_due => lock(messages).statistics(&facts, now_ns),
                 _ => {}
             }
@@ -337,17 +346,14 @@ impl Exports {
     }
 
     /// Writes EVE's record of a run's counters.
-    fn stats(&self, files: &mut Files, facts: &Facts, now_ns: u64) {
+    fn stats(&self, eve: &mut Eve, facts: &Facts, now_ns: u64) {
         if !self.eve.has("stats") {
             return;
         }
         let flows = self.flows.load(Ordering::Relaxed);
         let Facts { packets, bytes, dropped, uptime, .. } = *facts;
-        let mut line = Vec::new();
-        let stats = eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: flows };
-        eve::push_stats(&mut line, &stats);
-        files.push(&line, now_ns);
-        self.stop_if(files.has_failed());
+        eve.push_stats(eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: 0 }, now_ns);
+        self.stop_if(eve.files.has_failed());
     }
 
     /// Completes everything.
@@ -359,10 +365,10 @@ impl Exports {
         let mut result = Ok(());
         for sink in &self.sinks {
             let finished = match sink {
-                Sink::Eve(files) => {
-                    let mut files = lock(files);
-                    self.stats(&mut files, facts, now_ns);
-                    files.finish(now_ns)
+                Sink::Eve(eve) => {
+                    let mut eve = lock(eve);
+                    self.stats(&mut eve, facts, now_ns);
+                    eve.files.finish(now_ns)
                 }
                 Sink::Zeek(_, logs) => logs.iter().map(|files| lock(files).finish(now_ns)).fold(Ok(()), Result::and),
                 Sink::Messages(messages) => lock(messages).finish(facts, now_ns),
@@ -386,7 +392,7 @@ impl Sink {
         Ok(match (target.format, &target.place) {
             (Format::Zeek, Place::Path(path)) => Self::logs(zeek::Form::Tsv, path, rotate)?,
             (Format::ZeekJson, Place::Path(path)) => Self::logs(zeek::Form::Json, path, rotate)?,
-            (Format::Eve, place) => Self::Eve(Mutex::new(open_files(place, Frame::None, rotate, now_ns)?)),
+            (Format::Eve, place) => Self::Eve(Mutex::new(Eve::new(open_files(place, Frame::None, rotate, now_ns)?))),
             (Format::Json, place) => {
                 Self::Text(Form::Json, Mutex::new(open_files(place, Frame::None, rotate, now_ns)?))
             }
@@ -419,7 +425,8 @@ impl Sink {
 
     fn folder(&self) -> Option<PathBuf> {
         match self {
-            Self::Eve(files) | Self::Text(_, files) => lock(files).folder(),
+            Self::Eve(eve) => lock(eve).files.folder(),
+            Self::Text(_, files) => lock(files).folder(),
             Self::Zeek(_, logs) => lock(&logs[0]).folder(),
             Self::Messages(messages) => lock(messages).folder(),
             Self::Tables(tables) => lock(tables).folder(),

@@ -21,7 +21,7 @@ pub struct Stats {
     pub dropped: Option<u64>,
     /// Streams that began.
     pub flows: u64,
-    /// Records that were written to this output.
+    /// Records that were written to this output before this one.
     pub records: u64,
 }
 
