@@ -192,10 +192,10 @@ fn messages(flows: &[Flow], layout: ipfix::Layout) -> usize {
     for flow in flows {
         let record = flow.record();
         exporter.push(&record, ipfix::export_second(record.end_ns));
-        bytes += exporter.take().iter().map(|message| black_box(message).len()).sum::<usize>();
+        bytes += exporter.take().iter().map(|message| black_box(message).bytes.len()).sum::<usize>();
     }
     exporter.finish_message();
-    bytes + exporter.take().iter().map(Vec::len).sum::<usize>()
+    bytes + exporter.take().iter().map(|message| message.bytes.len()).sum::<usize>()
 }
 
 #[cfg(feature = "parquet")]

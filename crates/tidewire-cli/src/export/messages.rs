@@ -111,7 +111,7 @@ impl Messages {
         {
             self.exporter.restart();
             for message in self.exporter.take() {
-                files.push(&message, now_ns);
+                files.push(&message.bytes, now_ns);
             }
             files.complete(now_ns);
         }
@@ -120,8 +120,8 @@ impl Messages {
     fn pass(&mut self, now_ns: u64) {
         for message in self.exporter.take() {
             match &mut self.output {
-                Output::Files(files) => files.push(&message, now_ns),
-                Output::Collector(collector) => collector.send(&message),
+                Output::Files(files) => files.push(&message.bytes, now_ns),
+                Output::Collector(collector) => collector.send(message),
             }
             self.waiting_ns = 0;
         }

@@ -22,6 +22,7 @@ mod stream;
 mod tables;
 mod target;
 mod text;
+mod under_way;
 
 use std::{
     io::{IsTerminal as _, stdout},

@@ -11,6 +11,7 @@ use std::{
 
 use rustix::io::Errno;
 use tidewire::Stop;
+use tidewire_exports::ipfix::Encoded;
 
 use super::{pace::Pace, stream::Stream, target::Place};
 use crate::{
@@ -38,6 +39,10 @@ pub struct Datagrams {
     /// Messages that the system did not take, and why it did not take the last of them.
     unsent: u64,
     error: Option<io::Error>,
+    /// Records of flows in these messages, and of those that were refused.
+    unsent_records: u64,
+    /// Those of the last message that was sent: which is the one that a refusal is about.
+    last_records: u64,
     pace: Pace,
 }
 
@@ -81,7 +86,7 @@ impl Collector {
             _ => datagrams(&addresses).map(|socket| {
                 let (sending, pace) = (sending.clone(), Pace::new(sending.rate));
                 let shown = shown.clone();
-                Self::Datagrams(Datagrams { socket, shown, sending, refused: 0, unsent: 0, error: None, pace })
+                Self::Datagrams(Datagrams::new(socket, shown, sending, pace))
             }),
         };
         collector.map(Some).map_err(cannot)
@@ -111,15 +116,15 @@ impl Collector {
     /// Records that are known not to be sent.
     pub fn unsent_records(&self) -> u64 {
         match self {
-            Self::Datagrams(_) => 0,
+            Self::Datagrams(datagrams) => datagrams.unsent_records,
             Self::Stream(stream) => stream.unsent_records(),
         }
     }
 
     /// Sends a message.
-    pub fn send(&mut self, message: &[u8]) {
+    pub fn send(&mut self, message: Encoded) {
         match self {
-            Self::Datagrams(datagrams) => datagrams.send(message),
+            Self::Datagrams(datagrams) => datagrams.send(&message),
             Self::Stream(stream) => stream.send(message),
         }
     }
@@ -138,24 +143,34 @@ impl Collector {
 }
 
 impl Datagrams {
-    fn send(&mut self, message: &[u8]) {
+    fn new(socket: File, shown: String, sending: Sending, pace: Pace) -> Self {
+        let (unsent_records, last_records) = (0, 0);
+        Self { socket, shown, sending, refused: 0, unsent: 0, error: None, unsent_records, last_records, pace }
+    }
+
+    fn send(&mut self, message: &Encoded) {
         if self.sending.waits() {
             let wait = self.pace.wait(Instant::now());
             if !wait.is_zero() {
                 thread::sleep(wait);
             }
         }
-        match self.socket.write(message) {
+        let records = u64::from(message.flow_records);
+        match self.socket.write(&message.bytes) {
             // What the host answered to an earlier datagram; this one was not sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.refused += 1,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                self.refused += 1;
+                self.unsent_records += records + std::mem::take(&mut self.last_records);
+            }
             Err(error) => {
                 self.unsent += 1;
+                self.unsent_records += records;
                 if self.error.is_none() {
                     notify(format_args!("{}: a message cannot be sent: {error}; later ones are tried", self.shown));
                 }
                 self.error = Some(error);
             }
-            Ok(_) => {}
+            Ok(_) => self.last_records = records,
         }
     }
 
@@ -209,5 +224,22 @@ mod tests {
             sending.stop.stop();
             assert_eq!(sending.waits(), is_live);
         }
+    }
+
+    /// What a host refuses, and what is not sent because it refused the message before, are records that are not sent.
+    #[test]
+    fn refused_records_are_counted() {
+        // Bound and closed again: nobody listens there.
+        let nobody = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
+        let place = Place::Udp(nobody.to_string());
+        let sending = Sending { is_live: false, rate: 0, stop: Stop::new() };
+        let mut collector = Collector::connect(&place, Vec::new, &sending).unwrap().unwrap();
+        let message = Encoded { bytes: vec![0; 100], flow_records: 3 };
+        // Each second one is refused on account of the one before.
+        for count in 1..=4 {
+            collector.send(message.clone());
+            assert_eq!(collector.unsent_records(), count / 2 * 6);
+        }
+        assert!(collector.finish().is_err());
     }
 }

@@ -7,16 +7,24 @@ use std::{
     os::fd::OwnedFd,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use rustix::net::{RecvFlags, recv};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{RecvFlags, Shutdown, recv, shutdown},
+};
+use tidewire_exports::ipfix::Encoded;
 
-use crate::error::notify;
+use super::under_way::UnderWay;
+use crate::{error::notify, units::counted};
+
+#[cfg(test)]
+mod tests;
 
 /// How long a collector has to answer, and to accept a message.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +39,17 @@ const PAUSE_MOST: Duration = Duration::from_secs(5);
 /// How long a run over files, or one that ends, waits for a collector that is away.
 const AWAY_MAX: Duration = Duration::from_secs(30);
 
+/// How long a connection has to last until its collector counts as being there: one that accepts and closes at once is as good as away.
+const LASTING: Duration = Duration::from_secs(5);
+
+/// How long a refusal of what a collector did not read is waited for, once it has closed the connection, and in which steps: longer than
+/// most ways there and back.
+const REFUSAL: Duration = Duration::from_millis(100);
+const REFUSAL_STEP: Duration = Duration::from_millis(5);
+
+/// How long the collector has to close the connection at the end, which says that it read everything.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// Where the time and the number of the first record stand in a message (RFC 7011 section 3.1).
 const TIME: std::ops::Range<usize> = 4..8;
 const SEQUENCE: std::ops::Range<usize> = 8..12;
@@ -42,15 +61,14 @@ pub struct Stream {
     is_live: bool,
     line: Line,
     shared: Arc<Shared>,
-    /// The number of the first record of a message that was not sent, until the next message says how many it had.
-    unsent_from: Option<u32>,
+    /// Records of flows that found no room while the collector was away.
     unsent_records: u64,
 }
 
 /// The thread begins with the first message: a capture has given up its privileges by then.
 enum Line {
     New(Box<Peer>),
-    Running(SyncSender<Vec<u8>>, JoinHandle<()>),
+    Running(SyncSender<Encoded>, JoinHandle<()>),
     Over,
 }
 
@@ -59,11 +77,40 @@ struct Peer {
     shown: String,
     addresses: Vec<SocketAddr>,
     socket: Option<File>,
+    connected_at: Instant,
+    /// What was written to the connection and may not have been read.
+    under_way: UnderWay,
+    /// Since when it is away, if it is: since a connection was lost, and none has lasted since.
+    away: Option<Away>,
     /// A message of templates, which begins a connection.
     templates: Vec<u8>,
     is_live: bool,
     /// How long it may be away.
     away_max: Duration,
+}
+
+/// Why a connection is lost.
+enum Loss {
+    /// The collector closed it.
+    Closed,
+    Failed(io::Error),
+}
+
+impl From<Loss> for io::Error {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Closed => io::ErrorKind::ConnectionReset.into(),
+            Loss::Failed(error) => error,
+        }
+    }
+}
+
+/// A collector that is away.
+#[derive(Clone, Copy)]
+struct Away {
+    since: Instant,
+    /// Before the next attempt; none before the first.
+    pause: Duration,
 }
 
 /// What the thread reports.
@@ -72,6 +119,9 @@ struct Shared {
     has_failed: AtomicBool,
     /// The input has ended: nobody waits for long any more.
     is_ending: AtomicBool,
+    /// Records of flows in messages that were written to connections which were lost, and in those that nobody took at the end.
+    lost_records: AtomicU64,
+    refused_records: AtomicU64,
     failure: Mutex<Option<io::Error>>,
 }
 
@@ -79,9 +129,19 @@ impl Stream {
     /// Connects to the first of these addresses that answers.
     pub fn connect(shown: String, addresses: Vec<SocketAddr>, templates: Vec<u8>, is_live: bool) -> io::Result<Self> {
         let socket = Some(connected(&addresses)?);
-        let peer = Peer { shown: shown.clone(), addresses, socket, templates, is_live, away_max: AWAY_MAX };
+        let peer = Peer {
+            shown: shown.clone(),
+            addresses,
+            socket,
+            connected_at: Instant::now(),
+            under_way: UnderWay::default(),
+            away: None,
+            templates,
+            is_live,
+            away_max: AWAY_MAX,
+        };
         let line = Line::New(Box::new(peer));
-        Ok(Self { shown, is_live, line, shared: Arc::default(), unsent_from: None, unsent_records: 0 })
+        Ok(Self { shown, is_live, line, shared: Arc::default(), unsent_records: 0 })
     }
 
     /// The ports that are connected to again.
@@ -97,25 +157,25 @@ impl Stream {
         self.shared.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Records that were not sent, because too many waited while the collector was away.
+    /// Records of flows that were not sent, because too many waited while the collector was away, or that were lost with connections.
     pub fn unsent_records(&self) -> u64 {
-        self.unsent_records
+        let shared = [&self.shared.lost_records, &self.shared.refused_records];
+        self.unsent_records + shared.map(|records| records.load(Ordering::Relaxed)).iter().sum::<u64>()
     }
 
     /// Sends a message, or notes that it is not sent.
-    pub fn send(&mut self, message: &[u8]) {
-        let number = number_of(message);
-        if let Some(from) = self.unsent_from.take() {
-            self.unsent_records += u64::from(number.wrapping_sub(from));
-        }
+    pub fn send(&mut self, message: Encoded) {
         self.begin();
-        let Line::Running(queue, _) = &self.line else { return };
-        let sent = match self.is_live {
-            true => queue.try_send(message.to_owned()),
-            false => queue.send(message.to_owned()).map_err(|error| TrySendError::Disconnected(error.0)),
+        let records = u64::from(message.flow_records);
+        let is_sent = match &self.line {
+            Line::Running(queue, _) if self.is_live => {
+                !matches!(queue.try_send(message), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)))
+            }
+            Line::Running(queue, _) => queue.send(message).is_ok(),
+            Line::New(_) | Line::Over => false,
         };
-        if sent.is_err() {
-            self.unsent_from = Some(number);
+        if !is_sent {
+            self.unsent_records += records;
         }
     }
 
@@ -143,11 +203,15 @@ impl Stream {
             let _ = thread.join();
         }
         let failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (failure, self.unsent_records) {
-            (Some(failure), _) => Err(format!("{}: records cannot be sent: {failure}", self.shown)),
-            (None, 0) => Ok(()),
-            (None, count) => Err(format!("{}: {count} records were not sent while nobody listened there", self.shown)),
-        }
+        let said = |count: u64, what: &str| {
+            (count > 0).then(|| format!("{} {what}", counted(count, "record was", "records were")))
+        };
+        let lost = self.shared.lost_records.load(Ordering::Relaxed);
+        let unsent = said(self.unsent_records() - lost, "not sent while nobody listened there");
+        let lost = said(lost, "lost with connections, or fewer");
+        let failure = failure.map(|failure| format!("records cannot be sent: {failure}"));
+        let said: Vec<String> = [failure, unsent, lost].into_iter().flatten().collect();
+        if said.is_empty() { Ok(()) } else { Err(format!("{}: {}", self.shown, said.join("; "))) }
     }
 }
 
@@ -159,57 +223,119 @@ impl Shared {
 }
 
 impl Peer {
-    fn serve(mut self, messages: &Receiver<Vec<u8>>, shared: &Shared) {
+    fn serve(mut self, messages: &Receiver<Encoded>, shared: &Shared) {
         for message in messages {
-            while let Err(error) = self.attempt(&message) {
-                self.socket = None;
+            while let Err(loss) = self.attempt(&message) {
+                let lost = self.lose(&loss, shared);
+                let (error, lost) = (io::Error::from(loss), counted(lost, "record", "records"));
                 notify(format_args!(
-                    "{}: the connection was lost ({error}); records that were under way may be; connecting again",
+                    "{}: the connection was lost ({error}) with up to {lost}; connecting again",
                     self.shown
                 ));
-                if let Err(error) = self.reconnect(&message, shared) {
-                    return shared.fail(error);
+                if let Err(error) = self.reconnect(error, &message.bytes, shared) {
+                    shared.fail(error);
+                    for message in std::iter::once(message).chain(messages) {
+                        shared.refused_records.fetch_add(message.flow_records.into(), Ordering::Relaxed);
+                    }
+                    return;
                 }
             }
         }
+        self.close(shared);
     }
 
-    fn attempt(&mut self, message: &[u8]) -> io::Result<()> {
-        let Some(socket) = &mut self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+    fn attempt(&mut self, message: &Encoded) -> Result<(), Loss> {
+        let Some(socket) = &mut self.socket else { return Err(Loss::Failed(io::ErrorKind::NotConnected.into())) };
         // A collector says nothing: if there is something to read, it is the end. What is written after it would be lost unnoticed.
-        if let Ok((0, _)) = recv(&*socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            return Err(io::ErrorKind::ConnectionReset.into());
+        match recv(&*socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(Loss::Closed),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(Loss::Failed(error.into())),
+            _ => {}
         }
-        socket.write_all(message)
+        // It is sent again if it fails, whether or not a part of it was read.
+        socket.write_all(&message.bytes).map_err(Loss::Failed)?;
+        self.under_way.add(message.bytes.len(), message.flow_records);
+        Ok(())
+    }
+
+    /// Gives up a connection; how many records it had, at most, that the collector has not read.
+    ///
+    /// One that closes with bytes it has not read resets the connection (RFC 2525 section 2.17), and so does one that bytes reach after it
+    /// closed: of a connection that is closed in order everything was read.
+    fn lose(&mut self, loss: &Loss, shared: &Shared) -> u64 {
+        let (socket, records) = (self.socket.take(), self.under_way.empty());
+        let is_in_order = || matches!(loss, Loss::Closed) && socket.is_some_and(|socket| !is_reset(&socket));
+        let lost = if records == 0 || is_in_order() { 0 } else { records };
+        shared.lost_records.fetch_add(lost, Ordering::Relaxed);
+        lost
+    }
+
+    /// Ends the connection, and waits for the collector to end it too. One that does not in time says nothing of what it read.
+    fn close(mut self, shared: &Shared) {
+        let Some(socket) = &self.socket else { return };
+        if shutdown(socket, Shutdown::Write).is_ok() && !is_ended(socket) {
+            return;
+        }
+        let loss = match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok(_) => Loss::Closed,
+            Err(error) => Loss::Failed(error.into()),
+        };
+        self.lose(&loss, shared);
     }
 
     /// Connects again, and sends the templates: they belong to a connection (RFC 7011 section 8).
-    fn reconnect(&mut self, message: &[u8], shared: &Shared) -> io::Result<()> {
-        let (begin, mut pause) = (Instant::now(), PAUSE_FIRST);
+    fn reconnect(&mut self, mut error: io::Error, message: &[u8], shared: &Shared) -> io::Result<()> {
+        if self.connected_at.elapsed() >= LASTING {
+            self.away = None;
+        }
         loop {
-            let error = match connected(&self.addresses) {
-                Ok(mut socket) => {
-                    let mut templates = self.templates.clone();
-                    precede(&mut templates, message);
-                    match socket.write_all(&templates) {
-                        Ok(()) => {
-                            notify(format_args!("{}: connected again after {:?}", self.shown, begin.elapsed()));
-                            self.socket = Some(socket);
-                            return Ok(());
-                        }
-                        Err(error) => error,
-                    }
+            let away = self.away.get_or_insert_with(|| Away { since: Instant::now(), pause: Duration::ZERO });
+            if !away.pause.is_zero() {
+                let waits = self.is_live && !shared.is_ending.load(Ordering::Relaxed);
+                if !waits && away.since.elapsed() >= self.away_max {
+                    return Err(error);
                 }
-                Err(error) => error,
-            };
-            let waits = self.is_live && !shared.is_ending.load(Ordering::Relaxed);
-            if !waits && begin.elapsed() >= self.away_max {
-                return Err(error);
+                thread::sleep(away.pause);
             }
-            thread::sleep(pause);
-            pause = (pause * 2).min(PAUSE_MOST);
+            away.pause = (away.pause * 2).clamp(PAUSE_FIRST, PAUSE_MOST);
+            let since = away.since;
+            match self.begin(message) {
+                Ok(()) => {
+                    notify(format_args!("{}: connected again after {:?}", self.shown, since.elapsed()));
+                    return Ok(());
+                }
+                Err(failed) => error = failed,
+            }
         }
     }
+
+    fn begin(&mut self, message: &[u8]) -> io::Result<()> {
+        let mut socket = connected(&self.addresses)?;
+        let mut templates = self.templates.clone();
+        precede(&mut templates, message);
+        socket.write_all(&templates)?;
+        (self.socket, self.connected_at) = (Some(socket), Instant::now());
+        Ok(())
+    }
+}
+
+/// Whether a connection that the collector closed is reset now, as something came that it had not read.
+fn is_reset(socket: &File) -> bool {
+    let end = Instant::now() + REFUSAL;
+    while matches!(rustix::net::sockopt::socket_error(socket), Ok(Ok(()))) {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(REFUSAL_STEP);
+    }
+    true
+}
+
+/// Waits for the collector to end the connection; whether it did.
+fn is_ended(socket: &File) -> bool {
+    let Ok(patience) = Timespec::try_from(CLOSING) else { return false };
+    // Errors are always waited for.
+    poll(&mut [PollFd::new(socket, PollFlags::RDHUP)], Some(&patience)).is_ok_and(|events| events > 0)
 }
 
 /// Gives templates the time of the message that follows, and the number that its first record follows.
@@ -242,70 +368,4 @@ fn connected(addresses: &[SocketAddr]) -> io::Result<File> {
         }
     }
     Err(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{io::Read as _, net::TcpListener};
-
-    use tidewire_testing::join_in_time;
-
-    use super::*;
-
-    /// A message whose first record has this number.
-    fn message(number: u32, bytes: usize) -> Vec<u8> {
-        let mut message = vec![7; bytes];
-        message[SEQUENCE].copy_from_slice(&number.to_be_bytes());
-        message
-    }
-
-    fn stream(listener: &TcpListener, is_live: bool) -> Stream {
-        let mut stream =
-            Stream::connect("tcp".into(), vec![listener.local_addr().unwrap()], message(0, 20), is_live).unwrap();
-        if let Line::New(peer) = &mut stream.line {
-            peer.away_max = Duration::from_millis(300);
-        }
-        stream
-    }
-
-    #[test]
-    fn a_connection_that_is_lost_is_made_again() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut stream = stream(&listener, false);
-        let (mut first, _) = listener.accept().unwrap();
-        first.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.send(&message(1, 100));
-        first.read_exact(&mut [0; 100]).unwrap();
-        drop(first);
-        let collector = thread::spawn(move || {
-            let (mut second, _) = listener.accept().unwrap();
-            second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-            let mut bytes = Vec::new();
-            second.read_to_end(&mut bytes).unwrap();
-            bytes
-        });
-        stream.send(&message(5, 100));
-        stream.send(&message(9, 100));
-        stream.finish().unwrap();
-        // Templates come first, with the number of the message that they stand before.
-        let expected = [message(5, 20), message(5, 100), message(9, 100)].concat();
-        let bytes = join_in_time("the collector", collector);
-        assert_eq!(bytes.len(), expected.len());
-        assert_eq!(bytes[SEQUENCE], expected[SEQUENCE]);
-        assert_eq!(bytes[20..], expected[20..]);
-    }
-
-    #[test]
-    fn what_is_not_sent_is_counted() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut stream = stream(&listener, true);
-        let (first, _) = listener.accept().unwrap();
-        drop((first, listener));
-        // Three records in each: more than may wait.
-        let count = WAITING_MAX as u32 + 50;
-        (0..count).for_each(|number| stream.send(&message(3 * number, 100)));
-        assert!(stream.unsent_records() >= 3 * 40 && stream.unsent_records().is_multiple_of(3));
-        assert!(stream.finish().unwrap_err().contains("cannot be sent"));
-        assert!(stream.has_failed());
-    }
 }

@@ -99,7 +99,10 @@ fn every_format_has_the_totals_of_the_ledger() {
         .sum();
     assert_eq!([flows.len() as u64, packets, bytes], expected);
     assert_eq!(records.iter().filter(|record| record["event_type"] == "http").count(), 201);
-    assert_eq!(records.last().unwrap()["stats"]["flow"]["total"], expected[0]);
+    let stats = records.last().unwrap();
+    assert_eq!(stats["stats"]["flow"]["total"], expected[0]);
+    // Of all types; the counters of the run are the last one.
+    assert_eq!(stats["tidewire"]["records"], records.len() - 1);
     let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<u64>().unwrap();
     let conn = log(&bench.path("logs/conn.log"));
     let of = |names: [&str; 2]| conn.iter().map(|row| number(row, names[0]) + number(row, names[1])).sum::<u64>();
@@ -302,6 +305,46 @@ fn messages_go_over_tcp_whole() {
         assert_eq!(rest[..2], [0, 10]);
         rest = &rest[usize::from(u16::from_be_bytes([rest[2], rest[3]]))..];
     }
+}
+
+/// A collector that resets the connection midway: it is connected to again, templates come first there, and what may be lost is said.
+#[test]
+fn records_that_a_reset_loses_are_said() {
+    let bench = Bench::new();
+    let packets = fs::read(capture_of(&bench, 2000)).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("ipfix:tcp://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let (say, is_reset) = std::sync::mpsc::channel();
+    let collector = thread::spawn(move || {
+        let (mut first, _) = listener.accept().unwrap();
+        first.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // With the rest of a message unread.
+        first.read_exact(&mut [0; 16]).unwrap();
+        drop(first);
+        say.send(()).unwrap();
+        let (mut second, _) = listener.accept().unwrap();
+        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut bytes = Vec::new();
+        second.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    let mut run = command(&["flows", "--to", &place, "-"]);
+    let mut child = run.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (begin, rest) = packets.split_at(packets.len() / 2);
+    input.write_all(begin).unwrap();
+    is_reset.recv_timeout(Duration::from_secs(60)).unwrap();
+    input.write_all(rest).unwrap();
+    drop(input);
+    let status = child.wait_in_time("the command");
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert_eq!(status.code(), Some(4), "{message}");
+    assert!(message.contains("connected again") && message.contains("lost with connections"), "{message}");
+    let bytes = join_in_time("the collector", collector);
+    // A set of templates behind the header.
+    assert_eq!((&bytes[..2], &bytes[16..18]), (&[0, 10][..], &[0, 2][..]));
+    assert!(bytes.len() > 16_384, "{}", bytes.len());
 }
 
 #[test]

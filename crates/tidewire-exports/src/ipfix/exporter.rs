@@ -85,17 +85,27 @@ pub struct Statistics {
     pub unsent_flows: u64,
 }
 
+/// A message that is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How many records of flows it has: what is lost with it.
+    pub flow_records: u32,
+}
+
 /// Makes messages of records.
 #[derive(Debug)]
 pub struct Exporter {
     settings: Settings,
     templates: [Template; 2],
     message: Message,
-    ready: Vec<Vec<u8>>,
+    ready: Vec<Encoded>,
     /// Records in messages that are complete (IPFIX), or those messages (NetFlow v9).
     sequence: u32,
-    /// Records of flows so far.
+    /// Records of flows so far, and in messages that are complete.
     flow_records: u64,
+    completed_flow_records: u64,
     /// Messages since templates were sent; `None`: the next one has them.
     since_templates: Option<u32>,
     templates_s: u32,
@@ -119,6 +129,7 @@ impl Exporter {
             ready: Vec::new(),
             sequence: 0,
             flow_records: 0,
+            completed_flow_records: 0,
             since_templates: None,
             templates_s: 0,
             types_s: None,
@@ -139,6 +150,7 @@ impl Exporter {
             record.clear();
             let (boot_ms, bytes_max) = (self.boot_ms(), self.settings.message_bytes_max - AROUND_RECORD);
             View { flow, side, is_alone, boot_ms }.push(&mut record, &template, bytes_max);
+            // Making room for it completes the message before.
             self.push_record(template.id, &record);
             self.record = record;
             self.flow_records += 1;
@@ -169,13 +181,16 @@ impl Exporter {
         let records = message.data_records;
         let uptime_ms = (u64::from(self.export_s) * 1000).wrapping_sub(self.boot_ms.unwrap_or_default()) as u32;
         let (export_s, sequence, domain) = (self.export_s, self.sequence, self.settings.domain);
-        self.ready.push(message.finish(Header { export_s, sequence, domain, uptime_ms }));
+        let bytes = message.finish(Header { export_s, sequence, domain, uptime_ms });
+        let flow_records = (self.flow_records - self.completed_flow_records) as u32;
+        self.completed_flow_records = self.flow_records;
+        self.ready.push(Encoded { bytes, flow_records });
         self.sequence = self.sequence.wrapping_add(if is_netflow { 1 } else { records });
         self.since_templates = self.since_templates.map(|messages| messages.saturating_add(1));
     }
 
     /// Takes the messages that are complete.
-    pub fn take(&mut self) -> Vec<Vec<u8>> {
+    pub fn take(&mut self) -> Vec<Encoded> {
         std::mem::take(&mut self.ready)
     }
 
@@ -266,7 +281,7 @@ pub fn templates(settings: Settings) -> Vec<u8> {
     exporter.begin_message();
     exporter.sequence = exporter.message.data_records.wrapping_neg();
     exporter.finish_message();
-    exporter.take().pop().unwrap_or_default()
+    exporter.take().pop().map(|message| message.bytes).unwrap_or_default()
 }
 
 /// Seconds since the epoch of a packet's time: when a record of a capture file was exported.

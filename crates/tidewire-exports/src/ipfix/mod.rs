@@ -14,6 +14,8 @@ mod own;
 #[cfg(test)]
 mod tests;
 
-pub use exporter::{Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second, templates};
+pub use exporter::{
+    Encoded, Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second, templates,
+};
 pub use field::{Layout, REVERSE as REVERSE_ENTERPRISE};
 pub use own::DOCUMENTATION as DOCUMENTATION_ENTERPRISE;

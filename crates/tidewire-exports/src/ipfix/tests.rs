@@ -120,7 +120,26 @@ fn exported(settings: Settings, flows: usize) -> Vec<Vec<u8>> {
     }
     exporter.push_statistics(&Statistics { dropped_packets: 9, ..Statistics::default() }, 1_795_400_000);
     exporter.finish_message();
-    exporter.take()
+    taken(&mut exporter)
+}
+
+fn taken(exporter: &mut Exporter) -> Vec<Vec<u8>> {
+    exporter.take().into_iter().map(|message| message.bytes).collect()
+}
+
+/// Each message says how many records of streams are lost with it.
+#[test]
+fn messages_count_their_records() {
+    for layout in [Layout::Biflow, Layout::Uniflow, Layout::Netflow9] {
+        let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_datagrams(layout)));
+        (0..100).for_each(|second| exporter.push(&sample.flow(key(6)), 1000 + second));
+        exporter.push_statistics(&Statistics::default(), 1100);
+        exporter.finish_message();
+        let messages = exporter.take();
+        assert!(messages.len() > 5 && messages.iter().filter(|message| message.flow_records == 0).count() <= 2);
+        let all: u64 = messages.iter().map(|message| u64::from(message.flow_records)).sum();
+        assert_eq!(all, exporter.flow_records());
+    }
 }
 
 fn collected(messages: &[Vec<u8>]) -> Collector {
@@ -208,7 +227,7 @@ fn types_of_our_elements_are_exported() {
     let (sample, mut exporter) =
         (Sample::new("x"), Exporter::new(Settings { enterprise: Some(PEN), ..Settings::of_datagrams(Layout::Biflow) }));
     (0..200).for_each(|second| exporter.push(&sample.flow(key(6)), 1000 + second));
-    assert_eq!(collected(&exporter.take()).types.len(), 4 * names.len());
+    assert_eq!(collected(&taken(&mut exporter)).types.len(), 4 * names.len());
     // With a connection that is made again, whose number is behind by as many records.
     let again = super::templates(Settings { enterprise: Some(PEN), ..Settings::of_streams(Layout::Biflow) });
     assert_eq!(collected(std::slice::from_ref(&again)).types.len(), names.len());
@@ -228,7 +247,7 @@ proptest::proptest! {
         let mut exporter = Exporter::new(settings);
         (0..5).for_each(|second| exporter.push(&sample.flow(key6(6)), second));
         exporter.finish_message();
-        let messages = exporter.take();
+        let messages = taken(&mut exporter);
         proptest::prop_assert!(messages.iter().all(|message| message.len() <= message_bytes_max));
         let found = collected(&messages);
         proptest::prop_assert_eq!((found.records.len(), found.unknown), (5, 0));
@@ -259,7 +278,7 @@ fn type_and_code_of_icmp_have_the_element_of_their_format() {
             exporter.push(&sample.flow(key), 1_795_329_002);
             exporter.finish_message();
         }
-        let found = collected(&exporter.take());
+        let found = collected(&taken(&mut exporter));
         for (element, expected) in elements.into_iter().zip([0x0800, 0x8005]) {
             assert!(
                 found
@@ -299,7 +318,7 @@ fn a_file_begins_with_templates_and_has_them_once() {
     for _ in 0..2 {
         (0..1000).for_each(|_| exporter.push(&sample.flow(key(6)), 1));
         exporter.restart();
-        files.push(exporter.take());
+        files.push(taken(&mut exporter));
     }
     for file in &files {
         assert!(file.iter().all(|message| message.len() <= STREAM_MESSAGE_BYTES) && file.len() > 3);
