@@ -1,5 +1,7 @@
 //! Words, texts in quotes, and signs.
 
+use std::borrow::Cow;
+
 use crate::select::node::{SelectError, TEXT_BYTES_MAX};
 
 /// A token with its place, in characters from 1.
@@ -13,8 +15,8 @@ pub(super) struct Token<'a> {
 pub(super) enum TokenKind<'a> {
     /// A name, a keyword or a value.
     Word(&'a str),
-    /// A value in quotes.
-    Quoted(&'a str),
+    /// A value in quotes, without its escapes.
+    Quoted(Cow<'a, str>),
     /// An operator, a parenthesis or a comma.
     Sign(&'static str),
 }
@@ -36,11 +38,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, SelectError> {
             tokens.push(Token { column, kind: TokenKind::Sign(sign) });
             at += sign.len();
         } else if matches!(first, '"' | '\'') {
-            let Some(end) = rest[1..].find(first) else {
+            let Some((text, bytes)) = quoted(&rest[1..], first) else {
                 return Err(SelectError { column, message: format!("the text has no end: {first} is missing") });
             };
-            tokens.push(Token { column, kind: TokenKind::Quoted(&rest[1..=end]) });
-            at += end + 2;
+            tokens.push(Token { column, kind: TokenKind::Quoted(text) });
+            at += bytes + 2;
         } else {
             let is_end =
                 |c: char| c.is_whitespace() || matches!(c, '=' | '!' | '<' | '>' | '(' | ')' | ',' | '"' | '\'');
@@ -53,4 +55,26 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, SelectError> {
         }
     }
     Ok(tokens)
+}
+
+/// The text up to the next quote, and how many bytes it takes: a backslash stands before a quote or a backslash that belongs to it. Before
+/// anything else it is itself, as in names of DNS.
+fn quoted(text: &str, quote: char) -> Option<(Cow<'_, str>, usize)> {
+    let mut unescaped = Cow::Borrowed("");
+    let (mut from, mut chars) = (0, text.char_indices().peekable());
+    while let Some((at, c)) = chars.next() {
+        if c == quote {
+            return Some(match unescaped {
+                Cow::Borrowed(_) => (Cow::Borrowed(&text[..at]), at),
+                Cow::Owned(begin) => (Cow::Owned(begin + &text[from..at]), at),
+            });
+        }
+        if c == '\\'
+            && let Some((next, _)) = chars.next_if(|(_, c)| matches!(c, '\\' | '"' | '\''))
+        {
+            unescaped.to_mut().push_str(&text[from..at]);
+            from = next;
+        }
+    }
+    None
 }

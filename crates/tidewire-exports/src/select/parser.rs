@@ -171,8 +171,10 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self, field: &str, kind: ValueKind, operator: Operator) -> Result<Test, SelectError> {
-        let Some(Token { kind: TokenKind::Word(text) | TokenKind::Quoted(text), .. }) = self.tokens.get(self.at) else {
-            return self.fail(format!("expected a value: {}", kind.name()));
+        let text = match self.tokens.get(self.at).map(|token| &token.kind) {
+            Some(TokenKind::Word(text)) => *text,
+            Some(TokenKind::Quoted(text)) => text,
+            _ => return self.fail(format!("expected a value: {}", kind.name())),
         };
         let is_whole = matches!(operator, Operator::Equal | Operator::Unequal);
         let known = if is_whole { known::check(field, text) } else { Ok(()) };

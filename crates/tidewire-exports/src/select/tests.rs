@@ -15,6 +15,30 @@ fn flow(text: &str) -> bool {
     select.matches(&Row::Flow(&sample.flow(key(6))), seen)
 }
 
+/// A quote in a text has a backslash, and so has a backslash before a quote.
+#[test]
+fn quotes_are_escaped() {
+    let matches = |name: &str, text: &str| {
+        let select = Select::new(text, &TRANSACTIONS).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let all = transactions(name);
+        select.matches(&Row::Transaction(&exchange(&all[2])), Seen::default())
+    };
+    for (name, text) in [
+        ("it's", r"http.user_agent = 'it\'s'"),
+        ("it's", r#"http.user_agent = "it's""#),
+        (r#"say "a" \ 'b'"#, r#"http.user_agent = "say \"a\" \\ 'b'""#),
+        (r"end\", r"http.user_agent = 'end\\' and http.status = 302"),
+        (r"a\032b\", r"http.user_agent = 'a\032b\\'"),
+        ("'", r"http.user_agent in ('x', '\'')"),
+    ] {
+        assert!(matches(name, text), "{text}");
+    }
+    for text in [r"name = 'a\'", r"name = 'a\\\'", r"name = '"] {
+        let error = Select::new(text, &TRANSACTIONS).unwrap_err().to_string();
+        assert!(error.contains("no end"), "{error}");
+    }
+}
+
 #[test]
 fn fields_are_compared_by_their_types() {
     for (text, expected) in [
@@ -46,6 +70,7 @@ fn fields_are_compared_by_their_types() {
         ("anomalies >= 2", true),
         ("name starts with WWW", true),
         ("name contains 'EXAMPLE.o'", true),
+        (r#"name contains "www\"" or name = 'it\'s'"#, false),
         ("service", true),
         ("service = dns", false),
         ("http.status >= 300 and http.status < 400", true),
