@@ -73,7 +73,10 @@ struct Hidden {
 impl PacketFile {
     /// Opens `path`; `-` is standard output, whose other output then goes to standard error.
     pub fn open(path: &Path, stop: &Stop) -> Result<Self, CliError> {
-        let name = legible(&path.to_string_lossy()).into_owned();
+        let name = match path.as_os_str() == "-" {
+            true => "standard output".to_owned(),
+            false => legible(&path.to_string_lossy()).into_owned(),
+        };
         let cannot = |error: io::Error| CliError::Output(format!("{name}: cannot be written: {error}"));
         let (file, hidden) = if path.as_os_str() == "-" {
             (own_stdout()?, None)

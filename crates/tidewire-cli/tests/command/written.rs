@@ -293,6 +293,9 @@ fn a_full_disk_is_told_and_everything_is_printed() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), String::from_utf8(output.stdout).unwrap()), (Some(4), plain.clone()));
     assert!(message.contains("/dev/full: packets cannot be written: No space left on device"), "{message}");
+    let script = format!("exec {} flows {} -w - > /dev/full", env!("CARGO_BIN_EXE_tidewire"), written.capture);
+    let message = String::from_utf8(Command::new("sh").args(["-c", &script]).run_in_time().unwrap().stderr).unwrap();
+    assert!(message.contains("standard output: packets cannot be written: No space left on device"), "{message}");
     // A limit of file sizes: what is there ends with a whole packet, under the name that is told.
     let out = written.bench.path("out.pcapng");
     let script = format!(
