@@ -101,11 +101,11 @@ impl CutOffs {
     pub fn apply(&self, record: &mut Record, gaps: &[Gap]) {
         let Some(amounts) = self.of(record.id, &record.key, [record.start_ns, record.end_ns]) else { return };
         forgive(&amounts, &mut record.stats, gaps);
-        if let Some(odd) = &mut record.odd {
-            for gap in odd.gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)) {
+        if let Some(irregularities) = &mut record.irregularities {
+            for gap in irregularities.gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)) {
                 gap.cause = GapCause::Cutoff;
             }
-            odd.anomalies.retain(|anomaly| !is_of_cutoff(anomaly.kind));
+            irregularities.anomalies.retain(|anomaly| !is_of_cutoff(anomaly.kind));
         }
         record.cut_off = Some(Box::new(amounts));
     }

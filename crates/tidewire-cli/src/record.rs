@@ -32,7 +32,7 @@ pub struct Record {
     pub end_ns: u64,
     pub stats: [DirectionStats; 2],
     /// `None` if there is nothing to report.
-    pub odd: Option<Box<Odd>>,
+    pub irregularities: Option<Box<Irregularities>>,
     /// The protocol and its fields, if one was recognised.
     pub app: Option<Box<App>>,
     /// What was cut off when an archive was recorded, by direction; `None`: nothing, or it is not known.
@@ -41,7 +41,7 @@ pub struct Record {
 
 /// Unusual facts about a stream.
 #[derive(Default)]
-pub struct Odd {
+pub struct Irregularities {
     pub gaps: Vec<Gap>,
     pub conflicts: [Vec<Conflict>; 2],
     pub anomalies: Vec<Anomaly>,
@@ -51,14 +51,14 @@ impl Record {
     /// Creates the record of a stream that ends.
     pub fn of<D>(stream: &Stream<'_, D>, end: EndReason) -> Self {
         let conflicts = DIRECTIONS.map(|direction| stream.conflicts(direction));
-        let is_odd = !stream.gaps().is_empty()
+        let is_irregular = !stream.gaps().is_empty()
             || !stream.anomalies().is_empty()
             || conflicts.iter().any(|conflicts| !conflicts.is_empty());
-        let odd = is_odd.then(|| {
+        let irregularities = is_irregular.then(|| {
             let conflicts = conflicts.map(<[Conflict]>::to_vec);
-            Box::new(Odd { gaps: stream.gaps().to_vec(), conflicts, anomalies: stream.anomalies().to_vec() })
+            Box::new(Irregularities { gaps: stream.gaps().to_vec(), conflicts, anomalies: stream.anomalies().to_vec() })
         });
-        Self { odd, ..Self::of_figures(stream, end) }
+        Self { irregularities, ..Self::of_figures(stream, end) }
     }
 
     /// Creates the record of a stream that ends, without lists of unusual facts.
@@ -73,7 +73,7 @@ impl Record {
             start_ns: stream.start_ns(),
             end_ns: stream.end_ns(),
             stats: DIRECTIONS.map(|direction| stream.stats(direction)),
-            odd: None,
+            irregularities: None,
             app: None,
             cut_off: None,
         }

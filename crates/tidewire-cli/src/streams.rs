@@ -19,7 +19,7 @@ use crate::{
     options::Common,
     output::{self, Object, Out, push_number},
     print_rows::{self},
-    record::{self, DIRECTIONS, Odd, Record},
+    record::{self, DIRECTIONS, Irregularities, Record},
     row::Column,
     row::{Cells, Form, Row},
     selection::{Order, Selected, Selection, Totals},
@@ -256,7 +256,11 @@ impl Row for Ended {
         let mut asides = record::asides(&self.record);
         // A few gaps are listed individually.
         let missing = |gap: &&Gap| gap.cause != GapCause::Cutoff;
-        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.iter().filter(missing).count());
+        let gaps = self
+            .record
+            .irregularities
+            .as_ref()
+            .map_or(0, |irregularities| irregularities.gaps.iter().filter(missing).count());
         asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX + 1);
         Cells { cells: cells(&self.record, clock), asides, notes: notes(self) }
     }
@@ -270,7 +274,8 @@ fn push_json(out: &mut Vec<u8>, stream: &Ended) {
     for direction in DIRECTIONS {
         object.object(direction.name(), |object| push_direction(object, stream, direction as usize));
     }
-    let anomalies = record.odd.as_deref().map(|odd| odd.anomalies.as_slice()).unwrap_or_default();
+    let anomalies =
+        record.irregularities.as_deref().map(|irregularities| irregularities.anomalies.as_slice()).unwrap_or_default();
     object.array("anomalies", anomalies, |out, anomaly| {
         let mut object = Object::open(out);
         object.plain("kind", anomaly.kind.name());
@@ -304,9 +309,9 @@ fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
     object.number("chunks", stats.chunks);
     object.number("start_ns", stats.start_ns);
     object.number("end_ns", stats.end_ns);
-    let none = Odd::default();
-    let odd = stream.record.odd.as_deref().unwrap_or(&none);
-    let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index);
+    let none = Irregularities::default();
+    let irregularities = stream.record.irregularities.as_deref().unwrap_or(&none);
+    let gaps = irregularities.gaps.iter().filter(|gap| gap.direction as usize == index);
     object.array("gaps", gaps, |out, gap| {
         let mut object = Object::open(out);
         object.number("offset", gap.offset);
@@ -314,7 +319,7 @@ fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
         object.plain("cause", gap.cause.name());
         object.close();
     });
-    object.array("overlap_conflicts", &odd.conflicts[index], |out, conflict| {
+    object.array("overlap_conflicts", &irregularities.conflicts[index], |out, conflict| {
         let mut object = Object::open(out);
         object.number("offset", conflict.offset);
         object.number("bytes", conflict.bytes);
@@ -341,11 +346,11 @@ const CSV_FIGURES: [&str; 12] = [
 ];
 
 fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
-    let none = Odd::default();
-    let odd = stream.record.odd.as_deref().unwrap_or(&none);
+    let none = Irregularities::default();
+    let irregularities = stream.record.irregularities.as_deref().unwrap_or(&none);
     record::push_csv_identity(out, &stream.record, clock);
     for (index, stats) in stream.record.stats.iter().enumerate() {
-        let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index).count();
+        let gaps = irregularities.gaps.iter().filter(|gap| gap.direction as usize == index).count();
         let figures = [
             stats.packets,
             stats.payload_wire_bytes,
@@ -357,7 +362,7 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
             stats.cutoff_bytes,
             stats.shed_bytes,
             gaps as u64,
-            odd.conflicts[index].len() as u64,
+            irregularities.conflicts[index].len() as u64,
         ];
         for figure in figures {
             out.push(b',');
@@ -369,7 +374,7 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
         }
     }
     out.push(b',');
-    push_number(out, odd.anomalies.len() as u64);
+    push_number(out, irregularities.anomalies.len() as u64);
     cut_off::push_csv(out, stream.record.cut_off.as_deref());
     app::push_csv(out, stream.record.app.as_deref());
     out.push(b'\n');
@@ -459,10 +464,10 @@ fn notes(stream: &Ended) -> Vec<String> {
             notes.push(format!("{} sha256 {}", direction.name(), output::hex(&digests[direction as usize])));
         }
     }
-    let Some(odd) = &stream.record.odd else { return notes };
+    let Some(irregularities) = &stream.record.irregularities else { return notes };
     let list_max = tidewire::Config::default().list_max() as usize;
     let of_cause = |is_cutoff: bool| {
-        let gaps = odd.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
+        let gaps = irregularities.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
         gaps.map(move |gap| {
             let (name, bytes) = (gap.direction.name(), counted(gap.bytes, "byte", "bytes"));
             let text = match is_cutoff {
@@ -472,10 +477,10 @@ fn notes(stream: &Ended) -> Vec<String> {
             (text, gap.bytes)
         })
     };
-    some(&mut notes, of_cause(true), "cutoffs", odd.gaps.len() >= list_max);
-    some(&mut notes, of_cause(false), "gaps", odd.gaps.len() >= list_max);
+    some(&mut notes, of_cause(true), "cutoffs", irregularities.gaps.len() >= list_max);
+    some(&mut notes, of_cause(false), "gaps", irregularities.gaps.len() >= list_max);
     for direction in DIRECTIONS {
-        let list = &odd.conflicts[direction as usize];
+        let list = &irregularities.conflicts[direction as usize];
         let conflicts = list.iter().map(|conflict| {
             let bytes = counted(conflict.bytes, "byte", "bytes");
             (format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset), conflict.bytes)
@@ -487,12 +492,12 @@ fn notes(stream: &Ended) -> Vec<String> {
         notes.push(format!("{} {bytes} ignored, as the receiver did", direction.name()));
     }
     // Wrong checksums are on nearly every stream where a card computes them: the totals have them.
-    let anomalies = odd
+    let anomalies = irregularities
         .anomalies
         .iter()
         .filter(|anomaly| anomaly.kind != AnomalyKind::BadChecksum)
         .map(|anomaly| (format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet), 0));
-    some(&mut notes, anomalies, "anomalies", odd.anomalies.len() >= list_max);
+    some(&mut notes, anomalies, "anomalies", irregularities.anomalies.len() >= list_max);
     notes
 }
 

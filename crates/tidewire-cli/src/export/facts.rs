@@ -1,4 +1,4 @@
-//! What outputs are told of a run: before it begins, while it runs, and when it has ended.
+//! Facts about a run for its outputs: before it begins, while it runs, and when it has ended.
 
 use std::time::Duration;
 
