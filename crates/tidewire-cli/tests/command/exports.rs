@@ -214,6 +214,32 @@ fn a_collector_gets_all_of_a_large_file() {
     assert_eq!(collector.totals()[..2], [u64::from(FLOWS); 2]);
 }
 
+/// A peer can begin an entry of QUIC's history with each datagram: beyond a limit of memory they are written before their streams end.
+#[test]
+fn histories_of_quic_are_bounded() {
+    const STREAMS: u32 = 32_000;
+    let bench = Bench::new();
+    // Retry packets of version 1 (RFC 9000 section 17.2.5), with identifiers of 20 bytes.
+    let retry = [&[0xf0, 0, 0, 0, 1, 20][..], &[b'd'; 20], &[20], &[b's'; 20], &[b't'; 16]].concat();
+    let mut pcap = Pcap::new();
+    for stream in 0..STREAMS {
+        let [_, a, b, c] = stream.to_be_bytes();
+        let (from, to) = (Ipv4Addr::new(10, a, b, c), Ipv4Addr::new(192, 0, 2, 1));
+        let frame = ipv4(from, to, 17, 1, 0, &udp(from, to, (40_000, 443), &retry));
+        // Within seconds: all are open at once.
+        (0..16).for_each(|_| pcap.frame_at(1_700_000_000_000_000 + u64::from(stream), &frame));
+    }
+    let capture = bench.file("retries.pcap", pcap.bytes());
+    drop(pcap);
+    let output = run(&["flows", "-j", "1", "--to", &format!("zeek:{}", bench.path("retries").display()), &capture]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && message.contains("memory limit of QUIC's history"), "{message}");
+    // Each stream has a line nonetheless.
+    let lines = log(&bench.path("retries/quic.log"));
+    let streams: std::collections::BTreeSet<&String> = lines.iter().map(|line| &line["uid"]).collect();
+    assert_eq!(streams.len(), STREAMS as usize);
+}
+
 /// nfcapd, which writes to a folder.
 struct Collector {
     child: std::process::Child,
