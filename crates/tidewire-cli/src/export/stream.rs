@@ -99,7 +99,7 @@ enum Loss {
 impl From<Loss> for io::Error {
     fn from(loss: Loss) -> Self {
         match loss {
-            Loss::Closed => io::ErrorKind::ConnectionReset.into(),
+            Loss::Closed => Self::new(io::ErrorKind::ConnectionReset, "the collector closed it"),
             Loss::Failed(error) => error,
         }
     }
