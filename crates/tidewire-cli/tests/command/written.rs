@@ -338,7 +338,7 @@ fn what_cannot_be_written_is_refused() {
         complaint(&["flows", &written.capture, "-w", written.bench.directory.path().to_str().unwrap()]);
     assert!(code == 4 && message.contains("cannot be written: is a directory"), "{message}");
     let (message, code) = complaint(&["flows", &written.capture, "-w", "/nowhere/out.pcapng"]);
-    assert!(code == 4 && message.contains("No such file or directory"), "{message}");
+    assert!(code == 4 && message.contains("its folder does not exist"), "{message}");
     for words in [&["flows", "--top", "bytes"][..], &["streams", "--sort", "bytes", "--limit", "3"]] {
         let output = piped(&[words, &["-", "-w", "-"]].concat(), b"");
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
