@@ -81,6 +81,7 @@ Examples:
 Examples:
   tidewire transactions capture.pcap
   tidewire transactions capture.pcap udp port 53 --json
+  tidewire transactions capture.pcap --where 'dns.rcode = NXDOMAIN or http.status >= 500'
   tidewire transactions -i eth0 --duration 10s",
     ),
     (
@@ -127,6 +128,12 @@ Examples:
   tidewire lab net up -- tidewire gen udp -i tx0 --packets 1000",
     ),
 ];
+
+/// Whether a command exists in a complete build.
+#[cfg_attr(feature = "live", allow(dead_code, reason = "all of them exist"))]
+pub fn is_command(name: &str) -> bool {
+    GROUPS.iter().any(|(_, names)| names.contains(&name))
+}
 
 /// Completes the definition of the program: groups of commands, usage, examples.
 pub fn completed(program: Command) -> Command {

@@ -67,7 +67,7 @@ pub struct Options {
 /// A protocol by its name.
 fn service(name: &str) -> Result<Service, String> {
     let names = || Service::ALL.map(Service::name).join(", ");
-    let found = Service::ALL.into_iter().find(|service| service.name() == name);
+    let found = Service::ALL.into_iter().find(|service| service.name().eq_ignore_ascii_case(name));
     found.ok_or_else(|| format!("unknown protocol; expected {}", names()))
 }
 

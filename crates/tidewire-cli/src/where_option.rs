@@ -10,12 +10,13 @@ use crate::{error::CliError, options::Common};
 /// The option.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WhereOption {
-    /// Only records whose fields fulfil this, as in 'tls.sni ends with example.org and bytes > 1M'
+    /// Only records whose fields fulfil this, as in 'tls.sni ends with example.org'
     ///
     /// FIELD OPERATOR VALUE, joined by and, or, not and parentheses. Operators: = != < <= > >=, in (a, b), contains, starts with, ends
-    /// with; a field alone has to be there. Fields have the names of JSON, as client.addr, packets_c2s, http.status; and addr, port,
-    /// packets, bytes, duration of both directions. Values have units, as 1M, 30s, 10.0.0.0/8 (docs/output.md). Of a stream's
-    /// transactions one has to fulfil a test of their fields.
+    /// with. A field alone has to be there, a count to be more than 0. Fields have the names of CSV, as client_addr, packets_c2s,
+    /// http.status; and addr and port of either end, packets, bytes, duration of both directions; docs/output.md lists all. Packets,
+    /// bytes and anomalies are fields of flows and streams, not of transactions. Values have units, as 1M, 30s, 10.0.0.0/8. != of either
+    /// end and of a list means none of the values. Of a stream's transactions one has to fulfil a test of their fields.
     #[arg(long = "where", value_name = "TEST", help_heading = "Report")]
     where_test: Option<String>,
 }

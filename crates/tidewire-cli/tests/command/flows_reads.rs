@@ -120,8 +120,8 @@ fn options_that_contradict_each_other_are_refused() {
         (&["--json", "--wide"], "cannot be used with"),
         (&["--csv", "--wide"], "cannot be used with"),
         (&["--to", &zeek, "--eve-types", "flow"], "--eve-types is for EVE"),
-        (&["--where", "port = 70000"], "'70000' is no port, which is at most 65535"),
-        (&["--where", "client.port in (80, 65536)"], "'65536' is no client_port"),
+        (&["--where", "port = 70000"], "port is at most 65535, got 70000"),
+        (&["--where", "client.port in (80, 65536)"], "client_port is at most 65535, got 65536"),
         (&["--where", "dns"], "unknown field 'dns'; did you mean service = dns?"),
     ];
     for (options, expected) in cases {

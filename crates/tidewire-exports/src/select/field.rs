@@ -16,7 +16,7 @@ pub(super) struct Field {
 /// Where its value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Columns, by index, of which one has to fulfil the test.
+    /// Columns, by index, of which one has to fulfil the test. Of `!=` all of them: see the parser.
     Any(Vec<usize>),
     /// The sum of columns.
     Sum(Vec<usize>),
@@ -24,6 +24,8 @@ pub(super) enum Source {
     Between([usize; 2]),
     /// The elements of a list.
     Count(usize),
+    /// A member of the elements of a list: the column, and the member's place.
+    Part(usize, usize),
     /// A field of a protocol, by its path in JSON.
     Member(&'static str, Vec<&'static str>),
 }
@@ -44,6 +46,47 @@ const SUMS: [&str; 11] = [
     "cut_off_packets",
     "cut_off_bytes",
 ];
+
+/// Last parts of the names of counts, besides those of [`SUMS`].
+const COUNTS: [&str; 12] = [
+    "transactions",
+    "gaps",
+    "overlap_conflicts",
+    "anomalies",
+    "questions",
+    "answer_count",
+    "authority_count",
+    "additional_count",
+    "certificates",
+    "count",
+    "port",
+    "duration",
+];
+
+impl Field {
+    /// Whether 0 means that there is none: counts, sizes, and ports.
+    pub(super) fn zero_is_none(&self) -> bool {
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let of_both = last.strip_suffix("_c2s").or(last.strip_suffix("_s2c")).unwrap_or(last);
+        self.kind == ValueKind::Bytes
+            || SUMS.contains(&of_both)
+            || COUNTS.contains(&last)
+            || matches!(of_both, "tcp_flags" | "client_port" | "server_port")
+    }
+}
+
+/// The field that a name means: as tables have it, or as a member of JSON.
+pub(super) fn find<'a>(fields: &'a [Field], word: &str) -> Option<&'a Field> {
+    let of_name = |name: &str| fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+    // `app` holds what has columns of its own; `c2s` and `s2c` of streams are endings of columns' names.
+    let word = word.strip_prefix("app.").unwrap_or(word);
+    let of_side = || {
+        let (side, name) = word.split_once('.').filter(|(side, _)| matches!(*side, "c2s" | "s2c"))?;
+        let name = if name == "payload_bytes_on_wire" { "payload_bytes" } else { name };
+        of_name(&format!("{name}_{side}"))
+    };
+    of_name(word).or_else(|| of_name(&word.replace('.', "_"))).or_else(of_side)
+}
 
 /// All fields of a table.
 pub(super) fn all(table: &'static Table) -> Vec<Field> {
@@ -82,10 +125,16 @@ fn of_column(index: usize, column: &'static Column, fields: &mut Vec<Field>) {
         // As `start_ns` and `end_ns`.
         Kind::Time => {}
         Kind::Object(_) => of_protocol(column, fields),
-        Kind::List(Kind::Object(_)) => {
+        Kind::List(Kind::Object(members)) => {
             fields.push(Field { name: column.name.into(), kind: ValueKind::Number, source: Source::Count(index) });
             let name = format!("{}.{}", column.name, "any");
             fields.push(Field { name, kind: ValueKind::Text, source: Source::Any(vec![index]) });
+            for (place, member) in members.iter().enumerate() {
+                if let Some(kind) = value_kind(member) {
+                    let name = format!("{}.{}", column.name, member.name);
+                    fields.push(Field { name, kind, source: Source::Part(index, place) });
+                }
+            }
         }
         _ => {
             if let Some(kind) = value_kind(column) {

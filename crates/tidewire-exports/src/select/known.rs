@@ -1,6 +1,6 @@
 //! Fields whose values have fixed names: another name would never be found.
 
-use tidewire::{Direction, EndReason, TcpState, TunnelKind};
+use tidewire::{AnomalyKind, Direction, EndReason, GapCause, TcpState, TunnelKind};
 use tidewire_protocols::{Service, dns_rcode_number, dns_type_number};
 use tidewire_units::nearest;
 
@@ -20,6 +20,19 @@ const STATES: [TcpState; 8] = [
 const ENDS: [EndReason; 6] =
     [EndReason::Fin, EndReason::Rst, EndReason::Timeout, EndReason::Reused, EndReason::Evicted, EndReason::EndOfInput];
 
+const CAUSES: [GapCause; 7] = [
+    GapCause::NotCaptured,
+    GapCause::Snapped,
+    GapCause::Cutoff,
+    GapCause::Memory,
+    GapCause::Shed,
+    GapCause::Urgent,
+    GapCause::BadChecksum,
+];
+
+/// Versions of TLS. Drafts and unknown ones have their number: see [`is_other_version`].
+const TLS_VERSIONS: [&str; 6] = ["SSL 2.0", "SSL 3.0", "TLS 1.0", "TLS 1.1", "TLS 1.2", "TLS 1.3"];
+
 /// Whether a field can be `text`, as far as its values have names.
 pub(super) fn check(field: &str, text: &str) -> Result<(), String> {
     let upper = || text.to_ascii_uppercase();
@@ -33,16 +46,43 @@ pub(super) fn check(field: &str, text: &str) -> Result<(), String> {
         _ => None,
     };
     if let Some(example) = example {
-        return Err(format!("'{text}' is no {field}, as in {example}"));
+        return Err(format!("'{text}' is not a value of {field}, as in {example}"));
     }
     let Some(names) = names(field) else { return Ok(()) };
     // Protocols without a name have their number.
     let is_number = field == "proto" && text.parse::<u8>().is_ok();
-    if is_number || names.iter().any(|name| name.eq_ignore_ascii_case(text)) {
+    if is_number || is_other_version(field, text) || names.iter().any(|name| name.eq_ignore_ascii_case(text)) {
         return Ok(());
     }
-    let hint = nearest(text, names.iter().copied()).map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-    Err(format!("'{text}' is no {field}; {hint}known are {}", names.join(", ")))
+    let shown = |name: &str| if name.contains(' ') { format!("'{name}'") } else { name.to_owned() };
+    let hint = resembling(text, &names).map(|name| format!("did you mean {}? ", shown(name))).unwrap_or_default();
+    let names: Vec<String> = names.into_iter().map(shown).collect();
+    Err(format!("'{text}' is not a value of {field}; {hint}known are {}", names.join(", ")))
+}
+
+/// The name that is most likely meant: one that differs in its separators, has the same digits, or is spelled similarly.
+fn resembling(text: &str, names: &[&'static str]) -> Option<&'static str> {
+    let letters =
+        |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let given = letters(text);
+    let same = names.iter().find(|name| letters(name) == given);
+    // `TLSv1.3`, `HTTP/1.1`, `1.2`.
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let version = || names.iter().find(|name| !digits(text).is_empty() && digits(name) == digits(text));
+    same.or_else(version).copied().or_else(|| nearest(text, names.iter().copied()))
+}
+
+/// Whether a version of TLS is a draft or has no name.
+fn is_other_version(field: &str, text: &str) -> bool {
+    let upper = text.to_ascii_uppercase();
+    matches!(field, "tls.version" | "tls.client_version" | "quic.client_version")
+        && (upper.starts_with("TLS 1.3 DRAFT ") || upper.starts_with("0X"))
+}
+
+/// A value as records have it: protocols with a name have no number.
+pub(super) fn canonical<'a>(field: &str, text: &'a str) -> &'a str {
+    let of_number = || tidewire::protocol_name(text.parse().ok()?);
+    if field == "proto" { of_number().unwrap_or(text) } else { text }
 }
 
 /// The name of a protocol that is meant by a word where a field is expected.
@@ -59,7 +99,7 @@ pub(super) fn check_range(field: &str, test: &Test) -> Result<(), String> {
         _ => return Ok(()),
     };
     match test {
-        Test::Number(_, number) if *number > most => Err(format!("'{number}' is no {field}, which is at most {most}")),
+        Test::Number(_, number) if *number > most => Err(format!("{field} is at most {most}, got {number}")),
         _ => Ok(()),
     }
 }
@@ -74,9 +114,20 @@ fn names(field: &str) -> Option<Vec<&'static str>> {
         "tunnel_kind" => {
             TunnelKind::ALL.iter().filter(|kind| **kind != TunnelKind::None).map(|kind| kind.name()).collect()
         }
-        "direction" => [Direction::ClientToServer, Direction::ServerToClient].map(Direction::name).to_vec(),
+        "direction" | "gaps.direction" | "overlap_conflicts.direction" | "overlap_conflicts.any" => {
+            directions().to_vec()
+        }
+        "anomalies.kind" | "anomalies.any" => AnomalyKind::ALL.iter().map(|kind| kind.name()).collect(),
+        "gaps.cause" => CAUSES.map(GapCause::name).to_vec(),
+        "gaps.any" => CAUSES.map(GapCause::name).into_iter().chain(directions()).collect(),
+        "tls.version" | "tls.client_version" | "quic.client_version" => TLS_VERSIONS.to_vec(),
+        "http.version" => vec!["0.9", "1.0", "1.1"],
         _ => return None,
     })
+}
+
+fn directions() -> [&'static str; 2] {
+    [Direction::ClientToServer, Direction::ServerToClient].map(Direction::name)
 }
 
 #[cfg(test)]
@@ -87,10 +138,10 @@ mod tests {
     #[test]
     fn documented_names_are_known() {
         let page = include_str!("../../../../docs/output.md");
-        for field in ["state", "end_reason"] {
+        for (field, of) in [("state", "state"), ("end_reason", "end_reason"), ("cause", "gaps.cause")] {
             let line =
                 page.split("\n\n").find(|part| part.starts_with(&format!("`{field}`: "))).expect("its paragraph");
-            let names = names(field).unwrap();
+            let names = names(of).unwrap();
             assert!(names.iter().all(|name| line.contains(&format!("`{name}`"))), "{line}");
         }
         let row = page.lines().find(|line| line.starts_with("| `tunnel` |")).expect("its row");

@@ -48,7 +48,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, SelectError> {
                 |c: char| c.is_whitespace() || matches!(c, '=' | '!' | '<' | '>' | '(' | ')' | ',' | '"' | '\'');
             let end = rest.find(is_end).unwrap_or(rest.len());
             if end == 0 {
-                return Err(SelectError { column, message: format!("'{first}' is no operator; expected != or =") });
+                return Err(SelectError { column, message: format!("'{first}' is not an operator; expected != or =") });
             }
             tokens.push(Token { column, kind: TokenKind::Word(&rest[..end]) });
             at += end;

@@ -3,16 +3,17 @@
 //! ```text
 //! expression = term { "or" term }          term = factor { "and" factor }
 //! factor     = "not" factor | "(" expression ")" | test
-//! test       = field                       there is a value, or it is true
+//! test       = field                       there is a value; it is true; a count or size is more than 0
 //!            | field OPERATOR value        = != < <= > >= contains, starts with, ends with
 //!            | field "in" "(" value { "," value } ")"
 //! ```
 //!
 //! Fields are the columns of the record's table, sums and alternatives of them ([`fields`]), and the fields of protocols by their names in
 //! JSON. What type a field has decides how a value is read: `1M`, `30s`, `10.0.0.0/8`. Text is compared without regard to the case of ASCII
-//! letters. A list fulfils a test if one of its elements does. A field without a value fulfils none, also not `!=`.
+//! letters. A list fulfils a test if one of its elements does, and `!=` if all of them do. A field without a value fulfils none, also not `!=`.
 
 mod field;
+mod hint;
 mod known;
 mod lexer;
 mod node;
@@ -55,6 +56,12 @@ impl Select {
     #[must_use]
     pub fn wants_fields(&self) -> bool {
         self.wants_fields
+    }
+
+    /// Whether what a stream names is asked for, or a field of its protocol.
+    #[must_use]
+    pub fn is_of_names(&self) -> bool {
+        self.wants_fields || self.atoms.iter().any(|atom| atom.name == "name")
     }
 
     /// The first field whose values are in the streams' bytes: there are none where nothing is delivered.
@@ -106,6 +113,7 @@ impl Select {
                         }
                         false
                     }
+                    Source::Part(of, member) => index == *of && atom.test.holds_of_parts(&cell, *member),
                     Source::Member(..) => false,
                 };
                 bits |= u64::from(is_true) << place;
@@ -126,7 +134,7 @@ impl Select {
             if let Source::Member(of, path) = &atom.source
                 && *of == service
             {
-                bits |= u64::from(value::any_member(values, path, &atom.test)) << place;
+                bits |= u64::from(value::of_members(values, path, &atom.test) == Some(true)) << place;
             }
         }
         bits

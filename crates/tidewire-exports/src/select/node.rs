@@ -46,9 +46,9 @@ pub(super) struct Atom {
 impl Atom {
     /// Whether the field's value is in the streams' bytes, or says how these were put together.
     pub(super) fn is_of_bytes(&self) -> bool {
-        const OF_BYTES: [&str; 7] =
-            ["service", "name", "transactions", "gaps", "gaps.any", "overlap_conflicts", "overlap_conflicts.any"];
-        matches!(self.source, Source::Member(..)) || OF_BYTES.contains(&self.name.as_str())
+        const OF_BYTES: [&str; 5] = ["service", "name", "transactions", "gaps", "overlap_conflicts"];
+        let first = self.name.split('.').next().unwrap_or_default();
+        matches!(self.source, Source::Member(..)) || OF_BYTES.contains(&first)
     }
 }
 

@@ -1,11 +1,9 @@
 //! The grammar, and the names and types in it.
 
-use tidewire_units::nearest;
-
 use crate::{
     select::{
-        field::{self, Field},
-        known,
+        field::{self, Field, Source},
+        hint, known,
         lexer::{Token, TokenKind, tokens},
         node::{Atom, Node, SelectError, TESTS_MAX},
         value::{Operator, Test, ValueKind},
@@ -21,6 +19,7 @@ struct Parser<'a> {
     at: usize,
     /// Where the text ends, in characters from 1.
     end: usize,
+    table: &'static Table,
     fields: Vec<Field>,
     atoms: Vec<Atom>,
     depth: usize,
@@ -29,7 +28,7 @@ struct Parser<'a> {
 pub(super) fn parse(text: &str, table: &'static Table) -> Result<(Node, Vec<Atom>), SelectError> {
     let end = text.chars().count() + 1;
     let fields = field::all(table);
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, end, fields, atoms: Vec::new(), depth: 0 };
+    let mut parser = Parser { tokens: tokens(text)?, at: 0, end, table, fields, atoms: Vec::new(), depth: 0 };
     let root = parser.expression()?;
     match parser.tokens.get(parser.at) {
         None => Ok((root, parser.atoms)),
@@ -95,16 +94,31 @@ impl<'a> Parser<'a> {
     }
 
     fn test(&mut self) -> Result<Node, SelectError> {
-        let Field { name, kind, source } = self.field()?;
-        let test = match self.operator(kind)? {
-            None if self.takes("in") => self.one_of(&name, kind)?,
+        let field = self.field()?;
+        let test = match self.operator(field.kind)? {
+            None if self.takes("in") => self.one_of(&field.name, field.kind)?,
+            None if field.zero_is_none() => Test::Number(Operator::Greater, 0),
             None => Test::Exists,
-            Some(operator) => self.value(&name, kind, operator)?,
+            Some(operator) => self.value(&field.name, field.kind, operator)?,
         };
+        let Field { name, source, .. } = field;
+        // `addr != X`: neither end is X.
+        if let (Source::Any(columns), true) = (&source, test.is_exclusion())
+            && columns.len() > 1
+        {
+            let each = |column: &usize| {
+                self.atom(Atom { name: name.clone(), source: Source::Any(vec![*column]), test: test.clone() })
+            };
+            return Ok(Node::All(columns.iter().map(each).collect::<Result<_, _>>()?));
+        }
+        self.atom(Atom { name, source, test })
+    }
+
+    fn atom(&mut self, atom: Atom) -> Result<Node, SelectError> {
         if self.atoms.len() == TESTS_MAX {
             return self.fail(format!("more than {TESTS_MAX} tests"));
         }
-        self.atoms.push(Atom { name, source, test });
+        self.atoms.push(atom);
         Ok(Node::Atom(self.atoms.len() - 1))
     }
 
@@ -112,52 +126,43 @@ impl<'a> Parser<'a> {
         let Some(Token { kind: TokenKind::Word(word), .. }) = self.tokens.get(self.at) else {
             return self.fail("expected the name of a field");
         };
-        // Members of objects have a dot in JSON.
-        let joined = word.replace('.', "_");
-        let found = self.fields.iter().find(|field| field.name == *word || field.name == joined);
-        match found.cloned() {
+        match field::find(&self.fields, word).cloned() {
             Some(found) => {
                 self.at += 1;
                 Ok(found)
             }
-            None => {
-                let of_service = known::service(word).map(|service| format!("service = {service}"));
-                let of_field = || nearest(word, self.fields.iter().map(|field| field.name.as_str())).map(str::to_owned);
-                let hint = of_service.or_else(of_field).map(|hint| format!("; did you mean {hint}?"));
-                self.fail(format!("unknown field '{word}'{}", hint.unwrap_or_default()))
-            }
+            None => self.fail(hint::unknown_field(word, &self.fields, self.table)),
         }
     }
 
     /// The operator that follows; `None`: there is none.
     fn operator(&mut self, kind: ValueKind) -> Result<Option<Operator>, SelectError> {
         let begin = self.at;
-        let operator =
-            match self.tokens.get(self.at).map(|token| &token.kind) {
-                Some(TokenKind::Sign("=" | "==")) => Operator::Equal,
-                Some(TokenKind::Sign("!=")) => Operator::Unequal,
-                Some(TokenKind::Sign("<")) => Operator::Less,
-                Some(TokenKind::Sign("<=")) => Operator::LessOrEqual,
-                Some(TokenKind::Sign(">")) => Operator::Greater,
-                Some(TokenKind::Sign(">=")) => Operator::GreaterOrEqual,
-                Some(TokenKind::Word(word)) => match word.to_ascii_lowercase().as_str() {
-                    "contains" => Operator::Contains,
-                    "starts" | "ends" => {
-                        self.at += 1;
-                        if !matches!(self.tokens.get(self.at), Some(Token { kind: TokenKind::Word(word), .. })
+        let operator = match self.tokens.get(self.at).map(|token| &token.kind) {
+            Some(TokenKind::Sign("=" | "==")) => Operator::Equal,
+            Some(TokenKind::Sign("!=")) => Operator::Unequal,
+            Some(TokenKind::Sign("<")) => Operator::Less,
+            Some(TokenKind::Sign("<=")) => Operator::LessOrEqual,
+            Some(TokenKind::Sign(">")) => Operator::Greater,
+            Some(TokenKind::Sign(">=")) => Operator::GreaterOrEqual,
+            Some(TokenKind::Word(word)) => match word.to_ascii_lowercase().as_str() {
+                "contains" => Operator::Contains,
+                "starts" | "ends" => {
+                    self.at += 1;
+                    if !matches!(self.tokens.get(self.at), Some(Token { kind: TokenKind::Word(word), .. })
                         if word.eq_ignore_ascii_case("with"))
-                        {
-                            return self.fail("expected 'with'");
-                        }
-                        if word.eq_ignore_ascii_case("starts") { Operator::StartsWith } else { Operator::EndsWith }
+                    {
+                        return self.fail("expected 'with'");
                     }
-                    "and" | "or" | "in" => return Ok(None),
-                    _ => return self.fail(format!(
-                        "'{word}' is no operator; expected =, !=, <, >, in, contains, starts with, ends with, and, or"
-                    )),
-                },
-                _ => return Ok(None),
-            };
+                    if word.eq_ignore_ascii_case("starts") { Operator::StartsWith } else { Operator::EndsWith }
+                }
+                "and" | "or" | "in" => return Ok(None),
+                _ => return self.fail(format!(
+                    "'{word}' is not an operator; expected =, !=, <, >, in, contains, starts with, ends with, and, or"
+                )),
+            },
+            _ => return Ok(None),
+        };
         self.at += 1;
         if !operator.fits(kind) {
             self.at = begin;
@@ -165,7 +170,7 @@ impl<'a> Parser<'a> {
                 if kind == ValueKind::Text { "=, !=, in, contains, starts with, ends with" } else { "=, !=, in" };
             let ordered = matches!(kind, ValueKind::Number | ValueKind::Bytes | ValueKind::Duration);
             let expected = if ordered { "=, !=, <, <=, >, >=, in" } else { expected };
-            return self.fail(format!("the field is a {}, which is compared by {expected}", kind.name()));
+            return self.fail(format!("the field is {}, which is compared with {expected}", kind.described()));
         }
         Ok(Some(operator))
     }
@@ -174,10 +179,11 @@ impl<'a> Parser<'a> {
         let text = match self.tokens.get(self.at).map(|token| &token.kind) {
             Some(TokenKind::Word(text)) => *text,
             Some(TokenKind::Quoted(text)) => text,
-            _ => return self.fail(format!("expected a value: {}", kind.name())),
+            _ => return self.fail(format!("expected a value: {}", kind.described())),
         };
         let is_whole = matches!(operator, Operator::Equal | Operator::Unequal);
         let known = if is_whole { known::check(field, text) } else { Ok(()) };
+        let text = known::canonical(field, text);
         let read = known.and_then(|()| Test::read(kind, operator, text));
         match read.and_then(|test| known::check_range(field, &test).map(|()| test)) {
             Ok(test) => {

@@ -60,6 +60,36 @@ fn fields_are_compared_by_their_types() {
         ("port = 443 or port = 53", true),
         ("port in (80, 443)", true),
         ("port in (80, 81)", false),
+        ("addr != 198.51.100.2", false),
+        ("addr != 192.0.2.0/24", false),
+        ("addr != 203.0.113.1", true),
+        ("not addr != 203.0.113.1", false),
+        ("port != 443", false),
+        ("port != 80", true),
+        ("port", true),
+        ("gaps", true),
+        ("anomalies", true),
+        ("overlap_conflicts", false),
+        ("gaps.cause = not_captured and gaps.bytes > 0", true),
+        ("gaps.cause != not_captured", false),
+        ("gaps.any != not_captured", false),
+        ("gaps.any != snapped", true),
+        ("anomalies.any != blind_reset", false),
+        ("anomalies.kind", true),
+        ("proto = 6", true),
+        ("proto in (6, 17)", true),
+        ("proto != 6", false),
+        ("c2s.bytes = 1000", true),
+        ("c2s.payload_bytes_on_wire >= 0", true),
+        ("app.service = tls", true),
+        ("app.tls.sni contains example", true),
+        ("Client.Addr = 192.0.2.1", true),
+        ("tls.certificate.san != b", false),
+        ("tls.certificate.san != other", true),
+        ("dns.answers.type != A", false),
+        ("dns.answers.data != 9.9.9.9", true),
+        ("tls.version != 'TLS 1.0'", true),
+        ("http.status != 302", false),
         ("server.port > 443", false),
         ("client_known", true),
         ("client_known = false", false),
@@ -115,32 +145,48 @@ fn mistakes_are_said_with_their_place() {
     for (text, column, expected) in [
         ("tls.snj = x", 1, "unknown field 'tls.snj'; did you mean tls.sni?"),
         ("bytes > 1M and byte = 2", 16, "did you mean bytes?"),
-        ("zebra", 1, "unknown field 'zebra'"),
-        ("bytes > x", 9, "'x' is no size, as in 1M"),
-        ("port = http", 8, "'http' is no number, as in 443"),
+        ("zebra", 1, "unknown field 'zebra'; docs/output.md lists the fields"),
+        ("sni = x", 1, "unknown field 'sni'; did you mean quic.sni or tls.sni?"),
+        ("host", 1, "did you mean http.host or socks.host?"),
+        ("latency > 1s", 1, "did you mean dns.latency_ns or "),
+        ("flags", 1, "did you mean tcp_flags_c2s or tcp_flags_s2c?"),
+        ("src.addr = 1.2.3.4", 1, "did you mean client_addr?"),
+        ("ip.dst = 1.2.3.4", 1, "did you mean server_addr?"),
+        ("dst_port = 80", 1, "did you mean server_port?"),
+        ("ip.addr = 1.2.3.4", 1, "did you mean addr?"),
+        ("dns", 1, "did you mean service = dns?"),
+        ("request contains x", 1, "'request' is a field of transactions"),
+        ("anomalies.any = blindreset", 17, "did you mean blind_reset?"),
+        ("gaps.cause = lost", 14, "'lost' is not a value of gaps.cause; known are not_captured, "),
+        ("tls.version = 1.2", 15, "'1.2' is not a value of tls.version; did you mean 'TLS 1.2'? known are 'SSL 2.0'"),
+        ("tls.version = TLSv1.3", 15, "did you mean 'TLS 1.3'?"),
+        ("http.version = HTTP/1.1", 16, "did you mean 1.1?"),
+        ("port = 70000", 8, "port is at most 65535, got 70000"),
+        ("bytes > x", 9, "'x' is not a size, as in 1M"),
+        ("port = http", 8, "'http' is not a number, as in 443"),
         ("duration > 5", 12, "no unit; did you mean 5s?"),
-        ("client_addr = 10.0.0.0/33", 15, "is no address"),
-        ("name > a", 6, "the field is a text, which is compared by =, !=, in, contains"),
-        ("bytes contains 5", 7, "the field is a size, which is compared by ="),
-        ("client_known = maybe", 16, "'maybe' is no true or false"),
+        ("client_addr = 10.0.0.0/33", 15, "is not an address"),
+        ("name > a", 6, "the field is text, which is compared with =, !=, in, contains"),
+        ("bytes contains 5", 7, "the field is a size, which is compared with ="),
+        ("client_known = maybe", 16, "'maybe' is not a boolean, as in true"),
         ("proto = tcp port = 5", 13, "expected 'and', 'or' or the end"),
         ("proto = ", 9, "expected a value: text"),
         ("proto starts tcp", 14, "expected 'with'"),
-        ("proto equals tcp", 7, "'equals' is no operator"),
+        ("proto equals tcp", 7, "'equals' is not an operator"),
         ("(proto = tcp", 13, "expected ')'"),
         ("port in (80 443)", 13, "expected ',' or ')'"),
         ("name = 'a", 8, "the text has no end"),
-        ("proto ! tcp", 7, "is no operator; expected != or ="),
+        ("proto ! tcp", 7, "is not an operator; expected != or ="),
         ("", 1, "expected the name of a field"),
         ("and", 1, "unknown field 'and'"),
         ("ä = 5", 1, "unknown field 'ä'"),
-        ("service = dnss", 11, "'dnss' is no service; did you mean dns? known are dhcp, dns, ftp, http, "),
-        ("proto in (tcp, upd)", 16, "'upd' is no proto; did you mean udp? known are icmp, "),
-        ("bytes > 1 and state != open", 24, "'open' is no state; known are stateless, syn_sent, "),
-        ("end_reason = finn", 14, "'finn' is no end_reason; did you mean fin?"),
+        ("service = dnss", 11, "'dnss' is not a value of service; did you mean dns? known are dhcp, dns, ftp, http, "),
+        ("proto in (tcp, upd)", 16, "'upd' is not a value of proto; did you mean udp? known are icmp, "),
+        ("bytes > 1 and state != open", 24, "'open' is not a value of state; known are stateless, syn_sent, "),
+        ("end_reason = finn", 14, "'finn' is not a value of end_reason; did you mean fin?"),
         ("tunnel.kind = vxlam", 15, "did you mean vxlan?"),
-        ("dns.type = AAAAA", 12, "'AAAAA' is no dns.type, as in AAAA or TYPE65280"),
-        ("dns.rcode = NXDOMAI", 13, "'NXDOMAI' is no dns.rcode, as in NXDOMAIN"),
+        ("dns.type = AAAAA", 12, "'AAAAA' is not a value of dns.type, as in AAAA or TYPE65280"),
+        ("dns.rcode = NXDOMAI", 13, "'NXDOMAI' is not a value of dns.rcode, as in NXDOMAIN"),
         ("name = ü and x = 1", 14, "unknown field 'x'"),
     ] {
         let error = Select::new(text, &FLOWS).unwrap_err();
@@ -153,10 +199,68 @@ fn expressions_are_bounded() {
     let many = vec!["id = 1"; 65].join(" or ");
     assert!(Select::new(&many, &FLOWS).unwrap_err().message.contains("more than 64 tests"));
     assert!(Select::new(&vec!["id = 1"; 64].join(" or "), &FLOWS).is_ok());
+    // Of either end it is two tests.
+    assert!(Select::new(&vec!["port != 1"; 33].join(" or "), &FLOWS).is_err());
+    assert!(Select::new(&vec!["port != 1"; 32].join(" or "), &FLOWS).is_ok());
     let deep = format!("{}id = 1{}", "(".repeat(40), ")".repeat(40));
     assert!(Select::new(&deep, &FLOWS).unwrap_err().message.contains("parentheses"));
     assert!(Select::new(&"not ".repeat(1000), &FLOWS).is_err());
     assert!(Select::new(&"x".repeat(5000), &FLOWS).unwrap_err().message.contains("4096"));
+}
+
+/// What is missing has no count: a bare count is fulfilled from 1 on.
+#[test]
+fn counts_of_nothing_are_none() {
+    let mut sample = Sample::new("x");
+    sample.gaps.clear();
+    sample.anomalies.clear();
+    let holds = |text: &str| {
+        let select = Select::new(text, &FLOWS).unwrap();
+        select.matches(&Row::Flow(&sample.flow(key(6))), Seen::default())
+    };
+    for text in
+        ["gaps", "anomalies", "anomalies.any", "anomalies.packet", "gaps.bytes", "anomalies.kind != blind_reset"]
+    {
+        assert!(!holds(text), "{text}");
+    }
+    assert!(holds("not anomalies") && holds("anomalies = 0"));
+}
+
+#[test]
+fn fields_of_other_tables_are_named_so() {
+    let message = Select::new("bytes > 1M", &TRANSACTIONS).unwrap_err().message;
+    assert_eq!(message, "'bytes' is a field of flows and streams");
+}
+
+/// Rows of the table of fields in docs/output.md: which records have them, their type, and their names.
+fn documented_rows() -> Vec<String> {
+    let (flows, transactions) = (fields(&FLOWS), fields(&TRANSACTIONS));
+    let scope = |field: &(String, &'static str)| match (flows.contains(field), transactions.contains(field)) {
+        (true, true) => "all",
+        (true, false) => "`flows`, `streams`",
+        _ => "`transactions`",
+    };
+    let only_of_transactions = transactions.iter().filter(|field| !flows.contains(field));
+    let mut rows: Vec<((&str, &str), Vec<String>)> = Vec::new();
+    for field in flows.iter().chain(only_of_transactions) {
+        let (of, shown) = ((scope(field), field.1), format!("`{}`", field.0));
+        match rows.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, names)) => names.push(shown),
+            None => rows.push((of, vec![shown])),
+        }
+    }
+    rows.into_iter().map(|((of, kind), names)| format!("| {of} | {kind} | {} |", names.join(", "))).collect()
+}
+
+#[test]
+fn all_fields_are_documented() {
+    let page = include_str!("../../../../docs/output.md");
+    let missing: Vec<String> =
+        documented_rows().into_iter().filter(|row| !page.lines().any(|line| line == row)).collect();
+    assert!(missing.is_empty(), "docs/output.md needs these rows:\n{}", missing.join("\n"));
+    let begin = page.find("| of | type | fields |").expect("the table of fields");
+    let rows = page[begin..].lines().skip(2).take_while(|line| line.starts_with('|')).count();
+    assert_eq!(rows, documented_rows().len());
 }
 
 #[test]

@@ -25,10 +25,22 @@ impl ValueKind {
         match self {
             Self::Number => "number",
             Self::Bytes => "size",
-            Self::Duration => "time",
-            Self::Truth => "true or false",
+            Self::Duration => "duration",
+            Self::Truth => "boolean",
             Self::Text => "text",
             Self::Address => "address",
+        }
+    }
+
+    /// With its article.
+    pub(super) fn described(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::Bytes => "a size",
+            Self::Duration => "a duration",
+            Self::Truth => "a boolean",
+            Self::Text => "text",
+            Self::Address => "an address",
         }
     }
 
@@ -89,7 +101,7 @@ pub(super) enum Test {
 impl Test {
     /// Reads a value as the type of its field has it.
     pub(super) fn read(kind: ValueKind, operator: Operator, text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("'{text}' is no {}, as in {}{why}", kind.name(), kind.example());
+        let wrong = |why: &str| format!("'{text}' is not {}, as in {}{why}", kind.described(), kind.example());
         let with_units = |error: String| wrong(&format!("; {error}"));
         Ok(match kind {
             ValueKind::Number => Self::Number(operator, number(text).ok_or_else(|| wrong(""))?),
@@ -108,12 +120,41 @@ impl Test {
         })
     }
 
+    /// Whether it excludes a value: of several values all have to fulfil it.
+    pub(super) fn is_exclusion(&self) -> bool {
+        matches!(
+            self,
+            Self::Number(Operator::Unequal, _) | Self::Text(Operator::Unequal, _) | Self::Network(_, _, true)
+        )
+    }
+
+    /// Whether values fulfil it, of which each does or does not; `None`: there are none.
+    fn of_values(&self, values: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+        let mut values = values.flatten().peekable();
+        values.peek()?;
+        Some(if self.is_exclusion() { values.all(|holds| holds) } else { values.any(|holds| holds) })
+    }
+
+    /// Whether a member of a list's elements fulfils it.
+    pub(super) fn holds_of_parts(&self, cell: &Cell<'_>, member: usize) -> bool {
+        let Cell::List(elements) = cell else { return false };
+        let part = |element: &Cell<'_>| match element {
+            Cell::Object(cells) => cells.get(member).map(|cell| self.holds(cell)),
+            _ => None,
+        };
+        self.of_values(elements.iter().map(part)) == Some(true)
+    }
+
     /// Whether a cell fulfils it.
     pub(super) fn holds(&self, cell: &Cell<'_>) -> bool {
         match (self, cell) {
             (_, Cell::Null) => false,
-            (_, Cell::List(cells)) => cells.iter().any(|cell| self.holds(cell)),
-            (_, Cell::Object(cells)) => cells.iter().any(|cell| self.holds(cell)),
+            (_, Cell::List(cells)) => self.of_values(cells.iter().map(|cell| Some(self.holds(cell)))) == Some(true),
+            // Its texts; numbers have names of their own.
+            (_, Cell::Object(cells)) => {
+                let of_text = |cell: &Cell<'_>| matches!(cell, Cell::Text(_)).then(|| self.holds(cell));
+                self.of_values(cells.iter().map(of_text)) == Some(true)
+            }
             (Self::Exists, Cell::Truth(truth)) => *truth,
             (Self::Exists, _) => true,
             (Self::OneOf(tests), cell) => tests.iter().any(|test| test.holds(cell)),
@@ -134,22 +175,24 @@ impl Test {
     }
 }
 
-/// Whether a field of a protocol fulfils a test; of lists, one of the elements.
-pub(super) fn any_member(values: &[(&'static str, Value<'_>)], path: &[&str], test: &Test) -> bool {
-    let Some((first, rest)) = path.split_first() else { return false };
-    let of_name = |(name, value): &(&'static str, Value<'_>)| *name == *first && holds_within(value, rest, test);
-    values.iter().any(of_name)
+/// Whether a field of a protocol fulfils a test; `None`: it has no value.
+pub(super) fn of_members(values: &[(&'static str, Value<'_>)], path: &[&str], test: &Test) -> Option<bool> {
+    let (first, rest) = path.split_first()?;
+    let of_name = |(name, value): &(&'static str, Value<'_>)| {
+        if *name == *first { holds_within(value, rest, test) } else { None }
+    };
+    test.of_values(values.iter().map(of_name))
 }
 
-fn holds_within(value: &Value<'_>, path: &[&str], test: &Test) -> bool {
+fn holds_within(value: &Value<'_>, path: &[&str], test: &Test) -> Option<bool> {
     match value {
-        Value::Object(members) => any_member(members, path, test),
-        Value::Objects(list) => list.iter().any(|members| any_member(members, path, test)),
-        Value::Number(number) => test.holds(&Cell::Number(*number)),
-        Value::Text(text) => test.holds(&Cell::Text(text)),
-        Value::Seconds(seconds) => test.holds(&Cell::Signed(*seconds)),
-        Value::Truth(truth) => test.holds(&Cell::Truth(*truth)),
-        Value::Texts(texts) => texts.iter().any(|text| test.holds(&Cell::Text(text))),
+        Value::Object(members) => of_members(members, path, test),
+        Value::Objects(list) => test.of_values(list.iter().map(|members| of_members(members, path, test))),
+        Value::Number(number) => Some(test.holds(&Cell::Number(*number))),
+        Value::Text(text) => Some(test.holds(&Cell::Text(text))),
+        Value::Seconds(seconds) => Some(test.holds(&Cell::Signed(*seconds))),
+        Value::Truth(truth) => Some(test.holds(&Cell::Truth(*truth))),
+        Value::Texts(texts) => test.of_values(texts.iter().map(|text| Some(test.holds(&Cell::Text(text))))),
     }
 }
 

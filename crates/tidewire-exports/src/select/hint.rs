@@ -1,0 +1,94 @@
+//! What to write in place of an unknown field.
+
+use tidewire_units::nearest;
+
+use crate::{
+    select::{field, field::Field, known},
+    table::{FLOWS, TRANSACTIONS, Table},
+};
+
+/// Most fields that are suggested.
+const SUGGESTED_MAX: usize = 4;
+
+/// Words of other programs for the ends of a flow, and for fields.
+const OTHER_WORDS: [(&str, &[&str]); 18] = [
+    ("src", &["client_addr"]),
+    ("dst", &["server_addr"]),
+    ("source", &["client_addr"]),
+    ("destination", &["server_addr"]),
+    ("saddr", &["client_addr"]),
+    ("daddr", &["server_addr"]),
+    ("sport", &["client_port"]),
+    ("dport", &["server_port"]),
+    ("srcport", &["client_port"]),
+    ("dstport", &["server_port"]),
+    ("client", &["client_addr", "client_port"]),
+    ("server", &["server_addr", "server_port"]),
+    ("ip", &["addr"]),
+    ("protocol", &["proto"]),
+    ("domain", &["name"]),
+    ("url", &["http.path"]),
+    ("uri", &["http.path"]),
+    ("size", &["bytes"]),
+];
+
+/// Why a word is not a field of a table, and what may be meant.
+pub(super) fn unknown_field(word: &str, fields: &[Field], table: &Table) -> String {
+    let of_other = |other: &'static Table, what| {
+        let is_there = other.name != table.name && field::find(&field::all(other), word).is_some();
+        is_there.then(|| format!("'{word}' is a field of {what}"))
+    };
+    let is_one_of = |known: &Table| known.name == table.name;
+    if (is_one_of(&FLOWS) || is_one_of(&TRANSACTIONS))
+        && let Some(elsewhere) =
+            of_other(&FLOWS, "flows and streams").or_else(|| of_other(&TRANSACTIONS, "transactions"))
+    {
+        return elsewhere;
+    }
+    match suggested(word, fields) {
+        hints if hints.is_empty() => format!("unknown field '{word}'; docs/output.md lists the fields"),
+        hints => format!("unknown field '{word}'; did you mean {}?", hints.join(" or ")),
+    }
+}
+
+/// What may be meant, the most likely first.
+fn suggested(word: &str, fields: &[Field]) -> Vec<String> {
+    if let Some(service) = known::service(word) {
+        return vec![format!("service = {service}")];
+    }
+    let word = word.to_ascii_lowercase();
+    let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<String> {
+        let names = fields.iter().map(|field| field.name.as_str()).filter(|name| is_meant(name));
+        names.take(SUGGESTED_MAX).map(str::to_owned).collect()
+    };
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut hints = of(&|name| last(name) == word);
+    if hints.is_empty() {
+        hints = of_other_words(&word, fields);
+    }
+    if hints.is_empty() {
+        hints.extend(nearest(&word, fields.iter().map(|field| field.name.as_str())).map(str::to_owned));
+    }
+    if hints.is_empty() {
+        // `latency` of `dns.latency_ns`, `flags` of `tcp_flags_c2s`.
+        hints = of(&|name| word.len() > 2 && last(name).split('_').any(|part| part == word));
+    }
+    hints
+}
+
+/// `src.addr`, `ip.dst`, `sport`: names that other programs have.
+fn of_other_words(word: &str, fields: &[Field]) -> Vec<String> {
+    let parts: Vec<&str> = word.split(['.', '_']).collect();
+    let meant = |part: &&str| OTHER_WORDS.iter().find(|(other, _)| other == part).map(|(_, meant)| *meant);
+    // `ip` says least where there is more.
+    let Some(meant) =
+        parts.iter().rev().filter(|part| **part != "ip").find_map(meant).or_else(|| parts.iter().find_map(meant))
+    else {
+        return Vec::new();
+    };
+    let is_port = parts.contains(&"port");
+    let names = meant.iter().map(|name| if is_port { name.replace("addr", "port") } else { (*name).to_owned() });
+    let mut names: Vec<String> = names.filter(|name| fields.iter().any(|field| field.name == *name)).collect();
+    names.dedup();
+    names
+}
