@@ -5,6 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tidewire_exports::{
+    select::Select,
+    table::{FLOWS, TRANSACTIONS},
+};
+
 use crate::error::CliError;
 
 /// Words with which a filter expression can begin (pcap-filter(7)).
@@ -64,11 +69,17 @@ pub fn need_files(files: &[PathBuf]) -> Result<(), CliError> {
         files.iter().skip(1).position(|file| file.as_os_str() != "-" && looks_like_none(file) && !file.exists());
     let Some(place) = place.map(|place| place + 1) else { return Ok(()) };
     let (before, rest) = files.split_at(place);
+    let test = match rest {
+        [word] => word.to_str().and_then(test_of_word),
+        _ => None,
+    };
+    let test = test.map(|test| format!("; to select by fields, write --where '{test}' (flows, streams, transactions)"));
     Err(CliError::Input(format!(
-        "{}: no such file; to begin a filter expression with it, write -- before it: {} -- {}",
+        "{}: no such file; to begin a filter expression with it, write -- before it: {} -- {}{}",
         rest[0].display(),
         shown(before),
-        shown(rest)
+        shown(rest),
+        test.unwrap_or_default()
     )))
 }
 
@@ -92,11 +103,34 @@ const COMPARISON_WORDS: usize = 16;
 /// Protocols that begin the fields of Wireshark's display filters.
 const FIELDS: &str = "arp dns eth frame http http2 icmp icmpv6 ip ipv6 sctp ssl tcp tls udp vlan wlan";
 
-/// Refuses a Wireshark display filter (`tcp.port == 80`), with the equivalent capture filter.
+/// Whether words are a test that `--where` takes, and no filter expression: a field is compared.
+fn is_test(words: &str) -> bool {
+    let lower = words.to_ascii_lowercase();
+    let is_comparison = words.contains(['=', '<', '>'])
+        || [" contains ", " in ", " starts with ", " ends with "].iter().any(|operator| lower.contains(operator));
+    // `ip[0] = 5` and `len > 100` have no field of that name.
+    is_comparison && [&FLOWS, &TRANSACTIONS].into_iter().any(|table| Select::new(words, table).is_ok())
+}
+
+/// The test that a single word stands for: the name of a protocol, or a field.
+fn test_of_word(word: &str) -> Option<String> {
+    let of_service = format!("service = {word}");
+    let is_field = || [&FLOWS, &TRANSACTIONS].into_iter().any(|table| Select::new(word, table).is_ok());
+    if Select::new(&of_service, &FLOWS).is_ok() { Some(of_service) } else { is_field().then(|| word.to_owned()) }
+}
+
+/// Refuses a test of fields, and a Wireshark display filter (`tcp.port == 80`), with their equivalent.
 ///
 /// # Errors
-/// The words begin with a field of a protocol of Wireshark and an operator.
+/// The words are a test for `--where`, or begin with a field of a protocol of Wireshark and an operator.
 pub fn refuse_display_filter(words: &str) -> Result<(), CliError> {
+    if is_test(words) {
+        let quote = if words.contains('\'') { '"' } else { '\'' };
+        return Err(CliError::Usage(format!(
+            "a test of fields is not a capture filter; write: --where {quote}{}{quote} (flows, streams, transactions)",
+            words.trim()
+        )));
+    }
     let begun = words.trim_start_matches(['!', '(', ' ']);
     let end = begun.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_')).unwrap_or(begun.len());
     let (field, rest) = begun.split_at(end);
@@ -166,7 +200,7 @@ mod tests {
             ("ip.addr==1.2.3.4", "as in: host 1.2.3.4"),
             ("tcp.port == 80", "as in: tcp port 80"),
             ("(udp.dstport eq 53)", "as in: udp dst port 53"),
-            ("http.host contains \"x\"", "as in: host 192.0.2.1 and tcp port 80"),
+            ("http.uri contains \"x\"", "as in: host 192.0.2.1 and tcp port 80"),
         ] {
             let message = refuse_display_filter(words).unwrap_err().to_string();
             assert!(message.ends_with(same) && message.contains("tcpdump's"), "{message}");
@@ -178,6 +212,22 @@ mod tests {
         let many: Vec<PathBuf> = (0..200_000).map(|number| format!("no/{number}.pcap").into()).collect();
         assert!(need_files(&many).is_ok());
         for words in ["tcp.pcap", "tcp port 80", "ip.example.org and port 80", "tcp[13] == 2", "a.pcap == b"] {
+            assert!(refuse_display_filter(words).is_ok(), "{words}");
+        }
+    }
+
+    /// What `--where` takes is suggested as it stands.
+    #[test]
+    fn tests_of_fields_belong_to_where() {
+        for words in ["tls.sni contains x", "http.host contains \"x\"", "port in (80, 443)", "proto = 6", "vlan = 5"] {
+            let message = refuse_display_filter(words).unwrap_err().to_string();
+            assert!(message.contains(&format!("write: --where '{words}'")), "{message}");
+        }
+        for (word, test) in [("dns", "service = dns"), ("gaps", "gaps"), ("name", "name")] {
+            let message = need_files(&["a.pcap", word].map(PathBuf::from)).unwrap_err().to_string();
+            assert!(message.contains(&format!("--where '{test}'")), "{message}");
+        }
+        for words in ["vlan", "tcp[13] = 2", "len > 100", "ip[0] = 5", "port 80", "vlan 5 and tcp", "proto 6"] {
             assert!(refuse_display_filter(words).is_ok(), "{words}");
         }
     }
@@ -195,11 +245,11 @@ mod tests {
 
     #[test]
     fn a_word_that_is_neither_gets_a_hint() {
-        let words = ["a.pcap", "http", "80"].map(PathBuf::from);
+        let words = ["a.pcap", "www", "80"].map(PathBuf::from);
         let message = need_files(&words).unwrap_err().to_string();
         assert_eq!(
             message,
-            "http: no such file; to begin a filter expression with it, write -- before it: a.pcap -- http 80"
+            "www: no such file; to begin a filter expression with it, write -- before it: a.pcap -- www 80"
         );
         assert!(need_files(&["nowhere", "b.pcap"].map(PathBuf::from)).is_ok());
     }

@@ -348,7 +348,10 @@ impl Common {
             (Some(words), Some(given)) => Err(CliError::Usage(format!(
                 "two filter expressions: '{given}' and '{words}'; join them with 'and' or 'or'"
             ))),
-            (words, given) => Ok(words.or(given)),
+            (words, given) => {
+                words.iter().try_for_each(|words| capture_args::refuse_display_filter(words))?;
+                Ok(words.or(given))
+            }
         }
     }
 

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use tidewire_testing::InTime as _;
+
 use crate::{
     common::*,
     exports::{capture, ok},
 };
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
 
 fn ids(arguments: &[&str]) -> Vec<u64> {
     json(arguments).iter().map(|record| record.get("id").or(record.get("stream")).unwrap().as_u64().unwrap()).collect()
@@ -54,11 +58,62 @@ fn what_is_written_is_selected_too() {
     assert_eq!(json(&["flows", "--json", packets.to_str().unwrap()]).len(), 1);
 }
 
+/// `!=` of either end means neither; a bare count has to be more than 0; protocols have numbers, too.
+#[test]
+fn exclusions_and_counts_mean_what_they_say() {
+    let chosen = |test: &str| ids(&["flows", "--json", "--where", test, DEMO]);
+    assert_eq!(chosen("port != 80"), [1, 2, 4, 112, 118, 120, 155]);
+    assert_eq!(chosen("not port = 80"), chosen("port != 80"));
+    assert_eq!(chosen("addr != 192.0.2.0/24"), [1, 54, 155]);
+    assert_eq!(chosen("retransmitted_bytes"), [122]);
+    assert_eq!(chosen("anomalies"), [] as [u64; 0]);
+    assert_eq!(chosen("proto = 6"), chosen("proto = tcp"));
+    assert_eq!(chosen("app.service = dns and c2s.packets = 1"), [2, 4]);
+    // Names that are asked for have a column, also where there is little room.
+    let mut command = command(&["flows", "--where", "name contains gauge", DEMO]);
+    let output = command.env("COLUMNS", "80").run_in_time().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("NAME") && said.contains(" gauge.tidewire.example "), "{said}");
+}
+
+/// The closing line counts all flows, and says how many are printed; protocols are named in any case.
+#[test]
+fn what_a_limit_leaves_out_is_said() {
+    for (words, expected) in [
+        (&["flows", DEMO, "--limit", "2"][..], "10 flows (2 shown), 153 packets"),
+        (&["flows", DEMO, "--top", "bytes", "--limit", "10"], "10 flows, 153 packets"),
+        (&["flows", DEMO, "--limit", "0"], "10 flows, 153 packets"),
+        (&["streams", DEMO, "--limit", "3"], "10 streams (3 shown), "),
+        (&["transactions", DEMO, "--service", "DNS"], "2 transactions"),
+    ] {
+        let said = ok(words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn tests_of_fields_as_arguments_get_their_option() {
+    for (words, expected) in [
+        (&["tls.sni contains x"][..], "--where 'tls.sni contains x'"),
+        (&["tls.sni", "contains", "x"], "--where 'tls.sni contains x'"),
+        (&["proto", "=", "6"], "--where 'proto = 6'"),
+        (&["dns"], "--where 'service = dns'"),
+    ] {
+        let (complaint, code) = complaint(&[&["flows", DEMO], words].concat());
+        assert!(
+            code == if words.len() == 1 && words[0] == "dns" { 3 } else { 2 } && complaint.contains(expected),
+            "{words:?}: {complaint}"
+        );
+    }
+    let (complaint, code) = complaint(&["transactions", "--where", "bytes > 1M", DEMO]);
+    assert!(code == 2 && complaint.contains("'bytes' is a field of flows and streams"), "{complaint}");
+}
+
 #[test]
 fn mistakes_have_a_place_and_a_suggestion() {
     for (text, expected) in [
         ("tls.snj = a", "--where: at character 1: unknown field 'tls.snj'; did you mean tls.sni?"),
-        ("bytes > many", "--where: at character 9: 'many' is no size"),
+        ("bytes > many", "--where: at character 9: 'many' is not a size"),
         ("bytes > 1M and", "--where: at character 15: expected the name of a field"),
     ] {
         for command in ["flows", "streams", "transactions"] {
