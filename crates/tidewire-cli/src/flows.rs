@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
-    let layout = options.selection.layout::<Flow>()?;
+    let layout = options.selection.layout::<Flow>(select.as_deref())?;
     let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
@@ -200,7 +200,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     // The process ends: giving each text back would take a tenth of what finding it took.
     std::mem::forget(flows);
     if form == Form::Table {
-        let lines = closing_lines(&totals, &layout.clock).into_iter().chain(closing.lines(common));
+        let lines = closing_lines(&totals, order, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
     let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
@@ -317,9 +317,10 @@ const COLUMNS: [Column; 25] = [
     Column::words("COMMUNITY ID", "community_id", 13),
 ];
 
-fn closing_lines(totals: &Totals, clock: &Clock) -> Vec<String> {
+fn closing_lines(totals: &Totals, order: Order, clock: &Clock) -> Vec<String> {
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
-    totals.closing_lines(&format!("{flows}, {packets}, {}{}", Bytes(totals.bytes), totals.cut_off()), clock)
+    let shown = order.shown_of(totals.streams);
+    totals.closing_lines(&format!("{flows}{shown}, {packets}, {}{}", Bytes(totals.bytes), totals.cut_off()), clock)
 }
 
 /// Bits a second from the first packet to the last; empty if there is one point in time only.

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use clap::{Args, ValueEnum};
 use tidewire::{Anomaly, AnomalyKind};
 
+use tidewire_exports::select::Select;
+
 use crate::{
     clock::Clock,
     error::CliError,
@@ -107,11 +109,14 @@ impl Selection {
         Form::of(self.json, self.csv)
     }
 
-    /// Columns and the format of times.
-    pub fn layout<R: Row>(&self) -> Result<Layout, CliError> {
+    /// Columns and the format of times. `select`: what records are selected by.
+    pub fn layout<R: Row>(&self, select: Option<&Select>) -> Result<Layout, CliError> {
         let mut layout = Layout::of::<R>(&self.columns, &self.time, self.form())?;
         if let Some(key) = self.top.or(self.sort) {
             layout.keep::<R>(key.column());
+        }
+        if select.is_some_and(Select::is_of_names) {
+            layout.keep::<R>("name");
         }
         Ok(layout)
     }
@@ -130,6 +135,14 @@ impl Order {
     /// Whether records may be dropped again.
     pub fn has_limit(&self) -> bool {
         self.limit.is_some()
+    }
+
+    /// How many of so many records are printed, for the closing line; empty: all, or none is wanted.
+    pub fn shown_of(&self, total: u64) -> String {
+        match self.limit {
+            Some(limit @ 1..) if (limit as u64) < total => format!(" ({limit} shown)"),
+            _ => String::new(),
+        }
     }
 
     /// Whether no record is printed.

@@ -199,7 +199,7 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let cuts = common.cut_off()?;
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
-    let layout = options.selection.layout::<Ended>()?;
+    let layout = options.selection.layout::<Ended>(select.as_deref())?;
     let mut session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
@@ -225,7 +225,7 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let mut out = Out::stdout();
     print_rows::print(streams, form, &layout, false, &mut out)?;
     if form == Form::Table {
-        let lines = closing_lines(&totals, common, &layout.clock).into_iter().chain(closing.lines(common));
+        let lines = closing_lines(&totals, order, common, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
     let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
@@ -405,7 +405,7 @@ const COLUMNS: [Column; 17] = [
 const NOTES_MAX: usize = 3;
 
 /// The closing line: delivered bytes, or reassembled ones in mode `track`.
-fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String> {
+fn closing_lines(totals: &Totals, order: Order, common: &Common, clock: &Clock) -> Vec<String> {
     let (delivered, in_order) = (Bytes(totals.delivered_bytes), Bytes(totals.reassembled_bytes));
     let rest = totals.reassembled_bytes.saturating_sub(totals.delivered_bytes);
     let bytes = match (rest, common.mode) {
@@ -419,7 +419,8 @@ fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String>
     };
     let streams = counted(totals.streams, "stream", "streams");
     let packets = counted(totals.packets, "packet", "packets");
-    let counts = format!("{streams}, {packets}, {bytes}{missing}{}", totals.cut_off());
+    let counts =
+        format!("{streams}{}, {packets}, {bytes}{missing}{}", order.shown_of(totals.streams), totals.cut_off());
     let mut lines = totals.closing_lines(&counts, clock);
     if totals.bad_checksums > 0 {
         let streams = counted(totals.bad_checksums, "stream has", "streams have");

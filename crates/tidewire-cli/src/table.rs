@@ -32,6 +32,8 @@ pub struct Table {
     brief: Option<Range<usize>>,
     /// Essential columns without room: their cells are noted beneath the rows.
     beneath: Vec<usize>,
+    /// The column of names, if it has not the room that its longest one needs, and its width.
+    narrowed: Option<(usize, usize)>,
     /// Spaces between columns.
     gap: usize,
     /// Whether later rows are unknown when the header is printed.
@@ -66,6 +68,7 @@ impl Table {
             shown: None,
             brief: None,
             beneath: Vec::new(),
+            narrowed: None,
             gap: 2,
             is_unending: false,
             cuts: true,
@@ -129,7 +132,7 @@ impl Table {
             if is_first && self.total(&shown, &widths) > width {
                 self.shorten_times();
                 widths = self.titled_widths();
-                shown = self.fitting(shown, &widths, width);
+                shown = self.fitting(shown, &mut widths, width);
                 if self.cuts {
                     self.tighten(&shown, &widths, width);
                     self.move_beneath(&mut shown, &widths, width);
@@ -139,6 +142,9 @@ impl Table {
                 self.cut_words(&shown, &mut widths, width);
             }
         }
+        if let Some((index, most)) = self.narrowed {
+            widths[index] = widths[index].min(most);
+        }
         let mut lines = Vec::with_capacity(self.rows.len() + 1);
         if is_first {
             let titles: Vec<String> = self.columns.iter().map(|column| self.title(column)).collect();
@@ -147,7 +153,10 @@ impl Table {
         }
         let room = width.unwrap_or(usize::MAX).saturating_sub(INDENT.len());
         for mut row in std::mem::take(&mut self.rows) {
-            let rest = self.wrapped_column(&shown).and_then(|last| wrap(&mut row.cells[last], widths[last]));
+            let rest = self
+                .wrapped_column(&shown)
+                .filter(|_| self.cuts)
+                .and_then(|last| wrap(&mut row.cells[last], widths[last]));
             lines.push(self.render(&row.cells, &shown, &widths, true));
             let beneath = self.beneath(&row, &shown, &widths, room);
             let notes = rest.iter().chain(&beneath).chain(&row.notes);
@@ -224,15 +233,15 @@ impl Table {
         }
     }
 
-    /// Notes for what a row does not show, in lines of at most `room` characters: cut words (unless longer than a line), and
+    /// Notes for what a row does not show, in lines of at most `room` characters: cut words (unless longer than a line; names always), and
     /// asides of columns that are not shown.
     fn beneath(&self, row: &Row, shown: &[usize], widths: &[usize], room: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let is_cut =
             |index: &&usize| !self.columns[**index].is_time && row.cells[**index].chars().count() > widths[**index];
-        for &index in shown.iter().filter(is_cut) {
+        for &index in shown.iter().filter(|_| self.cuts).filter(is_cut) {
             let told = format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]);
-            if told.chars().count() <= room {
+            if told.chars().count() <= room || self.is_name(index) {
                 lines.push(told);
             }
         }
@@ -267,8 +276,9 @@ impl Table {
             }
             let width = widths[index];
             let cell = if is_row { self.visible(index, &cells[index]) } else { cells[index].as_str().into() };
-            let cell = cut(&cell, width);
-            let room = width - cell.chars().count();
+            // In pipes a long name is whole, and moves what is behind it.
+            let cell = if self.cuts { cut(&cell, width) } else { cell.into_owned() };
+            let room = width.saturating_sub(cell.chars().count());
             let (before, after) = match self.columns[index].align {
                 Align::Left => (0, room),
                 Align::Right => (room, 0),

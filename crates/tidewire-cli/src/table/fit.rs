@@ -3,6 +3,9 @@
 use super::{CELL_MIN, Table};
 use crate::row::Align;
 
+/// Least width of a column of names, of which the longest is not whole; where one is asked for, it is [`CELL_MIN`].
+const NAME_MIN: usize = 20;
+
 /// Characters that are worth an ellipsis, and a line beneath with the whole text.
 const CUT_MIN: usize = 4;
 
@@ -33,23 +36,41 @@ impl Table {
         self.columns.iter().position(|column| column.name == other)
     }
 
+    /// Whether a column has names, of which a long one must not cost all others their column.
+    pub(super) fn is_name(&self, index: usize) -> bool {
+        self.columns[index].name == "name" && self.columns[index].dispensable > 0
+    }
+
+    /// Leaves a column of names the room behind `kept`, if not all names fit; at least what is worth a column.
+    fn narrow(&mut self, index: usize, kept: &[usize], widths: &mut [usize], width: usize) {
+        let least = if self.layout.essential.contains(&index) { CELL_MIN } else { NAME_MIN };
+        let room = width.saturating_sub(self.total(kept, widths) + self.gap);
+        if widths[index] > room.max(least) {
+            widths[index] = room.max(least);
+            self.narrowed = Some((index, widths[index]));
+        }
+    }
+
     /// The columns that fit, the least dispensable first; both directions of a figure, or neither.
-    pub(super) fn fitting(&self, shown: Vec<usize>, widths: &[usize], width: usize) -> Vec<usize> {
+    pub(super) fn fitting(&mut self, shown: Vec<usize>, widths: &mut [usize], width: usize) -> Vec<usize> {
         if self.layout.exactly.is_some() {
             return shown;
         }
-        let dispensable = |index: usize| match self.layout.essential.contains(&index) {
-            true => 0,
-            false => self.columns[index].dispensable,
-        };
+        let essential = self.layout.essential.clone();
+        let ranks: Vec<u8> = self.columns.iter().map(|column| column.dispensable).collect();
+        let dispensable = |index: usize| if essential.contains(&index) { 0 } else { ranks[index] };
         let mut ranked = shown;
-        ranked.sort_by_key(|&index| (dispensable(index), index));
+        // Names take the room that columns of the same rank leave.
+        ranked.sort_by_key(|&index| (dispensable(index), self.is_name(index), index));
         let mut kept: Vec<usize> = Vec::with_capacity(ranked.len());
         for &index in &ranked {
             let is_with = |other: &usize| ranked.contains(other) && dispensable(*other) == dispensable(index);
             let partner = self.partner(index).filter(is_with);
             if kept.contains(&index) || partner.is_some_and(|partner| partner < index) {
                 continue;
+            }
+            if self.is_name(index) && !self.is_named() {
+                self.narrow(index, &kept, widths, width);
             }
             let before = kept.len();
             kept.extend([Some(index), partner].into_iter().flatten());

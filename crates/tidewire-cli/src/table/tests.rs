@@ -53,6 +53,41 @@ fn words_of_the_last_column_continue_in_the_next_line() {
     assert_eq!(lines, ["ID ANSWER", " 1 200 text/html", " 2 404", "    text/html;charset=utf-8", " 3", &cs]);
 }
 
+/// A long name is cut, or none is shown; a pipe has it whole.
+#[test]
+fn one_long_name_does_not_cost_all_others_theirs() {
+    let columns = [
+        Column::words("CLIENT", "client", 0),
+        Column::words("NAME", "name", 1),
+        Column::figures("BYTES", "bytes", 0),
+        Column::words("END", "end", 2),
+    ];
+    let long = format!("{}.example.org", "a".repeat(40));
+    let lines = |width, essential: &[usize], cuts| {
+        let mut table = Table::new(&columns, &Layout { essential: essential.to_vec(), ..Layout::default() });
+        table.cuts = cuts;
+        for name in [&*long, "b.example"] {
+            let asides = vec![Aside { title: "NAME", text: format!("name {name}") }];
+            table.row_with_notes(["192.0.2.1:40000", name, "1", "fin"].map(str::to_owned).to_vec(), asides, Vec::new());
+        }
+        table.lines(Some(width), false)
+    };
+    let cut = lines(60, &[], true);
+    assert_eq!(cut[0], "CLIENT           NAME                                  BYTES");
+    assert!(
+        cut[1].contains("aaa…") && cut[1].ends_with(".example.org      1") && cut[1].chars().count() == 60,
+        "{cut:?}"
+    );
+    assert_eq!(cut[2], format!("    name {long}"));
+    assert_eq!(cut[3], "192.0.2.1:40000  b.example                                 1");
+    // Without room there is a note instead, unless names are asked for.
+    assert_eq!(lines(40, &[], true)[..2], ["CLIENT           BYTES", "192.0.2.1:40000      1"]);
+    assert_eq!(lines(40, &[], true)[4], "    name b.example");
+    assert_eq!(lines(40, &[1], true)[0], "CLIENT           NAME              BYTES");
+    let piped = lines(60, &[], false);
+    assert_eq!(piped[1..], [format!("192.0.2.1:40000  {long}      1"), cut[3].clone()]);
+}
+
 #[test]
 fn both_directions_of_a_figure_are_shown_or_none() {
     let columns = [
