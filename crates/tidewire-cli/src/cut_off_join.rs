@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use tidewire::{Anomaly, AnomalyKind, DirectionStats, Endpoint, FlowKey, Gap, GapCause, Stream};
+use tidewire::{Anomaly, AnomalyKind, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause, Stream, TcpState};
 use tidewire_exports::{CutOff, FlowRecord};
 
 use crate::{
@@ -101,6 +101,7 @@ impl CutOffs {
     pub fn apply(&self, record: &mut Record, gaps: &[Gap]) {
         let Some(amounts) = self.of(record.id, &record.key, [record.start_ns, record.end_ns]) else { return };
         forgive(&amounts, &mut record.stats, gaps);
+        ended(&record.stats, &mut record.state, &mut record.end);
         if let Some(irregularities) = &mut record.irregularities {
             for gap in irregularities.gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)) {
                 gap.cause = GapCause::Cutoff;
@@ -114,6 +115,7 @@ impl CutOffs {
     pub fn correct(&self, flow: &mut FlowRecord<'_>) -> Option<Corrected> {
         let amounts = self.of(flow.id, &flow.key, [flow.start_ns, flow.end_ns])?;
         forgive(&amounts, &mut flow.stats, flow.gaps);
+        ended(&flow.stats, &mut flow.state, &mut flow.end);
         flow.cut_off = Some(amounts.map(|Amount { packets, bytes }| CutOff { packets, bytes }));
         let anomalies = flow.anomalies.iter().filter(|anomaly| !is_of_cutoff(anomaly.kind)).copied().collect();
         let mut gaps = flow.gaps.to_vec();
@@ -148,6 +150,17 @@ impl CutOffs {
 /// Whether a gap is where something was cut off.
 fn is_of_direction(amounts: &[Amount; 2], gap: &Gap) -> bool {
     gap.cause == GapCause::NotCaptured && amounts[gap.direction as usize].packets > 0
+}
+
+/// Closes a connection of which both FINs were recorded: the bytes before one of them were cut off, so that it was never reached.
+fn ended(stats: &[DirectionStats; 2], state: &mut TcpState, end: &mut EndReason) {
+    const FIN: u8 = 1;
+    if *state == TcpState::HalfClosed && stats.iter().all(|stats| stats.tcp_flags & FIN != 0) {
+        *state = TcpState::Closed;
+        if matches!(end, EndReason::EndOfInput | EndReason::Timeout) {
+            *end = EndReason::Fin;
+        }
+    }
 }
 
 /// Leaves as missing what has another cause, and returns how much was cut off. Beyond what is delivered no gaps are listed.

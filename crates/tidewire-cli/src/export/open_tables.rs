@@ -34,7 +34,7 @@ pub fn open_tables(
             Ok(Box::new(super::arrow::Arrow::new(table, files.completed_by_caller(), rotate, &facts(source))))
         }
         (format, _) => Err(CliError::Usage(format!(
-            "this tidewire was built without {}; it is a feature of the build: cargo build --features {}",
+            "this tidewire was built without {}; it is a feature of the build: cargo build --release -p tidewire-cli --features {}",
             format.name(),
             format.feature().unwrap_or_default()
         ))),

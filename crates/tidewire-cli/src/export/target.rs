@@ -153,6 +153,11 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || format!("expected FORMAT:PLACE, as in eve:eve.json; FORMAT is one of {}", names());
+        // `recall` has --to for what --until is here.
+        #[cfg(feature = "live")]
+        if crate::times::parse(text, crate::times::now_ns()).is_ok() {
+            return Err(format!("{}; for packets before a time use --until", expected()));
+        }
         let (format, place) = text.split_once(':').ok_or_else(expected)?;
         let format: Format = format.parse()?;
         let place = if place == "-" {

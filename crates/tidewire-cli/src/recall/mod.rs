@@ -40,7 +40,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if let Some(file) = directories.iter().find(|path| path.exists() && !path.is_dir()) {
         let file = file.display();
         return Err(CliError::Usage(format!(
-            "{file} is no directory; recall reads archives, tidewire flows reads files"
+            "{file} is a file; recall reads archives (directories), tidewire flows reads files"
         )));
     }
     capture_args::need_files(&directories)?;

@@ -52,8 +52,8 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = SEARCH)]
     from: Option<String>,
 
-    /// Packets before this time
-    #[arg(long, value_name = "TIME", help_heading = SEARCH)]
+    /// Packets before this time; --until is the same
+    #[arg(long, alias = "until", value_name = "TIME", help_heading = SEARCH)]
     to: Option<String>,
 
     /// The packets of the stream with this id; the number of any packet of it will do

@@ -171,6 +171,10 @@ impl<'a> Recording<'a> {
             // Of the closest one that is there.
             let place = place_of(path);
             if let Some(there) = place.ancestors().find(|part| part.exists()) {
+                if !there.is_dir() {
+                    let what = format!("-o {}: {} is a file; name a directory", path.display(), there.display());
+                    return Err(CliError::Usage(what));
+                }
                 settings::check_free(options, there)?;
             }
         }
@@ -278,7 +282,7 @@ impl<'a> Recording<'a> {
     /// Prints the summary.
     fn finish(&self, elapsed: Duration, live: Option<(&LiveReport, &tidewire::Ledger)>) -> Result<u8, CliError> {
         let figures = show::sum(&self.statuses);
-        show::summary(&figures, &self.targets, elapsed, live, self.options.json, &mut Out::stdout())?;
+        show::summary(&figures, &self.targets, elapsed, live, self.options, &mut Out::stdout())?;
         let all = figures.totals.all();
         if !figures.totals.closes() {
             return Err(CliError::Output(format!("a bug in tidewire: the account does not close: {all:?}")));

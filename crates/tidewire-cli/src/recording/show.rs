@@ -9,6 +9,7 @@ use tidewire::{Ledger, legible::legible};
 use tidewire_archive::{Kept, PriorityLedger};
 use tidewire_recorder::{Notice, Snapshot, Status, Targets};
 
+use super::options::Options;
 use crate::{
     error::{self, CliError},
     live::{self, LiveReport},
@@ -60,10 +61,10 @@ pub fn summary(
     targets: &Targets,
     elapsed: Duration,
     live: Option<(&LiveReport, &Ledger)>,
-    json: bool,
+    options: &Options,
     out: &mut Out,
 ) -> Result<(), CliError> {
-    if json {
+    if options.json {
         let mut object = Object::open(out.buffer());
         object.number("elapsed_ns", u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         push_ledger(&mut object, &figures.totals.all());
@@ -137,7 +138,8 @@ pub fn summary(
         out.line(&format!("  there now {segments}, {bytes} with indexes{removed}"))?;
     }
     if kept.segments > 0 {
-        out.line(&format!("find packets: tidewire recall {}", places.join(" ")))?;
+        let identity = if options.encrypt_to.is_empty() { "" } else { " --identity FILE" };
+        out.line(&format!("find packets: tidewire recall {}{identity}", places.join(" ")))?;
     }
     out.flush()
 }

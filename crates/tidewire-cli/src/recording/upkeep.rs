@@ -43,7 +43,10 @@ pub fn directories(option: &str, named: &[PathBuf], options: &Options) -> Result
         )));
     }
     if let Some(file) = found.iter().find(|path| path.exists() && !path.is_dir()) {
-        return Err(CliError::Usage(format!("{}: is no directory; {option} takes directories alone", file.display())));
+        return Err(CliError::Usage(format!(
+            "{} is not a directory; {option} takes directories alone",
+            file.display()
+        )));
     }
     Ok(found.to_vec())
 }

@@ -53,6 +53,46 @@ fn other_programs_see_what_was_captured() {
     assert_eq!(text(&["record", "--verify", archive.to_str().unwrap()]).1, 0);
 }
 
+/// FINs are written whatever was cut off before them.
+#[test]
+fn connections_that_were_cut_off_are_closed_all_the_same() {
+    let bench = Bench::new();
+    let archive = bench.path("archive").to_str().unwrap().to_owned();
+    assert_eq!(text(&["record", "-r", &demo(), "-o", &archive, "--cutoff", "1K"]).1, 0);
+    let ends = |command: &str, input: &str| -> Vec<(String, String)> {
+        let of = |record: &serde_json::Value, name: &str| record[name].as_str().unwrap().to_owned();
+        json(&[command, "--json", input, "tcp"]).iter().map(|one| (of(one, "state"), of(one, "end_reason"))).collect()
+    };
+    for command in ["flows", "streams"] {
+        assert_eq!(ends(command, &archive), ends(command, &demo()), "{command}");
+    }
+    assert_eq!(json(&["flows", "--json", "--where", "state = closed", &archive]).len(), 3);
+    let exported = json(&["flows", "--format", "json", &archive, "tcp"]);
+    assert_eq!(exported.iter().filter(|flow| flow["state"] == "closed").count(), 3);
+    // Both names of the end of a period.
+    for option in ["--to", "--until"] {
+        let (said, _) =
+            text(&["recall", &archive, "--from", "2026-11-21T04:00:49Z", option, "2026-11-21T04:00:50Z", "--flows"]);
+        assert!(said.contains("192.0.2.10:47600") && !said.contains("192.0.2.10:36426"), "{option}: {said}");
+    }
+    let (said, code) = complaint(&["flows", &archive, "--to", "06:00"]);
+    assert!(code == 2 && said.contains("for packets before a time use --until"), "{said}");
+}
+
+#[test]
+fn a_file_is_no_place_for_an_archive() {
+    let bench = Bench::new();
+    let file = bench.file("capture.pcap", b"");
+    for place in [file.clone(), format!("{file}/archive")] {
+        let (said, code) = complaint(&["record", "-r", &demo(), "-o", &place]);
+        assert!(code == 2 && said.contains("capture.pcap is a file; name a directory"), "{said}");
+    }
+    let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+    let archive = bench.path("archive").to_str().unwrap().to_owned();
+    let (said, _) = text(&["record", "-r", &demo(), "-o", &archive, "--encrypt-to", recipient]);
+    assert!(said.ends_with(&format!("find packets: tidewire recall {archive} --identity FILE\n")), "{said}");
+}
+
 #[test]
 fn every_form_of_an_archive_verifies_until_it_is_changed() {
     let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";

@@ -58,7 +58,7 @@ fn each_directory_that_is_named_is_verified() {
         (&["tcp", "--verify", &one], 2, "filter expression"),
         (&["--verify", &one, "-F", "tcp"], 2, "filter expression"),
         (&["--index-only", &one, "tcp", "port", "80"], 2, "filter expression"),
-        (&["--verify", &one, DEMO], 2, "no directory"),
+        (&["--verify", &one, DEMO], 2, "not a directory"),
         (&["--verify"], 2, "needs a directory"),
         (&["--verify", &one, none.to_str().unwrap()], 3, "no such directory"),
     ] {
