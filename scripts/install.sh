@@ -2,7 +2,7 @@
 # Builds and installs the command, the drop-in libpcap and the library of queues with their headers, manual pages and
 # completion scripts.
 # PREFIX: where to (/usr/local); DESTDIR: put before it, for packages. UNINSTALL=1 takes the same files away.
-# BUILT: a folder with what was built before; then nothing is built.
+# FEATURES: what is not built otherwise, as parquet or parquet,kafka. BUILT: a folder with what was built before; then nothing is built.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 prefix=${PREFIX:-/usr/local}
@@ -40,7 +40,9 @@ fi
 built=${BUILT:-${CARGO_TARGET_DIR:-target}/release}
 if [ -z "${BUILT:-}" ]; then
   scripts/setup.sh build
-  cargo build --locked --release -p tidewire-cli -p tidewire-pcap -p tidewire-queue-c
+  features=()
+  for feature in $(printf '%s' "${FEATURES:-}" | tr ',' ' '); do features+=(--features "tidewire-cli/$feature"); done
+  cargo build --locked --release -p tidewire-cli -p tidewire-pcap -p tidewire-queue-c "${features[@]}"
 fi
 for name in tidewire libtidewire_pcap.so libtidewire_queue_c.so libtidewire_queue_c.a; do
   [ -f "$built/$name" ] || { echo "install: $name is not in $built: build it, or unset BUILT" >&2; exit 2; }

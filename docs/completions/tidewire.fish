@@ -139,7 +139,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
@@ -244,7 +244,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types 
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
@@ -632,7 +632,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-t
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org and bytes > 1M\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -647,7 +647,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l wide 
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l from -d 'Packets from this time on' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l to -d 'Packets before this time' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l to -d 'Packets before this time; --until is the same' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l stream -d 'The packets of the stream with this id; the number of any packet of it will do' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l community-id -d 'The packets of streams with this Community ID (seed 0)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l host -d 'IP packets from or to this address, inside of tunnels too (repeatable: any of them)' -r

@@ -69,11 +69,15 @@ impl Live {
 }
 
 fn missing() -> CliError {
-    CliError::Usage(
-        "this tidewire was built to read capture files only (make demo); for interfaces build the \
-         whole: make install"
-            .into(),
-    )
+    without("interfaces")
+}
+
+/// Says that something was not built.
+pub fn without(what: &str) -> CliError {
+    CliError::Usage(format!(
+        "this tidewire was built without {what} (make demo: it reads capture files only); build the whole: make install, or cargo build \
+         --release -p tidewire-cli --features live"
+    ))
 }
 
 pub fn run<H: Handler + Send>(

@@ -237,6 +237,12 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     }
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| legible(&word.to_string_lossy()).into_owned()).collect();
+    #[cfg(not(feature = "live"))]
+    if let (ErrorKind::InvalidSubcommand, Some(name)) = (error.kind(), words.first())
+        && help::is_command(name)
+    {
+        return files_only::without(&format!("the command {name}")).report();
+    }
     if let Some(hint) = option_hints::hint(&error, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 
 use crate::error::{self, CliError};
 
@@ -19,7 +19,7 @@ pub fn run(options: &Options, program: Command) -> Result<u8, CliError> {
     let name = options.directory.display();
     let cannot = |error| CliError::Output(format!("cannot write to {name}: {error}"));
     // The command `help` needs no page.
-    let mut program = program.disable_help_subcommand(true);
+    let mut program = with_texts(program.disable_help_subcommand(true));
     program.build();
     pages(&program, "tidewire").into_iter().try_for_each(|(name, command)| {
         let mut page = Vec::new();
@@ -32,6 +32,15 @@ pub fn run(options: &Options, program: Command) -> Result<u8, CliError> {
             .map_err(cannot)
     })?;
     Ok(error::OK)
+}
+
+/// Gives options that the short help omits their text as a long one: a page has no other of them.
+fn with_texts(command: Command) -> Command {
+    let texted = |arg: Arg| match (arg.get_long_help(), arg.get_help().cloned()) {
+        (None, Some(help)) if arg.is_hide_short_help_set() => arg.long_help(help),
+        _ => arg,
+    };
+    command.mut_args(texted).mut_subcommands(with_texts)
 }
 
 /// Names the section after the options as manual pages do.

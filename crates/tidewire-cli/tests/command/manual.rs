@@ -45,6 +45,23 @@ fn the_pages_are_fresh() {
     }
 }
 
+/// Each option of a page has a text below it.
+#[test]
+fn options_have_texts() {
+    for (name, page) in &files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man"), ".1") {
+        let mut lines = page.lines().peekable();
+        while let Some(line) = lines.next() {
+            if line == ".TP" {
+                let option = lines.next().unwrap_or_default();
+                let is_bare = lines
+                    .peek()
+                    .is_none_or(|next| next.starts_with('.') && !next.starts_with(".br") || next.is_empty());
+                assert!(!is_bare, "{name}: {option} has no text");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_completions_are_fresh() {
     let scripts = fresh("completions", "completions", "");
