@@ -110,6 +110,39 @@ fn the_picture_is_fresh() {
     }
 }
 
+/// The anchor that a heading has on the web: small letters, hyphens for spaces, no other signs.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+/// Lines outside of blocks of code.
+fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+#[test]
+fn anchors_of_links_exist() {
+    let root = Path::new(ROOT);
+    let others = ["ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "SPECIFICATION.md"];
+    let mut found = 0;
+    let mut broken = Vec::new();
+    for path in documents().into_iter().chain(others.map(|name| root.join(name))) {
+        let text = prose(&fs::read_to_string(&path).unwrap());
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let Some((file, name)) = link.split_once('#').filter(|_| !link.contains("://")) else { continue };
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let page = prose(&fs::read_to_string(&target).unwrap_or_default());
+            found += 1;
+            if !page.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == name) {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "no such heading:\n{}", broken.join("\n"));
+    assert!(found > 40, "only {found} links with an anchor found");
+}
+
 #[test]
 fn commands_of_the_specification_run() {
     let text = fs::read_to_string(Path::new(ROOT).join("SPECIFICATION.md")).unwrap();
