@@ -12,6 +12,7 @@ use tidewire_exports::{
 use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
+    app_cells::name,
     cut_off_join::CutOffs,
     error,
     options::Common,
@@ -21,9 +22,6 @@ use crate::{
 
 /// The comma-separated values of protocol fields: the protocol, and whom it names.
 pub const CSV: &str = "service,name";
-
-/// Most characters of a name in a table.
-const CELL_CHARS: usize = 48;
 
 /// State of a stream that may be selected by fields of its transactions.
 #[derive(Default)]
@@ -192,11 +190,6 @@ pub fn say_refused(refused: u64) {
     }
 }
 
-/// Whom a stream's application names.
-pub fn name(app: &App) -> Option<&str> {
-    app.first.as_ref().and_then(Transaction::name)
-}
-
 /// `app`: the protocol, the name, how many transactions there were, and the fields of the first.
 pub fn push(object: &mut Object<'_>, app: &App) {
     object.object("app", |object| push_members(object, app));
@@ -264,23 +257,4 @@ pub fn push_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(legible(text).replace('"', "\"\"").as_bytes());
     out.push(b'"');
-}
-
-/// Both as cells of a table.
-pub fn cells(app: Option<&App>) -> [String; 2] {
-    let service = app.map_or("", |app| app.service.name()).to_owned();
-    [service, app.and_then(name).map(cell).unwrap_or_default()]
-}
-
-/// Text as a cell: [`legible`], and not longer than others can bear.
-pub fn cell(text: &str) -> String {
-    cut(&legible(text), CELL_CHARS)
-}
-
-/// At most so many characters.
-pub fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(chars_max - 1).chain(['…']).collect(),
-    }
 }

@@ -8,6 +8,7 @@ use tidewire_exports::table::FLOWS;
 
 use crate::{
     app::{self, AppTexts, Follower, Wants, Watched},
+    app_cells,
     clock::Clock,
     cut_off,
     cut_off_join::CutOffs,
@@ -336,7 +337,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
     let count = |count: u64| if count == 0 { String::new() } else { count.to_string() };
-    let [service, name] = app::cells(record.app.as_deref());
+    let [service, name] = app_cells::cells(record.app.as_deref());
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),

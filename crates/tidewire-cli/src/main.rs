@@ -3,6 +3,7 @@
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
 mod app;
+mod app_cells;
 #[cfg(feature = "live")]
 mod archive;
 mod arg_types;

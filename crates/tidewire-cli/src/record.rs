@@ -10,7 +10,7 @@ use tidewire::{
 use tidewire_protocols::App;
 
 use crate::{
-    app,
+    app_cells,
     clock::Clock,
     cut_off,
     output::{Object, push_number},
@@ -233,9 +233,9 @@ pub fn asides(record: &Record) -> Vec<Aside> {
     let mut say = |title: &'static str, text: String| asides.push(Aside { title, text });
     // A server that is named by its address is in the row.
     let address = record.key.server.address.to_string();
-    let name = record.app.as_deref().and_then(app::name);
+    let name = record.app.as_deref().and_then(app_cells::name);
     if let Some(name) = name.filter(|name| name.trim_matches(['[', ']']) != address) {
-        say("NAME", format!("name {}", app::cell(name)));
+        say("NAME", format!("name {}", app_cells::cell(name)));
     }
     let is_usual = matches!(record.state, TcpState::Stateless | TcpState::Established | TcpState::Closed);
     if !is_usual {

@@ -10,6 +10,7 @@ use tidewire_protocols::Conversation;
 
 use crate::{
     app::{self, Follower, HasConversation, Watched},
+    app_cells,
     arg_types::ModeName,
     clock::Clock,
     cut_off,
@@ -435,7 +436,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
     let reordered = c2s.out_of_order_packets + s2c.out_of_order_packets;
-    let [service, name] = app::cells(record.app.as_deref());
+    let [service, name] = app_cells::cells(record.app.as_deref());
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),

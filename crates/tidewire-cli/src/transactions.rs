@@ -13,6 +13,7 @@ use tidewire_protocols::{Conversation, Report, Service, Transaction};
 
 use crate::{
     app::{self, Follower, Selected},
+    app_cells,
     clock::Clock,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
@@ -280,7 +281,7 @@ impl Row for Found {
 
     fn cells(&self, clock: &Clock) -> Cells {
         let (key, transaction) = (&self.key, &self.transaction);
-        let cell = |text: String| app::cut(&tidewire::legible::legible(&text), CELL_CHARS);
+        let cell = |text: String| app_cells::cut(&tidewire::legible::legible(&text), CELL_CHARS);
         Cells::of(vec![
             self.stream.to_string(),
             clock.cell(transaction.start_ns),
@@ -288,7 +289,7 @@ impl Row for Found {
             record::endpoint(key.client, key.proto),
             record::endpoint(key.server, key.proto),
             transaction.service.name().to_owned(),
-            transaction.name().map(app::cell).unwrap_or_default(),
+            transaction.name().map(app_cells::cell).unwrap_or_default(),
             cell(transaction.request()),
             cell(transaction.response()),
         ])

@@ -1,0 +1,31 @@
+//! Protocol and name of a stream, as cells of a table.
+
+use tidewire::legible::legible;
+use tidewire_protocols::{App, Transaction};
+
+/// Most characters of a name in a table.
+const CELL_CHARS: usize = 48;
+
+/// Whom a stream's application names.
+pub fn name(app: &App) -> Option<&str> {
+    app.first.as_ref().and_then(Transaction::name)
+}
+
+/// Both as cells of a table.
+pub fn cells(app: Option<&App>) -> [String; 2] {
+    let service = app.map_or("", |app| app.service.name()).to_owned();
+    [service, app.and_then(name).map(cell).unwrap_or_default()]
+}
+
+/// Text as a cell: [`legible`], and not longer than others can bear.
+pub fn cell(text: &str) -> String {
+    cut(&legible(text), CELL_CHARS)
+}
+
+/// At most so many characters.
+pub fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(chars_max - 1).chain(['…']).collect(),
+    }
+}
