@@ -28,6 +28,10 @@ pub enum GapCause {
 }
 
 impl GapCause {
+    /// Every cause.
+    pub const ALL: &'static [Self] =
+        &[Self::NotCaptured, Self::Snapped, Self::Cutoff, Self::Memory, Self::Shed, Self::Urgent, Self::BadChecksum];
+
     /// Whether the missing bytes were in a captured packet, whose headers count them.
     #[must_use]
     pub fn is_of_packets(self) -> bool {

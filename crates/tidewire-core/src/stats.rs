@@ -95,6 +95,18 @@ pub enum TcpState {
 }
 
 impl TcpState {
+    /// Every state.
+    pub const ALL: &'static [Self] = &[
+        Self::Stateless,
+        Self::SynSent,
+        Self::SynReceived,
+        Self::Established,
+        Self::Midstream,
+        Self::HalfClosed,
+        Self::Closed,
+        Self::Reset,
+    ];
+
     /// The name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -131,6 +143,10 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// Every reason.
+    pub const ALL: &'static [Self] =
+        &[Self::Fin, Self::Rst, Self::Timeout, Self::Reused, Self::Evicted, Self::EndOfInput];
+
     /// The name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {

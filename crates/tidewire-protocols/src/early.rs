@@ -3,6 +3,7 @@
 /// Most bytes that are kept; the longest hello that is read is no longer.
 const KEPT_BYTES_MAX: usize = 16 << 10;
 
+/// Few connections have any, so that it lies apart from what all have.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
     pub(crate) bytes: Vec<u8>,
@@ -15,7 +16,7 @@ pub(crate) struct Early {
 impl Early {
     /// Keeps bytes as long as there is room, and none is missing before them.
     pub(crate) fn keep(&mut self, bytes: &[u8], ns: u64) {
-        if self.is_empty() {
+        if self.bytes.is_empty() && self.missing == 0 {
             self.ns = ns;
         }
         let room = if self.missing == 0 { KEPT_BYTES_MAX.saturating_sub(self.bytes.len()) } else { 0 };
@@ -29,12 +30,8 @@ impl Early {
         self.missing = self.missing.saturating_add(bytes);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.missing == 0
-    }
-
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes.capacity()
+        size_of::<Self>() + self.bytes.capacity()
     }
 }
 

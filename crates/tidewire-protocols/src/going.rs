@@ -210,11 +210,13 @@ impl Going {
         }
         self.stage = Stage::default();
         let swapped = usize::from(std::mem::take(&mut self.swapped));
-        if !early.bytes.is_empty() {
-            self.data(Input { side: swapped, bytes: &early.bytes, ns: early.ns, ..input }, ports, report);
-        }
-        if early.missing > 0 {
-            self.gap(swapped, early.missing, report);
+        if let Some(early) = early {
+            if !early.bytes.is_empty() {
+                self.data(Input { side: swapped, bytes: &early.bytes, ns: early.ns, ..input }, ports, report);
+            }
+            if early.missing > 0 {
+                self.gap(swapped, early.missing, report);
+            }
         }
         let rest = input.bytes.get(consumed..).unwrap_or_default();
         if !rest.is_empty() {

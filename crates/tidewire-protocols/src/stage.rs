@@ -51,11 +51,11 @@ impl Stage {
     }
 
     /// What the client sent for the protocol behind this one, before that began.
-    pub(crate) fn take_early(&mut self) -> Early {
+    pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
         match self {
             Self::Http(exchange) => exchange.take_early(),
             Self::Socks(exchange) => exchange.take_early(),
-            _ => Early::default(),
+            _ => None,
         }
     }
 

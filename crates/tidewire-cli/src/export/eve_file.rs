@@ -1,7 +1,5 @@
 //! A file of EVE, and how many records are in it.
 
-use tidewire_exports::eve::{Stats, push_stats};
-
 use super::file::Files;
 
 /// The file.
@@ -17,18 +15,16 @@ impl Eve {
         Self { files, records: 0 }
     }
 
+    /// Records so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
     /// Adds whole records: each is a line.
     pub fn push(&mut self, lines: &[u8], now_ns: u64) {
         if !lines.is_empty() {
-            self.records += lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            self.records += memchr::memchr_iter(b'\n', lines).count() as u64;
             self.files.push(lines, now_ns);
         }
-    }
-
-    /// Adds the counters of a run; the records are those before it.
-    pub fn push_stats(&mut self, stats: Stats, now_ns: u64) {
-        let mut line = Vec::new();
-        push_stats(&mut line, &Stats { records: self.records, ..stats });
-        self.push(&line, now_ns);
     }
 }

@@ -24,10 +24,7 @@ mod target;
 mod text;
 mod under_way;
 
-use std::{
-    io::{IsTerminal as _, stdout},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use clap::Args;
 use tidewire::{Handler, Mode, Stop};
@@ -48,6 +45,7 @@ use crate::{
     own_input,
     selection::Totals,
     session::{Closing, Session},
+    terminal,
     units::{Bytes, counted},
 };
 use facts::{Content, Facts, Source};
@@ -216,7 +214,7 @@ impl ExportOptions {
         }
         let is_binary = |target: &Target| target.place == Place::Stdout && target.format.is_binary();
         if let Some(target) = targets.iter().find(|target| is_binary(target))
-            && stdout().is_terminal()
+            && terminal::is_terminal()
         {
             let name = target.format.name();
             return Err(CliError::Usage(format!(

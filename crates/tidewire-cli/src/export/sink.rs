@@ -352,7 +352,10 @@ impl Exports {
         }
         let flows = self.flows.load(Ordering::Relaxed);
         let Facts { packets, bytes, dropped, uptime, .. } = *facts;
-        eve.push_stats(eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records: 0 }, now_ns);
+        let mut line = Vec::new();
+        let records = eve.records();
+        eve::push_stats(&mut line, &eve::Stats { time_ns: now_ns, uptime, packets, bytes, dropped, flows, records });
+        eve.push(&line, now_ns);
         self.stop_if(eve.files.has_failed());
     }
 

@@ -12,6 +12,9 @@ use tidewire_exports::{
 use super::{names::Names, rotate::Rotate, tables::Tables};
 use crate::{error::CliError, output_dir};
 
+/// The tables of all kinds of records.
+const TABLES: [Table; 4] = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS];
+
 /// Rows of a transaction: enough that beginning and ending it cost nothing.
 const TRANSACTION_ROWS: u32 = 4096;
 
@@ -195,8 +198,7 @@ fn refuse_over(path: &Path, shown: &str) -> Result<(), CliError> {
     let other = Connection::open_with_flags(path, flags).and_then(|connection| {
         let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
         let names: Vec<String> = statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let ours = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS].map(|table| table.name);
-        Ok(names.into_iter().find(|name| !ours.contains(&name.as_str())))
+        Ok(names.into_iter().find(|name| !TABLES.iter().any(|table| table.name == name)))
     });
     let why = match other {
         Ok(None) => return Ok(()),
@@ -226,7 +228,7 @@ fn insertion(name: &str) -> &'static str {
             let marks = vec!["?"; table.columns.len()].join(",");
             (table.name, format!("INSERT INTO \"{}\" VALUES ({marks})", table.name))
         };
-        [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS].iter().map(of).collect()
+        TABLES.iter().map(of).collect()
     });
     ALL.iter().find(|(table, _)| *table == name).map_or("", |(_, statement)| statement)
 }

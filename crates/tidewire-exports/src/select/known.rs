@@ -6,30 +6,6 @@ use tidewire_units::nearest;
 
 use crate::select::value::Test;
 
-const STATES: [TcpState; 8] = [
-    TcpState::Stateless,
-    TcpState::SynSent,
-    TcpState::SynReceived,
-    TcpState::Established,
-    TcpState::Midstream,
-    TcpState::HalfClosed,
-    TcpState::Closed,
-    TcpState::Reset,
-];
-
-const ENDS: [EndReason; 6] =
-    [EndReason::Fin, EndReason::Rst, EndReason::Timeout, EndReason::Reused, EndReason::Evicted, EndReason::EndOfInput];
-
-const CAUSES: [GapCause; 7] = [
-    GapCause::NotCaptured,
-    GapCause::Snapped,
-    GapCause::Cutoff,
-    GapCause::Memory,
-    GapCause::Shed,
-    GapCause::Urgent,
-    GapCause::BadChecksum,
-];
-
 /// Versions of TLS. Drafts and unknown ones have their number: see [`is_other_version`].
 const TLS_VERSIONS: [&str; 6] = ["SSL 2.0", "SSL 3.0", "TLS 1.0", "TLS 1.1", "TLS 1.2", "TLS 1.3"];
 
@@ -109,8 +85,8 @@ fn names(field: &str) -> Option<Vec<&'static str>> {
     Some(match field {
         "service" => Service::ALL.map(Service::name).to_vec(),
         "proto" => (0..=u8::MAX).filter_map(tidewire::protocol_name).collect(),
-        "state" => STATES.map(TcpState::name).to_vec(),
-        "end_reason" => ENDS.map(EndReason::name).to_vec(),
+        "state" => TcpState::ALL.iter().map(|state| state.name()).collect(),
+        "end_reason" => EndReason::ALL.iter().map(|reason| reason.name()).collect(),
         "tunnel_kind" => {
             TunnelKind::ALL.iter().filter(|kind| **kind != TunnelKind::None).map(|kind| kind.name()).collect()
         }
@@ -118,12 +94,16 @@ fn names(field: &str) -> Option<Vec<&'static str>> {
             directions().to_vec()
         }
         "anomalies.kind" | "anomalies.any" => AnomalyKind::ALL.iter().map(|kind| kind.name()).collect(),
-        "gaps.cause" => CAUSES.map(GapCause::name).to_vec(),
-        "gaps.any" => CAUSES.map(GapCause::name).into_iter().chain(directions()).collect(),
+        "gaps.cause" => causes().collect(),
+        "gaps.any" => causes().chain(directions()).collect(),
         "tls.version" | "tls.client_version" | "quic.client_version" => TLS_VERSIONS.to_vec(),
         "http.version" => vec!["0.9", "1.0", "1.1"],
         _ => return None,
     })
+}
+
+fn causes() -> impl Iterator<Item = &'static str> {
+    GapCause::ALL.iter().map(|cause| cause.name())
 }
 
 fn directions() -> [&'static str; 2] {

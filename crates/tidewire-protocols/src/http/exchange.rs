@@ -38,7 +38,7 @@ pub(crate) struct Exchange {
     /// Texts of the pending ones, bytes.
     pending_bytes: usize,
     /// What the client sent behind a `CONNECT` that is not answered.
-    pub(super) early: Early,
+    pub(super) early: Option<Box<Early>>,
     /// Whether what messages say is not wanted, only how many there are.
     pub(super) is_unnamed: bool,
 }
@@ -50,11 +50,11 @@ impl Exchange {
     pub(crate) fn data(&mut self, input: Input<'_>, is_unnamed: bool, out: Out<'_>) -> Progress {
         self.is_unnamed = is_unnamed;
         let progress = self.read(input, out);
-        if progress != Progress::More || self.early.is_empty() || self.sides[0].at == At::Tunnel {
+        if progress != Progress::More || self.sides[0].at == At::Tunnel {
             return progress;
         }
         // There is no tunnel: a proxy reads requests there.
-        let early = std::mem::take(&mut self.early);
+        let Some(early) = self.early.take() else { return progress };
         match self.data(Input { side: 0, bytes: &early.bytes, ns: early.ns, ..input }, is_unnamed, out) {
             Progress::More if early.missing > 0 => self.gap(0, early.missing, out),
             progress => progress,
@@ -62,8 +62,8 @@ impl Exchange {
     }
 
     /// What was sent early through the tunnel that the server consented to.
-    pub(crate) fn take_early(&mut self) -> Early {
-        std::mem::take(&mut self.early)
+    pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
+        self.early.take()
     }
 
     fn read(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
@@ -77,9 +77,8 @@ impl Exchange {
             has_changed |= step != Step::More;
             let went_on = match step {
                 Step::More => break,
-                Step::Line(line) if input.side == 0 => self.request_line(&line, input.ns, out),
+                Step::Line(line) | Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
                 Step::Line(line) => self.response_line(&line, input.ns, out),
-                Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
                 Step::Found(line) => {
                     if self.pairing.responses_missing(self.waiting()) {
                         self.release_unanswered(out);
@@ -87,7 +86,7 @@ impl Exchange {
                     self.response_line(&line, input.ns, out)
                 }
                 Step::Early(bytes) => {
-                    self.early.keep(bytes, input.ns);
+                    self.early.get_or_insert_default().keep(bytes, input.ns);
                     Progress::More
                 }
                 Step::End if input.side == 0 => self.end_request(),
@@ -142,7 +141,7 @@ impl Exchange {
     /// Goes on behind missing bytes that were more than a body.
     fn search(&mut self, side: usize, bytes: u64, out: Out<'_>) {
         match self.sides[side].at {
-            At::Tunnel => return self.early.gap(bytes),
+            At::Tunnel => return self.early.get_or_insert_default().gap(bytes),
             At::Lost => return,
             _ => {}
         }
@@ -192,7 +191,8 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.sides.iter().map(Side::memory_bytes).sum::<usize>() + self.early.memory_bytes() + self.pending_bytes
+        let early = self.early.as_ref().map_or(0, |early| early.memory_bytes());
+        self.sides.iter().map(Side::memory_bytes).sum::<usize>() + early + self.pending_bytes
     }
 
     fn end_if_lost(&mut self, out: Out<'_>) -> Progress {

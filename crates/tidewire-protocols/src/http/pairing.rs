@@ -16,7 +16,7 @@ pub(super) struct Pairing {
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     /// So many of those that wait, the first ones, were sent before what is missing: these are answered in order.
-    certain: usize,
+    certain: u32,
     /// Most requests behind them that were seen and have no response.
     open: u32,
     /// Whether requests may be missing: nobody knows how many.
@@ -77,18 +77,17 @@ impl Pairing {
                 doubt.is_request_missing = true;
                 self.alone = 0;
             }
-            None => self.doubt = Some(Doubt { certain: waiting, open: 0, is_request_missing: true }),
+            None => self.doubt = Some(Doubt { certain: count(waiting), open: 0, is_request_missing: true }),
         }
     }
 
     /// Bytes of the server are missing that may have been responses. Whether it is not certain any more what the next one answers.
     pub(super) fn responses_missing(&mut self, waiting: usize) -> bool {
-        let earlier = self.doubt.unwrap_or(Doubt { certain: waiting, open: 0, is_request_missing: false });
+        let earlier = self.doubt.unwrap_or(Doubt { certain: count(waiting), open: 0, is_request_missing: false });
         if self.doubt.is_none() && self.reported == 0 && waiting <= 1 {
             return false;
         }
-        let open =
-            earlier.open.saturating_add(std::mem::take(&mut self.reported)).saturating_add(count(earlier.certain));
+        let open = earlier.open.saturating_add(std::mem::take(&mut self.reported)).saturating_add(earlier.certain);
         self.doubt = Some(Doubt { certain: 0, open, ..earlier });
         true
     }
@@ -97,7 +96,7 @@ impl Pairing {
     pub(super) fn reported(&mut self, requests: usize) {
         match &mut self.doubt {
             Some(doubt) => {
-                doubt.open = doubt.open.saturating_add(count(doubt.certain));
+                doubt.open = doubt.open.saturating_add(doubt.certain);
                 doubt.certain = 0;
             }
             None => self.reported = self.reported.saturating_add(count(requests)),

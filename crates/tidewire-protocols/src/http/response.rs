@@ -7,7 +7,7 @@ use super::{
     requests::Pending,
     side::At,
 };
-use crate::{early::Early, input::Progress};
+use crate::input::Progress;
 
 impl Exchange {
     /// Takes a line of a head: a status line, a field, or the empty one behind them.
@@ -80,7 +80,7 @@ impl Exchange {
         };
         if status == 101 {
             // Of another request, behind this one.
-            self.early = Early::default();
+            self.early = None;
         }
         if status == 101 || is_connect && (200..300).contains(&status) {
             self.end_response(ns, out);

@@ -58,7 +58,7 @@ pub(crate) struct Exchange {
     next: [Next; 2],
     kept: [Vec<u8>; 2],
     /// What the client sent behind its request, before the reply.
-    early: Early,
+    early: Option<Box<Early>>,
     start_ns: Option<u64>,
     end_ns: u64,
 }
@@ -76,7 +76,7 @@ impl Exchange {
         for (index, &byte) in input.bytes.iter().enumerate() {
             if self.next[side] == Next::Nothing {
                 // A server has replied by then.
-                self.early.keep(&input.bytes[index..], input.ns);
+                self.early.get_or_insert_default().keep(&input.bytes[index..], input.ns);
                 break;
             }
             self.kept[side].push(byte);
@@ -98,13 +98,13 @@ impl Exchange {
     }
 
     /// What was sent early to whom the proxy connected.
-    pub(crate) fn take_early(&mut self) -> Early {
-        std::mem::take(&mut self.early)
+    pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
+        self.early.take()
     }
 
     pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
         if side == 0 && self.next[0] == Next::Nothing {
-            self.early.gap(bytes);
+            self.early.get_or_insert_default().gap(bytes);
             return Progress::More;
         }
         self.finish(out);
@@ -121,7 +121,8 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.early.memory_bytes() + self.kept[0].capacity() + self.kept[1].capacity() + self.socks.memory_bytes()
+        let early = self.early.as_ref().map_or(0, |early| early.memory_bytes());
+        early + self.kept[0].capacity() + self.kept[1].capacity() + self.socks.memory_bytes()
     }
 
     fn give_up(&mut self, out: Out<'_>) -> Progress {

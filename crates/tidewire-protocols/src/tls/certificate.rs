@@ -4,7 +4,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::{FromDer as _, GeneralName, ParsedExtension, X509Certificate};
 
-use super::{distinguished_name, fields::Certificate};
+use super::{fields::Certificate, x509_name};
 use crate::{
     reader::Reader,
     text::{hex, text},
@@ -56,8 +56,8 @@ pub(super) fn read(der: &[u8]) -> Certificate {
     };
     let validity = certificate.validity();
     Certificate {
-        subject: Some(distinguished_name::shown(certificate.subject())),
-        issuer: Some(distinguished_name::shown(certificate.issuer())),
+        subject: Some(x509_name::shown(certificate.subject())),
+        issuer: Some(x509_name::shown(certificate.issuer())),
         serial: Some(text(hex(certificate.raw_serial()).as_bytes())),
         not_before: Some(validity.not_before.timestamp()),
         not_after: Some(validity.not_after.timestamp()),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::directory_name::DistinguishedName;
+use super::distinguished_name::DistinguishedName;
 use crate::value::{Members, Value, known_bytes, list_bytes, text_bytes};
 
 /// The fields of a handshake.

@@ -3,8 +3,6 @@
 #[cfg(feature = "certificates")]
 mod certificate;
 mod ciphers;
-mod directory_name;
-#[cfg(feature = "certificates")]
 mod distinguished_name;
 mod fields;
 mod fingerprint;
@@ -14,8 +12,10 @@ mod old;
 mod record;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(feature = "certificates")]
+mod x509_name;
 
-pub use directory_name::{Attribute, DistinguishedName};
+pub use distinguished_name::{Attribute, DistinguishedName};
 pub use fields::{Certificate, Tls};
 
 #[cfg(feature = "quic")]

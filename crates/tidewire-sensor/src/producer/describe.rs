@@ -88,38 +88,14 @@ mod tests {
         assert_eq!(records::ANOMALIES, kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>());
         assert!(kinds.iter().enumerate().all(|(at, kind)| *kind as usize == at));
         assert_eq!(records::TUNNELS, TunnelKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>());
-        let causes = [
-            GapCause::NotCaptured,
-            GapCause::Snapped,
-            GapCause::Cutoff,
-            GapCause::Memory,
-            GapCause::Shed,
-            GapCause::Urgent,
-            GapCause::BadChecksum,
-        ];
+        let causes = GapCause::ALL;
         assert_eq!(causes.len(), records::GAP_CAUSES.len());
         assert!(causes.iter().all(|cause| records::gap_cause_name(*cause as u8) == Some(cause.name())));
         assert_eq!(records::GAP_SHED, GapCause::Shed as u8);
-        let reasons = [
-            EndReason::Fin,
-            EndReason::Rst,
-            EndReason::Timeout,
-            EndReason::Reused,
-            EndReason::Evicted,
-            EndReason::EndOfInput,
-        ];
+        let reasons = EndReason::ALL;
         assert_eq!(reasons.len(), records::END_REASONS.len());
         assert!(reasons.iter().all(|reason| records::end_reason_name(*reason as u8) == Some(reason.name())));
-        let states = [
-            TcpState::Stateless,
-            TcpState::SynSent,
-            TcpState::SynReceived,
-            TcpState::Established,
-            TcpState::Midstream,
-            TcpState::HalfClosed,
-            TcpState::Closed,
-            TcpState::Reset,
-        ];
+        let states = TcpState::ALL;
         assert_eq!(states.len(), records::TCP_STATES.len());
         assert!(states.iter().all(|state| records::tcp_state_name(*state as u8) == Some(state.name())));
     }

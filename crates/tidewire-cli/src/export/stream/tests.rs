@@ -24,6 +24,17 @@ fn encoded(number: u32) -> Encoded {
     Encoded { bytes: message(number, 100), flow_records: 3 }
 }
 
+/// What comes over the next connection, whole.
+fn second_collected(listener: TcpListener) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let (mut second, _) = listener.accept().unwrap();
+        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut bytes = Vec::new();
+        second.read_to_end(&mut bytes).unwrap();
+        bytes
+    })
+}
+
 #[test]
 fn a_connection_that_is_lost_is_made_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -33,13 +44,7 @@ fn a_connection_that_is_lost_is_made_again() {
     stream.send(encoded(1));
     first.read_exact(&mut [0; 100]).unwrap();
     drop(first);
-    let collector = thread::spawn(move || {
-        let (mut second, _) = listener.accept().unwrap();
-        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut bytes = Vec::new();
-        second.read_to_end(&mut bytes).unwrap();
-        bytes
-    });
+    let collector = second_collected(listener);
     stream.send(encoded(5));
     stream.send(encoded(9));
     // Everything was read of the connection that was closed.
@@ -65,13 +70,7 @@ fn a_connection_that_is_reset_midway_is_made_again_and_its_records_are_counted()
     first.read_exact(&mut [0; 100]).unwrap();
     first.peek(&mut [0; 1]).unwrap();
     drop(first);
-    let collector = thread::spawn(move || {
-        let (mut second, _) = listener.accept().unwrap();
-        second.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut bytes = Vec::new();
-        second.read_to_end(&mut bytes).unwrap();
-        bytes
-    });
+    let collector = second_collected(listener);
     stream.send(encoded(7));
     let error = stream.finish().unwrap_err();
     assert!(error.contains("6 records were lost with connections, or fewer"), "{error}");
