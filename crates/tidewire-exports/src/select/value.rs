@@ -21,15 +21,10 @@ pub(super) enum ValueKind {
 }
 
 impl ValueKind {
+    /// Without its article.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::Bytes => "size",
-            Self::Duration => "duration",
-            Self::Truth => "boolean",
-            Self::Text => "text",
-            Self::Address => "address",
-        }
+        let described = self.described();
+        described.rsplit(' ').next().unwrap_or(described)
     }
 
     /// With its article.
