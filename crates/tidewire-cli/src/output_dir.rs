@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io,
     os::{
         fd::{AsRawFd as _, OwnedFd},
@@ -113,16 +113,16 @@ impl Folder {
     ///
     /// # Errors
     /// The system's error.
-    pub fn rename(&self, from: &str, to: impl AsRef<OsStr>) -> io::Result<()> {
-        Ok(renameat(&self.handle, from, &self.handle, to.as_ref())?)
+    pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(renameat(&self.handle, from.as_ref(), &self.handle, to.as_ref())?)
     }
 
     /// Renames a file to an unused name.
     ///
     /// # Errors
     /// The system's error; `AlreadyExists`.
-    pub fn rename_new(&self, from: &str, to: impl AsRef<OsStr>) -> io::Result<()> {
-        let to = to.as_ref();
+    pub fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
         match renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
             // Not all file systems support this. Renaming a directory replaces neither a file nor a directory that is not
             // empty.
@@ -135,8 +135,8 @@ impl Folder {
     ///
     /// # Errors
     /// The system's error.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
-        Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, name.as_ref(), AtFlags::empty())?)
     }
 
     /// Removes an empty directory.
@@ -158,8 +158,12 @@ impl Folder {
 /// # Errors
 /// The system's error.
 pub fn identity(file: &File) -> io::Result<Identity> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    Ok(identity_of(&file.metadata()?))
+}
+
+/// The identity of a file by its metadata.
+pub fn identity_of(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Opens the directory that contains the last component of a path.

@@ -107,7 +107,7 @@ impl<'a> Session<'a> {
             let capture = common.of_interfaces(mode)?.stop_when(stop);
             live::run(capture, &common.live, stop, outputs, &self.writable, make)?
         } else if !is_gradual {
-            read(common.of_files(mode)?.stop_when(stop), &mut make)?
+            read(common.of_files(mode)?.stop_when(stop), outputs.exports, &mut make)?
         } else {
             read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
         };
@@ -122,16 +122,25 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Reads files with a progress bar.
+/// Reads files with a progress bar; lines of `exports` grow meanwhile.
 fn read<H: Handler + Send>(
     capture: Capture<Files<'_>>,
+    exports: Option<&Exports>,
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, tidewire::Error> {
     // The bar is removed before any other output.
-    let outcome = match Bar::new() {
-        Some(mut bar) => capture.on_progress(move |progress| bar.show(progress)).run(make),
-        None => capture.run(make),
+    let (mut bar, mut flushed) = (Bar::new(), Instant::now());
+    let capture = match bar.is_some() || exports.is_some() {
+        true => capture.on_progress(move |progress| {
+            bar.iter_mut().for_each(|bar| bar.show(progress));
+            if let Some(exports) = exports.filter(|_| flushed.elapsed() >= FLUSH) {
+                exports.flush_lines();
+                flushed = Instant::now();
+            }
+        }),
+        false => capture,
     };
+    let outcome = capture.run(make);
     DONE.store(true, Ordering::Relaxed);
     outcome
 }
@@ -201,6 +210,11 @@ impl Closing {
     /// Packets lost before they could be read; `None` for files.
     pub fn lost(&self) -> Option<u64> {
         self.live.as_ref().map(live::lost_packets)
+    }
+
+    /// Whether the input was read to its end, or for as long as was asked.
+    pub fn is_whole(&self) -> bool {
+        !self.interrupted && !self.stopped
     }
 
     /// How long the run took.

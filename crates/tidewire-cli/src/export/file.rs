@@ -1,4 +1,5 @@
-//! A file of records: under a hidden name until it is complete, and followed by others where it is rotated.
+//! A file of records, followed by others where it is rotated. Lines grow under the file's name; other formats have a hidden one until they
+//! are complete.
 
 use std::{
     fs::{self, File},
@@ -10,7 +11,7 @@ use std::{
 use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 
-use super::{names::Names, rotate::Rotate, target::Place};
+use super::{current::Current, names::Names, rotate::Rotate, target::Place};
 use crate::{
     error::{self, CliError},
     output_dir::{self, Folder},
@@ -22,10 +23,20 @@ const GATHERED_BYTES: usize = 256 << 10;
 /// What stands at the beginning and at the end of each file.
 #[derive(Clone, Debug)]
 pub enum Frame {
+    /// Nothing; a part of the file is nothing that can be read.
     None,
+    /// Nothing; each record is a line.
+    Lines,
     /// A line that names the columns.
     Header(String),
     Zeek(zeek::Form, Log),
+}
+
+impl Frame {
+    /// Whether the file can be read while it grows: each record is a line.
+    fn is_of_lines(&self) -> bool {
+        !matches!(self, Self::None)
+    }
 }
 
 /// Where bytes go.
@@ -34,17 +45,6 @@ enum Where {
     Direct(File),
     /// To files of a folder.
     Folder(Names),
-}
-
-/// The file that is written.
-struct Current {
-    file: File,
-    hidden: String,
-    /// Bytes that are in it.
-    bytes: u64,
-    opened_ns: u64,
-    /// Whether there is a record for it. Until then it is as old as its first one.
-    is_begun: bool,
 }
 
 /// Files of one name, one after the other.
@@ -192,13 +192,27 @@ impl Files {
         }
     }
 
-    /// Writes what was collected.
+    /// Writes what was collected. From the first time on a file of lines has its name, so that others follow it while it grows.
     pub fn flush(&mut self) {
         if !self.gathered.is_empty() {
             let mut gathered = std::mem::take(&mut self.gathered);
             self.write(&gathered);
             gathered.clear();
             self.gathered = gathered;
+        }
+        if let (Where::Folder(names), Some(current), None) = (&mut self.place, &mut self.current, &self.failure)
+            && self.frame.is_of_lines()
+            && !current.is_shown
+        {
+            self.failure = names.show(&current.hidden).err();
+            current.is_shown = self.failure.is_none();
+        }
+    }
+
+    /// Writes lines that were collected, but completes nothing: other formats have no use for a part.
+    pub fn flush_lines(&mut self) {
+        if self.frame.is_of_lines() {
+            self.flush();
         }
     }
 
@@ -207,15 +221,12 @@ impl Files {
         if self.failure.is_some() {
             return;
         }
-        let file = match (&mut self.place, &mut self.current) {
-            (Where::Direct(file), _) => file,
-            (_, Some(current)) => {
-                current.bytes += bytes.len() as u64;
-                &mut current.file
-            }
+        let written = match (&mut self.place, &mut self.current) {
+            (Where::Direct(file), _) => file.write_all(bytes),
+            (_, Some(current)) => current.append(bytes, self.frame.is_of_lines()),
             _ => return,
         };
-        self.failure = file.write_all(bytes).err();
+        self.failure = written.err();
     }
 
     /// Completes the file: it gets its name.
@@ -235,7 +246,7 @@ impl Files {
     /// Completes the last file, if one was begun.
     ///
     /// # Errors
-    /// What could not be written. The file keeps its hidden name then.
+    /// What could not be written. A file that is not shown keeps its hidden name then.
     pub fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
         self.complete(now_ns);
         let Some(failure) = self.failure.take() else {
@@ -246,10 +257,26 @@ impl Files {
             return Err(CliError::ClosedPipe);
         }
         let there = match self.current.take() {
+            Some(current) if current.is_shown => "; it has the records up to there".to_owned(),
             Some(current) => format!("; what there is, is in {} beside it", legible(&current.hidden)),
             None => String::new(),
         };
         Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
+    }
+
+    /// What an earlier run wrote under this name: it is removed if this run's file is whole (`is_whole`), or else its place is said.
+    pub fn settle_earlier(&mut self, is_whole: bool) {
+        let Where::Folder(names) = &mut self.place else { return };
+        if is_whole {
+            names.remove_earlier();
+        } else if let Some(name) = names.keep_earlier() {
+            let name = name.to_string_lossy();
+            error::notify(format_args!(
+                "{} is not whole; that of an earlier run is {} now",
+                self.shown,
+                legible(&name)
+            ));
+        }
     }
 
     /// Says that a log beside those of this run is of an earlier one, whose records have nothing to do with these.
@@ -265,14 +292,14 @@ impl Files {
         let Where::Folder(names) = &self.place else { return Ok(()) };
         let hidden = names.hidden();
         let file = names.folder().create(&hidden)?;
-        self.current = Some(Current { file, hidden, bytes: 0, opened_ns: now_ns, is_begun: false });
+        self.current = Some(Current::new(file, hidden, now_ns));
         self.push_header(now_ns);
         Ok(())
     }
 
     fn push_header(&mut self, now_ns: u64) {
         match &self.frame {
-            Frame::None => {}
+            Frame::None | Frame::Lines => {}
             Frame::Header(line) => {
                 self.gathered.extend_from_slice(line.as_bytes());
                 self.gathered.push(b'\n');
@@ -285,6 +312,7 @@ impl Files {
     fn name_it(&mut self, current: &Current) -> io::Result<()> {
         match &mut self.place {
             Where::Direct(_) => Ok(()),
+            Where::Folder(names) if current.is_shown => names.number_shown(&current.file, current.opened_ns),
             Where::Folder(names) => names.give(&current.hidden, current.opened_ns),
         }
     }
@@ -303,6 +331,7 @@ impl Drop for Files {
     fn drop(&mut self) {
         if let (Where::Folder(names), Some(current)) = (&self.place, &self.current)
             && current.bytes == 0
+            && !current.is_shown
         {
             let _ = names.folder().remove(&current.hidden);
         }
@@ -331,34 +360,63 @@ mod tests {
     fn rotation_loses_no_record_and_leaves_no_hidden_file() {
         let place = tempfile::tempdir().unwrap();
         let rotate = Rotate { bytes: Some(1000), ns: Some(60 * SECOND) };
-        let mut files = Files::open(&place.path().join("all.txt"), Frame::None, rotate, 0).unwrap();
-        let mut expected = String::new();
-        for index in 0..1000_u64 {
-            let record = format!("record {index}\n");
-            expected.push_str(&record);
-            files.push(record.as_bytes(), index * SECOND);
-            assert!(!names(place.path()).contains(&"all.txt".to_owned()));
+        for frame in [Frame::None, Frame::Lines] {
+            let (folder, is_of_lines) = (place.path().join(format!("{frame:?}")), frame.is_of_lines());
+            fs::create_dir(&folder).unwrap();
+            let mut files = Files::open(&folder.join("all.txt"), frame, rotate, 0).unwrap();
+            let mut expected = String::new();
+            for index in 0..1000_u64 {
+                let record = format!("record {index}\n");
+                expected.push_str(&record);
+                files.push(record.as_bytes(), index * SECOND);
+                files.flush();
+                assert_eq!(names(&folder).contains(&"all.txt".to_owned()), is_of_lines);
+            }
+            files.finish(1000 * SECOND).unwrap();
+            let names = names(&folder);
+            assert!(names.len() > 16 && names.iter().all(|name| name.starts_with("all.1970")), "{names:?}");
+            let texts: Vec<String> = names.iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect();
+            assert!(texts.iter().all(|text| text.len() <= 1000 && text.ends_with('\n')));
+            assert_eq!(texts.concat(), expected);
         }
-        files.finish(1000 * SECOND).unwrap();
-        let names = names(place.path());
-        assert!(names.len() > 16 && names.iter().all(|name| name.starts_with("all.1970")), "{names:?}");
-        let texts: Vec<String> =
-            names.iter().map(|name| fs::read_to_string(place.path().join(name)).unwrap()).collect();
-        assert!(texts.iter().all(|text| text.len() <= 1000 && text.ends_with('\n')));
-        assert_eq!(texts.concat(), expected);
     }
 
     #[test]
-    fn a_file_has_its_name_when_it_is_complete() {
+    fn what_has_no_lines_has_its_name_when_it_is_complete() {
         let place = tempfile::tempdir().unwrap();
-        let mut files = Files::open(&place.path().join("eve.json"), Frame::None, Rotate::default(), 0).unwrap();
-        files.push(b"{}\n", 1);
+        let mut files = Files::open(&place.path().join("a.ipfix"), Frame::None, Rotate::default(), 0).unwrap();
+        files.push(b"message", 1);
         files.flush();
-        assert!(names(place.path())[0].starts_with(".eve.json."));
+        assert!(names(place.path())[0].starts_with(".a.ipfix."));
         files.finish(2).unwrap();
-        assert_eq!(names(place.path()), ["eve.json"]);
-        drop(Files::open(&place.path().join("other"), Frame::None, Rotate::default(), 0).unwrap());
-        assert_eq!(names(place.path()), ["eve.json"]);
+        assert_eq!(names(place.path()), ["a.ipfix"]);
+        drop(Files::open(&place.path().join("other"), Frame::Lines, Rotate::default(), 0).unwrap());
+        assert_eq!(names(place.path()), ["a.ipfix"]);
+    }
+
+    /// What an earlier run wrote stays until this one's file is whole, and is not touched before there is something to write.
+    #[test]
+    fn lines_grow_under_their_name_beside_what_was_there() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("eve.json");
+        let text = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        let open = || Files::open(&path, Frame::Lines, Rotate::default(), 0).unwrap();
+        fs::write(&path, "earlier\n").unwrap();
+        drop(open());
+        assert_eq!((names(place.path()), text("eve.json")), (vec!["eve.json".into()], "earlier\n".into()));
+        for is_whole in [false, true] {
+            let mut files = open();
+            files.push(b"a\n", 1);
+            assert_eq!(text("eve.json"), if is_whole { "a\nb\n" } else { "earlier\n" });
+            files.flush();
+            assert_eq!(text("eve.json"), "a\n");
+            files.push(b"b\n", 1);
+            files.finish(2).unwrap();
+            files.settle_earlier(is_whole);
+            let aside: Vec<String> = names(place.path()).into_iter().filter(|name| name != "eve.json").collect();
+            assert_eq!((text("eve.json").as_str(), aside.len()), ("a\nb\n", 1), "{aside:?}");
+            assert!(aside[0].ends_with(".000001.json") && text(&aside[0]) == "earlier\n", "{aside:?}");
+        }
     }
 
     #[test]

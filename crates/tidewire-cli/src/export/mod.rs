@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 mod arrow;
+mod current;
 mod eve_file;
 mod facts;
 mod file;
@@ -70,7 +71,7 @@ pub struct ExportOptions {
     /// udp://HOST:PORT or tcp://HOST:PORT (ipfix, netflow9). flows and streams write transactions as well, where the format has them; with
     /// --where streams only. flows -i looks at the first 16 KiB of each direction: what is answered beyond them looks unanswered
     /// (--cutoff all).
-    /// A file has a hidden name until it is complete. parquet and arrow need a build with the feature parquet.
+    /// eve, json, csv and Zeek's logs grow under their names; other files have a hidden name until they are complete. parquet and arrow need a build with the feature parquet.
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
@@ -315,13 +316,13 @@ pub struct Opened {
 impl Opened {
     /// Completes everything.
     pub fn finish(&self, closing: &Closing) -> Result<(), CliError> {
-        self.exports.finish(&facts(closing))
+        self.exports.finish(&facts(closing), closing.is_whole())
     }
 
     /// As [`finish`](Self::finish), of no capture.
     #[cfg(feature = "live")]
     pub fn finish_without(&self) -> Result<(), CliError> {
-        self.exports.finish(&Facts::default())
+        self.exports.finish(&Facts::default(), true)
     }
 }
 

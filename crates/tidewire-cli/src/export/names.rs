@@ -1,8 +1,15 @@
-//! Names of files that are hidden until they are complete.
+//! Names of files: hidden until they are complete, or until there is something in them that others may follow.
 
-use std::{ffi::OsString, io, path::Path, sync::Arc};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{File, Metadata},
+    io,
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use crate::output_dir::Folder;
+use crate::output_dir::{self, Folder};
 
 /// Most names that are tried for a file of several.
 const NAMES_MAX: u32 = 100_000;
@@ -14,11 +21,27 @@ pub struct Names {
     number: u32,
     /// Whether there may be several, so that each has the time of its beginning and a number.
     are_several: bool,
+    /// What had the name before a file of this run that grows under it.
+    earlier: Option<Earlier>,
+}
+
+/// A file of an earlier run, which has another name until this run's is whole.
+struct Earlier {
+    name: OsString,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Earlier {
+    /// Whether nobody wrote to it since it was put aside.
+    fn is_as_before(&self, found: &Metadata) -> bool {
+        found.is_file() && found.len() == self.bytes && found.modified().ok() == self.modified
+    }
 }
 
 impl Names {
     pub fn new(folder: &Arc<Folder>, name: OsString, are_several: bool) -> Self {
-        Self { folder: Arc::clone(folder), name, number: 0, are_several }
+        Self { folder: Arc::clone(folder), name, number: 0, are_several, earlier: None }
     }
 
     pub fn folder(&self) -> &Folder {
@@ -35,19 +58,68 @@ impl Names {
         !self.are_several && self.number == 0 && self.folder.by_handle().join(&self.name).exists()
     }
 
-    /// Gives a file its name: where there are several, none that exists.
+    /// Gives a complete file its name: where there are several, none that exists.
     pub fn give(&mut self, hidden: &str, opened_ns: u64) -> io::Result<()> {
         self.number += 1;
         if !self.are_several {
             return self.folder.rename(hidden, &self.name);
         }
+        (self.number, _) = self.number_it(hidden.as_ref(), opened_ns, self.number)?;
+        Ok(())
+    }
+
+    /// Gives a file that grows the name without a number. What has it gets a number, as if it had been rotated.
+    pub fn show(&mut self, hidden: &str) -> io::Result<()> {
+        if let Ok(found) = self.found() {
+            let modified = found.modified().ok();
+            let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            let ns = since.map_or(0, |passed| passed.as_nanos() as u64);
+            let (_, name) = self.number_it(&self.name, ns, 1)?;
+            if !self.are_several {
+                self.earlier = Some(Earlier { name, bytes: found.len(), modified });
+            }
+        }
+        self.folder.rename_new(hidden, &self.name)
+    }
+
+    /// Completes a file that was shown: where there are several, it gets a number. A file that somebody else moved keeps its name.
+    pub fn number_shown(&mut self, file: &File, opened_ns: u64) -> io::Result<()> {
+        self.number += 1;
+        let is_there = self
+            .found()
+            .is_ok_and(|found| output_dir::identity(file).is_ok_and(|own| own == output_dir::identity_of(&found)));
+        if self.are_several && is_there {
+            (self.number, _) = self.number_it(&self.name, opened_ns, self.number)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what an earlier run wrote, which this one's whole file replaces.
+    pub fn remove_earlier(&mut self) {
+        if let Some(earlier) = self.earlier.take() {
+            let found = self.folder.by_handle().join(&earlier.name).symlink_metadata();
+            if found.is_ok_and(|found| earlier.is_as_before(&found)) {
+                let _ = self.folder.remove(&earlier.name);
+            }
+        }
+    }
+
+    /// The name of what an earlier run wrote, which stays.
+    pub fn keep_earlier(&mut self) -> Option<OsString> {
+        self.earlier.take().map(|earlier| earlier.name)
+    }
+
+    fn found(&self) -> io::Result<Metadata> {
+        self.folder.by_handle().join(&self.name).symlink_metadata()
+    }
+
+    /// Renames a file to the first unused name of those from `number` on.
+    fn number_it(&self, from: &OsStr, opened_ns: u64, mut number: u32) -> io::Result<(u32, OsString)> {
         loop {
-            let renamed = self.folder.rename_new(hidden, numbered(&self.name, opened_ns, self.number));
-            match renamed {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.number < NAMES_MAX => {
-                    self.number += 1
-                }
-                renamed => return renamed,
+            let name = numbered(&self.name, opened_ns, number);
+            match self.folder.rename_new(from, &name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES_MAX => number += 1,
+                renamed => return renamed.map(|()| (number, name)),
             }
         }
     }

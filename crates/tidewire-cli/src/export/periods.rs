@@ -72,7 +72,7 @@ mod tests {
         for second in 0..130 {
             exports.report(Duration::from_secs(second), 0, || (Ledger::default(), Some(second)));
         }
-        exports.finish(&Facts { uptime: 130, dropped: Some(130), ..Facts::default() }).unwrap();
+        exports.finish(&Facts { uptime: 130, dropped: Some(130), ..Facts::default() }, true).unwrap();
         let text = fs::read_to_string(folder.path().join("eve.json")).unwrap();
         assert_eq!(text.lines().count(), 130 / 8 + 1);
         assert!(text.lines().next().unwrap().contains(r#""uptime":8"#), "{text}");

@@ -359,11 +359,21 @@ impl Exports {
         self.stop_if(eve.files.has_failed());
     }
 
-    /// Completes everything.
+    /// Writes lines that were collected, and does nothing else: what is read from files has no time of its own at which others are due.
+    pub fn flush_lines(&self) {
+        for sink in &self.sinks {
+            sink.each_file(|files| {
+                files.flush_lines();
+                self.stop_if(files.has_failed());
+            });
+        }
+    }
+
+    /// Completes everything. `is_whole`: whether the run saw all of its input.
     ///
     /// # Errors
     /// The first that could not be written; the others are completed all the same.
-    pub fn finish(&self, facts: &Facts) -> Result<(), CliError> {
+    pub fn finish(&self, facts: &Facts, is_whole: bool) -> Result<(), CliError> {
         let now_ns = self.now_ns(0);
         let mut result = Ok(());
         for sink in &self.sinks {
@@ -380,6 +390,8 @@ impl Exports {
             };
             result = result.and(finished);
         }
+        let is_whole = is_whole && result.is_ok();
+        self.sinks.iter().for_each(|sink| sink.each_file(|files| files.settle_earlier(is_whole)));
         result
     }
 }
@@ -395,9 +407,9 @@ impl Sink {
         Ok(match (target.format, &target.place) {
             (Format::Zeek, Place::Path(path)) => Self::logs(zeek::Form::Tsv, path, rotate)?,
             (Format::ZeekJson, Place::Path(path)) => Self::logs(zeek::Form::Json, path, rotate)?,
-            (Format::Eve, place) => Self::Eve(Mutex::new(Eve::new(open_files(place, Frame::None, rotate, now_ns)?))),
+            (Format::Eve, place) => Self::Eve(Mutex::new(Eve::new(open_files(place, Frame::Lines, rotate, now_ns)?))),
             (Format::Json, place) => {
-                Self::Text(Form::Json, Mutex::new(open_files(place, Frame::None, rotate, now_ns)?))
+                Self::Text(Form::Json, Mutex::new(open_files(place, Frame::Lines, rotate, now_ns)?))
             }
             (Format::Csv, place) => {
                 let header = Frame::Header((content.csv_header)(&Clock::iso_utc()));
@@ -424,6 +436,16 @@ impl Sink {
             Arc::new(made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?);
         let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)));
         Ok(Self::Zeek(form, Box::new(logs)))
+    }
+
+    /// Calls for the files of lines.
+    fn each_file(&self, mut each: impl FnMut(&mut Files)) {
+        match self {
+            Self::Eve(eve) => each(&mut lock(eve).files),
+            Self::Text(_, files) => each(&mut lock(files)),
+            Self::Zeek(_, logs) => logs.iter().for_each(|files| each(&mut lock(files))),
+            Self::Messages(_) | Self::Tables(_) => {}
+        }
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -429,33 +429,6 @@ fn rotation_loses_no_record() {
     }
 }
 
-/// Records are in a hidden file until it is complete: a reader takes nothing for whole that is not.
-#[test]
-fn a_killed_run_leaves_no_file_that_looks_whole() {
-    let bench = Bench::new();
-    let bytes = fs::read(capture(&bench)).unwrap();
-    let folder = bench.path("out");
-    fs::create_dir(&folder).unwrap();
-    let [eve, logs, ipfix] = [("eve", "eve.json"), ("zeek", "logs"), ("ipfix", "a.ipfix")]
-        .map(|(format, name)| format!("{format}:{}", folder.join(name).display()));
-    let words = ["flows", "--to", &eve, "--to", &logs, "--to", &ipfix, "-"];
-    let mut child = command(&words).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(&bytes).unwrap();
-    let is_written = |name: &str| {
-        fs::read_dir(&folder).unwrap().any(|entry| {
-            let entry = entry.unwrap();
-            entry.file_name().to_string_lossy().starts_with(&format!(".{name}")) && entry.metadata().unwrap().len() > 0
-        })
-    };
-    wait_until("records are written", || is_written("eve.json"));
-    child.kill().unwrap();
-    let _ = child.wait_in_time("the command");
-    assert_eq!(visible(&folder), ["logs"]);
-    assert!(visible(&folder.join("logs")).is_empty());
-    drop(input);
-}
-
 /// As `tcpdump -w - | tidewire flows - --to eve:…`: counters come while the pipe is silent, with the time of its packets.
 #[test]
 fn counters_of_a_pipe_come_while_it_is_open() {

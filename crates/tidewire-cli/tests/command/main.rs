@@ -19,6 +19,7 @@ mod exports;
 mod flows_reads;
 mod forms;
 mod fragments;
+mod growing;
 mod hostile;
 mod manual;
 mod open_segments;

@@ -2,13 +2,12 @@
 
 use std::{
     env, fs,
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use serde_json::Value;
-use tidewire_testing::{Ends as _, InTime as _, missing, wait_until};
+use tidewire_testing::{InTime as _, missing};
 
 use crate::{
     common::*,
@@ -16,7 +15,7 @@ use crate::{
 };
 
 /// Why there is no Parquet here, if there is none: a feature of the build.
-fn without_columns(bench: &Bench, capture: &str) -> Option<&'static str> {
+pub fn without_columns(bench: &Bench, capture: &str) -> Option<&'static str> {
     let place = format!("parquet:{}", bench.path("probe").display());
     let output = run(&["flows", "--to", &place, capture]);
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -177,50 +176,6 @@ files = glob.glob(sys.argv[2] + '/flows/**/*.parquet', recursive=True)
 print(len(files) > 1, ds.dataset(sys.argv[2] + '/flows', partitioning='hive', format='parquet').count_rows())";
     let said = python(&python_here, program, &[&bench.path("arrow"), &bench.path("parquet")]);
     assert_eq!(said, [format!("True {}", expected[0]), format!("True {}", expected[0])]);
-}
-
-#[test]
-fn a_killed_run_leaves_no_table_that_looks_whole() {
-    let bench = Bench::new();
-    let capture = capture(&bench);
-    let has_columns = without_columns(&bench, &capture).is_none();
-    let bytes = fs::read(&capture).unwrap();
-    let folder = bench.path("out");
-    fs::create_dir(&folder).unwrap();
-    let place = |format: &str, name: &str| format!("{format}:{}", folder.join(name).display());
-    let mut places = vec![place("sqlite", "a.db"), place("json", "a.json"), place("csv", "a.csv")];
-    if has_columns {
-        places.extend([place("parquet", "parquet"), place("arrow", "a.arrow")]);
-    }
-    let mut words = vec!["flows"];
-    places.iter().for_each(|place| words.extend(["--to", place]));
-    words.push("-");
-    let mut child = command(&words).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(&bytes).unwrap();
-    let is_written = || {
-        fs::read_dir(&folder).unwrap().any(|entry| {
-            let entry = entry.unwrap();
-            entry.file_name().to_string_lossy().starts_with(".a.json") && entry.metadata().unwrap().len() > 0
-        })
-    };
-    wait_until("records are written", is_written);
-    child.kill().unwrap();
-    let _ = child.wait_in_time("the command");
-    let mut left = visible(&folder);
-    if has_columns {
-        assert_eq!(left.pop().as_deref(), Some("parquet"));
-        let whole = walk(&folder.join("parquet"));
-        assert!(whole.iter().all(|path| path.file_name().unwrap().to_string_lossy().starts_with('.')), "{whole:?}");
-    }
-    assert!(left.is_empty(), "{left:?}");
-    drop(input);
-}
-
-/// The files below a folder.
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]
