@@ -1,5 +1,6 @@
 //! Flows: their keys, the table, and the state of each.
 
+mod answer;
 mod arrival;
 mod first_packets;
 mod half_open;
@@ -13,6 +14,7 @@ mod slow_state;
 mod subscriber;
 mod table;
 
+pub(crate) use answer::Answer;
 pub(crate) use arrival::{ARRIVALS_MAX, Arrival};
 pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;

@@ -1,4 +1,4 @@
-use super::{ARRIVALS_MAX, Arrival, HeldSyn, List, PendingChunk, SubscriberState};
+use super::{ARRIVALS_MAX, Answer, Arrival, HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
     Anomaly, AnomalyKind, Conflict, Direction, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
@@ -88,6 +88,8 @@ pub(crate) struct SlowState {
     pub denied: [u64; 2],
     /// Timestamps of the first and the last SYN-ACK, unless they are the last that the side sent at all.
     pub answer_stamps: Option<(u32, u32)>,
+    /// SYN-ACKs with other numbers than the one in use, until the client decides.
+    pub other_answers: List<Answer>,
     /// Segments of both directions that wait for the beginning of their stream, in the order of their arrival.
     pub arrivals: List<Arrival>,
     /// `keep_chunk` was called.
@@ -188,6 +190,7 @@ impl Default for SlowState {
             merged_end: [0; 2],
             denied: [0; 2],
             answer_stamps: None,
+            other_answers: List::default(),
             keep: false,
             subscriber_states: Vec::new(),
         }

@@ -106,6 +106,15 @@ impl Flow {
         seen
     }
 
+    /// Internal offset up to which the first acknowledgment of the other side may reach: the SYN and at most the data
+    /// that came with it, and a FIN. Where the other side's own SYN was not captured, it is beyond its handshake: more
+    /// may be lost.
+    #[inline]
+    pub(super) fn sent(&self, direction: Direction) -> i64 {
+        let has_syn = self.halves[direction.opposite() as usize].has(half::SYN);
+        self.seen(direction) + if has_syn { 1 } else { i64::from(u16::MAX) }
+    }
+
     /// Whether a host drops a segment because its timestamp is older than the last one (RFC 7323 section 5.3, Linux:
     /// `tcp_paws_check`). After a last one of 0 nothing is old.
     #[inline]
@@ -186,6 +195,9 @@ impl Flow {
         let peer = &self.halves[direction.opposite() as usize];
         if self.state == TcpState::Reset {
             return Some(AnomalyKind::AfterReset);
+        }
+        if direction == Direction::ServerToClient && self.is_undecided() {
+            return Some(AnomalyKind::ChangedIsn);
         }
         match ack {
             Ack::TooNew | Ack::TooOld => return Some(AnomalyKind::InvalidAck),
@@ -324,14 +336,10 @@ impl<H: Deliver> FlowContext<H> {
         }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
-            let seen = flow.seen(direction.opposite());
-            // The handshake's last segment acknowledges the SYN and at most the data that came with it. A side whose
-            // own SYN was not captured is beyond its handshake: more may be lost.
-            let sent = seen + if me.has(half::SYN) { 1 } else { i64::from(u16::MAX) };
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
-                _ if offset > sent => Ack::TooNew,
-                _ if offset > seen => Ack::Unseen,
+                _ if offset > flow.sent(direction.opposite()) => Ack::TooNew,
+                _ if offset > flow.seen(direction.opposite()) => Ack::Unseen,
                 _ => Ack::Possible,
             };
         }
@@ -379,7 +387,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let mut doubt = flow.doubt(direction, segment, ack);
         let may_be_believed = match doubt {
-            Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen) => true,
+            Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen | AnomalyKind::ChangedIsn) => true,
             Some(AnomalyKind::UnexpectedSignature) => payload.is_refused || ack != Ack::Refused,
             _ => false,
         };
@@ -388,6 +396,9 @@ impl<H: Deliver> FlowContext<H> {
             && (!payload.is_unconfirmed || flow.engine_decides(direction))
             && self.receiver_is_silent(flow, direction, segment, !is_silent)
         {
+            if doubt == Some(AnomalyKind::ChangedIsn) {
+                flow.accept_answer();
+            }
             doubt = None;
         }
         if doubt.is_none() {
@@ -403,7 +414,10 @@ impl<H: Deliver> FlowContext<H> {
                 self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
                 self.note_unanswered(flow, direction, segment, true);
             }
-            Some(AnomalyKind::BadChecksum) => self.note_unanswered(flow, direction, segment, false),
+            // (An answer with another number was noted with the SYN-ACK.)
+            Some(AnomalyKind::BadChecksum | AnomalyKind::ChangedIsn) => {
+                self.note_unanswered(flow, direction, segment, false);
+            }
             Some(kind) => self.note_anomaly(flow, kind),
         }
         let me = &flow.halves[direction as usize];

@@ -11,7 +11,7 @@ impl Flow {
     /// Whether a SYN-ACK fails to acknowledge the other side's SYN, as it must (RFC 9293 section 3.10.7.3), where that
     /// was seen.
     #[inline]
-    fn answers_nothing(&self, direction: Direction, segment: &Segment) -> bool {
+    pub(super) fn answers_nothing(&self, direction: Direction, segment: &Segment) -> bool {
         let peer = &self.halves[direction.opposite() as usize];
         // With data on the SYN (RFC 7413) it may acknowledge the data, too.
         peer.has(half::SYN) && segment.ack != peer.base_seq && {
@@ -20,29 +20,16 @@ impl Flow {
         }
     }
 
-    /// Whether a server that forgot the SYN it answered answers it again with another number: the last answer counts as
-    /// long as the client has not acknowledged the first and nothing followed it.
+    /// Records what the ACK of a repeated SYN says: the first copy had none, because both sides open the connection.
     #[inline]
-    fn reopens(&mut self, direction: Direction, segment: &Segment) -> bool {
-        let me = &self.halves[direction as usize];
-        let peer = &self.halves[direction.opposite() as usize];
-        if !segment.has(flag::ACK)
-            || me.payload_wire_bytes > 0
-            || me.has(half::FIN_SEEN | half::QUEUED)
-            || peer.has(half::ACKED) && peer.ack == me.next_seq()
-            || self.answers_nothing(direction, segment)
-        {
-            return false;
+    fn note_answer(&mut self, direction: Direction, segment: &Segment) {
+        let is_first = segment.has(flag::ACK) && !self.halves[direction as usize].has(half::ACKED);
+        if is_first && !self.answers_nothing(direction, segment) {
+            let me = &mut self.halves[direction as usize];
+            me.ack = segment.ack;
+            me.edge = segment.ack.wrapping_add(u32::from(segment.window));
+            me.flags |= half::ACKED;
         }
-        let me = &mut self.halves[direction as usize];
-        me.base_seq = segment.seq.wrapping_add(1).wrapping_sub(me.next as u32);
-        if let Some(value) = segment.timestamp.filter(|_| me.has(half::TIMESTAMP)) {
-            me.ts_recent = value;
-        }
-        if let Some(slow_state) = &mut self.slow_state {
-            slow_state.answer_stamps = None;
-        }
-        true
     }
 
     /// Sets where a direction begins. Returns false if the direction has begun and this cannot be its beginning.
@@ -105,10 +92,10 @@ impl<H: Deliver> FlowContext<H> {
             }
             if first != first_byte {
                 self.note_anomaly(flow, AnomalyKind::ChangedIsn);
-                if !flow.reopens(direction, segment) {
-                    return Fate::Ignored;
-                }
+                flow.note_other_answer(direction, segment);
+                return Fate::Ignored;
             }
+            flow.note_answer(direction, segment);
             return self.payload_of_syn(flow, data, direction, segment, payload);
         }
         if segment.has(flag::ACK) && flow.answers_nothing(direction, segment) {

@@ -288,6 +288,10 @@ impl<H: Deliver> FlowContext<H> {
             self.flush(flow, data, direction);
             self.drop_chunk(flow, direction);
         }
+        // A FIN behind a hole that was given up above.
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            self.reach_fin(flow, direction);
+        }
     }
 
     /// Notes at the end that the receiver did not acknowledge all that was delivered, although it sent last, or nothing

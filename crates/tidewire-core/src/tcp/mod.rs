@@ -1,6 +1,7 @@
 //! TCP: the effect of a segment on its connection, as in a receiving host (RFC 9293, RFC 5961, RFC 7323).
 
 mod accept;
+mod answers;
 mod arrivals;
 mod checksum;
 pub(crate) mod delivery_log;
@@ -44,13 +45,33 @@ impl Flow {
         if direction == Direction::ServerToClient {
             return is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
         }
-        if !me.has(half::SYN) || peer.flags & ANSWERED != ANSWERED {
+        if peer.flags & ANSWERED != ANSWERED {
             return false;
+        }
+        // An acknowledgment of what the server never sent is refused (RFC 9293 section 3.10.7.4).
+        let acknowledged = peer.offset_of(segment.ack);
+        let is_sent = acknowledged <= self.sent(direction.opposite());
+        if !me.has(half::SYN) {
+            return segment.has(flag::ACK) && !is_sent;
         }
         let (start, first, edge) = (me.offset_of(segment.seq), me.offset_of(peer.ack), me.offset_of(peer.edge));
         let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
         let is_inside = start == first || end > first && start < edge || start == edge && end == edge;
-        !is_inside || !segment.has(flag::ACK) || peer.offset_of(segment.ack) < self.bias(direction.opposite()) as i64
+        let is_answer = acknowledged >= self.bias(direction.opposite()) as i64 && is_sent;
+        !is_inside || !segment.has(flag::ACK) || !is_answer
+    }
+
+    /// Whether a client that waits for an answer to its SYN drops a segment: one without SYN, RST and payload (RFC 9293
+    /// section 3.10.7.3, "fifth"). One that acknowledges more than the SYN shows that the capture lost packets.
+    #[inline]
+    fn answers_no_syn(&self, direction: Direction, segment: &Segment) -> bool {
+        let client = &self.halves[direction.opposite() as usize];
+        let ahead = client.offset_of(segment.ack) - client.next as i64;
+        self.state == TcpState::SynSent
+            && direction == Direction::ServerToClient
+            && segment.length == 0
+            && !segment.has(flag::FIN)
+            && !(1..=i64::from(u16::MAX)).contains(&ahead)
     }
 
     /// Whether a host would drop a signed segment: signatures are agreed on in the SYNs, and neither had one.
@@ -86,7 +107,7 @@ impl Flow {
         let waits_on = self.state == TcpState::SynReceived && self.waits_on(direction, segment);
         match self.state {
             TcpState::SynSent if direction == Direction::ServerToClient => self.state = TcpState::Established,
-            TcpState::SynReceived if waits_on => {}
+            TcpState::SynReceived if waits_on || self.is_undecided() => {}
             TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(flag::ACK) => {
                 self.state = TcpState::Established;
             }
@@ -159,8 +180,12 @@ impl<H: Deliver> FlowContext<H> {
         if flow.state == TcpState::Reset {
             self.note_anomaly_once(flow, AnomalyKind::AfterReset);
         }
-        let ends_no_handshake = self.ends_no_handshake(flow, direction, segment);
+        let ends_no_handshake =
+            flow.answers_no_syn(direction, segment) || self.ends_no_handshake(flow, direction, segment);
         if !ends_no_handshake {
+            if flow.is_undecided() {
+                self.choose_answer(flow, direction, segment);
+            }
             flow.learn_base(direction, segment);
         }
         let is_refused = is_refused || ends_no_handshake;

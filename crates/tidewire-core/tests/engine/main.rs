@@ -11,6 +11,7 @@ mod encapsulation;
 mod fast_path;
 mod frames;
 mod fuzz_findings;
+mod handshakes;
 mod linux_host;
 mod list_bounds;
 mod long_streams;
