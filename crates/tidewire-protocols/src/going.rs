@@ -242,7 +242,7 @@ impl Going {
             Stage::Quic(_) => Progress::More,
             Stage::Dhcp | Stage::Ntp(_) => Progress::More,
             Stage::Leads(_) => Progress::Done,
-            Stage::Lines(exchange) => exchange.gap(side),
+            Stage::Lines(exchange) => exchange.gap(side, bytes),
             Stage::Socks(exchange) => exchange.gap(side, bytes, out),
             Stage::Ssh(exchange) => exchange.gap(side, out),
             Stage::Tls(handshake) => handshake.gap(side, out),

@@ -191,3 +191,34 @@ fn this_page_names_every_field() {
     let services = documented("What is looked at");
     assert!(Service::ALL.iter().all(|service| services.contains(&service.name())), "{services:?}");
 }
+
+/// Proxies behind proxies, of which some refuse at first: each request and the conversation inside is a transaction.
+#[test]
+fn each_request_to_a_proxy_and_what_is_inside_are_read() {
+    let pieces: [(_, &[u8]); 12] = [
+        (ClientToServer, &[5, 1, 0]),
+        (ServerToClient, &[5, 0]),
+        (ClientToServer, b"\x05\x01\x00\x01\xc0\x00\x02\x07\x00\x50"),
+        (ServerToClient, b"\x05\x00\x00\x01\x0a\x00\x00\x01\x1f\x90"),
+        (ClientToServer, b"CONNECT one.example:22 HTTP/1.1\r\n\r\n"),
+        (ServerToClient, b"HTTP/1.1 407 No\r\nContent-Length: 2\r\n\r\nno"),
+        (ClientToServer, b"CONNECT two.example:22 HTTP/1.1\r\n\r\n"),
+        (ServerToClient, b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"),
+        (ClientToServer, b"CONNECT three.example:22 HTTP/1.1\r\n\r\n"),
+        (ServerToClient, b"HTTP/1.1 200 Go\r\n\r\n"),
+        (ServerToClient, b"SSH-2.0-Server_1\r\n"),
+        (ClientToServer, b"SSH-2.0-Client_2\r\n"),
+    ];
+    let sent = Sent::of(&pieces.map(|(direction, bytes)| (direction, bytes.to_vec())));
+    let found = transactions(&sent, 1080);
+    let names: Vec<_> = found.iter().map(|one| (one.service, one.name())).collect();
+    let expected = [
+        (Service::Socks, Some("192.0.2.7")),
+        (Service::Http, Some("one.example")),
+        (Service::Http, Some("two.example")),
+        (Service::Http, Some("three.example")),
+        (Service::Ssh, Some("Server_1")),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(transactions(&sent.bytewise(), 1080), found);
+}

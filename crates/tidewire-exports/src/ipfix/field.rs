@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire::EndReason;
+use tidewire_wire::icmp_counterpart;
 
 use crate::{FlowRecord, ipfix::own::Elements, model::proto};
 
@@ -229,7 +230,9 @@ impl View<'_> {
                 }
             }
             What::Icmp if matches!(flow.key.proto, proto::ICMP | proto::ICMP6) => {
-                u16::from_be_bytes(flow.key.icmp).into()
+                // The stream's type is that of its client: the other direction has the one that answers it, whose code is 0.
+                let answer = icmp_counterpart(flow.key.proto, flow.key.icmp[0]).filter(|_| side == 1);
+                u16::from_be_bytes(answer.map_or(flow.key.icmp, |kind| [kind, 0])).into()
             }
             What::Icmp => 0,
         };

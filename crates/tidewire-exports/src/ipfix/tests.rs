@@ -290,6 +290,32 @@ fn type_and_code_of_icmp_have_the_element_of_their_format() {
     }
 }
 
+/// A record of one direction has the type of its packets; types that belong to no pair are those of both directions.
+#[test]
+fn records_of_one_direction_have_its_type_of_icmp() {
+    for (layout, element_6) in [(Layout::Uniflow, 139), (Layout::Netflow9, 32)] {
+        let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_datagrams(layout)));
+        let cases = [
+            (key(1), [8, 0], 32, [0x0800, 0x0000]),
+            (key(1), [13, 0], 32, [0x0d00, 0x0e00]),
+            (key(1), [3, 3], 32, [0x0303, 0x0303]),
+            (key6(58), [128, 0], element_6, [0x8000, 0x8100]),
+            (key6(58), [1, 4], element_6, [0x0104, 0x0104]),
+            (key(6), [0, 0], 32, [0, 0]),
+        ];
+        for (mut key, icmp, ..) in cases {
+            key.icmp = icmp;
+            exporter.push(&sample.flow(key), 1_795_329_002);
+        }
+        exporter.finish_message();
+        let found = collected(&taken(&mut exporter));
+        for (records, (key, icmp, element, expected)) in found.records.chunks(2).zip(cases) {
+            let values = [0, 1].map(|side: usize| number(&records[side], (0, element)));
+            assert_eq!(values, expected, "{layout:?} {} {icmp:?}", key.proto);
+        }
+    }
+}
+
 #[test]
 fn netflow_times_are_against_the_start_of_the_exporter() {
     let messages = exported(Settings::of_datagrams(Layout::Netflow9), 1);

@@ -2,22 +2,22 @@
 
 use crate::value::{Members, Value, list_bytes, text_bytes};
 
-/// The fields of a session in SMTP.
+/// The fields of a mail in SMTP, or of a session without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Smtp {
     /// The name in the server's greeting.
     pub server: Option<Box<str>>,
     /// The name that the client gave with EHLO or HELO.
     pub client: Option<Box<str>>,
-    /// The sender of the first mail.
+    /// The sender, as it was sent: with a source route, and quoted where it was.
     pub mail_from: Option<Box<str>>,
-    /// The recipients of the session's mails, at most 16.
+    /// The recipients, at most 16.
     pub rcpt_to: Vec<Box<str>>,
     /// Whether the session went over to TLS.
     pub starttls: bool,
 }
 
-/// The fields of a session in FTP.
+/// The fields of a login in FTP, or of a session without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ftp {
     /// The server's greeting.

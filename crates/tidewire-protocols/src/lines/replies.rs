@@ -14,6 +14,12 @@ pub(super) enum Asked {
     Tls,
     /// To take another name of the client.
     Name,
+    /// LMTP: to begin a mail, or to give one up.
+    Reset,
+    /// LMTP: to accept a recipient.
+    Recipient,
+    /// LMTP: to deliver a mail to each recipient.
+    Delivery,
     Other,
 }
 
@@ -23,6 +29,8 @@ pub(super) struct Replies {
     /// Kinds, and how many commands of each follow each other.
     waiting: VecDeque<(Asked, u32)>,
     is_greeted: bool,
+    /// Whether commands are missing, so that a reply may be to any of them.
+    is_lost: bool,
     /// The code of a reply of several lines that goes on.
     open: Option<[u8; 3]>,
 }
@@ -34,11 +42,27 @@ impl Replies {
 
     /// A command was sent.
     pub fn ask(&mut self, asked: Asked) {
+        if self.is_lost {
+            return;
+        }
         let has_room = self.waiting.len() < RUNS_MAX;
         match self.waiting.back_mut() {
             Some((kind, count)) if *kind == asked => *count = count.saturating_add(1),
             _ if has_room => self.waiting.push_back((asked, 1)),
             _ => {}
+        }
+    }
+
+    /// Commands are missing: no reply is assigned any more.
+    pub fn lose(&mut self) {
+        self.is_lost = true;
+        self.waiting = VecDeque::new();
+    }
+
+    /// So many more replies come before those to other commands.
+    pub fn expect(&mut self, count: u32) {
+        if count > 0 {
+            self.waiting.push_front((Asked::Other, count));
         }
     }
 

@@ -1,8 +1,8 @@
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
-    Fields, Ftp, Ports, Service, Smtp,
-    testing::{Sent, transactions, transactions_of},
+    Fields, Ftp, Ports, Service, Smtp, Transaction,
+    testing::{Event, Sent, packets, transactions, transactions_of},
 };
 
 /// The server first, then both in turn.
@@ -10,6 +10,22 @@ fn session(lines: &[&str]) -> Sent {
     let directions = [ServerToClient, ClientToServer].into_iter().cycle();
     let pieces: Vec<_> = directions.zip(lines).map(|(direction, text)| (direction, text.as_bytes().to_vec())).collect();
     Sent::of(&pieces)
+}
+
+fn smtp(one: &Transaction) -> &Smtp {
+    match &one.fields {
+        Fields::Smtp(smtp) => smtp,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn recipients(one: &Transaction) -> Vec<&str> {
+    smtp(one).rcpt_to.iter().map(|text| &**text).collect()
+}
+
+/// Client, sender and recipients.
+fn mail(one: &Transaction) -> (&str, Option<&str>, Vec<&str>) {
+    (smtp(one).client.as_deref().unwrap_or_default(), smtp(one).mail_from.as_deref(), recipients(one))
 }
 
 #[test]
@@ -27,10 +43,11 @@ fn a_mail_has_sender_and_recipients() {
         server: Some("mx.example.org".into()),
         client: Some("client.example".into()),
         mail_from: Some("a@example.org".into()),
-        rcpt_to: vec!["b@example.org".into(), "c@example.org".into(), "d@example.org".into()],
+        rcpt_to: vec!["b@example.org".into(), "c@example.org".into()],
         starttls: false,
     };
-    assert_eq!(found.len(), 1);
+    // What follows the mail belongs to another one.
+    assert_eq!((found.len(), recipients(&found[1])), (2, vec!["d@example.org"]));
     assert_eq!((found[0].service, found[0].name()), (Service::Smtp, Some("mx.example.org")));
     assert_eq!(found[0].fields, Fields::Smtp(expected.into()));
     assert_eq!(transactions(&sent.bytewise(), 25), found);
@@ -48,10 +65,10 @@ fn each_reply_answers_its_own_command() {
         "RCPT TO:<d@example.org>\r\n",
     ]);
     let found = transactions(&sent, 25);
-    let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
-    assert_eq!(smtp.client.as_deref(), Some("client.example"));
-    let recipients: Vec<&str> = smtp.rcpt_to.iter().map(|text| &**text).collect();
-    assert_eq!(recipients, ["no@example.org", "b@example.org", "d@example.org"]);
+    let [first, second] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(mail(first), ("client.example", Some("a@example.org"), vec!["no@example.org", "b@example.org"]));
+    // DATA was refused: the mail is still the same.
+    assert_eq!(mail(second), ("client.example", Some("c@example.org"), vec!["d@example.org"]));
     assert_eq!(transactions(&sent.bytewise(), 25), found);
     let sent = session(&[
         "220 here\r\n",
@@ -209,4 +226,125 @@ fn sessions_joined_midway_have_what_follows() {
     let found = transactions(&sent, 25);
     let Fields::Smtp(smtp) = &found[0].fields else { panic!("{found:?}") };
     assert_eq!((smtp.mail_from.as_deref(), smtp.rcpt_to.len()), (Some("a@example.org"), 1));
+}
+
+/// RFC 5321 section 4.1.4 and RFC 3030: a session has as many transactions as mails.
+#[test]
+fn each_mail_is_a_transaction() {
+    let sent = session(&[
+        "220 mx.example ESMTP\r\n",
+        "EHLO client.example\r\n",
+        "250-mx.example\r\n250-PIPELINING\r\n250 CHUNKING\r\n",
+        "MAIL FROM:<alice@example.com>\r\nRCPT TO:<bob@example.com>\r\nBDAT 22\r\nMAIL FROM:<evil@x>\r\n\r\nBDAT 4 LAST\r\nend\n",
+        "250 ok\r\n250 ok\r\n250 ok\r\n250 queued\r\n",
+        "MAIL FROM:<carol@example.com>\r\nRCPT TO:<dan@example.com>\r\nRSET\r\nMAIL FROM:<erin@example.com>\r\nRCPT TO:<fay@example.com>\r\nDATA\r\n",
+        "250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n354 send\r\n",
+        "x\r\n.\r\nEHLO other.example\r\nMAIL FROM:<>\r\nRCPT TO:<gus@example.com>\r\n",
+        "250 queued\r\n250 ok\r\n250 ok\r\n250 ok\r\n",
+        "QUIT\r\n",
+    ]);
+    let found = transactions(&sent, 25);
+    let mails: Vec<_> = found.iter().map(mail).collect();
+    let expected = [
+        ("client.example", Some("alice@example.com"), vec!["bob@example.com"]),
+        ("client.example", Some("carol@example.com"), vec!["dan@example.com"]),
+        ("client.example", Some("erin@example.com"), vec!["fay@example.com"]),
+        ("other.example", Some(""), vec!["gus@example.com"]),
+    ];
+    assert_eq!(mails, expected);
+    assert!(found.iter().all(|one| one.name() == Some("mx.example")));
+    // A mail ends where the next one begins.
+    assert_eq!(found.iter().map(packets).collect::<Vec<_>>(), [(0, 4), (5, 5), (5, 7), (7, 9)]);
+    assert_eq!(transactions(&sent.bytewise(), 25), found);
+}
+
+/// A session that sent its mails in clear text and then goes over to TLS.
+#[test]
+fn a_change_to_tls_is_reported_once() {
+    let sent = session(&[
+        "220 mx ESMTP\r\n",
+        "EHLO a\r\nMAIL FROM:<a@x>\r\n",
+        "250 mx\r\n530 no\r\n",
+        "STARTTLS\r\n",
+        "220 go\r\n",
+    ]);
+    let found = transactions(&sent, 25);
+    assert_eq!(found.len(), 1);
+    assert!(smtp(&found[0]).starttls && mail(&found[0]).1 == Some("a@x"));
+}
+
+/// RFC 2033 section 4.2: a reply for each accepted recipient, behind which the others are still put together with their commands.
+#[test]
+fn lmtp_answers_a_mail_for_each_recipient() {
+    let sent = session(&[
+        "220 store.example LMTP server ready\r\n",
+        "LHLO mx.example\r\n",
+        "250-store.example\r\n250 PIPELINING\r\n",
+        "MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nRCPT TO:<no@x>\r\nRCPT TO:<c@x>\r\nDATA\r\n",
+        "250 ok\r\n250 ok\r\n550 no\r\n250 ok\r\n354 go\r\n",
+        "RCPT TO:<forged@x>\r\n.\r\nMAIL FROM:<d@x>\r\nRCPT TO:<e@x>\r\nDATA\r\n",
+        "250 b has it\r\n452 c is full\r\n250 ok\r\n250 ok\r\n354 go\r\n",
+        "RCPT TO:<forged@x>\r\n.\r\nQUIT\r\n",
+    ]);
+    for port in [24, 2003] {
+        let found = transactions(&sent, port);
+        let mails: Vec<_> = found.iter().map(mail).collect();
+        let expected =
+            [("mx.example", Some("a@x"), vec!["b@x", "no@x", "c@x"]), ("mx.example", Some("d@x"), vec!["e@x"])];
+        assert_eq!(mails, expected);
+        assert_eq!(transactions(&sent.clone().bytewise(), port), found);
+    }
+}
+
+/// Bytes of a mail that are missing hide no later mail.
+#[test]
+fn mails_behind_a_gap_within_a_body_are_read() {
+    let before = "220 mx ESMTP\r\n";
+    let begin = "EHLO a\r\nMAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\n";
+    let rest = "MAIL FROM:<c@x>\r\nRCPT TO:<d@x>\r\n";
+    let cases = [
+        (format!("{begin}DATA\r\nfirst"), 1000, format!("RCPT TO:<forged@x>\r\nRCPT TO:<y>\r\n.\r\n{rest}"), true),
+        (format!("{begin}BDAT 1010 LAST\r\nfirst"), 1000, format!("12345{rest}"), true),
+        // The end of the mail may be missing, too.
+        (format!("{begin}BDAT 900 LAST\r\nfirst"), 1000, rest.to_owned(), false),
+        (begin.to_owned(), 1000, rest.to_owned(), false),
+    ];
+    for (first, bytes, second, is_read) in cases {
+        let events = vec![
+            Event::Bytes(ServerToClient, before.into(), false),
+            Event::Bytes(ClientToServer, first.clone().into(), false),
+            Event::Gap(ClientToServer, bytes),
+            Event::Bytes(ClientToServer, second.into(), false),
+        ];
+        let found = transactions(&Sent(events.clone()), 25);
+        let mails: Vec<_> = found.iter().map(mail).collect();
+        let expected = [("a", Some("a@x"), vec!["b@x"]), ("a", Some("c@x"), vec!["d@x"])];
+        assert_eq!(mails, expected[..1 + usize::from(is_read)], "{first}");
+        assert_eq!(transactions(&Sent(events).bytewise(), 25), found);
+    }
+}
+
+/// Each login of FTP, and each 16 commands of one, are a transaction.
+#[test]
+fn each_login_is_a_transaction() {
+    let files: String = (0..20).map(|file| format!("RETR {file}\r\n")).collect();
+    let sent = session(&[
+        "220 ftp.example FTP\r\n",
+        "USER anonymous\r\nPASS x\r\n",
+        "331 password\r\n530 no\r\n",
+        &format!("USER bob\r\nPASS y\r\n{files}"),
+        "331 password\r\n230 in\r\n",
+        "REIN\r\nUSER eve\r\n",
+    ]);
+    let found = transactions(&sent, 21);
+    let logins: Vec<_> = found
+        .iter()
+        .map(|one| match &one.fields {
+            Fields::Ftp(ftp) => (ftp.user.as_deref().unwrap(), ftp.commands.len(), ftp.server.as_deref().unwrap()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let server = "ftp.example FTP";
+    assert_eq!(logins, [("anonymous", 0, server), ("bob", 16, server), ("bob", 4, server), ("eve", 0, server)]);
+    assert_eq!(transactions(&sent.bytewise(), 21), found);
 }

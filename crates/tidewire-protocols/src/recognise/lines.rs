@@ -13,7 +13,7 @@ const FTP_COMMANDS: &[&[u8]] = &[
 /// A greeting of SMTP or FTP, which differ by what the greeting says, then by the server's port; or a client's first command.
 pub(super) fn look(bytes: &[u8], ends: Ends) -> Look {
     let mut open = false;
-    for command in [b"EHLO ", b"HELO "] {
+    for command in [b"EHLO ", b"HELO ", b"LHLO "] {
         match begins_word(bytes, command) {
             Some(true) => return Look::Client(Service::Smtp),
             Some(false) => open = true,
@@ -65,7 +65,7 @@ fn may_be_reply(bytes: &[u8]) -> bool {
 /// The one protocol that a greeting names.
 fn said(greeting: &[u8]) -> Option<Service> {
     let says = |word: &[u8]| greeting.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word));
-    match (says(b"SMTP"), says(b"FTP")) {
+    match (says(b"SMTP") || says(b"LMTP"), says(b"FTP")) {
         (true, false) => Some(Service::Smtp),
         (false, true) => Some(Service::Ftp),
         _ => None,

@@ -12,6 +12,9 @@ use crate::{
     value::Service,
 };
 
+/// The command that has the server listen for a connection.
+const BIND: u8 = 2;
+
 /// Most bytes of a direction that wait for the rest of a message; the longest has a user's name and password.
 const KEPT_BYTES_MAX: usize = 1024;
 
@@ -59,6 +62,10 @@ pub(crate) struct Exchange {
     kept: [Vec<u8>; 2],
     /// What the client sent behind its request, before the reply.
     early: Option<Box<Early>>,
+    /// Whether a server that listens has said where: another reply comes with the connection (RFC 1928 section 6).
+    is_listening: bool,
+    /// Whether the name and the password were refused.
+    is_refused_name: bool,
     start_ns: Option<u64>,
     end_ns: u64,
 }
@@ -70,10 +77,10 @@ type Read = Result<Option<usize>, ()>;
 
 impl Exchange {
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
-        self.start_ns.get_or_insert(input.ns);
         self.end_ns = input.ns;
         let side = input.side;
         for (index, &byte) in input.bytes.iter().enumerate() {
+            self.start_ns.get_or_insert(input.ns);
             if self.next[side] == Next::Nothing {
                 // A server has replied by then.
                 self.early.get_or_insert_default().keep(&input.bytes[index..], input.ns);
@@ -88,8 +95,22 @@ impl Exchange {
                 Ok(None) => self.kept[side] = kept,
                 Ok(Some(_)) if side == 1 && self.next[1] == Next::Nothing => {
                     let is_granted = matches!((self.socks.version, self.socks.reply), (5, Some(0)) | (4, Some(90)));
+                    if is_granted && self.socks.command == Some(BIND) && !self.is_listening {
+                        self.is_listening = true;
+                        self.next[1] = Next::Request;
+                        continue;
+                    }
                     self.finish(out);
-                    return if is_granted { Progress::Switch(index + 1) } else { Progress::Done };
+                    if is_granted {
+                        return Progress::Switch(index + 1);
+                    }
+                    // The client may ask again.
+                    *self = Self::default();
+                }
+                Ok(Some(_)) if side == 1 && self.is_refused_name => {
+                    self.finish(out);
+                    self.is_refused_name = false;
+                    self.socks.version = 5;
                 }
                 Ok(Some(_)) => {}
             }
@@ -195,8 +216,10 @@ impl Exchange {
                 if version == 5 { Ok(Some(2)) } else { Err(()) }
             }
             (Next::Credentials, _) => {
-                let &[version, _] = bytes else { return Ok(None) };
-                self.next[1] = Next::Request;
+                let &[version, status] = bytes else { return Ok(None) };
+                // Other credentials may follow those that were refused.
+                self.is_refused_name = status != 0 && self.next[0] == Next::Request;
+                self.next[1] = if self.is_refused_name { Next::Credentials } else { Next::Request };
                 if version == 1 { Ok(Some(2)) } else { Err(()) }
             }
             (Next::Request, 4) => {

@@ -108,3 +108,56 @@ fn a_refused_name_is_reported() {
     let expected = Socks { version: 5, user: Some("user".into()), ..Socks::default() };
     assert_eq!(found.iter().map(|one| one.fields.clone()).collect::<Vec<_>>(), [Fields::Socks(expected.into())]);
 }
+
+/// A client that keeps the connection and asks again: each request, and each name that was refused, is a transaction.
+#[test]
+fn requests_behind_a_refusal_are_read() {
+    let refused = b"\x05\x05\x00\x01\0\0\0\0\0\0";
+    let sent = session(&[
+        &[5, 1, 0],
+        &[5, 0],
+        b"\x05\x01\x00\x03\x0bone.example\x00\x50",
+        refused,
+        &[5, 1, 2],
+        &[5, 2],
+        b"\x01\x03eve\x01x",
+        &[1, 1],
+        b"\x01\x03bob\x01y",
+        &[1, 0],
+        b"\x05\x01\x00\x03\x0btwo.example\x00\x50",
+        refused,
+        b"\x04\x01\x00\x50\xc0\x00\x02\x07me\x00",
+        b"\x00\x5a\x00\x00\x00\x00\x00\x00",
+        REQUEST,
+        RESPONSE,
+    ]);
+    let found = transactions(&sent, 1080);
+    let all: Vec<_> = found
+        .iter()
+        .map(|one| match &one.fields {
+            Fields::Socks(socks) => (socks.user.as_deref(), one.name(), socks.reply),
+            _ => (None, one.name(), None),
+        })
+        .collect();
+    let expected = [
+        (None, Some("one.example"), Some(5)),
+        (Some("eve"), None, None),
+        (Some("bob"), Some("two.example"), Some(5)),
+        (Some("me"), Some("192.0.2.7"), Some(90)),
+        (None, Some("inside"), None),
+    ];
+    assert_eq!(all, expected);
+    assert_eq!(transactions(&sent.bytewise(), 1080), found);
+}
+
+/// RFC 1928 section 6: the second reply to BIND comes with the connection.
+#[test]
+fn a_server_that_listens_replies_twice() {
+    let replies = [&b"\x05\x00\x00\x01\x0a\x00\x00\x01\x1f\x90"[..], b"\x05\x00\x00\x01\xc0\x00\x02\x07\x00\x14"];
+    let replies = replies.concat();
+    let sent =
+        session(&[&[5, 1, 0], &[5, 0], b"\x05\x02\x00\x01\xc0\x00\x02\x07\x00\x14", &replies, REQUEST, RESPONSE]);
+    let found = transactions(&sent, 1080);
+    assert_eq!(found.iter().map(|one| one.name()).collect::<Vec<_>>(), [Some("192.0.2.7"), Some("inside")]);
+    assert_eq!(transactions(&sent.bytewise(), 1080), found);
+}
