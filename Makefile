@@ -1,6 +1,6 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
-# Variables: PREFIX, DESTDIR, FEATURES (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events).
-.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor bench-events bench-record bench-exports attack fuzz differential crash kafka-test sanitize lab install
+# Variables: PREFIX, DESTDIR, FEATURES, SYMBOLS (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events).
+.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor bench-events bench-record bench-exports attack fuzz differential crash kafka-test sanitize lab install uninstall
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
@@ -25,3 +25,4 @@ crash: ; @DURATION="$(SECONDS)" scripts/crash.sh
 kafka-test: ; @scripts/kafka.sh
 lab:   ; @scripts/lab.sh
 install: ; @scripts/install.sh
+uninstall: ; @UNINSTALL=1 scripts/install.sh

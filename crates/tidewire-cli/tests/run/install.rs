@@ -89,11 +89,65 @@ fn reads_queues(prefix: &Path, place: &Path) {
             .args(flags);
         let built = compiler.run_in_time().unwrap();
         assert!(built.status.success(), "{}", said(&built));
-        let library = format!("LD_LIBRARY_PATH={}/lib", prefix.display());
-        let words = ["env", &library, program.to_str().unwrap(), "/nonexistent", "streams"];
-        let output = clean(prefix, if name == "shared" { &words } else { &words[2..] });
+        let output = clean(prefix, &[program.to_str().unwrap(), "/nonexistent", "streams"]);
         assert!(said(&output).contains("/nonexistent: no server of queues answers"), "{name}: {}", said(&output));
     }
+}
+
+/// Section names of an ELF file, as readelf prints them.
+fn sections(file: &Path) -> String {
+    let output = Command::new("readelf").args(["--section-headers", "--wide"]).arg(file).run_in_time().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn installed_programs_are_stripped_and_symbols_are_kept_on_request() {
+    if let Some(reason) = missing(&["readelf"]) {
+        return println!("skipped: {reason}");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let prefix = place.path().join("opt");
+    let to = ("PREFIX", prefix.to_str().unwrap());
+    let installed = ["bin/tidewire", "lib/tidewire/libtidewire_pcap.so", "lib/libtidewire_queue.so.0"];
+    for symbols in ["", "1"] {
+        let output = install(&[to, ("SYMBOLS", symbols)]);
+        assert!(output.status.success(), "{}", said(&output));
+        for name in installed {
+            let file = prefix.join(name).canonicalize().unwrap();
+            let debug = file.parent().unwrap().join(".debug").join(file.file_name().unwrap());
+            let debug = PathBuf::from(format!("{}.debug", debug.display()));
+            let found = sections(&file);
+            assert!(!found.contains(".symtab"), "{name}: {found}");
+            assert_eq!((found.contains(".gnu_debuglink"), debug.exists()), (symbols == "1", symbols == "1"), "{name}");
+            if symbols == "1" {
+                assert!(sections(&debug).contains(".symtab"), "{name}");
+            }
+        }
+    }
+    let output = install(&[to, ("UNINSTALL", "1")]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(files(&prefix), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn the_sample_of_the_sensors_configuration_has_no_mistake() {
+    let place = tempfile::tempdir().unwrap();
+    let sample = fs::read_to_string(Path::new(ROOT).join("packaging/sensor.toml")).unwrap();
+    // Settings that are commented out are settings, too; sentences are not.
+    let lines = sample.lines().map(|line| match line.strip_prefix("# ") {
+        Some(setting) if setting.starts_with('[') || setting.contains(" = ") => setting,
+        _ => line,
+    });
+    let folder = place.path().join("delivered");
+    fs::create_dir(&folder).unwrap();
+    let text = lines.collect::<Vec<_>>().join("\n").replace("/var/lib/tidewire/delivered", folder.to_str().unwrap());
+    let text = text.replace("/opt/http/analyze", "/bin/true").replace("\"analyst\"", "\"nobody\"");
+    let (complete, path) = (text.replace("\"eth0\"", "\"lo\""), place.path().join("sensor.toml"));
+    fs::write(&path, complete).unwrap();
+    let mut check = Command::new(env!("CARGO_BIN_EXE_tidewire"));
+    let output = check.args(["sensor", "--check"]).arg(&path).run_in_time().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
 }
 
 #[test]
@@ -109,6 +163,9 @@ fn what_is_installed_works_there_and_goes_again() {
     assert_eq!(printed(&output), [format!("{0}/libtidewire_pcap.so {0}", library.display())], "{}", said(&output));
     for name in ["libpcap.so.0.8", "libpcap.so.1"] {
         assert_eq!(library.join(name).canonicalize().unwrap(), library.join("libtidewire_pcap.so"));
+    }
+    for sample in ["record.toml", "sensor.toml"] {
+        assert!(prefix.join("share/doc/tidewire").join(sample).exists(), "{sample}");
     }
     calls_fanout(&prefix, place.path());
     reads_queues(&prefix, place.path());
