@@ -139,8 +139,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l eve-types -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -244,8 +244,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l eve-types 
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -470,13 +470,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Pr
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
 json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE, as in eve:PLACE: eve, json, csv, sqlite, parquet, arrow (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s x -l hex -d 'Read all patterns as hexadecimal'
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -626,12 +626,12 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l time 
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE, as in eve:PLACE: eve, zeek, zeek-json, json, csv, sqlite, parquet, arrow (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
@@ -659,6 +659,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -s w -l write 
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l extract -d 'Write each direction\'s bytes of the streams to files in DIR, with an index, as tidewire extract' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l flows -d 'List flows, as tidewire flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l follow -d 'Print the conversation of --stream, or the first one of --community-id, as tidewire follow'
+complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l overview -d 'Print the contents of the archive: times, packets, losses, pauses, encryption; indexes are read, no packets'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -l json -d 'Print JSON: records, and what was read as the last line of standard output; of standard error where that has packets'
 complete -c tidewire -n "__fish_tidewire_using_subcommand recall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s r -l read -d 'Record capture files, merged by time; `-` is standard input (a filter expression may follow)' -r -F
@@ -1003,17 +1004,17 @@ high\t''
 critical\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d 'Only events of these analyzers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Write every record to PLACE, as in eve:eve.json: json, csv, sqlite, parquet, arrow, eve (Suricata\'s), zeek, zeek-json, ipfix, ipfix-uniflow, netflow9 (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve or ipfix' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
 iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l to -d 'Write every record to PLACE, as in json:PLACE: json, csv, sqlite, parquet, arrow (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l expand -d 'Print the originals, in order'
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l follow -d 'Print new events as they are stored, until Ctrl-C; with --since, those since then first'
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l json -d 'Print JSON, one object on each line (docs/output.md)'

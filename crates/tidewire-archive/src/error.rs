@@ -73,10 +73,12 @@ pub enum Error {
         from: u64,
     },
     /// The caller's: a sealed file, and no identity that opens it.
-    #[error("{}: is encrypted for other recipients; name an identity that can read it (--identity FILE)", path.display())]
+    #[error("{}: {}", path.display(), sealed_hint(*identities))]
     Sealed {
         /// The file.
         path: PathBuf,
+        /// Identities that were named.
+        identities: usize,
     },
     /// The caller's: no recipient or identity of age.
     #[error("{0}")]
@@ -93,6 +95,15 @@ pub enum Error {
     /// The caller's: an expression that has no meaning.
     #[error(transparent)]
     Filter(#[from] tidewire_filter::Error),
+}
+
+/// Why a sealed file is not opened, and the remedy.
+fn sealed_hint(identities: usize) -> &'static str {
+    match identities {
+        0 => "is encrypted; name the identity that can read it (--identity FILE)",
+        1 => "is encrypted for other recipients than the identity that is named; name another one (--identity FILE)",
+        _ => "is encrypted for other recipients than the identities that are named; name another one (--identity FILE)",
+    }
 }
 
 impl Error {

@@ -45,7 +45,9 @@ pub use indexing::{FRAGMENTED_DATAGRAMS_MAX, Facts, Fragmented, Fragments, facts
 pub use listing::Segment;
 pub use name::{SegmentName, index_of};
 pub use query::{Network, Query};
-pub use recall::{Archive, CutOff, Figures, Note, Recall, Recalled, is_archive};
+pub use recall::{
+    Archive, CutOff, Figures, Note, Overview, PAUSE_NS_MIN, PAUSES_MAX, Pause, Recall, Recalled, is_archive,
+};
 pub use repair::Repaired;
 pub use reserve::Reserve;
 pub use retention::{Removed, Retention};

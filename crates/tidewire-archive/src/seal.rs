@@ -173,7 +173,9 @@ impl Key {
         let all = identities.0.iter().map(|identity| identity as &dyn age::Identity);
         let mut from = match decryptor.decrypt(all) {
             Ok(from) => from,
-            Err(age::DecryptError::NoMatchingKeys) => return Err(Error::Sealed { path: path.to_owned() }),
+            Err(age::DecryptError::NoMatchingKeys) => {
+                return Err(Error::Sealed { path: path.to_owned(), identities: identities.0.len() });
+            }
             Err(_) => return Err(damaged()),
         };
         let mut secret = Zeroizing::new([0_u8; 48]);

@@ -66,16 +66,7 @@ impl Totals {
     /// Adds another account.
     pub fn add(&mut self, other: &Self) {
         for (sum, other) in self.priorities.iter_mut().zip(&other.priorities) {
-            sum.received_packets += other.received_packets;
-            sum.received_bytes += other.received_bytes;
-            sum.written_packets += other.written_packets;
-            sum.written_bytes += other.written_bytes;
-            sum.cut_off_packets += other.cut_off_packets;
-            sum.cut_off_bytes += other.cut_off_bytes;
-            sum.shed_packets += other.shed_packets;
-            sum.shed_bytes += other.shed_bytes;
-            sum.filtered_packets += other.filtered_packets;
-            sum.filtered_bytes += other.filtered_bytes;
+            sum.add(other);
         }
     }
 
@@ -88,13 +79,9 @@ impl Totals {
     /// All priorities together; its `priority` is 0.
     #[must_use]
     pub fn all(&self) -> PriorityLedger {
-        let mut sum = Self::default();
-        for ledger in &self.priorities {
-            let mut one = Self::default();
-            one.priorities[0] = *ledger;
-            sum.add(&one);
-        }
-        sum.priorities[0]
+        let mut sum = PriorityLedger::default();
+        self.priorities.iter().for_each(|ledger| sum.add(ledger));
+        sum
     }
 
     /// Whether each packet has one fate.

@@ -41,6 +41,20 @@ pub struct PriorityLedger {
 }
 
 impl PriorityLedger {
+    /// Adds the counts of another one; the priority stays.
+    pub fn add(&mut self, other: &Self) {
+        self.received_packets += other.received_packets;
+        self.received_bytes += other.received_bytes;
+        self.written_packets += other.written_packets;
+        self.written_bytes += other.written_bytes;
+        self.cut_off_packets += other.cut_off_packets;
+        self.cut_off_bytes += other.cut_off_bytes;
+        self.shed_packets += other.shed_packets;
+        self.shed_bytes += other.shed_bytes;
+        self.filtered_packets += other.filtered_packets;
+        self.filtered_bytes += other.filtered_bytes;
+    }
+
     /// Whether every packet has one fate.
     #[must_use]
     pub fn closes(&self) -> bool {

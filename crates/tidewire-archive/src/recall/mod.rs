@@ -7,6 +7,7 @@ mod interfaces;
 mod lane;
 mod note;
 mod numbers;
+mod overview;
 mod packets;
 mod plan;
 mod reader;
@@ -39,6 +40,7 @@ pub use entry::is_archive;
 pub(crate) use entry::{Entries, Entry, entries, modified_ns, need_archive, open_index, plain};
 pub(crate) use interfaces::Descriptions;
 pub use note::Note;
+pub use overview::{Overview, PAUSE_NS_MIN, PAUSES_MAX, Pause};
 
 /// Bytes of a block that a recall fills.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -354,7 +356,7 @@ fn as_file_error(error: &Error) -> tidewire_files::Error {
         Error::Denied { path, .. }
         | Error::Io { path, .. }
         | Error::Damaged { path, .. }
-        | Error::Sealed { path }
+        | Error::Sealed { path, .. }
         | Error::Version { path, .. } => path.clone(),
         _ => PathBuf::new(),
     };

@@ -1,6 +1,7 @@
 //! `tidewire recall`: finds packets in archives.
 
 mod options;
+mod overview;
 mod shown;
 mod summary;
 mod written;
@@ -22,7 +23,6 @@ use tidewire_archive::Figures;
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let output = options.output()?;
     let (directories, words) = capture_args::split(&options.directories)?;
     let directories = directories.to_vec();
     if directories.is_empty() {
@@ -53,6 +53,10 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         }
         (words, given) => words.or(given),
     };
+    let output = options.output(expression.is_some())?;
+    if let Output::Overview = output {
+        return overview::print(&directories, &options.identity, options.json);
+    }
     if let Some(expression) = &expression {
         capture_args::refuse_display_filter(expression)?;
     }

@@ -20,6 +20,7 @@ Examples:
   tidewire recall /var/packets host 192.0.2.7 -w found.pcapng
   tidewire recall /var/packets --from 3h --to 1h --port 53 --flows
   tidewire recall /var/packets --stream 4711 --follow
+  tidewire recall /var/packets --overview
   tidewire recall /srv/a /srv/b --net 10.1.0.0/16 tcp > found.pcapng";
 
 /// Find packets in archives: by time, address, stream, expression
@@ -32,7 +33,8 @@ Examples:
 /// directories in the same order. Times are how long ago (3h, '1h ago'), dates and times (2026-11-23T06:00:00Z, '2026-11-23 06:00'),
 /// times of today (06:00), or seconds since 1970.
 ///
-/// Without an option for output, packets go to standard output as pcapng. Exit status 1 if nothing was found.
+/// Without an option for output, packets go to standard output as pcapng; on a terminal, DIR alone prints the overview. Exit status 1
+/// if nothing was found.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
@@ -100,6 +102,10 @@ pub struct Options {
     #[arg(long, help_heading = OUTPUT)]
     pub follow: bool,
 
+    /// Print the contents of the archive: times, packets, losses, pauses, encryption; indexes are read, no packets
+    #[arg(long, conflicts_with_all = ["write", "extract", "flows", "follow"], help_heading = OUTPUT)]
+    overview: bool,
+
     /// Print JSON: records, and what was read as the last line of standard output; of standard error where that has packets
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
@@ -113,10 +119,20 @@ pub enum Output {
     Extract(PathBuf),
     Flows,
     Follow,
+    /// The contents of the archive as a whole.
+    Overview,
 }
 
 impl Options {
-    pub fn output(&self) -> Result<Output, CliError> {
+    /// What is printed; `is_search`: an expression was given beside the options.
+    pub fn output(&self, is_search: bool) -> Result<Output, CliError> {
+        let is_search = is_search || self.is_search();
+        if self.overview && is_search {
+            return Err(CliError::Usage("--overview is of the whole archive; leave out what is searched for".into()));
+        }
+        if self.overview {
+            return Ok(Output::Overview);
+        }
         if self.follow {
             return match (self.stream, &self.community_id) {
                 (None, None) => Err(CliError::Usage(
@@ -133,6 +149,9 @@ impl Options {
         }
         let path = self.write.clone().unwrap_or_else(|| "-".into());
         if path.as_os_str() == "-" && stdout().is_terminal() {
+            if self.write.is_none() && !is_search {
+                return Ok(Output::Overview);
+            }
             return Err(CliError::Usage(
                 "packets do not go to a terminal: name a file (-w FILE) or a program behind a pipe (| tshark -r -), or list flows \
                  (--flows)"
@@ -140,6 +159,20 @@ impl Options {
             ));
         }
         Ok(Output::Packets(path))
+    }
+
+    /// Whether an option searches for something.
+    fn is_search(&self) -> bool {
+        let Self { from, to, stream, community_id, host, port, net, vlan, protocol, .. } = self;
+        from.is_some()
+            || to.is_some()
+            || stream.is_some()
+            || community_id.is_some()
+            || !host.is_empty()
+            || !port.is_empty()
+            || net.is_some()
+            || vlan.is_some()
+            || protocol.is_some()
     }
 
     /// What is looked for, but for the expression.

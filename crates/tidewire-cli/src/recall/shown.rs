@@ -50,7 +50,7 @@ pub fn show(
             extract.output = Some(path.clone());
             extract::run(&extract)
         }
-        Output::Flows | Output::Packets(_) => {
+        Output::Flows | Output::Overview | Output::Packets(_) => {
             let mut flows: flows::Options = parsed(json)?;
             found(&mut flows.common);
             flows::run(&flows)

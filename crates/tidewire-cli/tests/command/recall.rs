@@ -507,3 +507,42 @@ fn denied_permission_is_one_line() {
         assert!(code == Some(3) && text.contains(&line), "{code:?} {text}");
     }
 }
+
+#[test]
+fn an_overview_has_the_sums_of_the_archive() {
+    let recorded = Recorded::new(DEMO);
+    let said = json(&["recall", recorded.archive(), "--overview", "--json"]);
+    let overview = &said[0]["overview"];
+    let times = recorded.packets.iter().map(|packet| packet.0);
+    assert_eq!(overview["packets"], recorded.packets.len());
+    assert_eq!(overview["segments"], 4);
+    assert_eq!(overview["first_ns"], times.clone().min().unwrap());
+    assert_eq!(overview["last_ns"], times.max().unwrap());
+    assert_eq!(overview["segments_encrypted"], 0);
+    let shown = text(&["recall", recorded.archive(), "--overview"]).0;
+    assert!(shown.contains("\npackets     155 packets, "), "{shown}");
+    let search = run(&["recall", recorded.archive(), "--overview", "host", "192.0.2.7"]);
+    assert_eq!(search.status.code(), Some(2));
+}
+
+/// Without its identity, names and sizes are all that is known, and the message does not speak of others.
+#[test]
+fn an_encrypted_archive_asks_for_its_identity() {
+    let bench = Bench::new();
+    let file = bench.path("identity.txt");
+    assert!(run(&["keys", "identity", "-o", file.to_str().unwrap()]).status.success());
+    let recipient = fs::read_to_string(&file).unwrap();
+    let recipient = recipient.split_whitespace().find(|word| word.starts_with("age1")).unwrap();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    assert!(run(&["record", "-r", DEMO, "-o", place, "--encrypt-to", recipient]).status.success());
+    let sealed = json(&["recall", place, "--overview", "--json"]);
+    assert_eq!(sealed[0]["overview"]["segments_unreadable"], 1);
+    assert_eq!(sealed[0]["overview"]["packets"], 0);
+    let opened = json(&["recall", place, "--overview", "--json", "--identity", file.to_str().unwrap()]);
+    assert_eq!(opened[0]["overview"]["segments_unreadable"], 0);
+    assert_eq!(opened[0]["overview"]["packets"], 155);
+    let refused = run(&["recall", place, "-w", bench.path("out").to_str().unwrap()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("is encrypted; name the identity that can read it (--identity FILE)"), "{said}");
+}

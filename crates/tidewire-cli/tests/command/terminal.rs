@@ -180,3 +180,19 @@ fn a_plain_terminal_gets_no_escape_sequences() {
     let plain = on_terminal("xterm", &format!("NO_COLOR=1 {}", lines[1]), folder.path(), |_, _| {});
     assert!(plain.contains("> GET / HTTP") && plain.contains("< hello"), "{plain:?}");
 }
+
+/// The command that the recorder prints works where it is printed.
+#[test]
+fn the_command_that_finds_packets_works_on_a_terminal() {
+    if !has_script() {
+        return;
+    }
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
+    let recorded = text(&["record", "-r", demo, "-o", place]).0;
+    let printed = recorded.lines().find_map(|line| line.strip_prefix("find packets: ")).unwrap();
+    let shown = on_terminal("xterm", printed, bench.path("").as_path(), |_, _| {});
+    assert!(shown.contains("packets     155 packets") && shown.contains("recall"), "{shown}");
+}
