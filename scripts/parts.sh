@@ -35,4 +35,33 @@ if ldd "$program" | grep -E 'libpcap|libelf|libbpf'; then
 fi
 "$program" tests/corpus/demo/demo.pcap
 echo "parts: built in $took s; libraries: $(ldd "$program" | awk '{print $1}' | tr '\n' ' ')"
+
+# The examples of the guide, each with the features that its first line names. Lines that begin with '# ' are hidden in documents.
+mkdir -p "$folder/guide/src"
+: >"$folder/guide/src/lib.rs"
+cp Cargo.lock "$folder/guide"
+awk -v to="$folder/guide/examples" '
+  /^```rust/ { inside = 1; text = ""; feature = ""; main = 0; next }
+  inside && /^```$/ {
+    inside = 0; name = feature == "" ? "default" : feature; file = to "/" name "_" (++count) ".rs"
+    system("mkdir -p " to)
+    print "#![allow(unused)]\n" (main ? text : "fn main() {\n" text "}") >file; close(file); next
+  }
+  inside {
+    if ($0 ~ /^\/\/ Feature: /) { feature = $3; next }
+    line = $0; sub(/^#( |$)/, "", line); if (line ~ /^fn main/) main = 1; text = text line "\n"
+  }
+' docs/library.md
+for feature in default filter live; do
+  more=""; [ $feature = default ] || more=", features = [\"$feature\"]"
+  {
+    printf '[package]\nname = "guide"\nversion = "0.0.0"\nedition = "2024"\nautoexamples = false\n\n[dependencies]\n'
+    printf 'tidewire = { path = "%s/crates/tidewire"%s }\n' "$PWD" "$more"
+    for file in "$folder/guide/examples/${feature}"_*.rs; do
+      printf '\n[[example]]\nname = "%s"\npath = "%s"\n' "$(basename "$file" .rs)" "$file"
+    done
+  } >"$folder/guide/Cargo.toml"
+  (cd "$folder/guide" && cargo check --quiet --offline --examples)
+  echo "parts: $(ls "$folder/guide/examples/${feature}"_*.rs | wc -l) examples of docs/library.md compile with the features: $feature"
+done
 scripts/package.sh --verify

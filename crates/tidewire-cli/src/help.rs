@@ -167,6 +167,8 @@ fn available(examples: &str) -> String {
 }
 
 fn of_command(command: Command) -> Command {
+    let command = crate::export::narrowed(command);
+    let command = crate::where_option::with_fields(command);
     let examples = OF_COMMANDS.iter().find(|(name, _)| *name == command.get_name());
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let captures = match (has("expression"), has("files"), has("stream")) {

@@ -409,7 +409,7 @@ impl Options {
         found.iter().take_while(is_printed).map(|found| found.id).collect()
     }
 
-    /// Prints the number of matches of each pattern that was found.
+    /// Prints the number of matches of each pattern, also where it is 0.
     fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), CliError> {
         let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let columns = [Column::figures("MATCHES", "matches", 0), Column::words("PATTERN", "pattern", 0)];
@@ -417,8 +417,7 @@ impl Options {
         if self.csv {
             out.line("pattern_index,matches,pattern")?;
         }
-        let counted = list.iter().zip(counts).enumerate().filter(|(_, (_, count))| **count > 0);
-        for (index, (pattern, &count)) in counted.take(limit) {
+        for (index, (pattern, &count)) in list.iter().zip(counts).enumerate().take(limit) {
             if self.json {
                 let mut object = Object::open(out.buffer());
                 object.text("pattern", &pattern.name);

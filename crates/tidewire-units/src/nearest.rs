@@ -3,22 +3,27 @@
 /// Characters of a name that is looked at: a longer one was not mistyped.
 const CHARS_MAX: usize = 60;
 
-/// Of these names the one that was probably meant by `word`; `None`: no name is near.
+/// The name that was probably meant by `word`; `None`: no name is near.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    ranked(word, known).first().map(|(_, name)| *name)
+}
+
+/// The names that are near `word` with their distance, the nearest first; of equal ones the shortest.
+#[must_use]
+pub fn ranked<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<(usize, &'a str)> {
     if word.chars().count() > CHARS_MAX {
-        return None;
+        return Vec::new();
     }
     let word = word.to_ascii_lowercase();
     let most = (word.chars().count() / 3).max(1);
-    let ranked = known.into_iter().map(|name| {
+    let measured = known.into_iter().map(|name| {
         let begins = !word.is_empty() && (name.starts_with(&word) || word.starts_with(name));
         (if begins { 1 } else { distance(&word, name) }, name)
     });
-    ranked
-        .min_by_key(|(distance, name)| (*distance, name.len()))
-        .filter(|(distance, _)| *distance <= most)
-        .map(|(_, name)| name)
+    let mut near: Vec<_> = measured.filter(|(distance, _)| *distance <= most).collect();
+    near.sort_by_key(|(distance, name)| (*distance, name.len()));
+    near
 }
 
 /// Letters to add, remove, replace or exchange with their neighbour to make one word of another.

@@ -109,6 +109,37 @@ pub struct ExportOptions {
     rotate: Option<Rotate>,
 }
 
+/// Leaves in the help of a command the formats and options that its records have.
+pub fn narrowed(command: clap::Command) -> clap::Command {
+    let table = match command.get_name() {
+        "match" => "matches",
+        "events" => "events",
+        "transactions" => "transactions",
+        _ => return command,
+    };
+    let names = Format::names_for(table);
+    let to = format!("Write every record to PLACE, as in {0}:PLACE: {1} (repeatable)", names[0], names.join(", "));
+    let on_stdout: Vec<&str> =
+        ["json", "csv", "arrow", "eve"].into_iter().filter(|name| names.contains(name)).collect();
+    let format = format!("As --to NAME:-, on standard output: {}", on_stdout.join(", "));
+    let (has_eve, has_messages) = (names.contains(&"eve"), names.contains(&"ipfix"));
+    command
+        .mut_arg("to", |arg| {
+            let folders: Vec<&str> =
+                ["parquet", "zeek", "zeek-json"].into_iter().filter(|name| names.contains(name)).collect();
+            let long = format!(
+                "{to}\n\nNothing is printed then but totals. PLACE is a file, a folder ({}), or - for standard output (not sqlite). parquet and \
+                 arrow need a build with the feature parquet.",
+                folders.join(", ")
+            );
+            arg.help(to.clone()).long_help(long)
+        })
+        .mut_arg("format", |arg| arg.help(format))
+        .mut_arg("eve_types", |arg| arg.hide(!has_eve))
+        .mut_arg("ipfix_enterprise", |arg| arg.hide(!has_messages))
+        .mut_arg("udp_rate", |arg| arg.hide(!has_messages))
+}
+
 /// A type of EVE's records.
 fn eve_type(name: &str) -> Result<&'static str, String> {
     let found = eve::TYPES.into_iter().find(|known| *known == name);

@@ -61,10 +61,14 @@ impl Format {
         }
     }
 
+    /// Names of those with a place for records of a table.
+    pub fn names_for(table: &str) -> Vec<&'static str> {
+        Self::ALL.into_iter().filter(|(_, format)| format.has_place_for(table)).map(|(name, _)| name).collect()
+    }
+
     /// Those with a place for records of a table, as a list in words.
     pub fn with_place_for(table: &str) -> String {
-        let names: Vec<&str> =
-            Self::ALL.into_iter().filter(|(_, format)| format.has_place_for(table)).map(|(name, _)| name).collect();
+        let names = Self::names_for(table);
         match names.split_last() {
             Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
             _ => names.concat(),

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -81,9 +81,14 @@ struct Session<'a> {
     unpacker: Unpacker,
 }
 
+/// An address as its user knows it: a socket of both families shows IPv4 addresses as mapped ones (RFC 4291 2.5.5.2).
+fn canonical(peer: SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
+}
+
 /// Serves a connection to its end.
 pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
-    let peer = tcp.peer_addr().map_or_else(|_| "somebody".to_owned(), |peer| peer.to_string());
+    let peer = tcp.peer_addr().map_or_else(|_| "an unknown address".to_owned(), |peer| canonical(peer).to_string());
     let until = Instant::now() + GREETING_TIME;
     let Ok(second) = tcp.try_clone() else { return };
     let connection = match ServerConnection::new(shared.tls()) {

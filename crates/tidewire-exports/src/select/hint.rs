@@ -1,6 +1,6 @@
 //! What to write in place of an unknown field.
 
-use tidewire_units::nearest;
+use tidewire_units::ranked;
 
 use crate::{
     select::{field, field::Field, known},
@@ -46,7 +46,7 @@ pub(super) fn unknown_field(word: &str, fields: &[Field], table: &Table) -> Stri
         return elsewhere;
     }
     match suggested(word, fields) {
-        hints if hints.is_empty() => format!("unknown field '{word}'; docs/output.md lists the fields"),
+        hints if hints.is_empty() => format!("unknown field '{word}'; the option's --help lists the fields"),
         hints => format!("unknown field '{word}'; did you mean {}?", hints.join(" or ")),
     }
 }
@@ -57,9 +57,12 @@ fn suggested(word: &str, fields: &[Field]) -> Vec<String> {
         return vec![format!("service = {service}")];
     }
     let word = word.to_ascii_lowercase();
+    let names = || fields.iter().map(|field| field.name.as_str());
+    if let Some(hints) = of_same_protocol(&word, names()) {
+        return hints;
+    }
     let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<String> {
-        let names = fields.iter().map(|field| field.name.as_str()).filter(|name| is_meant(name));
-        names.take(SUGGESTED_MAX).map(str::to_owned).collect()
+        names().filter(|name| is_meant(name)).take(SUGGESTED_MAX).map(str::to_owned).collect()
     };
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let mut hints = of(&|name| last(name) == word);
@@ -67,13 +70,33 @@ fn suggested(word: &str, fields: &[Field]) -> Vec<String> {
         hints = of_other_words(&word, fields);
     }
     if hints.is_empty() {
-        hints.extend(nearest(&word, fields.iter().map(|field| field.name.as_str())).map(str::to_owned));
+        // As near as the nearest: a name that is one letter further is another one.
+        let near = ranked(&word, names());
+        let least = near.first().map_or(0, |(distance, _)| *distance);
+        let near = near.into_iter().take_while(|(distance, _)| *distance == least);
+        hints.extend(near.take(SUGGESTED_MAX).map(|(_, name)| name.to_owned()));
     }
     if hints.is_empty() {
         // `latency` of `dns.latency_ns`, `flags` of `tcp_flags_c2s`.
         hints = of(&|name| word.len() > 2 && last(name).split('_').any(|part| part == word));
     }
     hints
+}
+
+/// The fields of the protocol that `word` begins with, the nearest first; all of them, if none is near. `None`: it begins with no protocol.
+fn of_same_protocol<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+    let (protocol, rest) = word.split_once('.')?;
+    let of_protocol =
+        |name: &'a str| name.split_once('.').filter(|(first, _)| *first == protocol).map(|(_, rest)| rest);
+    let all: Vec<&str> = names.filter_map(of_protocol).collect();
+    let named = |rest: &str| format!("{protocol}.{rest}");
+    let near: Vec<String> =
+        ranked(rest, all.iter().copied()).into_iter().take(SUGGESTED_MAX).map(|(_, rest)| named(rest)).collect();
+    match (all.is_empty(), near.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(all.into_iter().map(named).collect()),
+        (false, false) => Some(near),
+    }
 }
 
 /// `src.addr`, `ip.dst`, `sport`: names that other programs have.

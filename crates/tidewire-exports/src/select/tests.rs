@@ -144,8 +144,10 @@ fn transactions_are_selected_by_their_own_fields() {
 fn mistakes_are_said_with_their_place() {
     for (text, column, expected) in [
         ("tls.snj = x", 1, "unknown field 'tls.snj'; did you mean tls.sni?"),
-        ("bytes > 1M and byte = 2", 16, "did you mean bytes?"),
-        ("zebra", 1, "unknown field 'zebra'; docs/output.md lists the fields"),
+        ("bytes > 1M and byte = 2", 16, "did you mean bytes or bytes_c2s or bytes_s2c?"),
+        ("zebra", 1, "unknown field 'zebra'; the option's --help lists the fields"),
+        ("http.hostname = x", 1, "unknown field 'http.hostname'; did you mean http.host?"),
+        ("tls.servername = x", 1, "did you mean tls.version or tls.client_version or tls.sni or "),
         ("sni = x", 1, "unknown field 'sni'; did you mean quic.sni or tls.sni?"),
         ("host", 1, "did you mean http.host or socks.host?"),
         ("latency > 1s", 1, "did you mean dns.latency_ns or "),
