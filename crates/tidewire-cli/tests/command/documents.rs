@@ -176,3 +176,21 @@ fn names_of_the_ledger_are_documented() {
     let missing: Vec<&String> = all.iter().filter(|name| !explained.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "not explained: {missing:?}");
 }
+
+/// README is what a stranger reads first: lines fit a screen, and sentences are short.
+#[test]
+fn the_readme_has_short_lines_and_sentences() {
+    const COLUMNS_MAX: usize = 100;
+    const WORDS_MAX: usize = 25;
+    let text = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let is_table = |line: &str| line.trim_start().starts_with('|');
+    let long: Vec<&str> = text.lines().filter(|line| !is_table(line) && line.chars().count() > COLUMNS_MAX).collect();
+    assert!(long.is_empty(), "longer than {COLUMNS_MAX} columns: {long:#?}");
+    let prose: String = text.split("```").step_by(2).collect::<Vec<_>>().join("\n\n");
+    let prose = prose.lines().filter(|line| !is_table(line) && !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let paragraphs = prose.replace("\n- ", "\n\n");
+    let sentences =
+        paragraphs.split("\n\n").flat_map(|paragraph| paragraph.split_inclusive(['.', ':', ';']).collect::<Vec<_>>());
+    let long: Vec<&str> = sentences.filter(|sentence| sentence.split_whitespace().count() > WORDS_MAX).collect();
+    assert!(long.is_empty(), "sentences of more than {WORDS_MAX} words: {long:#?}");
+}
