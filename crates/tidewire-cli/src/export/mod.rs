@@ -128,7 +128,7 @@ pub fn narrowed(command: clap::Command) -> clap::Command {
             let folders: Vec<&str> =
                 ["parquet", "zeek", "zeek-json"].into_iter().filter(|name| names.contains(name)).collect();
             let long = format!(
-                "{to}\n\nNothing is printed then but totals. PLACE is a file, a folder ({}), or - for standard output (not sqlite). parquet and \
+                "{to}\n\nNothing is printed then but totals. PLACE is a file, a folder ({}), or - for standard output (not sqlite). Files of lines grow under their names. parquet and \
                  arrow need a build with the feature parquet.",
                 folders.join(", ")
             );
