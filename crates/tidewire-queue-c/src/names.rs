@@ -26,6 +26,7 @@ const TUNNELS: &[&CStr] = &[
     c"lisp",
     c"mpls",
     c"ether_ip",
+    c"tzsp",
 ];
 const ANOMALIES: &[&CStr] = &[
     c"overlap_conflict",

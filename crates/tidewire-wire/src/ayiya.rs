@@ -1,6 +1,6 @@
 //! AYIYA, "anything in anything" (draft-massar-v6ops-ayiya-02): IPv6 through address translators, in signed UDP.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::fits::{self, Length};
 use crate::walk::{Carried, Next, Walk};
 
@@ -29,7 +29,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if !fits::ip(walk, at, Length::Exact) {
         return None;
     }
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Ayiya, id: 0 }, next, end: walk.end })
+    Some(Carried::new(TunnelKind::Ayiya, 0, next, walk.end))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! CAPWAP data (RFC 5415, 4.3): stations' frames between access point and controller.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be32};
 
 /// Preamble, lengths and flags, fragment; in bytes.
@@ -45,7 +45,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         return None;
     };
     let id = first >> RADIO_SHIFT & RADIO_MASK;
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Capwap, id }, next, end: walk.end })
+    Some(Carried::new(TunnelKind::Capwap, id, next, walk.end))
 }
 
 /// Whether this is the first byte of an 802.11 data frame's control field: version 0, type 2.

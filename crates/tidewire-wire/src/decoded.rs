@@ -75,8 +75,10 @@ pub enum TunnelKind {
     Lisp,
     /// MPLS directly in IP (RFC 4023) or in UDP (RFC 7510).
     Mpls,
-    /// Ethernet in IP (RFC 3378).
+    /// Ethernet in IP: with a header (RFC 3378), or without (IP protocol 143, RFC 8986).
     EtherIp,
+    /// TZSP: a mirrored frame in UDP.
+    Tzsp,
 }
 
 impl TunnelKind {
@@ -97,6 +99,7 @@ impl TunnelKind {
         Self::Lisp,
         Self::Mpls,
         Self::EtherIp,
+        Self::Tzsp,
     ];
     /// The name in JSON; `none` outside of tunnels.
     #[must_use]
@@ -117,6 +120,7 @@ impl TunnelKind {
             Self::Lisp => "lisp",
             Self::Mpls => "mpls",
             Self::EtherIp => "ether_ip",
+            Self::Tzsp => "tzsp",
         }
     }
 }
@@ -286,7 +290,9 @@ impl Decoded {
             (payload_at + u64::from(self.payload_bytes) <= ip_end, "the payload is inside the IP packet"),
             (captured == 0 || payload_at + captured <= frame_bytes, "the captured payload is inside the frame"),
             (
-                captured == frame_bytes.saturating_sub(payload_at).min(self.payload_bytes.into()),
+                // Behind a mirrored frame that was cut there may be bytes of the frame that carries it.
+                self.tunnel.kind != TunnelKind::None
+                    || captured == frame_bytes.saturating_sub(payload_at).min(self.payload_bytes.into()),
                 "all that is captured of the payload counts",
             ),
             (

@@ -51,9 +51,19 @@ fn decode_up_to(
     };
     walk.out.kind = kind;
     if let Some(outer) = walk.outer()
-        && matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink)
+        && is_of_carrier(walk.out, outer.kind)
     {
         *walk.out = outer;
+    }
+}
+
+/// Whether a packet with this inside belongs to the flow that carries it. A contradiction inside a tunnel that IP itself
+/// names does not: nothing but the tunnel's end reads such a packet. A datagram may belong to any application.
+fn is_of_carrier(inside: &Decoded, carrier: Kind) -> bool {
+    match (inside.kind, inside.malformed) {
+        (Kind::Arp | Kind::OtherLink, _) => true,
+        (Kind::Malformed, Some(why)) => carrier == Kind::Udp || !why.is_contradiction(),
+        _ => false,
     }
 }
 
@@ -70,6 +80,7 @@ fn run(walk: &mut Walk<'_>, first: Next) -> Result<Kind, Malformation> {
             Next::Mpls { at } => mpls::walk(walk, at)?,
             Next::Nsh { at } => nsh::walk(walk, at)?,
             Next::Ieee80211 { at, swapped } => ieee80211::inside(walk, at, swapped)?,
+            Next::Link { link, at } => link::at(walk, link, at)?,
             Next::Ip { at } => walk.ip(at)?,
             Next::Ipv4 { at } => ipv4::walk(walk, at)?,
             Next::Ipv6 { at } => ipv6::walk(walk, at)?,

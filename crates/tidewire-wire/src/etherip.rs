@@ -1,6 +1,6 @@
 //! EtherIP (RFC 3378): Ethernet frames in IP protocol 97.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk};
 
 /// Version 3 and twelve reserved bits that are zero (section 3).
@@ -11,8 +11,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if walk.bytes::<2>(at)? != &HEADER {
         return None;
     }
-    let tunnel = Tunnel { kind: TunnelKind::EtherIp, id: 0 };
-    Some(Carried { tunnel, next: Next::Ethernet { at: at + HEADER.len() }, end: walk.end })
+    Some(Carried::new(TunnelKind::EtherIp, 0, Next::Ethernet { at: at + HEADER.len() }, walk.end))
 }
 
 #[cfg(test)]

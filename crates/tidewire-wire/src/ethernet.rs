@@ -92,7 +92,11 @@ pub(crate) fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next
     if value > LENGTH_MAX {
         return Next::EtherType { ether_type: value, at };
     }
-    walk.end = walk.end.min(at + usize::from(value));
+    let end = at + usize::from(value);
+    if !walk.bound(end) {
+        // A length beyond the frame bounds nothing.
+        walk.is_cut = false;
+    }
     // RFC 1042 allows IP in it, and current hosts ignore it.
     walk.out.doubts |= Doubts::LINK | Doubts::LLC;
     Next::Llc { at }

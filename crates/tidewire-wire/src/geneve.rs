@@ -1,6 +1,6 @@
 //! GENEVE (RFC 8926, 3.4).
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be16, be32};
 
 /// The header without options, in bytes.
@@ -13,11 +13,12 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         return None;
     }
     let options_bytes = usize::from(header[0] & 0x3f) * 4;
-    Some(Carried {
-        tunnel: Tunnel { kind: TunnelKind::Geneve, id: be32(header, 4) >> 8 },
-        next: Next::EtherType { ether_type: be16(header, 2), at: at + HEADER_BYTES + options_bytes },
-        end: walk.end,
-    })
+    Some(Carried::new(
+        TunnelKind::Geneve,
+        be32(header, 4) >> 8,
+        Next::EtherType { ether_type: be16(header, 2), at: at + HEADER_BYTES + options_bytes },
+        walk.end,
+    ))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! GRE: version 0 (RFC 2784, RFC 2890, RFC 1701), in UDP (RFC 8086), and PPTP's version 1 (RFC 2637).
 
-use crate::decoded::{Kind, Tunnel, TunnelKind};
+use crate::decoded::{Kind, TunnelKind};
 use crate::protocol::GRE;
 use crate::walk::{Carried, Next, Walk, be16, be32};
 use crate::{erspan, ethernet};
@@ -80,7 +80,6 @@ fn version0(walk: &Walk<'_>, flags: u16, protocol: u16, mut at: usize) -> Option
     if flags & ROUTING != 0 {
         at = after_routes(walk, at)?;
     }
-    let tunnel = Tunnel { kind: TunnelKind::Gre, id };
     let next = match protocol {
         ERSPAN if flags & SEQUENCE == 0 => return Some(erspan::type1(walk, at)),
         ERSPAN => return erspan::type2(walk, at),
@@ -93,7 +92,7 @@ fn version0(walk: &Walk<'_>, flags: u16, protocol: u16, mut at: usize) -> Option
         _ if ARUBA.contains(&protocol) && protocol & 0x0f == 0 => Next::Ieee80211 { at, swapped: false },
         _ => Next::EtherType { ether_type: protocol, at },
     };
-    Some(Carried { tunnel, next, end: walk.end })
+    Some(Carried::new(TunnelKind::Gre, id, next, walk.end))
 }
 
 /// Source route entries: address family, offset, length; an entry of length 0 is the last (RFC 1701).
@@ -115,21 +114,23 @@ fn version1(walk: &Walk<'_>, flags: u16, at: usize) -> Option<Carried> {
     }
     let key = walk.bytes::<4>(at)?;
     let ppp_at = at + if flags & ACKNOWLEDGMENT != 0 { 12 } else { 8 };
-    Some(Carried {
-        tunnel: Tunnel { kind: TunnelKind::Gre, id: be16(key, 2).into() },
-        next: Next::Ppp { at: ppp_at },
-        end: ppp_at + usize::from(be16(key, 0)),
-    })
+    Some(Carried::new(
+        TunnelKind::Gre,
+        be16(key, 2).into(),
+        Next::Ppp { at: ppp_at },
+        ppp_at + usize::from(be16(key, 0)),
+    ))
 }
 
 /// Payload length, tunnel id (little-endian), then an Ethernet frame.
 fn eoip(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let &[l0, l1, i0, i1] = walk.bytes::<4>(at)?;
-    Some(Carried {
-        tunnel: Tunnel { kind: TunnelKind::Gre, id: u16::from_le_bytes([i0, i1]).into() },
-        next: Next::Ethernet { at: at + 4 },
-        end: at + 4 + usize::from(u16::from_be_bytes([l0, l1])),
-    })
+    Some(Carried::new(
+        TunnelKind::Gre,
+        u16::from_le_bytes([i0, i1]).into(),
+        Next::Ethernet { at: at + 4 },
+        at + 4 + usize::from(u16::from_be_bytes([l0, l1])),
+    ))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! GTP-U (3GPP TS 29.281, 5): subscribers' packets between base station and core.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be16, be32};
 
 /// Flags, message type, length, tunnel endpoint identifier; in bytes.
@@ -38,11 +38,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
             inner_at = after_extensions(walk, optional[3], inner_at)?;
         }
     }
-    Some(Carried {
-        tunnel: Tunnel { kind: TunnelKind::GtpU, id: be32(header, 4) },
-        next: Next::Ip { at: inner_at },
-        end,
-    })
+    Some(Carried::new(TunnelKind::GtpU, be32(header, 4), Next::Ip { at: inner_at }, end))
 }
 
 /// Extension headers: length in units of 4 bytes, content, type of the next (5.2.1).

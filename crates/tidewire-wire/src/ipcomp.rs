@@ -39,7 +39,8 @@ pub(crate) fn carried(
         None => return None,
     };
     // Not a tunnel: the flow is that of the packet inside.
-    Some(Carried { tunnel: walk.out.tunnel, next: Next::Upper { proto, at }, end: walk.end })
+    let tunnel = walk.out.tunnel;
+    Some(Carried::new(tunnel.kind, tunnel.id, Next::Upper { proto, at }, walk.end))
 }
 
 /// Where the bytes of a stored block begin, if the block takes the whole rest.

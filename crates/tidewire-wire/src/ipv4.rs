@@ -42,13 +42,12 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if total_bytes < header_bytes {
         return Err(Ipv4TotalShort);
     }
-    if at + total_bytes > walk.end {
+    if !walk.bound(at + total_bytes) {
         return Err(Ipv4TotalLong);
     }
     if !walk.fills_datagram(at + total_bytes) {
         return Ok(Next::Done(Kind::OtherLink));
     }
-    walk.end = at + total_bytes;
     walk.out.ip_bytes = total_bytes as u32;
     let data_at = at + header_bytes;
     if data_at > walk.frame.len() {

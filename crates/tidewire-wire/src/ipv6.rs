@@ -31,13 +31,13 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     walk.ip_header(6, at, header[HOP_LIMIT]);
     walk.out.proto = header[NEXT_HEADER];
     let payload_bytes = payload_bytes(walk, at, usize::from(be16(header, PAYLOAD_LENGTH)), header[NEXT_HEADER])?;
-    if at + HEADER_BYTES + payload_bytes > walk.end {
+    let end = at + HEADER_BYTES + payload_bytes;
+    if !walk.bound(end) {
         return Err(Ipv6PayloadLong);
     }
-    if !walk.fills_datagram(at + HEADER_BYTES + payload_bytes) {
+    if !walk.fills_datagram(end) {
         return Ok(Next::Done(Kind::OtherLink));
     }
-    walk.end = at + HEADER_BYTES + payload_bytes;
     walk.out.ip_bytes = (HEADER_BYTES + payload_bytes) as u32;
     extensions(walk, at, header[NEXT_HEADER])
 }
@@ -137,7 +137,7 @@ fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
     walk.out.doubts |= match kind {
         ROUTING => {
             let is_to_group = walk.frame.get(ip_at + ADDRESSES + 16) == Some(&0xff);
-            ipv6_options::judge_routing(header[2], header[3], is_to_group)
+            ipv6_options::judge_routing(header, is_to_group)
         }
         HOP_BY_HOP => ipv6_options::judge(header, Place::HopByHop),
         _ => ipv6_options::judge(header, Place::Destination),

@@ -1,6 +1,6 @@
 //! IPv6 options (RFC 8200, 4.2) and routing headers (4.4), by the rules of hosts.
 
-use crate::Doubts;
+use crate::{Doubts, routing};
 
 const PAD1: u8 = 0;
 const PADN: u8 = 1;
@@ -77,11 +77,13 @@ fn judge_one(kind: u8, value: &[u8], at: usize, place: Place) -> Doubts {
     if is_bad { Doubts::HEADER } else { Doubts::NONE }
 }
 
-/// Whether a host drops a packet for a routing header, by its type and the segments that are left (Linux:
-/// `ipv6_rthdr_rcv`). `is_to_group`: the packet has a multicast destination.
-pub(crate) fn judge_routing(kind: u8, segments_left: u8, is_to_group: bool) -> Doubts {
+/// Whether a host drops a packet for a routing header, all of which was captured, by its type and the segments that are
+/// left (Linux: `ipv6_rthdr_rcv`). `is_to_group`: the packet has a multicast destination.
+pub(crate) fn judge_routing(header: &[u8], is_to_group: bool) -> Doubts {
+    let &[_, _, kind, segments_left, ..] = header else { return Doubts::HEADER };
     match kind {
         _ if is_to_group => Doubts::HEADER,
+        2..=4 if routing::has_too_many_left(header) || routing::is_reduced(header) => Doubts::HEADER,
         // Mobility (RFC 6275), RPL (RFC 6554), segments (RFC 8754): accepted only if the interface or the host takes
         // part.
         2..=4 => Doubts::UNCONFIGURED,
@@ -133,13 +135,14 @@ mod tests {
 
     #[test]
     fn routing_headers_are_used_up() {
+        let header = |kind, left| [&[6, 2, kind, left, 0, 0, 0, 0][..], &[0; 16]].concat();
         for kind in [0, 1, 99] {
-            assert_eq!(judge_routing(kind, 0, false), Doubts::NONE);
-            assert_eq!(judge_routing(kind, 1, false), Doubts::HEADER);
-            assert_eq!(judge_routing(kind, 0, true), Doubts::HEADER);
+            assert_eq!(judge_routing(&header(kind, 0), false), Doubts::NONE);
+            assert_eq!(judge_routing(&header(kind, 1), false), Doubts::HEADER);
+            assert_eq!(judge_routing(&header(kind, 0), true), Doubts::HEADER);
         }
         for kind in 2..=4 {
-            assert_eq!(judge_routing(kind, 0, false), Doubts::UNCONFIGURED);
+            assert_eq!(judge_routing(&header(kind, 0), false), Doubts::UNCONFIGURED);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! L2TP: version 2 (RFC 2661), and version 3 over UDP and directly over IP (RFC 3931).
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::fits::{self, Length};
 use crate::walk::{Carried, Next, Walk, be16, be32};
 
@@ -64,7 +64,7 @@ fn version2(walk: &Walk<'_>, flags: u16, mut at: usize) -> Option<Carried> {
     if id & 0xffff == 0 || at > end {
         return None;
     }
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::L2tp, id }, next: Next::Ppp { at }, end })
+    Some(Carried::new(TunnelKind::L2tp, id, Next::Ppp { at }, end))
 }
 
 /// A session id, and the first valid reading of what follows it: an Ethernet frame, PPP, or an IP packet.
@@ -85,7 +85,7 @@ fn version3(walk: &Walk<'_>, at: usize) -> Option<Carried> {
             None
         }
     })?;
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::L2tp, id }, next, end: walk.end })
+    Some(Carried::new(TunnelKind::L2tp, id, next, walk.end))
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@
 //!   snap length keeps its stated lengths; it is malformed only if its IP header is incomplete. A truncated transport
 //!   header is [`Kind::HeaderCut`], a packet of the flow whose addresses and ports are present.
 //! - The flow is that of the innermost IP packet within [`Settings::tunnel_depth`] that could be walked to its end.
-//!   Where the inside of a tunnel is malformed, truncated too much, or not IP (ARP in VXLAN), the packet belongs to the
-//!   flow that carries it, so nothing is lost. A UDP port alone never makes a tunnel: the tunnel header must be valid,
+//!   Where the inside of a tunnel is truncated too much, or not IP (ARP in VXLAN), the packet belongs to the flow that
+//!   carries it, so nothing is lost. The same holds where the inside of a datagram is malformed; in a tunnel that IP
+//!   itself names (GRE, IP in IP), the packet is malformed then. A UDP port alone never makes a tunnel: the tunnel header must be valid,
 //!   and where it has little redundancy (L2TPv3, LISP, AYIYA, MPLS, IPComp), lengths and checksum of the IP packet
 //!   inside must be correct, too.
 //! - An IPv4 total length of 0 (segmentation offload, seen on the sender) means the rest of the frame; an IPv6 payload
@@ -67,6 +68,7 @@ mod pktap;
 mod ppp;
 mod protocol;
 mod radiotap;
+mod routing;
 mod settings;
 mod sll;
 mod switch_tag;
@@ -74,6 +76,7 @@ mod tcp;
 mod teredo;
 mod token_ring;
 mod transport;
+mod tzsp;
 mod udp;
 mod view;
 mod vxlan;
@@ -90,6 +93,7 @@ pub use ieee80211::{SUBFRAMES_MAX, Subframe, subframes};
 pub use link_type::LinkType;
 pub use malformation::Malformation;
 pub use other_link::OtherLink;
+pub use routing::final_destination;
 pub use settings::Settings;
 pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
 pub use view::{addresses, icmp_type_and_code, ports};

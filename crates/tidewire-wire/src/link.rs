@@ -33,7 +33,7 @@ pub(crate) fn first(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Malform
 }
 
 /// The header at `at` of a frame of this link type.
-fn at(walk: &mut Walk<'_>, link: LinkType, at: usize) -> Result<Next, Malformation> {
+pub(crate) fn at(walk: &mut Walk<'_>, link: LinkType, at: usize) -> Result<Next, Malformation> {
     match link {
         LinkType::ETHERNET => Ok(Next::Ethernet { at }),
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok(Next::Ip { at }),

@@ -1,6 +1,6 @@
 //! LISP data packets (RFC 9300, 5.3), and their generic protocol extension (RFC 9305).
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::fits::{self, Length};
 use crate::walk::{Carried, Next, Walk, be32};
 
@@ -40,7 +40,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if flags & HAS_NEXT == 0 && !fits::ip(walk, at, Length::Exact) {
         return None;
     }
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Lisp, id }, next, end: walk.end })
+    Some(Carried::new(TunnelKind::Lisp, id, next, walk.end))
 }
 
 #[cfg(test)]

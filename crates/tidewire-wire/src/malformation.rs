@@ -28,6 +28,15 @@ macro_rules! malformations {
     };
 }
 
+impl Malformation {
+    /// Whether the packet contradicts itself: not if the capture or the walk ended before the headers did, or if there is
+    /// no frame at all.
+    pub(crate) fn is_contradiction(self) -> bool {
+        let is_limit = matches!(self, Self::LinkShort | Self::LinkDepth | Self::MplsDepth | Self::Ipv6ExtensionDepth);
+        !is_limit && !self.name().ends_with("_cut")
+    }
+}
+
 malformations! {
     /// Snapped inside the link-layer header, or inside what stands between it and the network layer.
     LinkCut = "link_cut",

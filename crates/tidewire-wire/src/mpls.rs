@@ -1,6 +1,6 @@
 //! MPLS label stacks (RFC 3032), directly in IP (RFC 4023) and in UDP (RFC 7510).
 
-use crate::decoded::{Kind, Tunnel, TunnelKind};
+use crate::decoded::{Kind, TunnelKind};
 use crate::ethernet;
 use crate::fits::{self, Length};
 use crate::malformation::Malformation::{self, LinkCut, MplsDepth};
@@ -34,8 +34,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
             let fits = fits::ip(walk, inner_at, Length::Exact)
                 || fits::ethernet(walk, inner_at)
                 || fits::ethernet(walk, inner_at + 4);
-            let tunnel = Tunnel { kind: TunnelKind::Mpls, id: 0 };
-            return fits.then_some(Carried { tunnel, next: Next::Mpls { at }, end: walk.end });
+            return fits.then_some(Carried::new(TunnelKind::Mpls, 0, Next::Mpls { at }, walk.end));
         }
     }
     None

@@ -1,9 +1,9 @@
 //! PPP (RFC 1661), plain and in HDLC-like framing (RFC 1662), PPPoE sessions (RFC 2516) and Cisco's HDLC.
 
 use crate::decoded::Kind;
+use crate::ethernet;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort, PppoeLength, PppoeVersion};
 use crate::walk::{Next, Walk, be16};
-use crate::{ethernet, ipv6};
 
 /// HDLC address and control bytes (RFC 1662, 3.1).
 const ALL_STATIONS: [u8; 2] = [0xff, 0x03];
@@ -65,32 +65,17 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
     if header[1] != 0 {
         return Ok(Next::Done(Kind::OtherLink));
     }
-    let end = at + 6 + usize::from(be16(header, 4));
-    let packet_end = ip_end(walk, at + 6).filter(|packet_end| *packet_end <= walk.end);
-    match packet_end {
-        // PPPoE's length is wrong: the packet's own bounds apply.
-        Some(packet_end) if packet_end > end || end > walk.end => {}
-        _ if end > walk.end => return Err(PppoeLength),
-        _ => walk.end = end,
+    // The length bounds what follows (RFC 2516, 4). Linux drops a frame that is shorter, and cuts one that is longer, so an
+    // IP packet that reaches beyond this length is dropped there (`pppoe_rcv`).
+    if !walk.bound(at + 6 + usize::from(be16(header, 4))) {
+        return Err(PppoeLength);
     }
     Ok(Next::Ppp { at: at + 6 })
 }
 
-/// Where the IP packet in a PPPoE frame ends by its own length. If all of it is in the frame, this overrides PPPoE's
-/// length, from which some senders omit the PPP header. (Linux drops packets that are incomplete by PPPoE's length;
-/// other hosts use the IP length.)
-fn ip_end(walk: &Walk<'_>, at: usize) -> Option<usize> {
-    let &[p0, p1, first, _, l0, l1] = walk.bytes::<6>(at)?;
-    match (u16::from_be_bytes([p0, p1]), first >> 4) {
-        (IPV4, 4) => Some(at + 2 + usize::from(u16::from_be_bytes([l0, l1]))),
-        (IPV6, 6) => Some(at + 2 + ipv6::HEADER_BYTES + usize::from(be16(walk.bytes::<8>(at)?, 6))),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, tcp};
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snapped, tcp};
     use crate::{Kind, LinkType, Malformation};
 
     #[test]
@@ -112,21 +97,36 @@ mod tests {
         assert_eq!(decoded(LinkType::ETHERNET, &frame([0x11, 9, 0, 1, 0, bytes])).kind, Kind::OtherLink);
         let reason = |header| decoded(LinkType::ETHERNET, &frame(header)).malformed;
         assert_eq!(reason([0x21, 0, 0, 1, 0, bytes]), Some(Malformation::PppoeVersion));
-        // Other values than that of the packet inside: usable as long as the packet is in the frame.
-        for other in [bytes - 1, bytes - 2, bytes - 20, 0, bytes + 1, 255] {
-            let found = decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, other]));
-            assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "{other} bytes");
+        for shorter in [bytes - 1, bytes - 2, bytes - 20] {
+            assert_eq!(reason([0x11, 0, 0, 1, 0, shorter]), Some(Malformation::Ipv4TotalLong), "{shorter} bytes");
         }
+        for longer in [bytes + 1, 255] {
+            assert_eq!(reason([0x11, 0, 0, 1, 0, longer]), Some(Malformation::PppoeLength), "{longer} bytes");
+        }
+        assert_eq!(reason([0x11, 0, 0, 1, 0, 0]), Some(Malformation::LinkShort));
         let control = ethernet(0x8864, &[0x11, 0, 0, 1, 0, 9, 0xc0, 0x21, 1, 1, 0, 4]);
         assert_eq!(decoded(LinkType::ETHERNET, &control).malformed, Some(Malformation::PppoeLength));
-        let segment6 = ipv6(6, &tcp(b"x"));
-        let found =
-            decoded(LinkType::ETHERNET, &ethernet(0x8864, &join(&[&[0x11, 0, 0, 1, 0, 9, 0, 0x57], &segment6])));
-        assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1));
-        let mut long = segment.clone();
-        long[3] += 1;
-        let long = ethernet(0x8864, &join(&[&[0x11, 0, 0, 1, 0, bytes, 0, 0x21], &long]));
-        assert_eq!(decoded(LinkType::ETHERNET, &long).malformed, Some(Malformation::Ipv4TotalLong), "than the frame");
+    }
+
+    #[test]
+    fn the_pppoe_length_bounds_the_packet() {
+        let packet = |bytes: usize, segment: &[u8], proto: u8| {
+            let header = [0x11, 0, 0, 1, 0, bytes as u8, 0, proto];
+            decoded(LinkType::ETHERNET, &ethernet(0x8864, &join(&[&header, segment, &[0; 9]])))
+        };
+        let (segment, segment6) = (ipv4(6, &tcp(b"x")), ipv6(6, &tcp(b"x")));
+        let found = packet(segment.len() + 2, &segment, 0x21);
+        assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "padding follows");
+        assert_eq!(packet(segment.len() + 1, &segment, 0x21).malformed, Some(Malformation::Ipv4TotalLong));
+        assert_eq!(packet(segment6.len() + 1, &segment6, 0x57).malformed, Some(Malformation::Ipv6PayloadLong));
+    }
+
+    #[test]
+    fn a_snapped_pppoe_frame_is_no_shorter_than_it_says() {
+        let segment = ipv4(6, &tcp(&[7; 100]));
+        let header = [0x11, 0, 0, 1, 0, segment.len() as u8 + 2, 0, 0x21];
+        let found = snapped(LinkType::ETHERNET, &ethernet(0x8864, &join(&[&header, &segment])), 80);
+        assert_eq!((found.kind, found.payload_bytes, found.payload_captured_bytes), (Kind::Tcp, 100, 18));
     }
 
     #[test]

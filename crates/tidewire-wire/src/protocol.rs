@@ -25,3 +25,5 @@ pub(crate) const UDP_LITE: u8 = 136;
 pub(crate) const MPLS: u8 = 137;
 pub(crate) const HIP: u8 = 139;
 pub(crate) const SHIM6: u8 = 140;
+/// An Ethernet frame (RFC 8986, 10.1).
+pub(crate) const ETHERNET: u8 = 143;

@@ -23,6 +23,8 @@ pub struct Settings {
     pub mpls_port: u16,
     /// UDP destination port taken as LISP data (RFC 9300: 4341).
     pub lisp_port: u16,
+    /// UDP destination port taken as TZSP (37008).
+    pub tzsp_port: u16,
     /// UDP port taken as GTP-U (3GPP TS 29.281: 2152).
     pub gtpu_port: u16,
     /// UDP port taken as Teredo (RFC 4380: 3544).
@@ -46,6 +48,7 @@ impl Default for Settings {
             gre_port: 4754,
             mpls_port: 6635,
             lisp_port: 4341,
+            tzsp_port: 37_008,
             gtpu_port: 2152,
             teredo_port: 3544,
             l2tp_port: 1701,
@@ -75,6 +78,7 @@ impl Settings {
             gre_port: 0,
             mpls_port: 0,
             lisp_port: 0,
+            tzsp_port: 0,
             gtpu_port: 0,
             teredo_port: 0,
             l2tp_port: 0,
@@ -86,9 +90,10 @@ impl Settings {
     /// Ports that identify a tunnel as a datagram's destination; 0: none.
     #[inline]
     #[must_use]
-    pub fn destination_ports(&self) -> [u16; 7] {
+    pub fn destination_ports(&self) -> [u16; 8] {
         let [vxlan, vxlan_old] = self.vxlan_ports;
-        [vxlan, vxlan_old, self.geneve_port, self.vxlan_gpe_port, self.gre_port, self.mpls_port, self.lisp_port]
+        let [geneve, gpe, gre, mpls] = [self.geneve_port, self.vxlan_gpe_port, self.gre_port, self.mpls_port];
+        [vxlan, vxlan_old, geneve, gpe, gre, mpls, self.lisp_port, self.tzsp_port]
     }
 
     /// Ports that identify a tunnel on either side; 0: none.

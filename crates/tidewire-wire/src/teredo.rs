@@ -1,6 +1,6 @@
 //! Teredo (RFC 4380): IPv6 through address translators, in UDP.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be16};
 
 /// Indicator of authentication (5.1.1): client identifier and authentication value follow, then nonce and confirmation.
@@ -39,7 +39,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if header[0] >> 4 != 6 || end > walk.end || !are_trailers(walk, end) {
         return None;
     }
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Teredo, id: 0 }, next: Next::Ipv6 { at }, end })
+    Some(Carried::new(TunnelKind::Teredo, 0, Next::Ipv6 { at }, end))
 }
 
 /// Whether the bytes from `at` to the datagram's end are trailers: known ones, each at most once. Relays skip unknown

@@ -100,17 +100,36 @@ fn depth_limits_what_is_looked_through() {
 }
 
 #[test]
-fn a_malformed_inside_leaves_the_outer_flow() {
+fn a_malformed_inside_leaves_a_datagram_in_its_own_flow() {
     let mut segment = ipv4(6, &tcp(b"x"));
     segment[32] = 0x40;
     for (frame, kind) in [
-        (ipv4(4, &segment), Kind::OtherIp),
-        (ipv4(47, &join(&[&[0, 0, 8, 0], &segment])), Kind::OtherIp),
         (ipv4(17, &udp(4789, &join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &ethernet(0x0800, &segment)]))), Kind::Udp),
         (ipv4(17, &udp(4789, &join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &ethernet(0x0806, &[0; 28])]))), Kind::Udp),
+        (ipv4(47, &join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0806, &[0; 28])])), Kind::OtherIp),
+        (ipv4(47, &join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0800, &segment)[..9]])), Kind::OtherIp),
     ] {
         let decoded = decoded(LinkType::RAW, &frame);
         assert_eq!((decoded.kind, decoded.ip_at, decoded.tunnel.kind), (kind, 0, TunnelKind::None));
+    }
+}
+
+#[test]
+fn a_malformed_packet_in_a_tunnel_is_no_flow_of_the_tunnel() {
+    let mut segment = ipv4(6, &tcp(b"x"));
+    segment[32] = 0x40;
+    let long = [&segment[..3], &[200], &segment[4..]].concat();
+    for (packet, why) in [(segment, Malformation::TcpOffsetShort), (long, Malformation::Ipv4TotalLong)] {
+        for frame in [
+            ipv4(4, &packet),
+            ipv4(47, &join(&[&[0, 0, 8, 0], &packet])),
+            ipv4(47, &join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0800, &packet)])),
+            ipv4(97, &join(&[&[0x30, 0], &ethernet(0x0800, &packet)])),
+            ipv6(143, &ethernet(0x0800, &packet)),
+        ] {
+            let decoded = decoded(LinkType::RAW, &frame);
+            assert_eq!((decoded.kind, decoded.malformed), (Kind::Malformed, Some(why)));
+        }
     }
 }
 
@@ -152,6 +171,8 @@ fn datagrams(tail: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         ("gre ethernet", 4754, join(&[&[0, 0, 0x65, 0x58], &frame])),
         ("mpls", 6635, join(&[&labels, &inner])),
         ("mpls ethernet", 6635, join(&[&labels, &[0; 4], &frame])),
+        ("tzsp", 37008, join(&[&[1, 0, 0, 1, 1], &frame])),
+        ("tzsp 802.11", 37008, join(&[&[1, 0, 0, 18, 1], &data])),
         ("lisp", 4341, join(&[&[0xc0, 1, 2, 3, 0, 0, 0, 1], &inner])),
         ("lisp ipv4", 4341, join(&[&[0x04, 0, 0, 1, 0, 0, 0, 0], &inner])),
         ("lisp ethernet", 4341, join(&[&[0x04, 0, 0, 3, 0, 0, 0, 0], &frame])),
@@ -205,7 +226,8 @@ fn bytes_behind_a_tunnel_s_packet_keep_the_datagram_in_its_own_flow() {
 }
 
 /// Those of [`datagrams`] whose Ethernet frame has less than the shortest size.
-const SHORT_ETHERNET: [&str; 12] = [
+const SHORT_ETHERNET: [&str; 13] = [
+    "tzsp",
     "vxlan",
     "vxlan tagged",
     "vxlan 802.3",

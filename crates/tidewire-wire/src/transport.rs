@@ -1,11 +1,12 @@
 //! Dispatch by IP protocol number: the transports, and the protocols that carry IP again.
 
-use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
+use crate::decoded::{Decoded, Kind, TunnelKind};
 use crate::malformation::Malformation::{
     self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
 };
 use crate::protocol::{
-    AH, ESP, ETHER_IP, GRE, ICMP, ICMP6, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, NO_NEXT_HEADER, SCTP, TCP, UDP, UDP_LITE,
+    AH, ESP, ETHER_IP, ETHERNET, GRE, ICMP, ICMP6, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, NO_NEXT_HEADER, SCTP, TCP,
+    UDP, UDP_LITE,
 };
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};
@@ -32,6 +33,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
         IN_IPV4 => Ok(ip_in_ip(walk, proto, at, Next::Ipv4 { at })),
         IN_IPV6 => Ok(ip_in_ip(walk, proto, at, Next::Ipv6 { at })),
         GRE => Ok(gre::walk(walk, at)),
+        ETHERNET => Ok(tunnel(walk, proto, at, |walk, at| {
+            Some(Carried::new(TunnelKind::EtherIp, 0, Next::Ethernet { at }, walk.end))
+        })),
         ETHER_IP => Ok(tunnel(walk, proto, at, etherip::carried)),
         IPCOMP => Ok(tunnel(walk, proto, at, |walk, at| ipcomp::carried(walk, at, upper))),
         L2TP => Ok(tunnel(walk, proto, at, l2tp::in_ip)),
@@ -48,8 +52,7 @@ fn flow(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, M
 
 /// IP directly in IP.
 fn ip_in_ip(walk: &mut Walk<'_>, proto: u8, at: usize, next: Next) -> Next {
-    let tunnel = Tunnel { kind: TunnelKind::IpInIp, id: 0 };
-    self::tunnel(walk, proto, at, |walk, _| Some(Carried { tunnel, next, end: walk.end }))
+    tunnel(walk, proto, at, |walk, _| Some(Carried::new(TunnelKind::IpInIp, 0, next, walk.end)))
 }
 
 /// A protocol without ports that carries packets; a flow if its content is invalid.

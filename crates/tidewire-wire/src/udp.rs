@@ -4,7 +4,7 @@ use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
 use crate::protocol::UDP;
 use crate::walk::{Carried, Next, Walk, be16};
-use crate::{ayiya, capwap, geneve, gre, gtpu, l2tp, lisp, mpls, teredo, vxlan, vxlan_gpe};
+use crate::{ayiya, capwap, geneve, gre, gtpu, l2tp, lisp, mpls, teredo, tzsp, vxlan, vxlan_gpe};
 
 /// The header, in bytes.
 pub(crate) const HEADER_BYTES: usize = 8;
@@ -55,6 +55,7 @@ fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<
         port if port == settings.gre_port => gre::in_udp(walk, at),
         port if port == settings.mpls_port => mpls::carried(walk, at),
         port if port == settings.lisp_port => lisp::carried(walk, at),
+        port if port == settings.tzsp_port => tzsp::carried(walk, at),
         _ if is_either(settings.gtpu_port) => gtpu::carried(walk, at),
         _ if is_either(settings.l2tp_port) => l2tp::in_udp(walk, at),
         _ if is_either(settings.capwap_port) => capwap::carried(walk, at),

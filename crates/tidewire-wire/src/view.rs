@@ -3,15 +3,19 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::decoded::{Decoded, Kind};
-use crate::{ipv4, ipv6, protocol};
+use crate::{final_destination, ipv4, ipv6, protocol};
 
-/// Source and destination address of the flow's IP header; unspecified IPv4 addresses if there is none.
+/// Source and destination address of the flow's IP header; unspecified IPv4 addresses if there is none. With a routing
+/// header the destination is the final one, see [`final_destination`].
 #[must_use]
 pub fn addresses(frame: &[u8], decoded: &Decoded) -> (IpAddr, IpAddr) {
     let header = frame.get(decoded.ip_at as usize..).unwrap_or(&[]);
     match decoded.ip_version {
         4 => pair::<4>(header, ipv4::ADDRESSES).map(|(s, d)| (Ipv4Addr::from(s).into(), Ipv4Addr::from(d).into())),
-        6 => pair::<16>(header, ipv6::ADDRESSES).map(|(s, d)| (Ipv6Addr::from(s).into(), Ipv6Addr::from(d).into())),
+        6 => pair::<16>(header, ipv6::ADDRESSES).map(|(s, d)| {
+            let d = final_destination(frame, decoded.brief()).copied().unwrap_or(d);
+            (Ipv6Addr::from(s).into(), Ipv6Addr::from(d).into())
+        }),
         _ => None,
     }
     .unwrap_or((Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()))

@@ -1,6 +1,6 @@
 //! VXLAN (RFC 7348, 5).
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be32};
 
 /// Flags, reserved, network identifier, reserved; in bytes.
@@ -14,11 +14,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if header[0] & VALID == 0 {
         return None;
     }
-    Some(Carried {
-        tunnel: Tunnel { kind: TunnelKind::Vxlan, id: be32(header, 4) >> 8 },
-        next: Next::Ethernet { at: at + HEADER_BYTES },
-        end: walk.end,
-    })
+    Some(Carried::new(TunnelKind::Vxlan, be32(header, 4) >> 8, Next::Ethernet { at: at + HEADER_BYTES }, walk.end))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! VXLAN generic protocol extension (draft-ietf-nvo3-vxlan-gpe-13, 3): VXLAN with a next protocol.
 
-use crate::decoded::{Tunnel, TunnelKind};
+use crate::decoded::TunnelKind;
 use crate::walk::{Carried, Next, Walk, be32};
 
 /// Flags, reserved, next protocol, network identifier, reserved; in bytes.
@@ -30,7 +30,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         5 => Next::Mpls { at },
         _ => return None,
     };
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::VxlanGpe, id: be32(header, 4) >> 8 }, next, end: walk.end })
+    Some(Carried::new(TunnelKind::VxlanGpe, be32(header, 4) >> 8, next, walk.end))
 }
 
 #[cfg(test)]

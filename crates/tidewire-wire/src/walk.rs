@@ -4,7 +4,7 @@ use crate::checksum::{self, Checksum};
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation;
 use crate::other_link::OtherLink;
-use crate::{Doubts, Settings};
+use crate::{Doubts, LinkType, Settings};
 
 /// Bytes of a frame that are read, at most: far above any snap length, and small enough that offsets never overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
@@ -30,6 +30,8 @@ pub(crate) enum Next {
     Nsh { at: usize },
     /// An 802.11 header; `swapped`: the two bytes of its control field are swapped.
     Ieee80211 { at: usize, swapped: bool },
+    /// The first header of a frame of this link type.
+    Link { link: LinkType, at: usize },
     /// IPv4 or IPv6, by the first nibble.
     Ip { at: usize },
     /// An IPv4 header.
@@ -53,6 +55,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) out: &'a mut Decoded,
     /// The flow that carries the current tunnel: the result if the inside is invalid.
     outer: Option<Decoded>,
+    /// The end is where the frame was cut: the next header that states a length says where it ended.
+    pub(crate) is_cut: bool,
+    /// The frame may have been cut before tunnels were added: their content has no end of its own, either.
+    is_sliced: bool,
     /// Encapsulations that may still be entered.
     tunnels_left: u8,
     /// Inside a tunnel over UDP: the datagram that the inside must fill.
@@ -75,13 +81,44 @@ const ETHERNET_BYTES_MIN: usize = 64;
 impl<'a> Walk<'a> {
     /// Starts at the beginning of a frame that ends at `end`, as stated.
     pub(crate) fn new(frame: &'a [u8], end: usize, settings: &'a Settings, out: &'a mut Decoded) -> Self {
-        Self { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth, datagram: None }
+        let tunnels_left = settings.tunnel_depth;
+        Self { frame, end, settings, out, outer: None, is_cut: false, is_sliced: false, tunnels_left, datagram: None }
+    }
+
+    /// Treats the frame as one that was cut without a note of its length: the first packet in it that reaches beyond the
+    /// end says where that was.
+    pub(crate) fn slice(&mut self) {
+        (self.is_cut, self.is_sliced) = (true, true);
+    }
+
+    /// Bounds what follows by the end that a header states. `false`: it lies beyond the current end, which is not where
+    /// the frame was cut.
+    pub(crate) fn bound(&mut self, stated_end: usize) -> bool {
+        if stated_end > self.end {
+            if !self.is_cut || stated_end > FRAME_BYTES_MAX {
+                return false;
+            }
+            self.is_sliced = false;
+        }
+        self.is_cut = false;
+        self.end = stated_end;
+        true
     }
 
     /// A walk from the same place that changes nothing here and enters no tunnel.
     pub(crate) fn alone<'b>(&'b self, out: &'b mut Decoded) -> Walk<'b> {
         let (frame, end, settings) = (self.frame, self.end, self.settings);
-        Walk { frame, end, settings, out, outer: None, tunnels_left: 0, datagram: None }
+        Walk {
+            frame,
+            end,
+            settings,
+            out,
+            outer: None,
+            is_cut: false,
+            is_sliced: false,
+            tunnels_left: 0,
+            datagram: None,
+        }
     }
 
     /// The flow that carries the current tunnel.
@@ -108,7 +145,7 @@ impl<'a> Walk<'a> {
         cut: Malformation,
     ) -> Result<&'a [u8; N], Malformation> {
         if at + N > self.end {
-            return Err(short);
+            return Err(if self.is_cut { cut } else { short });
         }
         self.frame.get(at..).and_then(<[u8]>::first_chunk).ok_or(cut)
     }
@@ -188,6 +225,12 @@ impl<'a> Walk<'a> {
         self.out.tunnel = carried.tunnel;
         self.out.doubts = self.out.doubts.of_outside();
         self.end = carried.end;
+        self.is_cut = carried.is_cut || self.is_sliced;
+        if self.is_cut {
+            // What follows in the frame is not the content's, and the content need not fill its datagram.
+            self.frame = self.frame.get(..carried.end).unwrap_or(self.frame);
+            self.datagram = None;
+        }
         if let Some(datagram) = &mut self.datagram {
             datagram.ethernet_at = None;
         }
@@ -240,6 +283,15 @@ pub(crate) struct Carried {
     pub(crate) next: Next,
     /// Stated end of the content; it must not exceed that of the carrier.
     pub(crate) end: usize,
+    /// The tunnel's header says that the content was cut.
+    pub(crate) is_cut: bool,
+}
+
+impl Carried {
+    /// Content that ends at `end`, and was not cut.
+    pub(crate) fn new(kind: TunnelKind, id: u32, next: Next, end: usize) -> Self {
+        Self { tunnel: Tunnel { kind, id }, next, end, is_cut: false }
+    }
 }
 
 /// The 16-bit number at `index` of a header, network byte order.

@@ -19,7 +19,7 @@ const WAITING_MAX: usize = 64;
 const DATAGRAM_NS: u64 = 60_000_000_000;
 
 /// IP protocols whose content is another packet, or a header that ports are behind.
-const CARRIERS: [u8; 7] = [4, 41, 47, 51, 94, 98, 137];
+const CARRIERS: [u8; 8] = [4, 41, 47, 51, 94, 98, 137, 143];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Datagram {

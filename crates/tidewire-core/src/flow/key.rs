@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, icmp_request};
+use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, final_destination, icmp_request};
 
 use crate::{Endpoint, FlowKey, KeyIds, hash};
 
@@ -42,6 +42,9 @@ impl PartialEq for DirectedKey {
         (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) == 0
     }
 }
+
+/// The IPv6 header without extension headers, in bytes.
+const IPV6_HEADER_BYTES: u32 = 40;
 
 const A: usize = 0;
 const B: usize = 2;
@@ -85,7 +88,20 @@ impl DirectedKey {
             bytes.copy_from_slice(&all[at..at + 8]);
             u64::from_be_bytes(bytes)
         };
-        Some(Self([word(0), word(8), word(16), word(24), low, tunnel]))
+        let words = Self([word(0), word(8), word(16), word(24), low, tunnel]);
+        if brief.transport_at != brief.ip_at + IPV6_HEADER_BYTES {
+            return Some(words.to_final_destination(frame, brief));
+        }
+        Some(words)
+    }
+
+    /// The same to the host that a routing header names.
+    #[cold]
+    fn to_final_destination(self, frame: &[u8], brief: Brief) -> Self {
+        let Some(destination) = final_destination(frame, brief) else { return self };
+        let destination = u128::from_be_bytes(*destination);
+        let [a0, a1, _, _, low, tunnel] = self.0;
+        Self([a0, a1, (destination >> 64) as u64, destination as u64, low, tunnel])
     }
 
     /// The key, and whether the sender is its `a`. `hash_key`: the key of digests.

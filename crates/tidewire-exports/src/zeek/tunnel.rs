@@ -131,6 +131,7 @@ fn name(kind: TunnelKind) -> &'static str {
         TunnelKind::Lisp => "Tunnel::LISP",
         TunnelKind::Mpls => "Tunnel::MPLS",
         TunnelKind::EtherIp => "Tunnel::ETHERIP",
+        TunnelKind::Tzsp => "Tunnel::TZSP",
         _ => "Tunnel::UNKNOWN",
     }
 }

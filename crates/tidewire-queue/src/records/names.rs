@@ -45,6 +45,7 @@ pub const TUNNELS: &[&str] = &[
     "lisp",
     "mpls",
     "ether_ip",
+    "tzsp",
 ];
 
 /// Anomalies.

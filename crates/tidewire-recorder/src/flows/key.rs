@@ -8,7 +8,9 @@ use std::{
 
 use tidewire::{Endpoint, FlowKey};
 use tidewire_archive::{Facts, Fragmented, Outer, facts};
-use tidewire_wire::{Brief, Decoded, Frame, Kind, Settings as WireSettings, TunnelKind, decode_into, ports};
+use tidewire_wire::{
+    Brief, Decoded, Frame, Kind, Settings as WireSettings, TunnelKind, decode_into, final_destination, ports,
+};
 
 /// Words: address of the lower end (high half, low half; IPv4 in the low one), of the higher end, ports << 32 | protocol << 24 |
 /// VLAN ids of 12 bits each, and what else distinguishes records (`KIND`).
@@ -279,7 +281,11 @@ fn plain(bytes: &[u8], brief: Brief, decoded: &Decoded) -> Option<Keyed> {
         let all: &[u8; 32] = bytes.get(at + 8..)?.first_chunk()?;
         let word =
             |at: usize| all.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word));
-        [(word(0), word(8), sport), (word(16), word(24), dport)]
+        let (to_high, to_low) = match final_destination(bytes, brief) {
+            Some(destination) => words((*destination).into()),
+            None => (word(16), word(24)),
+        };
+        [(word(0), word(8), sport), (to_high, to_low, dport)]
     };
     let (key, from_lower) = Key::of_ends(ends, rest(brief.proto, decoded.vlan), kind);
     Some(Keyed::new(key, from_lower))

@@ -42,6 +42,7 @@ impl Counts {
                 | TunnelKind::Ayiya
                 | TunnelKind::Lisp
                 | TunnelKind::Mpls
+                | TunnelKind::Tzsp
         );
         self.in_udp += u64::from(in_udp && decoded.kind != Kind::Udp);
         let error = match (decoded.kind, icmp_type_and_code(frame, decoded)) {

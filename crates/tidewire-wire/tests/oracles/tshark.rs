@@ -19,6 +19,7 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("mpls-pseudowire", "nothing states that there is a control word; tshark guesses otherwise"),
     ("vxlan-in-gre", "port 8472 is Linux's old default, not tshark's"),
     ("ipv6-hip", "a header after HIP, which RFC 7401 allows (5.1) and tshark does not look for"),
+    ("ipv6-all", "a routing header names the final destination; tshark's field is that of the fixed header"),
     ("l2tp3", "cookie and pseudowire are agreed on in control messages; tshark does not guess"),
     ("l2tp3-in-udp", "the same"),
 ];
