@@ -48,9 +48,10 @@ pub(crate) struct Half {
     pub base_seq: u32,
     /// Highest acknowledgment number sent by this side.
     pub ack: u32,
-    /// Highest right edge of a window offered by this side.
+    /// Highest right edge of a window offered by this side. Protocols other than TCP: packets with a wrong checksum.
     pub edge: u32,
-    /// Latest timestamp value accepted from this side (RFC 7323 TS.Recent).
+    /// Latest timestamp value accepted from this side (RFC 7323 TS.Recent). Protocols other than TCP: packets with a
+    /// correct checksum, or none.
     pub ts_recent: u32,
     pub chunks: u32,
     /// Bytes of frames outside of their IP packets, modulo 2^32: see [`Flow::frame_bytes`].
@@ -154,6 +155,19 @@ impl Half {
 
     pub(crate) fn set_path(&mut self, path: Path) {
         self.packets_and_path = self.packets_and_path & PACKETS | u64::from(path.0) << PATH_SHIFT;
+    }
+
+    /// Packets of a protocol other than TCP with a correct checksum or none, and those with a wrong one that is not the
+    /// mark of offloading.
+    pub(crate) fn verified_datagrams(&self) -> (u32, u32) {
+        (self.ts_recent, self.edge)
+    }
+
+    /// Counts such a packet.
+    #[inline(always)]
+    pub(crate) fn count_verified(&mut self, is_right: bool) {
+        let count = if is_right { &mut self.ts_recent } else { &mut self.edge };
+        *count = count.saturating_add(1);
     }
 
     /// Shift count of this side's windows, or [`SCALE_UNKNOWN`].
@@ -289,7 +303,7 @@ impl Default for Flow {
 pub(crate) const MIDSTREAM_START: u64 = 1 << 32;
 
 /// The farthest that a late SYN may lie before what arrived earlier: many times what is in flight at once.
-const SYN_BEFORE_MAX: i64 = 1 << 20;
+pub(crate) const SYN_BEFORE_MAX: i64 = 1 << 20;
 
 impl Flow {
     #[inline(always)]

@@ -86,6 +86,10 @@ pub(crate) struct SlowState {
     pub merged_end: [u64; 2],
     /// Internal offset behind the unconfirmed bytes that existed when the receiver last acknowledged less.
     pub denied: [u64; 2],
+    /// Internal offsets of the SACK block that reaches farthest.
+    pub sacked: [(u64, u64); 2],
+    /// Truncated parts of segments with wrong checksums: what the snap length cut is no matter of a checksum.
+    pub truncated: [LostRanges; 2],
     /// Timestamps of the first and the last SYN-ACK, unless they are the last that the side sent at all.
     pub answer_stamps: Option<(u32, u32)>,
     /// SYN-ACKs with other numbers than the one in use, until the client decides.
@@ -189,6 +193,8 @@ impl Default for SlowState {
             accepted: [0; 2],
             merged_end: [0; 2],
             denied: [0; 2],
+            sacked: [(0, 0); 2],
+            truncated: Default::default(),
             answer_stamps: None,
             other_answers: List::default(),
             keep: false,

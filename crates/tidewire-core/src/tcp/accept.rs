@@ -247,6 +247,7 @@ impl<H: Deliver> FlowContext<H> {
             return verdict;
         }
         self.reset_silence(flow, direction, segment);
+        flow.note_unseen(direction, segment.ack);
         // The host decides whether its FIN was acknowledged (`Engine::answers_syn`).
         let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
         let is_lost_on_host = has_ended && flow.is_outside(direction, segment);
@@ -289,6 +290,7 @@ impl<H: Deliver> FlowContext<H> {
             }
             slow_state.skip[at].1 = 0;
         }
+        self.note_sacks(flow, direction, segment);
         flow.deny_doubted(direction.opposite(), segment.ack);
         flow.note_claim(direction, segment);
         // A side whose number is still the next expected sent nothing that was lost: an acknowledgment of more is
@@ -343,13 +345,17 @@ impl<H: Deliver> FlowContext<H> {
                 _ => Ack::Possible,
             };
         }
+        if peer.packets() == 0 {
+            let is_old = peer.unseen_offset(segment.ack) < -flow.old_ack_distance(direction, 0);
+            return if is_old { Ack::TooOld } else { Ack::Possible };
+        }
         // Acknowledgments of unseen data may be forged, and make no other old.
         let acked = peer.offset_of(me.ack).min(flow.seen(direction.opposite()));
         if offset < acked - flow.old_ack_distance(direction, acked) {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before the capture, unless it is beyond what this side's window ever allowed.
-        if offset <= peer.next as i64 || peer.packets() == 0 {
+        if offset <= peer.next as i64 {
             return Ack::Possible;
         }
         let seen = flow.seen(direction.opposite());

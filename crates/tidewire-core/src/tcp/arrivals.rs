@@ -5,7 +5,7 @@
 
 use super::holes::QueueCharge;
 use crate::{
-    Deliver, Direction,
+    Deliver, Direction, GapCause,
     engine::context::FlowContext,
     flow::{ARRIVALS_MAX, Arrival, Flow, MIDSTREAM_START, half},
 };
@@ -51,6 +51,9 @@ impl<H: Deliver> FlowContext<H> {
                 self.drain(flow, data, direction, 0, last);
                 if let Some(first) = flow.next_queued(direction) {
                     flow.begin_here(direction, first);
+                    if flow.halves[direction as usize].next < first {
+                        self.give_up(flow, data, direction, first, GapCause::NotCaptured);
+                    }
                 }
             }
         }

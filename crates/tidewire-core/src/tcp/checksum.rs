@@ -135,13 +135,19 @@ impl Flow {
         if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
     }
 
-    /// Datagrams are not acknowledged. A sender that never had a correct checksum, nor an absent one, offloads them,
-    /// and a datagram larger than a frame was merged, or not split yet; otherwise the receiver dropped it.
+    /// Datagrams are not acknowledged. The sum of the pseudo-header alone is the mark of offloading, and a datagram
+    /// larger than a frame was merged, or not split yet. Any other wrong checksum is damage only where most datagrams of
+    /// the sender have a correct one, or none: one in 65,536 is correct by chance.
     #[inline]
-    fn judge_datagram(&self, direction: Direction, packet: &Packet<'_>) -> Verdict {
+    fn judge_datagram(&mut self, direction: Direction, packet: &Packet<'_>, found: Checksum) -> Verdict {
         let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
-        let is_offloaded = !self.halves[direction as usize].has(half::GOOD_CHECKSUM);
-        if is_merged || is_offloaded { Verdict::Taken } else { Verdict::LeftOut }
+        if found == Checksum::Offloaded || is_merged {
+            return Verdict::Taken;
+        }
+        let me = &mut self.halves[direction as usize];
+        let (right, wrong) = me.verified_datagrams();
+        me.count_verified(false);
+        if right > wrong { Verdict::LeftOut } else { Verdict::Taken }
     }
 
     /// Whether the wrong checksums of a direction are known artefacts of the capture: the receiver acknowledged several
@@ -154,19 +160,27 @@ impl Flow {
         me.checked(checks::STALE) && (!me.has(half::GOOD_CHECKSUM) || is_merged(self, direction, packet))
     }
 
-    /// Up to where unconfirmed bytes are accepted when nothing more will be acknowledged: those larger than a frame,
-    /// and all with a wrong checksum where the direction never had a correct one. Not those that the receiver denied.
+    /// Up to where unconfirmed bytes are accepted when nothing more will be acknowledged: all with a wrong checksum,
+    /// unless the receiver denied them. Larger ones than a frame also then, where it confirmed others.
     #[inline]
     pub(crate) fn accepted_at_end(&self, direction: Direction) -> u64 {
         let at = direction as usize;
         let Some(slow_state) = &self.slow_state else { return 0 };
-        if slow_state.confirmed[at] == 0 && is_denied(self, direction) {
+        let is_denied = is_denied(self, direction);
+        if slow_state.confirmed[at] == 0 && is_denied {
             return 0;
         }
-        if self.halves[at].has(half::GOOD_CHECKSUM) {
+        if !self.halves[at].has(half::GOOD_CHECKSUM) {
+            return slow_state.doubted[at].last().map_or(0, |one| one.end).max(slow_state.merged_end[at]);
+        }
+        if is_denied {
             return slow_state.merged_end[at];
         }
-        slow_state.doubted[at].last().map_or(0, |one| one.end).max(slow_state.merged_end[at])
+        // Bytes that are doubtful for another reason follow those that join each other.
+        let reach = self.halves[at].next;
+        let ranges = self.doubted_ranges(direction);
+        let end = ranges.iter().fold(reach, |end, one| if one.0 <= end { end.max(one.1) } else { end });
+        if end > reach { end.max(slow_state.merged_end[at]) } else { slow_state.merged_end[at] }
     }
 
     /// Processes an acknowledgment `ack` that leaves out unconfirmed bytes sent before it: the receiver has dropped
@@ -335,7 +349,7 @@ impl<H: Deliver> FlowContext<H> {
         let verdict = match segment {
             _ if self.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
             Some(segment) => flow.judge_segment(direction, packet, segment, found),
-            None => flow.judge_datagram(direction, packet),
+            None => flow.judge_datagram(direction, packet, found),
         };
         match verdict {
             Verdict::LeftOut => self.note_anomaly(flow, AnomalyKind::BadChecksum),
@@ -500,10 +514,13 @@ fn note_correct_checksum(flow: &mut Flow, direction: Direction, packet: &Packet<
     let me = &mut flow.halves[direction as usize];
     // A sender without checksums does not offload them.
     if found == Checksum::Absent && packet.decoded.kind == Kind::Udp {
-        me.flags |= half::GOOD_CHECKSUM;
+        me.count_verified(true);
     }
     if found != Checksum::Good || packet.is_rebuilt {
         return;
+    }
+    if packet.decoded.kind != Kind::Tcp {
+        return me.count_verified(true);
     }
     if flags & flag::SYN != 0 {
         me.note_check(checks::GOOD_SYN);

@@ -4,7 +4,7 @@ use super::lost_ranges::Range;
 use crate::{
     AnomalyKind, Conflict, Deliver, Direction, Gap, GapCause, Mode, TcpState,
     engine::context::FlowContext,
-    flow::{Flow, bits, half},
+    flow::{Flow, MIDSTREAM_START, bits, half},
 };
 
 /// Cost of a waiting segment beside its bytes, for `Config::hole_bytes_strict`.
@@ -67,9 +67,10 @@ impl Flow {
     /// shows.
     pub(crate) fn begin_here(&mut self, direction: Direction, first: u64) {
         let at = direction as usize;
+        let start = if self.began_before(direction, first) { MIDSTREAM_START } else { first };
         self.halves[at].flags &= !half::HELD;
-        self.halves[at].next = first;
-        self.slow_state().bias[at] = first;
+        self.halves[at].next = start;
+        self.slow_state().bias[at] = start;
     }
 
     /// Whether the receiver has what lies before the queue's first bytes. Assumed where the receiver is never seen.
@@ -82,7 +83,7 @@ impl Flow {
         }
         let acknowledged = me.offset_of(peer.ack).max(0) as u64;
         let first = self.slow_state.as_ref().and_then(|slow_state| slow_state.queue[direction as usize].first_start());
-        first.is_some_and(|first| acknowledged >= first)
+        first.is_some_and(|first| acknowledged >= first || self.is_sacked(direction, me.next, first))
     }
 }
 
@@ -192,12 +193,21 @@ impl<H: Deliver> FlowContext<H> {
     /// Up to where the next bytes are known to be missing, and why.
     fn known_lost(&self, flow: &Flow, direction: Direction) -> Option<(u64, GapCause)> {
         let at = direction as usize;
-        let slow_state = flow.slow_state.as_ref().filter(|slow_state| !slow_state.lost_ranges[at].is_empty())?;
+        let slow_state = flow.slow_state.as_ref()?;
+        if slow_state.lost_ranges[at].is_empty() && slow_state.truncated[at].is_empty() {
+            return None;
+        }
         let next = flow.halves[at].next;
         if flow.halves[at].has(half::HELD) {
             return None;
         }
-        let Range { end, cause, .. } = slow_state.lost_ranges[at].beyond(next).filter(|range| range.start <= next)?;
+        let is_next = |range: &Range| range.start <= next;
+        let truncated = || {
+            // The rest of a segment that the receiver has accepted.
+            let range = slow_state.truncated[at].beyond(next).filter(is_next)?;
+            Some(Range { end: range.end.min(flow.acknowledged(direction)), ..range })
+        };
+        let Range { end, cause, .. } = slow_state.lost_ranges[at].beyond(next).filter(is_next).or_else(truncated)?;
         let queued = slow_state.queue[at].first_start().filter(|first| *first > next).unwrap_or(u64::MAX);
         let until = end.min(queued).min(self.limits(flow, direction).0);
         (until > next).then_some((until, cause))
@@ -222,26 +232,31 @@ impl<H: Deliver> FlowContext<H> {
         let at = direction as usize;
         if flow.halves[at].has(half::HELD) {
             flow.begin_here(direction, first);
-            return;
+            if flow.halves[at].next >= first {
+                return;
+            }
         }
         let lost_ranges = std::mem::take(&mut flow.slow_state().lost_ranges[at]);
+        let truncated = std::mem::take(&mut flow.slow_state().truncated[at]);
         let doubted = flow.doubted_ranges(direction);
         let mut doubted = doubted.as_slice();
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
         flow.halves[at].next = first;
         while from < first {
-            let (until, why) = match lost_ranges.beyond(from) {
-                Some(range) if range.start <= from => (first.min(range.end), range.cause),
-                next => (first.min(next.map_or(first, |range| range.start)), cause),
+            let (until, why) = lost_ranges.cause_at(from, first, cause);
+            let (until, why) = match Self::cause_of(&mut doubted, from, until, why) {
+                (until, GapCause::BadChecksum) => truncated.cause_at(from, until, GapCause::BadChecksum),
+                found => found,
             };
-            let (until, why) = Self::cause_of(&mut doubted, from, until, why);
             self.gap(flow, data, direction, from - bias, until - from, why);
             from = until;
         }
         let slow_state = flow.slow_state();
         slow_state.lost_ranges[at] = lost_ranges;
         slow_state.lost_ranges[at].forget_before(first);
+        slow_state.truncated[at] = truncated;
+        slow_state.truncated[at].forget_before(first);
         (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
     }
 
@@ -323,11 +338,15 @@ impl<H: Deliver> FlowContext<H> {
     /// Reports bytes at the end that were announced by a FIN, known to be lost, or acknowledged, and never arrived.
     fn tail(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         let at = direction as usize;
+        if let Some(bytes) = flow.unseen_bytes(direction) {
+            flow.begin_here(direction, MIDSTREAM_START);
+            return self.give_up(flow, data, direction, MIDSTREAM_START + bytes, GapCause::NotCaptured);
+        }
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
         if !me.has(half::KNOWN) || me.has(half::HELD) || me.packets() == 0 {
             return;
         }
-        let mut end = me.next;
+        let mut end = me.next.max(flow.sacked_end(direction));
         if let Some(slow_state) = &flow.slow_state {
             let fin = slow_state.fin_at[at];
             if fin != u64::MAX {

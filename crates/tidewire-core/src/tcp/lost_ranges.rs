@@ -46,6 +46,14 @@ impl LostRanges {
         self.0.get(self.first_beyond(offset)).copied()
     }
 
+    /// The cause of the first part of `[from, until)`, and its end. `cause`: of what is in no range.
+    pub(crate) fn cause_at(&self, from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
+        match self.beyond(from) {
+            Some(range) if range.start <= from => (until.min(range.end), range.cause),
+            next => (until.min(next.map_or(until, |range| range.start)), cause),
+        }
+    }
+
     /// Number of bytes of `[start, end)` that are in ranges.
     pub(crate) fn bytes_in(&self, start: u64, end: u64) -> u64 {
         let from = self.first_beyond(start);

@@ -16,7 +16,9 @@ mod payload;
 pub mod queue;
 mod reassemble;
 mod reset;
+mod sack;
 mod segment;
+mod unseen;
 mod urgent;
 
 pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, is_merged};

@@ -177,11 +177,13 @@ impl<H: Deliver> FlowContext<H> {
             let merged_end = &mut flow.slow_state().merged_end[at];
             *merged_end = (*merged_end).max(end as u64);
         }
-        let may_wait = payload.has_fate && !contradicts.1;
+        // No decision brings back what the snap length cut.
+        let is_truncated = end > start && payload.bytes.is_empty() && payload.cause == GapCause::Snapped;
+        let may_wait = payload.has_fate && !contradicts.1 && !is_truncated;
         if self.note_doubted(flow, direction, (from as u64, end as u64), may_wait) && may_wait {
             return Fate::Tracked;
         }
-        Fate::BadChecksum
+        if is_truncated { Fate::Tracked } else { Fate::BadChecksum }
     }
 
     /// Handles payload before the stream's first byte: the garbage byte of a keep-alive, or data that no receiver
@@ -334,6 +336,8 @@ impl<H: Deliver> FlowContext<H> {
             slow_state.retransmitted_bytes[at] += rest.length - fresh;
             if !run.unconfirmed && fresh > 0 {
                 has_room = slow_state.lost_ranges[at].note(rest.start, end, payload.cause, &mut slow_state.bytes);
+            } else if payload.is_unconfirmed && payload.cause == GapCause::Snapped && self.config.mode != Mode::Track {
+                slow_state.truncated[at].note(rest.start, end, payload.cause, &mut slow_state.bytes);
             }
         }
         if slow_state.hole_segments[at] == 0 {

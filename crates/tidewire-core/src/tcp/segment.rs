@@ -1,5 +1,8 @@
 use tidewire_wire::{Decoded, flag};
 
+/// SACK blocks that the options have room for (RFC 2018 section 3).
+pub(crate) const SACKS_MAX: usize = 4;
+
 /// The fields of a TCP header that reassembly needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
@@ -15,6 +18,8 @@ pub(crate) struct Segment {
     pub echo: u32,
     /// Window scale of a SYN (RFC 7323 section 2.3: at most 14), where the option is present.
     pub scale: Option<u8>,
+    /// Left and right edges of SACK blocks (RFC 2018), in their order; equal edges: no block.
+    pub sacks: [(u32, u32); SACKS_MAX],
     /// Whether a SYN announces a largest segment that exceeds a usual frame.
     pub large_frames: bool,
     /// The urgent pointer.
@@ -33,12 +38,16 @@ impl Segment {
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
+        let mut sacks = [(0, 0); SACKS_MAX];
         let stamps = match header.get(20..32) {
             // NOP NOP timestamps: the layout of nearly every stack (RFC 7323 appendix A).
             Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) if header_bytes == 32 => {
                 Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
             }
-            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamps),
+            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(|options| {
+                sacks = sack_blocks(options);
+                timestamps(options)
+            }),
             _ => None,
         };
         // No option of usual form is long enough.
@@ -55,6 +64,7 @@ impl Segment {
             timestamp: stamps.map(|stamps| stamps.0),
             echo: stamps.map_or(0, |stamps| stamps.1),
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
+            sacks,
             large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
             signed: matches!(signature, Signature::Md5 | Signature::Ao),
@@ -98,6 +108,23 @@ fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
         None
     });
     last
+}
+
+/// The blocks of the last SACK option.
+#[cold]
+fn sack_blocks(options: &[u8]) -> [(u32, u32); SACKS_MAX] {
+    let mut blocks = [(0, 0); SACKS_MAX];
+    option(options, |kind, body| -> Option<()> {
+        let (edges, rest) = body.as_chunks::<8>();
+        if kind == 5 && rest.is_empty() {
+            blocks = [(0, 0); SACKS_MAX];
+            for (block, &[a, b, c, d, e, f, g, h]) in blocks.iter_mut().zip(edges) {
+                *block = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            }
+        }
+        None
+    });
+    blocks
 }
 
 /// Payload of a usual Ethernet frame without options: 1500 bytes less the headers of IPv4 and TCP.

@@ -533,22 +533,101 @@ fn datagrams_with_wrong_checksums() {
         // Never right: they are left to the card.
         let (log, ledger) = datagrams(&auto(), &[datagram(b"one", sum), datagram(b"two", sum)]);
         assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 0));
-        // Right before: it was dropped, and what is missing is named.
-        let packets = [datagram(b"one", Sum::Good), datagram(b"EVIL", sum), datagram(b"two", Sum::Good)];
-        let (log, ledger) = datagrams(&auto(), &packets);
-        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 1));
-        assert_eq!(log.gaps[0], [(3, 4, cause())]);
-        // A sender without checksums does not offload them: a datagram with a wrong one is another sender's.
-        let packets = [datagram(b"one", Sum::Zero), datagram(b"EVIL", sum), datagram(b"three", Sum::Zero)];
-        let (log, ledger) = datagrams(&auto(), &packets);
-        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onethree", 1));
-        assert_eq!(log.gaps[0], [(3, 4, cause())]);
         // Larger than a frame: several, merged or not yet split.
         let packets = [datagram(b"one", Sum::Good), datagram(&[b'x'; 3000], sum)];
         assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);
         let verify = config().with_checksum(ChecksumMode::Verify);
         assert_eq!(datagrams(&verify, &packets).0.gaps[0], [(3, 3000, cause())]);
+        // Right before, or none, as a sender without checksums does not offload them: a damaged one was dropped, and
+        // what is missing is named. The sum of the pseudo-header alone is the mark of offloading for itself.
+        for right in [Sum::Good, Sum::Zero] {
+            let packets = [datagram(b"one", right), datagram(b"EVIL", sum), datagram(b"two", right)];
+            let (log, ledger) = datagrams(&auto(), &packets);
+            let is_bad = sum == Sum::Bad;
+            let wanted = (if is_bad { "onetwo" } else { "oneEVILtwo" }, u64::from(is_bad));
+            assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), wanted);
+            assert_eq!(log.gaps[0], if is_bad { vec![(3, 4, cause())] } else { Vec::new() });
+            assert_eq!(log.anomalies, ["bad_checksum"]);
+        }
     }
+}
+
+/// One checksum that is right by chance, or absent, says nothing about a sender all of whose others are wrong.
+#[test]
+fn one_right_datagram_drops_no_others() {
+    for sum in WRONG {
+        for right in [Sum::Good, Sum::Zero] {
+            let mut packets: Vec<Vec<u8>> = (0..100).map(|_| datagram(b"data", sum)).collect();
+            packets[50] = datagram(b"data", right);
+            let (log, ledger) = datagrams(&auto(), &packets);
+            assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (400, 0), "{sum:?} {right:?}");
+        }
+    }
+}
+
+/// Silence of the receiver after a segment is no evidence that the receiver refused it, whatever was right before.
+#[test]
+fn what_nothing_was_said_about_is_delivered_at_the_end() {
+    for sum in WRONG {
+        let more = [data(0, "go", Sum::Good), data(2, "od", sum), data(4, " b", sum), answer(4)];
+        let (log, ledger) = one(&more);
+        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("good b", 0));
+        assert_eq!(log.anomalies, ["bad_checksum"]);
+        // The same number again denies the rest.
+        let (log, ledger) = one(&[&more[..], &[answer(4)]].concat());
+        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("good", 1));
+    }
+}
+
+/// The server acknowledges so much, and with SACK blocks what lies behind it.
+fn sack(acked: u32, blocks: &[(u32, u32)]) -> Seg {
+    let mut options = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
+    for (left, right) in blocks {
+        options.extend((C + 1).wrapping_add(*left).to_be_bytes());
+        options.extend((C + 1).wrapping_add(*right).to_be_bytes());
+    }
+    Seg { options, ..answer(acked) }
+}
+
+#[test]
+fn a_sack_block_is_an_acknowledgment() {
+    for sum in WRONG {
+        let lost = [data(0, "good", Sum::Good), data(8, "more", sum), data(12, "rest", sum)];
+        // Of all that came behind the hole, of a part of it, and twice (RFC 2883).
+        for (blocks, wanted, dropped) in [
+            (&[(8, 16)][..], "goodmorerest", 0),
+            (&[(8, 12)], "goodmore", 1),
+            (&[(8, 12), (8, 16)], "goodmorerest", 0),
+            (&[(12, 16)], "goodrest", 1),
+        ] {
+            let (log, ledger) = one(&[&lost[..], &[answer(4), sack(4, blocks), sack(4, blocks)]].concat());
+            assert_eq!(
+                (text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)),
+                (wanted, dropped),
+                "{sum:?} {blocks:?}"
+            );
+        }
+        // Absurd ones confirm nothing: before the acknowledgment, empty, reversed, beyond the window.
+        for blocks in [&[(0, 4)][..], &[(8, 8)], &[(16, 8)], &[(8, 1 << 20)], &[(0_u32.wrapping_sub(9), 16)]] {
+            let (log, ledger) = one(&[&lost[..], &[answer(4), sack(4, blocks), answer(4)]].concat());
+            assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("good", 2), "{sum:?} {blocks:?}");
+        }
+        // A right copy wins, before and after.
+        let right = data(8, "MORE", Sum::Good);
+        for at in [1, 3] {
+            let mut more = lost.to_vec();
+            more.insert(at, right.clone());
+            more.extend([sack(4, &[(8, 16)]), data(4, "----", Sum::Good), answer(16)]);
+            assert_eq!(client_sent(&more), "good----MORErest", "{sum:?} {at}");
+        }
+    }
+}
+
+/// Bytes that a SACK block covers, and that were not captured, were received: they are missing.
+#[test]
+fn what_only_a_sack_block_covers_is_missing() {
+    let (log, _) = one(&[data(0, "good", Sum::Good), answer(4), sack(4, &[(8, 12)])]);
+    assert_eq!((text(&log.bytes[0]), &log.gaps[0][..]), ("good", &[(4, 8, "not_captured".into())][..]));
 }
 
 /// What happens to a stretch of the client's bytes, in units of four.

@@ -22,4 +22,5 @@ mod settings;
 mod shunt;
 mod tcp;
 mod unconfirmed;
+mod unseen;
 mod vectors;

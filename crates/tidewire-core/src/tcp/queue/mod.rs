@@ -13,6 +13,7 @@ pub(crate) mod tree;
 
 use runs::Runs;
 use segment::{Segment, Waiting, slice_of};
+use smallvec::SmallVec;
 use store::{Arrival, Store, Survey};
 
 use crate::TcpPolicy;
@@ -294,6 +295,35 @@ impl Queue {
                 + due.map_or(0, |due| due.data_charge() + size_of::<Segment>() as u64 + 16),
             holes: holes(&self.confirmed) + unconfirmed.map_or(0, holes),
         };
+    }
+
+    /// Confirms the unconfirmed bytes of `[start, end)`: the receiver has them. Confirmed bytes at the same place stay.
+    pub fn confirm(&mut self, start: u64, end: u64) {
+        let start = start.max(self.expected);
+        let Some(unconfirmed) = self.unconfirmed.as_mut().filter(|_| start < end) else { return };
+        let mut is_any = false;
+        unconfirmed.winners(start, end, |_, _| is_any = true);
+        if !is_any {
+            return;
+        }
+        let due_end = self.due.as_ref().map_or(0, |due| due.end());
+        let mut rest = Store::default();
+        while let Some(front) = unconfirmed.front(self.expected) {
+            let piece = unconfirmed.remove_front(front);
+            for (from, to) in [(piece.start, piece.end().min(start)), (piece.start.max(end), piece.end())] {
+                if from < to {
+                    rest.keep(&piece.part(from, to));
+                }
+            }
+            let (from, to) = (piece.start.max(start).max(due_end), piece.end().min(end));
+            let mut parts = SmallVec::<[Segment; 2]>::new();
+            if from < to {
+                self.confirmed.gaps(from, to, |from, to| parts.push(piece.part(from, to)));
+            }
+            parts.iter().for_each(|part| self.confirmed.keep(part));
+        }
+        self.unconfirmed = (!rest.is_empty()).then(|| Box::new(rest));
+        self.settle();
     }
 
     /// Raises the limit for unconfirmed pieces without taking any.

@@ -163,6 +163,14 @@ impl Store {
         segment
     }
 
+    /// Stores a piece where nothing is stored.
+    pub fn keep(&mut self, piece: &Segment) {
+        let bytes = piece.bytes();
+        let arrival = Arrival { start: piece.start, end: piece.end(), bytes, is_wrong: piece.is_wrong() };
+        let survey = self.survey(arrival.start, arrival.end, |_, _| (), |_, _| ());
+        self.insert(TcpPolicy::First, &arrival, survey);
+    }
+
     /// Compares old and new piece by piece, as the models of Novak and Sturges do: pieces never overlap.
     ///
     /// `new_wins` is called with both ranges. `written_into`: a new piece inside an old one is written into it instead of
@@ -299,7 +307,7 @@ impl Store {
     /// Joins `arrival` to a piece that ends where it starts.
     pub fn coalesce(&mut self, node: u32, arrival: &Arrival<'_>) -> bool {
         let segment = self.tree.segment(node);
-        if segment.end() != arrival.start {
+        if segment.end() != arrival.start || segment.is_wrong() != arrival.is_wrong {
             return false;
         }
         let (start, length) = (segment.start, arrival.end - segment.start);
