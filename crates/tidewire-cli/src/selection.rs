@@ -15,7 +15,7 @@ use crate::{
     record::Record,
     row::{Form, Row},
     terminal,
-    units::{Bytes, Lasting},
+    units::{Bytes, Lasting, counted},
     write::Want,
 };
 
@@ -240,6 +240,8 @@ pub struct Totals {
     pub cut_off_bytes: u64,
     /// Streams with a packet whose checksum is wrong.
     pub bad_checksums: u64,
+    /// Connections of which the packets of one side are missing, as the other one acknowledged bytes of it.
+    pub one_sided: u64,
     pub start_ns: u64,
     pub end_ns: u64,
 }
@@ -258,6 +260,7 @@ impl Totals {
             self.reassembled_bytes += stats.reassembled_bytes;
             self.delivered_bytes += stats.delivered_bytes;
             self.missing_bytes += stats.missing_bytes;
+            self.one_sided += u64::from(stats.packets == 0 && stats.missing_bytes > 0);
         }
         self.span(stream.start_ns(), stream.end_ns());
     }
@@ -283,6 +286,7 @@ impl Totals {
         self.missing_bytes += other.missing_bytes;
         self.cut_off_bytes = self.cut_off_bytes.saturating_add(other.cut_off_bytes);
         self.bad_checksums += other.bad_checksums;
+        self.one_sided += other.one_sided;
         if other.streams > 0 {
             self.span(other.start_ns, other.end_ns);
         }
@@ -309,10 +313,15 @@ impl Totals {
     pub fn closing_lines(&self, counts: &str, clock: &Clock) -> Vec<String> {
         let (line, period) = (format!("{counts} {}", self.period(clock)), self.period(clock));
         let width = terminal::width();
-        match width.filter(|width| line.chars().count() > *width) {
+        let mut lines = match width.filter(|width| line.chars().count() > *width) {
             Some(_) => [counts, &period].iter().flat_map(|line| terminal::wrapped(line, width)).collect(),
             None => vec![line],
+        };
+        if self.one_sided > 0 {
+            let streams = counted(self.one_sided, "stream was", "streams were");
+            lines.extend(terminal::wrapped(&format!("{streams} captured in one direction only"), width));
         }
+        lines
     }
 
     /// From the first packet of any stream to the last.

@@ -327,7 +327,8 @@ impl<H: Deliver> FlowContext<H> {
         let acknowledged = acknowledged.max(flow.bias(direction) as i64);
         // Missing bytes were not delivered.
         let bias = flow.bias(direction);
-        let (from, until) = ((acknowledged as u64).saturating_sub(bias), me.next.saturating_sub(bias));
+        let until = if flow.is_sacked(direction, me.next, me.next) { flow.sacked_start(direction) } else { me.next };
+        let (from, until) = ((acknowledged as u64).saturating_sub(bias), until.saturating_sub(bias));
         let gaps = flow.slow_state.as_ref().map_or(&[][..], |slow_state| &slow_state.gaps);
         let covers = |gap: &Gap| gap.direction == direction && gap.offset <= from && gap.offset + gap.bytes >= until;
         if from < until && !gaps.iter().any(covers) {

@@ -337,6 +337,7 @@ impl<H: Deliver> FlowContext<H> {
             if !run.unconfirmed && fresh > 0 {
                 has_room = slow_state.lost_ranges[at].note(rest.start, end, payload.cause, &mut slow_state.bytes);
             } else if payload.is_unconfirmed && payload.cause == GapCause::Snapped && self.config.mode != Mode::Track {
+                slow_state.retransmitted_bytes[at] += slow_state.truncated[at].bytes_in(rest.start, end);
                 slow_state.truncated[at].note(rest.start, end, payload.cause, &mut slow_state.bytes);
             }
         }

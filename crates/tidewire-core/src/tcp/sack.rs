@@ -57,6 +57,11 @@ impl Flow {
         sacked.0 <= start && end <= sacked.1
     }
 
+    /// Internal offset of the first byte of the block that reaches farthest.
+    pub(super) fn sacked_start(&self, direction: Direction) -> u64 {
+        self.slow_state.as_ref().map_or(0, |slow_state| slow_state.sacked[direction as usize].0)
+    }
+
     /// Internal offset behind the last byte that a SACK block covered.
     pub(super) fn sacked_end(&self, direction: Direction) -> u64 {
         self.slow_state.as_ref().map_or(0, |slow_state| slow_state.sacked[direction as usize].1)
