@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use tidewire_files::{Reader, Records};
+use tidewire_files::{Reader, Records, Unpacked};
 
 use crate::{
     Error,
@@ -25,8 +25,12 @@ pub(crate) enum Beside {
 /// Endings of names of captures: a user expects that a file of such a name is found.
 const ENDINGS: [&str; 4] = ["pcap", "pcapng", "cap", "dmp"];
 
+/// Endings of compressed files, behind those.
+const COMPRESSED: [&str; 6] = [".gz", ".zst", ".lz4", ".xz", ".bz2", ".zstd"];
+
 /// Whether a name is that of a capture.
 pub(crate) fn is_named_as_capture(name: &str) -> bool {
+    let name = COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
@@ -59,8 +63,19 @@ pub(crate) fn look(path: &Path) -> Result<Beside, Error> {
     if head.starts_with(MAGIC) {
         return Ok(Beside::Unsearched("encrypted, and of no name that a recorder gives: give it its own again"));
     }
+    if let Ok(Some(mut unpacked)) = Unpacked::open(path) {
+        let mut head = vec![0; Records::HEAD_BYTES];
+        let mut filled = 0;
+        while let Some(room) = head.get_mut(filled..).filter(|room| !room.is_empty())
+            && let Ok(read @ 1..) = unpacked.read(room)
+        {
+            filled += read;
+        }
+        if Records::recognise(head.get(..filled).unwrap_or_default()).is_some() {
+            return Ok(Beside::Capture);
+        }
+    }
     Ok(match Reader::open(path) {
-        Ok(reader) if reader.is_compressed() => Beside::Unsearched("compressed: decompress it first"),
         Ok(_) => Beside::Unsearched("neither pcap nor pcapng: convert it first (tidewire record -r FILE -o DIR)"),
         Err(_) => Beside::Other("no capture"),
     })
@@ -72,10 +87,10 @@ mod tests {
 
     #[test]
     fn names_of_captures() {
-        for name in ["a.pcap", "A.PCAPNG", "x.y.cap"] {
+        for name in ["a.pcap", "A.PCAPNG", "x.y.cap", "a.pcap.gz", "a.pcapng.zst"] {
             assert!(is_named_as_capture(name), "{name}");
         }
-        for name in ["pcap", "a.txt", "a.pcap.gz", ""] {
+        for name in ["pcap", "a.txt", "a.gz", ""] {
             assert!(!is_named_as_capture(name), "{name}");
         }
     }

@@ -15,6 +15,7 @@ use crate::{
     read_at::{Plain, ReadAt, open_regular},
     recall::{modified_ns, open_index, plain},
     repair::digest_of,
+    unpacked::Unpacked,
 };
 
 /// What became of a file of the directory.
@@ -136,7 +137,12 @@ impl Directory {
         let (is_sealed, compression) =
             segment.map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
         let data: Box<dyn ReadAt> = Box::new(Plain::new(file, path)?);
-        let data = plain(data, path, is_sealed, compression, identities)?;
+        let unpacked = if segment.is_none() { Unpacked::open(path, None)? } else { None };
+        let undone = unpacked.as_ref().and_then(|unpacked| unpacked.damage().map(str::to_owned));
+        let data = match unpacked {
+            Some(unpacked) => Box::new(unpacked),
+            None => plain(data, path, is_sealed, compression, identities)?,
+        };
         let indexed = indexing::index(data, path, &self.settings().index)?;
         let settings = &self.settings().index;
         let packets = indexed.sections.packets();
@@ -176,7 +182,13 @@ impl Directory {
         };
         self.note(line)?;
         let index_bytes = file.len() as u64;
-        Ok(IndexResult::Made { path: path.into(), packets, bytes: metadata.len(), index_bytes, damage: indexed.damage })
+        Ok(IndexResult::Made {
+            path: path.into(),
+            packets,
+            bytes: metadata.len(),
+            index_bytes,
+            damage: undone.or(indexed.damage),
+        })
     }
 }
 

@@ -30,6 +30,7 @@ mod settings;
 mod storage;
 mod sums;
 mod transform;
+mod unpacked;
 mod unsynced;
 mod verify;
 mod writer;

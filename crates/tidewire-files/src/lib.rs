@@ -32,6 +32,7 @@ mod record_cursor;
 mod records;
 mod snoop;
 mod supplement;
+mod unpacked;
 
 pub use block::{Block, BlockFull, Source};
 pub use described::described;
@@ -40,6 +41,7 @@ pub use merge::Merge;
 pub use reader::Reader;
 pub use records::{Record, Records};
 pub use supplement::{Supplement, Supplements, supplement};
+pub use unpacked::Unpacked;
 
 use std::path::PathBuf;
 

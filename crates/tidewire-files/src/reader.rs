@@ -287,7 +287,7 @@ impl Source for Reader {
     }
 }
 
-fn stop_error(stop: Stop, path: &Path, offset: u64, compressed: bool) -> Error {
+pub(crate) fn stop_error(stop: Stop, path: &Path, offset: u64, compressed: bool) -> Error {
     let path = path.to_path_buf();
     match stop {
         Stop::Failed(source) => Error::Read { path, offset, cause: source },

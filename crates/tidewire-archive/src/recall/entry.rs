@@ -24,6 +24,7 @@ use crate::{
     remains::{Remaining, bytes_of, is_live, remains},
     seal::{Content, unseal},
     sums::Whole,
+    unpacked::Unpacked,
 };
 
 /// A capture of an archive, and its index.
@@ -226,6 +227,12 @@ impl Entry {
         let mut data = Plain::new(file, &path)?;
         let (is_sealed, compression) =
             self.name.as_ref().map_or((false, Compression::None), |name| (name.is_sealed, name.compression));
+        if self.name.is_none() {
+            let bytes = self.summary.as_ref().map(|summary| summary.bytes);
+            if let Some(unpacked) = Unpacked::open(&path, bytes)? {
+                return Ok(Some((Box::new(unpacked), lock)));
+            }
+        }
         let data: Box<dyn ReadAt> = match (&self.name, self.is_part && path == self.path) {
             (Some(name), true) => match self.whole(name, &mut data)? {
                 Some(whole) => Box::new(Remaining::new(data, name, whole)?),

@@ -18,6 +18,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether a decompressor is added for it.
+    pub(crate) fn is_compression(self) -> bool {
+        matches!(self, Self::Gzip | Self::Zstd | Self::Lz4 | Self::Xz | Self::Bzip2 | Self::Skippable)
+    }
+
     pub(crate) fn of(head: &[u8]) -> Self {
         match *head {
             [0x1f, 0x8b, ..] => Self::Gzip,
