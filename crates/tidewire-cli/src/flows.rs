@@ -16,13 +16,13 @@ use crate::{
     export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
     output::{self, Object, Out},
-    print_rows::{self},
     record::{self, Record},
     row::Column,
     row::{Cells, Form, Row},
-    selection::{Order, Selected, Selection, Totals},
+    selection::{Order, Selection, Totals},
     session::Session,
     shared_output::SharedOutput,
+    sorted::{Room, Sortable, Sorted},
     units::{BitRate, Bytes, Lasting, counted},
     where_option::WhereOption,
     write::{Choose, Want, WriteOption},
@@ -54,7 +54,7 @@ pub struct Options {
 struct Flows {
     order: Order,
     totals: Totals,
-    kept: Selected<Flow>,
+    kept: Sorted<Flow, Order>,
     follower: Follower,
     /// What was cut off of an archive's streams.
     cuts: Option<Arc<CutOffs>>,
@@ -83,6 +83,12 @@ impl From<Record> for Flow {
 impl AsRef<Record> for Flow {
     fn as_ref(&self) -> &Record {
         &self.record
+    }
+}
+
+impl Sortable for Flow {
+    fn heap_bytes(&self) -> usize {
+        self.record.heap_bytes() + self.app.as_ref().map_or(0, bytes::Bytes::len)
     }
 }
 
@@ -176,10 +182,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, mode, sink.is_none() && want == Want::Later, &mut session)?;
+    let room = Room::new(common, form, &layout);
     let make = |_| Flows {
         order,
         totals: Totals::default(),
-        kept: Selected::new(order),
+        kept: Sorted::new(order, &room),
         follower: Follower::with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
@@ -194,10 +201,10 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
-    let flows = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
-    let written = writing.finish(flows.iter().map(|flow| flow.record.id));
+    let flows = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
+    let written = writing.finish(if options.write.is_on() { flows.ids()? } else { Vec::new() });
     let mut out = Out::stdout();
-    print_rows::print(&flows, form, &layout, false, &mut out)?;
+    flows.print(false, &mut out)?;
     // The process ends: giving each text back would take a tenth of what finding it took.
     std::mem::forget(flows);
     if form == Form::Table {

@@ -69,6 +69,7 @@ mod selection;
 mod sensor;
 mod session;
 mod shared_output;
+mod sorted;
 #[cfg(feature = "live")]
 mod split;
 mod streams;

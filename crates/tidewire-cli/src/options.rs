@@ -165,7 +165,8 @@ pub struct Common {
     pub flush_timeout: Span,
 
     /// Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M
-    /// for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included
+    /// for each worker. Rings of interfaces and file buffers are not included. Records that a command sorts take an eighth as much
+    /// beside it; further ones lie in a temporary file (in TMPDIR, else /var/tmp) until they are printed
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = MEMORY)]
     pub memory: Size,
 

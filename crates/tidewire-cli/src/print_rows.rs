@@ -9,6 +9,63 @@ use crate::{
     table::Table,
 };
 
+/// Prints records of one kind, one after the other.
+pub struct Printer<'a> {
+    form: Form,
+    layout: &'a Layout,
+    table: Table,
+    /// Whether comma-separated values have their header.
+    has_header: bool,
+    out: &'a mut Out,
+}
+
+impl<'a> Printer<'a> {
+    /// Nothing printed yet.
+    pub fn new<R: Row>(form: Form, layout: &'a Layout, out: &'a mut Out) -> Self {
+        Self { form, layout, table: Table::new(R::COLUMNS, layout), has_header: false, out }
+    }
+
+    /// Prints the header of comma-separated values, which the first record does otherwise.
+    pub fn header<R: Row>(&mut self) -> Result<(), CliError> {
+        if self.form != Form::Csv || std::mem::replace(&mut self.has_header, true) {
+            return Ok(());
+        }
+        self.out.line(&self.layout.csv_header::<R>())
+    }
+
+    /// Prints a record.
+    pub fn row<R: Row>(&mut self, row: &R) -> Result<(), CliError> {
+        match self.form {
+            Form::Json => row.push_json(self.out.buffer()),
+            Form::Csv => {
+                self.header::<R>()?;
+                self.layout.push_csv(row, self.out.buffer());
+            }
+            Form::Table => return self.cells(row.cells(&self.layout.clock)),
+        }
+        self.out.settle()
+    }
+
+    /// Prints a row of a table.
+    pub fn cells(&mut self, cells: Cells) -> Result<(), CliError> {
+        self.table.row_with_notes(cells.cells, cells.asides, cells.notes);
+        self.table.settle(self.out)?;
+        self.out.settle()
+    }
+
+    /// Prints a record of another form, which is a line already.
+    pub fn line<R: Row>(&mut self, line: &[u8]) -> Result<(), CliError> {
+        self.header::<R>()?;
+        self.out.buffer().extend_from_slice(line);
+        self.out.settle()
+    }
+
+    /// Prints the rest.
+    pub fn finish(mut self) -> Result<(), CliError> {
+        self.table.finish(self.out)
+    }
+}
+
 /// Prints sorted records. `names`: whether CSV has a header without records.
 pub fn print<R: Row>(
     rows: impl IntoIterator<Item = R>,
@@ -17,24 +74,12 @@ pub fn print<R: Row>(
     names: bool,
     out: &mut Out,
 ) -> Result<(), CliError> {
-    let mut rows = rows.into_iter().peekable();
-    if form == Form::Csv && (names || rows.peek().is_some()) {
-        out.line(&layout.csv_header::<R>())?;
+    let mut printer = Printer::new::<R>(form, layout, out);
+    if names {
+        printer.header::<R>()?;
     }
-    let mut table = Table::new(R::COLUMNS, layout);
-    for row in rows {
-        match form {
-            Form::Json => row.push_json(out.buffer()),
-            Form::Csv => layout.push_csv(&row, out.buffer()),
-            Form::Table => {
-                let cells = row.cells(&layout.clock);
-                table.row_with_notes(cells.cells, cells.asides, cells.notes);
-                table.settle(out)?;
-            }
-        }
-        out.settle()?;
-    }
-    table.finish(out)
+    rows.into_iter().try_for_each(|row| printer.row(&row))?;
+    printer.finish()
 }
 
 impl<R: Row> Row for &R {

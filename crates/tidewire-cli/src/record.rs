@@ -48,6 +48,13 @@ pub struct Irregularities {
     pub anomalies: Vec<Anomaly>,
 }
 
+impl Irregularities {
+    fn memory_bytes(&self) -> usize {
+        let conflicts = self.conflicts.iter().map(|conflicts| size_of_val(conflicts.as_slice())).sum::<usize>();
+        size_of::<Self>() + size_of_val(self.gaps.as_slice()) + size_of_val(self.anomalies.as_slice()) + conflicts
+    }
+}
+
 impl Record {
     /// Creates the record of a stream that ends.
     pub fn of<D>(stream: &Stream<'_, D>, end: EndReason) -> Self {
@@ -78,6 +85,13 @@ impl Record {
             app: None,
             cut_off: None,
         }
+    }
+
+    /// Bytes that it holds beside itself.
+    pub fn heap_bytes(&self) -> usize {
+        let app = self.app.as_deref().map_or(0, |app| app.memory_bytes() as usize);
+        let irregularities = self.irregularities.as_deref().map_or(0, Irregularities::memory_bytes);
+        app + irregularities + self.cut_off.as_deref().map_or(0, size_of_val)
     }
 
     /// Packets of both directions.

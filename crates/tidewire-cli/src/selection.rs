@@ -1,9 +1,9 @@
 //! Selects and orders the records that are printed.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, net::IpAddr};
 
 use clap::{Args, ValueEnum};
-use tidewire::{Anomaly, AnomalyKind};
+use tidewire::{Anomaly, AnomalyKind, Endpoint};
 
 use tidewire_exports::select::Select;
 
@@ -14,6 +14,7 @@ use crate::{
     options::Common,
     record::Record,
     row::{Form, Row},
+    sorted::{self, Sorter},
     terminal,
     units::{Bytes, Lasting, counted},
     write::Want,
@@ -159,7 +160,7 @@ impl Order {
         }
     }
 
-    fn compare(&self, a: &Record, b: &Record) -> Ordering {
+    fn compare_records(&self, a: &Record, b: &Record) -> Ordering {
         let ordering = match self.key {
             Key::Id => Ordering::Equal,
             Key::Start => a.start_ns.cmp(&b.start_ns),
@@ -185,45 +186,45 @@ fn total(record: &Record, figure: impl Fn(&tidewire::DirectionStats) -> u64) -> 
     record.stats.iter().map(figure).sum()
 }
 
-/// Selected records: never many more than are printed.
-pub struct Selected<T> {
-    order: Order,
-    records: Vec<T>,
+impl<T: AsRef<Record>> Sorter<T> for Order {
+    fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn compare(&self, one: &T, other: &T) -> Ordering {
+        self.compare_records(one.as_ref(), other.as_ref())
+    }
+
+    fn key(&self, record: &T) -> sorted::Key {
+        let record = record.as_ref();
+        let mut parts = match self.key {
+            Key::Id => [0; 4],
+            Key::Start => [record.start_ns, 0, 0, 0],
+            Key::End => [record.end_ns, 0, 0, 0],
+            Key::Duration => [record.duration_ns(), 0, 0, 0],
+            Key::Packets => [record.packets(), 0, 0, 0],
+            Key::Bytes => [record.bytes(), 0, 0, 0],
+            Key::Retransmitted => [total(record, |stats| stats.retransmitted_bytes), 0, 0, 0],
+            Key::Missing => [total(record, |stats| stats.missing_bytes), 0, 0, 0],
+            Key::Proto => [record.key.proto.into(), 0, 0, 0],
+            Key::Client => place(record.key.client),
+            Key::Server => place(record.key.server),
+        };
+        if self.descending {
+            parts = parts.map(|part| !part);
+        }
+        let [first, second, third, fourth] = parts;
+        [first, second, third, fourth, record.id]
+    }
 }
 
-impl<T: AsRef<Record>> Selected<T> {
-    /// No records yet.
-    pub fn new(order: Order) -> Self {
-        Self { order, records: Vec::new() }
-    }
-
-    /// Adds a record; from time to time drops those that cannot be printed any more.
-    pub fn push(&mut self, record: T) {
-        self.records.push(record);
-        if let Some(limit) = self.order.limit
-            && self.records.len() >= limit.saturating_mul(2).saturating_add(1024)
-        {
-            let order = self.order;
-            self.records.select_nth_unstable_by(limit, |a, b| order.compare(a.as_ref(), b.as_ref()));
-            self.records.truncate(limit);
-        }
-    }
-
-    /// The ids of the records that may be printed.
-    pub fn ids(&self) -> Vec<u64> {
-        self.records.iter().map(|record| record.as_ref().id).collect()
-    }
-
-    /// The records of all workers that are printed, in order.
-    pub fn merged(all: impl IntoIterator<Item = Self>, order: Order) -> Vec<T> {
-        // Those of one worker, which most runs have, stay where they are.
-        let mut all = all.into_iter().map(|kept| kept.records);
-        let mut records = all.next().unwrap_or_default();
-        records.extend(all.flatten());
-        records.sort_unstable_by(|a, b| order.compare(a.as_ref(), b.as_ref()));
-        records.truncate(order.limit.unwrap_or(usize::MAX));
-        records
-    }
+/// An endpoint as numbers in its order: those of IPv4 come first.
+fn place(endpoint: Endpoint) -> [u64; 4] {
+    let [family, high, low] = match endpoint.address {
+        IpAddr::V4(address) => [4, 0, u64::from(address.to_bits())],
+        IpAddr::V6(address) => [6, (address.to_bits() >> 64) as u64, address.to_bits() as u64],
+    };
+    [family, high, low, endpoint.port.into()]
 }
 
 /// Totals over all streams, printed or not.
@@ -327,5 +328,66 @@ impl Totals {
     /// From the first packet of any stream to the last.
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidewire::{DirectionStats, EndReason, FlowKey, TcpState};
+
+    use super::*;
+
+    struct One(Record);
+
+    impl std::fmt::Debug for One {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "{:?} {} {:?}", self.0.key, self.0.id, self.0.stats[0])
+        }
+    }
+
+    impl AsRef<Record> for One {
+        fn as_ref(&self) -> &Record {
+            &self.0
+        }
+    }
+
+    fn record() -> impl Strategy<Value = One> {
+        let address = prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)];
+        let endpoint = (address, 0..3_u16).prop_map(|(address, port)| Endpoint { address, port });
+        let numbers = (0..9_u64, 0..9_u64, 0..9_u64, 0..9_u64);
+        (endpoint.clone(), endpoint, any::<u8>(), numbers).prop_map(
+            |(client, server, proto, (id, start_ns, packets, bytes))| {
+                let mut stats = DirectionStats::default();
+                (stats.packets, stats.ip_bytes, stats.missing_bytes) = (packets, bytes, packets);
+                One(Record {
+                    id,
+                    key: FlowKey::new(client, server, proto),
+                    client_known: true,
+                    state: TcpState::Stateless,
+                    end: EndReason::EndOfInput,
+                    priority: 0,
+                    start_ns,
+                    end_ns: start_ns + bytes,
+                    stats: [stats, DirectionStats::default()],
+                    irregularities: None,
+                    app: None,
+                    cut_off: None,
+                })
+            },
+        )
+    }
+
+    proptest! {
+        /// What is compared in memory and in a temporary file is one order.
+        #[test]
+        fn keys_have_the_order_of_records(one in record(), other in record()) {
+            for key in Key::value_variants() {
+                for descending in [false, true] {
+                    let order = Order { key: *key, descending, limit: None };
+                    prop_assert_eq!(order.compare(&one, &other), order.key(&one).cmp(&order.key(&other)), "{:?}", key);
+                }
+            }
+        }
     }
 }

@@ -19,13 +19,13 @@ use crate::{
     export::{ExportOptions, Job, Kind, Rows, Texts},
     options::Common,
     output::{self, Object, Out, push_number},
-    print_rows::{self},
     record::{self, DIRECTIONS, Irregularities, Record},
     row::Column,
     row::{Cells, Form, Row},
-    selection::{Order, Selected, Selection, Totals},
+    selection::{Order, Selection, Totals},
     session::Session,
     shared_output::SharedOutput,
+    sorted::{Room, Sortable, Sorted},
     terminal,
     units::{Bytes, Count, Lasting, counted},
     where_option::WhereOption,
@@ -66,7 +66,7 @@ enum DigestName {
 struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
-    kept: Selected<Ended>,
+    kept: Sorted<Ended, Order>,
     follower: Follower,
     /// What was cut off of an archive's streams.
     cuts: Option<Arc<CutOffs>>,
@@ -87,6 +87,12 @@ struct Ended {
 impl AsRef<Record> for Ended {
     fn as_ref(&self) -> &Record {
         &self.record
+    }
+}
+
+impl Sortable for Ended {
+    fn heap_bytes(&self) -> usize {
+        self.record.heap_bytes()
     }
 }
 
@@ -205,10 +211,11 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, Mode::Strict, sink.is_none() && want == Want::Later, &mut session)?;
+    let room = Room::new(common, form, &layout);
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
-        kept: Selected::new(order),
+        kept: Sorted::new(order, &room),
         follower: Follower::with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
@@ -221,10 +228,10 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
-    let streams = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
-    let written = writing.finish(streams.iter().map(|stream| stream.record.id));
+    let streams = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
+    let written = writing.finish(if options.write.is_on() { streams.ids()? } else { Vec::new() });
     let mut out = Out::stdout();
-    print_rows::print(streams, form, &layout, false, &mut out)?;
+    streams.print(false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, order, common, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;

@@ -1,6 +1,6 @@
 //! `tidewire transactions`: one record for each DNS query, HTTP request, TLS handshake and the like, with its answer.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream};
@@ -20,10 +20,11 @@ use crate::{
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
-    print_rows, record,
+    record,
     row::{Cells, Column, Form, Row},
     session::Session,
     shared_output::SharedOutput,
+    sorted::{Key, Room, Sortable, Sorted, Sorter},
     units::{Lasting, counted},
     where_option::WhereOption,
 };
@@ -77,7 +78,7 @@ struct Transactions<'a> {
     select: Selected,
     keeps: bool,
     count: u64,
-    found: Earliest,
+    found: Sorted<Found, ByTime>,
     follower: Follower,
     /// Prints transactions as they are complete, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
@@ -91,39 +92,36 @@ struct Found {
     transaction: Transaction,
 }
 
-/// Transactions that are printed, the earliest of all: never many more than that.
-struct Earliest {
-    limit: usize,
-    found: Vec<Found>,
+/// By time; those of one stream with the same time stay in order.
+#[derive(Clone, Copy)]
+struct ByTime {
+    /// How many are printed; `None`: all.
+    limit: Option<usize>,
 }
 
-impl Earliest {
-    /// `limit`: how many are printed; `None`: all.
+impl ByTime {
     fn new(limit: Option<u64>) -> Self {
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        Self { limit, found: Vec::new() }
+        Self { limit: limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)) }
+    }
+}
+
+impl Sorter<Found> for ByTime {
+    fn limit(&self) -> Option<usize> {
+        self.limit
     }
 
-    /// Adds one; from time to time drops those that cannot be printed any more.
-    fn push(&mut self, found: Found) {
-        self.found.push(found);
-        if self.found.len() >= self.limit.saturating_mul(2).saturating_add(1024) {
-            self.sort();
-        }
+    fn compare(&self, one: &Found, other: &Found) -> Ordering {
+        (one.transaction.start_ns, one.stream).cmp(&(other.transaction.start_ns, other.stream))
     }
 
-    /// By time; those of one stream with the same time stay in order.
-    fn sort(&mut self) {
-        self.found.sort_by_key(|found| (found.transaction.start_ns, found.stream));
-        self.found.truncate(self.limit);
+    fn key(&self, found: &Found) -> Key {
+        [0, 0, 0, found.transaction.start_ns, found.stream]
     }
+}
 
-    /// Those of all workers, in order.
-    fn merged(all: impl IntoIterator<Item = Self>, limit: Option<u64>) -> Vec<Found> {
-        let mut merged = Self::new(limit);
-        merged.found = all.into_iter().flat_map(|one| one.found).collect();
-        merged.sort();
-        merged.found
+impl Sortable for Found {
+    fn heap_bytes(&self) -> usize {
+        self.transaction.memory_bytes()
     }
 }
 
@@ -207,12 +205,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let keeps = common.limit != Some(0);
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Found>(form, &layout, common.limit, &session.stop));
+    let (order, room) = (ByTime::new(common.limit), Room::new(common, form, &layout));
     let make = |_| Transactions {
         services: &options.service,
         select: select.clone(),
         keeps,
         count: 0,
-        found: Earliest::new(common.limit),
+        found: Sorted::new(order, &room),
         follower: Follower::default(),
         sink: sink.clone(),
         scratch: Vec::new(),
@@ -220,9 +219,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     let count: u64 = handlers.iter().map(|handler| handler.count).sum();
-    let found = Earliest::merged(handlers.into_iter().map(|handler| handler.found), common.limit);
+    let found = Sorted::merged(handlers.into_iter().map(|handler| handler.found), order, room);
     let mut out = Out::stdout();
-    print_rows::print(found, form, &layout, false, &mut out)?;
+    found.print(false, &mut out)?;
     if form == Form::Table {
         out.line(&counted(count, "transaction", "transactions"))?;
         closing.lines(common).into_iter().try_for_each(|line| out.line(&line))?;
@@ -308,44 +307,3 @@ const COLUMNS: [Column; 9] = [
     Column::words("REQUEST", "request", 0),
     Column::words("RESPONSE", "response", 0),
 ];
-
-#[cfg(test)]
-mod tests {
-    use tidewire::Endpoint;
-    use tidewire_protocols::{Dns, Fields};
-
-    use super::*;
-
-    fn found(start_ns: u64, id: u16) -> Found {
-        let end = Endpoint { address: [192, 0, 2, 1].into(), port: 53 };
-        let dns = Dns { id, ..Dns::default() };
-        let (service, fields) = (Service::Dns, Fields::Dns(dns.into()));
-        let transaction = Transaction { start_ns, end_ns: start_ns, service, fields };
-        Found { stream: 1, key: FlowKey::new(end, end, 17), transaction }
-    }
-
-    fn place(found: &Found) -> (u64, u16) {
-        let Fields::Dns(dns) = &found.transaction.fields else { panic!() };
-        (found.transaction.start_ns, dns.id)
-    }
-
-    /// The earliest are kept, whatever their order, and no others stay in memory.
-    #[test]
-    fn no_more_than_the_limit_stay() {
-        for limit in [0, 1, 7, 5000] {
-            let mut workers = [0, 1].map(|_| Earliest::new(Some(limit)));
-            let mut expected = Vec::new();
-            for index in 0..20_000_u64 {
-                // Several have the same time, and stay in order.
-                let (time, id) = (index * 7919 % 4001, index as u16);
-                // One stream is one worker's.
-                workers[0].push(found(time, id));
-                expected.push((time, id));
-                assert!(workers[0].found.len() as u64 <= 2 * limit + 1024);
-            }
-            expected.sort_by_key(|&(time, _)| time);
-            let merged = Earliest::merged(workers, Some(limit));
-            assert_eq!(merged.iter().map(place).collect::<Vec<_>>(), expected[..limit as usize]);
-        }
-    }
-}

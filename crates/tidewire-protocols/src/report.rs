@@ -24,7 +24,9 @@ pub enum Report<'a> {
 }
 
 impl App {
-    pub(crate) fn memory_bytes(&self) -> u32 {
+    /// Memory that it takes, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u32 {
         let first = self.first.as_ref().map_or(0, Transaction::memory_bytes);
         u32::try_from(size_of::<Self>() + first).unwrap_or(u32::MAX)
     }

@@ -34,6 +34,7 @@ mod recorder_kills;
 #[cfg(feature = "live")]
 mod recording;
 mod segments;
+mod sorted;
 mod steering;
 #[cfg(feature = "live")]
 mod supplements;
