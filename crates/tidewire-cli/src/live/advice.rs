@@ -15,7 +15,6 @@ pub fn hint(error: &LiveError) -> Option<String> {
         LiveError::Setting(SettingError::CutoffsWithDuplicates) => {
             "leave cutoffs to the engine (--kernel-flows 0), or steer to one worker"
         }
-        LiveError::Setting(SettingError::CutoffsNeedEthernet { .. }) => "use --kernel-flows 0",
         LiveError::Setting(SettingError::XdpOnHost { .. }) => "use --tap on a mirror port, or packet sockets",
         error => return error.hint(),
     };

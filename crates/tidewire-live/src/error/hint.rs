@@ -131,7 +131,6 @@ impl SettingError {
             Self::GroupIncomingOnly { .. } => "open the capture for both directions to choose later",
             Self::GroupUnsupported => "use packet sockets",
             Self::CutoffsWithDuplicates => "leave cutoffs to the engine (`InKernel::Never`), or steer to one worker",
-            Self::CutoffsNeedEthernet { .. } => "leave cutoffs to the engine (`InKernel::Never`)",
             Self::SteeringNeedsEthernet { .. } => "choose another fan-out mode, such as hash",
             Self::SlotRingTooSmall { .. } => "give it some MiB, or a smaller snap length",
             Self::StampUnsupported { .. } => "use the host's time stamps",

@@ -97,12 +97,6 @@ pub enum SettingError {
     /// Cutoffs in the kernel cannot be combined with a steering program that delivers frames twice.
     #[error("cutoffs in the kernel count each frame once, and this steering program delivers some twice")]
     CutoffsWithDuplicates,
-    /// Cutoffs in the kernel need Ethernet frames.
-    #[error("{interface}: cutoffs in the kernel need Ethernet frames, and this interface has none")]
-    CutoffsNeedEthernet {
-        /// The interface's name.
-        interface: String,
-    },
     /// More workers than a fan-out group has members.
     #[error("{given} workers: a fan-out group has {limit} at most")]
     Workers {

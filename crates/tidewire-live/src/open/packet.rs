@@ -30,8 +30,11 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let interface = Interface { counts: group.before, ..interface };
         let (rings, steered_out) = group.split();
         let attached = before.attach(&interface)?.map(|link| Attached::Link { _link: link });
-        let cuts =
-            if before.kernel.is_some() && settings.kernel.needs_flows() { ", cut off in the kernel" } else { "" };
+        let cuts = match (&before.kernel, settings.kernel.needs_flows()) {
+            (Some(_), true) => ", cut off in the kernel",
+            (None, true) => ", cut off in the engine: frames without Ethernet",
+            (_, false) => "",
+        };
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
         let version = if settings.immediate { 2 } else { 3 };
@@ -79,7 +82,8 @@ impl Before {
             return Ok(before);
         }
         if link != LinkType::ETHERNET {
-            return Err(SettingError::CutoffsNeedEthernet { interface: interface.name.clone() }.into());
+            // The programs read Ethernet frames: the engine cuts off.
+            return Ok(before);
         }
         let wanted = KernelSettings { has_filter: user.is_some(), is_shared: true, ..kernel_settings(settings) };
         match settings.role {
