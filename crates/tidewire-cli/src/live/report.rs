@@ -18,11 +18,24 @@ use crate::{
     units::{Bytes, Count, counted},
 };
 
-/// Reports the engine of each interface, and the reason.
+/// Reports the engine of the interfaces, and the reason: those with the same on one line.
 pub fn say_engines(interfaces: &[InterfaceReport]) {
-    for interface in interfaces {
-        error::notify(format_args!("{}: {}", interface.name, described(interface)));
+    for (names, description) in by_engine(interfaces) {
+        error::notify(format_args!("{}: {description}", names.join(", ")));
     }
+}
+
+/// Names of interfaces by how their frames are captured, in the order of the first.
+fn by_engine(interfaces: &[InterfaceReport]) -> Vec<(Vec<&str>, String)> {
+    let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+    for interface in interfaces {
+        let description = described(interface);
+        match groups.iter_mut().find(|(_, known)| *known == description) {
+            Some((names, _)) => names.push(&interface.name),
+            None => groups.push((vec![&interface.name], description)),
+        }
+    }
+    groups
 }
 
 /// Reports interfaces that are down at the start: no event would report them later.
@@ -242,4 +255,21 @@ fn push_worker(object: &mut Object<'_>, index: usize, worker: &WorkerReport) {
     object.number("received", worker.ledger.received);
     object.number("out_of_order", worker.late);
     push_rings(object, &worker.rings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_with_the_same_engine_share_a_line() {
+        let interface = |name: &str, description: &str| {
+            let mut report = InterfaceReport::default();
+            (report.name, report.description) = (name.into(), description.into());
+            report
+        };
+        let all = [interface("lo", "packet socket"), interface("tun0", "another"), interface("eth0", "packet socket")];
+        let groups = by_engine(&all);
+        assert_eq!(groups, [(vec!["lo", "eth0"], "packet socket".to_owned()), (vec!["tun0"], "another".to_owned())]);
+    }
 }
