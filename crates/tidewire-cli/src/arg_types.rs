@@ -30,6 +30,24 @@ pub enum LinkAddressesName {
     Ignore,
 }
 
+/// See [`tidewire::Duplicates`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DuplicatesName {
+    Auto,
+    Keep,
+    Drop,
+}
+
+impl From<DuplicatesName> for tidewire::Duplicates {
+    fn from(name: DuplicatesName) -> Self {
+        match name {
+            DuplicatesName::Auto => Self::Auto,
+            DuplicatesName::Keep => Self::Keep,
+            DuplicatesName::Drop => Self::Drop,
+        }
+    }
+}
+
 /// Treatment of TCP urgent data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UrgentName {

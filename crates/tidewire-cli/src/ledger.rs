@@ -15,6 +15,10 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
     let mut object = Object::open(out);
     object.number("received", ledger.received);
     for &fate in Fate::ALL {
+        // Most captures have none.
+        if fate == Fate::Duplicate && ledger.fate(fate) == 0 {
+            continue;
+        }
         object.number(fate.name(), ledger.fate(fate));
     }
     object.object("detail", |detail| {
@@ -46,6 +50,14 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
                 links.number(name, count);
             }
         });
+        if ledger.fate(Fate::Duplicate) > 0 {
+            detail.array("duplicates", ledger.duplicates(), |out, (interface, packets)| {
+                let mut object = Object::open(out);
+                object.number("interface", u64::from(interface));
+                object.number("packets", packets);
+                object.close();
+            });
+        }
         if let Some(report) = live {
             live::push_json(detail, report, ledger);
         }
@@ -80,6 +92,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
         if count > 0 {
             line(&format!("  {}", fate.name().replace('_', " ")), count, "");
         }
+    }
+    for (interface, count) in ledger.duplicates() {
+        line(&format!("    at interface {interface}"), count, "");
     }
     if ledger.shunted_packets > 0 {
         line("counted by the kernel", ledger.shunted_packets, &Bytes(ledger.shunted_bytes).to_string());

@@ -10,8 +10,8 @@ use tidewire::{
 use crate::{
     archive::ArchiveOptions,
     arg_types::{
-        ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, LinkAddressesName, ModeName, Policy, StatsFormat,
-        TargetPolicy, UrgentName, whole,
+        ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, DuplicatesName, LinkAddressesName, ModeName, Policy,
+        StatsFormat, TargetPolicy, UrgentName, whole,
     },
     capture_args,
     cut_off_join::CutOffs,
@@ -92,6 +92,11 @@ pub struct Common {
     /// Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare
     #[arg(long, value_name = "HOW", value_enum, default_value = "compare", hide_possible_values = true, help_heading = STREAMS)]
     pub link_addresses: LinkAddressesName,
+
+    /// Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces,
+    /// or the first packets of a file show them; keep: process them; drop: leave them out
+    #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true, help_heading = STREAMS)]
+    pub duplicates: DuplicatesName,
 
     /// Drop packets with a lower time to live: they do not reach the receiver
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u8>, help_heading = STREAMS)]
@@ -227,6 +232,7 @@ impl Common {
         let mut capture =
             capture.workers(self.workers).memory(self.memory.0).configure(|config| applied = self.apply(config, mode));
         applied?;
+        capture = capture.duplicates(self.duplicates.into());
         // Of an archive only packets that match are read.
         if let Some(expression) = self.filter_expression()?.filter(|_| !self.is_archive()) {
             capture = capture.filter(expression);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Progress, Stop};
+use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
 
 use crate::{
     arg_types::StatsFormat,
@@ -52,6 +52,8 @@ pub struct Closing {
     /// Counters before the engine, for captures from interfaces.
     live: Option<LiveReport>,
     input_errors: Vec<Error>,
+    /// The pattern of copies, where it decided that they are left out.
+    duplicates: Option<Pattern>,
     interrupted: bool,
     elapsed: Duration,
     /// Whether a handler ended the run, not a signal.
@@ -112,13 +114,13 @@ impl<'a> Session<'a> {
             read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
         };
         let live = live::report_of(&outcome);
-        let Outcome { handlers, ledger, input_errors, elapsed, interrupted, .. } = outcome;
+        let Outcome { handlers, ledger, input_errors, duplicates, elapsed, interrupted, .. } = outcome;
         let signal = INTERRUPTED.load(Ordering::Relaxed);
         let stopped = interrupted && !signal;
         // A signal during the last read counts, too. For interfaces a signal is the normal end.
         let interrupted = signal && live.is_none();
         let stop = self.stop.clone();
-        Ok((handlers, Closing { ledger, live, input_errors, interrupted, elapsed, stopped, stop }))
+        Ok((handlers, Closing { ledger, live, input_errors, duplicates, interrupted, elapsed, stopped, stop }))
     }
 }
 
@@ -186,6 +188,7 @@ impl Closing {
             error::notify(damage);
         }
         self.say_left_out();
+        self.say_copies();
         if let Some(report) = &self.live {
             live::say_lost(report);
         }
@@ -239,6 +242,25 @@ impl Closing {
             let packets = counted(count, "packet", "packets");
             error::notify(format_args!("{packets} dropped for wrong checksums (--checksum ignore keeps them)"));
         }
+    }
+
+    /// Reports packets that were left out as copies.
+    fn say_copies(&self) {
+        let count = self.ledger.fate(Fate::Duplicate);
+        if count == 0 {
+            return;
+        }
+        let packets = format!("{} of {}", Count(count), counted(self.ledger.received, "packet", "packets"));
+        let why = match (&self.duplicates, &self.live) {
+            (Some(pattern), _) => {
+                // Rounded up to hundredths.
+                let within = pattern.within_ns.div_ceil(10_000).max(1) as f64 / 100.0;
+                format!("copies within {within} ms: a mirror of both directions?")
+            }
+            (None, Some(_)) => "copies that another interface showed".into(),
+            (None, None) => "copies".into(),
+        };
+        error::notify(format_args!("{packets} left out as {why} (--duplicates keep processes them)"));
     }
 
     /// Reports flows that were evicted because of the memory limit.

@@ -63,6 +63,8 @@ fates! {
     AfterClose => "after_close",
     /// The flow table was full of flows that must not be evicted.
     NoRoom => "no_room",
+    /// A copy of a packet that was seen at another interface, or at a mirror a moment before ([`Config::duplicates`](crate::Config::duplicates)).
+    Duplicate => "duplicate",
 }
 
 /// Accounts for every packet: [`received`](Self::received) equals the sum of all [`fates`](Self::fates).
@@ -78,6 +80,8 @@ pub struct Ledger {
     pub(crate) other_links: [u64; OtherLink::ALL.len()],
     pub(crate) anomalies: [u64; AnomalyKind::ALL.len()],
     pub(crate) shed_by_priority: [u64; 8],
+    /// Copies by interface; shorter where the last ones have none.
+    pub(crate) duplicates: Vec<u64>,
     /// Streams opened.
     pub streams_opened: u64,
     /// Streams closed.
@@ -117,6 +121,7 @@ impl Default for Ledger {
             other_links: [0; OtherLink::ALL.len()],
             anomalies: [0; AnomalyKind::ALL.len()],
             shed_by_priority: [0; 8],
+            duplicates: Vec::new(),
             streams_opened: 0,
             streams_closed: 0,
             streams_open_max: 0,
@@ -190,6 +195,21 @@ impl Ledger {
         (0..).zip(self.shed_by_priority)
     }
 
+    /// Packets with the fate [`Fate::Duplicate`] by number of the interface ([`Frame::interface`](crate::Frame::interface)) at which
+    /// the copy was seen; interfaces without one are left out.
+    pub fn duplicates(&self) -> impl Iterator<Item = (u16, u64)> {
+        (0..).zip(self.duplicates.iter().copied()).filter(|(_, packets)| *packets > 0)
+    }
+
+    /// Counts a copy at an interface.
+    pub(crate) fn duplicate(&mut self, interface: u16) {
+        let at = usize::from(interface);
+        if self.duplicates.len() <= at {
+            self.duplicates.resize(at + 1, 0);
+        }
+        self.duplicates[at] += 1;
+    }
+
     /// Notes a packet's fate.
     #[inline]
     pub fn settle(&mut self, fate: Fate) {
@@ -225,6 +245,10 @@ impl Ledger {
         for (mine, theirs) in pairs.chain(self.shed_by_priority.iter_mut().zip(&other.shed_by_priority)) {
             *mine += theirs;
         }
+        if self.duplicates.len() < other.duplicates.len() {
+            self.duplicates.resize(other.duplicates.len(), 0);
+        }
+        self.duplicates.iter_mut().zip(&other.duplicates).for_each(|(mine, theirs)| *mine += theirs);
         self.streams_opened += other.streams_opened;
         self.streams_closed += other.streams_closed;
         self.streams_open_max += other.streams_open_max;

@@ -8,6 +8,7 @@ mod class;
 mod config;
 mod defrag;
 mod display;
+mod duplicates;
 mod engine;
 mod event;
 mod flow;
@@ -28,11 +29,12 @@ mod tcp;
 
 pub use class::{Class, Classify};
 pub use config::{
-    CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode,
-    Share, TargetPolicies, UnknownKeyId,
+    CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, DuplicateRule, FLOWS_BY_MEMORY, KeyIds,
+    LinkAddresses, Mode, Share, TargetPolicies, UnknownKeyId,
 };
 pub use defrag::Rejection;
 pub use display::protocol_name;
+pub use duplicates::{COPY_NS_MAX, DuplicatePattern, Pattern, REMEMBERED_PACKETS, REPEAT_NS_MAX};
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, PacketChecksum, StreamPacket, Unfinished};
 #[doc(hidden)]

@@ -14,7 +14,7 @@ use crate::StreamClass;
 use crate::{
     Error, Outcome, Stop,
     frames::FrameHandler,
-    setup::{Input, Setup, nanoseconds},
+    setup::{Duplicates, Input, Setup, nanoseconds},
     worker::message,
 };
 
@@ -157,6 +157,13 @@ impl<I> Capture<I> {
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
         self.setup.config.set_tcp_policy(tcp);
         self.setup.config.set_defrag_policy(defrag);
+        self
+    }
+
+    /// Sets whether copies of packets are left out. They have the fate [`Fate::Duplicate`](crate::Fate) and reach no handler. Runs without an
+    /// engine ([`run_frames`](Self::run_frames)) keep them.
+    pub fn duplicates(mut self, which: Duplicates) -> Self {
+        self.setup.duplicates = which;
         self
     }
 

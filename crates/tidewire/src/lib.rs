@@ -272,16 +272,16 @@ pub use frames::FrameHandler;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
-pub use setup::Input;
+pub use setup::{Duplicates, Input};
 #[doc(hidden)]
 pub use tidewire_core::prefetch;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, CHUNK_BYTES_MAX, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config,
     ConfigError, Conflict, Counted, Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats,
-    EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause, Handler, History, KeyIds,
-    Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Outside, OutsidePacket, PacketChecksum,
-    Parts, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished,
-    UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
+    DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause, Handler, History,
+    KeyIds, Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Outside, OutsidePacket,
+    PacketChecksum, Parts, Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState,
+    Unfinished, UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]

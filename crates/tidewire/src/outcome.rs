@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::Ledger;
+use tidewire_core::{Ledger, Pattern};
 
 use crate::Error;
 #[cfg(feature = "live")]
@@ -19,6 +19,8 @@ pub struct Outcome<H> {
     pub ledger: Ledger,
     /// Damaged or unreadable parts of the input. Everything before each of them was processed.
     pub input_errors: Vec<Error>,
+    /// The pattern of copies that the first packets of files have, where it decided that copies are left out.
+    pub duplicates: Option<Pattern>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
     /// Whether the run ended before the input: by [`Stop`](crate::Stop), or `Streams::finish`.
@@ -53,6 +55,7 @@ impl<H> Outcome<H> {
             handlers,
             ledger: self.ledger,
             input_errors: self.input_errors,
+            duplicates: self.duplicates,
             elapsed: self.elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

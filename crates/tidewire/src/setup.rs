@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Classify, Config, Deliver, MEMORY_BYTES_DEFAULT};
+use tidewire_core::{Classify, Config, Deliver, DuplicateRule, MEMORY_BYTES_DEFAULT, Pattern};
 
 use crate::{
     Error, Outcome, Stop,
@@ -29,6 +29,31 @@ pub trait Run: Sized {
 
 impl<I: Run> Input for I {}
 
+/// Whether copies of packets are left out: the same packet at several interfaces, or twice at a mirror port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Duplicates {
+    /// Of several interfaces: those that another interface showed ([`DuplicateRule::Places`]), but for ports that only receive mirrored
+    /// traffic (`Role::Tap`). Of files: where many of the first packets are copies.
+    #[default]
+    Auto,
+    /// No packet.
+    Keep,
+    /// Those of [`DuplicateRule::Identified`], and in files that double every packet those of [`DuplicateRule::Doubled`].
+    Drop,
+}
+
+impl Duplicates {
+    /// The rule for an input whose first packets have this pattern.
+    pub(crate) fn rule(self, pattern: Option<Pattern>) -> DuplicateRule {
+        match (self, pattern) {
+            (Self::Keep, _) | (Self::Auto, None) => DuplicateRule::Keep,
+            (Self::Drop, None) => DuplicateRule::Identified,
+            (_, Some(pattern)) => pattern.rule,
+        }
+    }
+}
+
 /// The settings that files and interfaces share.
 pub struct Setup {
     pub(crate) filter: Option<String>,
@@ -39,6 +64,7 @@ pub struct Setup {
     /// Whether the caller chose a cutoff; `streams` has another default than the engine.
     pub(crate) cutoff_is_set: bool,
     pub(crate) classes: Vec<StreamClass>,
+    pub(crate) duplicates: Duplicates,
     pub(crate) stop: Stop,
 }
 
@@ -53,6 +79,7 @@ impl Default for Setup {
             key_is_set: false,
             cutoff_is_set: false,
             classes: Vec::new(),
+            duplicates: Duplicates::default(),
             stop: Stop::new(),
         }
     }

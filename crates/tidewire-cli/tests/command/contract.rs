@@ -217,13 +217,19 @@ fn ledger() {
         let ledger = &lines[1];
         let fates: Vec<&str> =
             names(ledger).into_iter().filter(|name| !matches!(*name, "received" | "detail")).collect();
-        let expected: Vec<&str> = tidewire::Fate::ALL.iter().map(|fate| fate.name()).collect();
+        // Copies are named where there are some.
+        let common = tidewire::Fate::ALL.iter().filter(|fate| **fate != tidewire::Fate::Duplicate);
+        let expected: Vec<&str> = common.map(|fate| fate.name()).collect();
         assert_names(ledger, &[&["received", "detail"], &expected[..]].concat());
         assert_eq!(ledger["received"], u64::from(pcap.packets));
         assert_eq!(fates.iter().map(|name| ledger[*name].as_u64().unwrap()).sum::<u64>(), u64::from(pcap.packets));
         assert_eq!((&ledger["arp"], &ledger["fragment_rebuilt"]), (&json!(1), &json!(2)));
         assert_eq!(ledger["fragment_unfinished"], 1);
     }
+    let mirror = format!("{}/../../tests/corpus/duplicates-mirror/capture.pcap", env!("CARGO_MANIFEST_DIR"));
+    let lines = json(&["flows", "--json", "--stats", "json", &mirror]);
+    assert_eq!((&lines[1]["tracked"], &lines[1]["duplicate"]), (&json!(9), &json!(9)));
+    assert_eq!(lines[1]["detail"]["duplicates"], json!([{"interface": 0, "packets": 9}]));
     // No records, only the totals.
     let (text, code) = text(&["streams", "--json", "--limit", "0", &capture]);
     assert_eq!((text.lines().count(), code), (1, 0));

@@ -3,8 +3,8 @@
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use tidewire::{
-    Anomaly, AnomalyKind, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, EndReason, Error,
-    Files, FlowKey, Gap, GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
+    Anomaly, AnomalyKind, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, Duplicates, EndReason,
+    Error, Files, FlowKey, Gap, GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
 };
 
 /// One direction of a stream, when it had ended.
@@ -268,7 +268,8 @@ fn hex(hash: Sha256) -> String {
 /// # Errors
 /// Where the file cannot be opened at all.
 pub fn run(path: &Path, workers: usize, config: Config) -> Result<Record, Error> {
-    collect(Capture::files([path]).config(config).workers(workers))
+    // Other programs count each copy of a packet.
+    collect(Capture::files([path]).config(config).duplicates(Duplicates::Keep).workers(workers))
 }
 
 /// The same for a builder that is set up.

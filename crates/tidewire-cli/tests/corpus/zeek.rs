@@ -265,7 +265,18 @@ fn written(capture: &Path, log: &str) -> Vec<Row> {
 fn written_with(checksum: &str, capture: &Path, log: &str) -> Vec<Row> {
     let bench = common::Bench::new();
     let place = format!("zeek:{}", bench.path("logs").display());
-    let words = ["flows", "--mode", "strict", "--checksum", checksum, "--to", &place, capture.to_str().unwrap()];
+    let words = [
+        "flows",
+        "--mode",
+        "strict",
+        "--duplicates",
+        "keep",
+        "--checksum",
+        checksum,
+        "--to",
+        &place,
+        capture.to_str().unwrap(),
+    ];
     common::run(&words);
     rows(&bench.path(&format!("logs/{log}.log"))).unwrap_or_default()
 }

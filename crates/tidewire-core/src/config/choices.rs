@@ -45,6 +45,26 @@ pub enum LinkAddresses {
     Ignore,
 }
 
+/// Which packets are copies of others, and have the fate [`Fate::Duplicate`](crate::Fate::Duplicate) instead of being processed.
+///
+/// A copy has the same IP packet: header, transport header and payload, but for hop limit, checksums and tags. Each rule includes
+/// those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum DuplicateRule {
+    /// No packet.
+    #[default]
+    Keep,
+    /// Packets that were seen at another place within [`COPY_NS_MAX`](crate::COPY_NS_MAX): another interface, other link addresses
+    /// or tags. As many packets are processed as the place that saw the most of them did.
+    Places,
+    /// Packets that were seen at the same place within [`REPEAT_NS_MAX`](crate::REPEAT_NS_MAX), with the same IPv4 identification. Where a sender gives
+    /// different packets the same one, or 0, it says nothing.
+    Identified,
+    /// Every second packet that was seen at the same place within that time: for a mirror that copies each packet.
+    Doubled,
+}
+
 /// Ids that are part of a flow's key, beside the innermost addresses, ports and protocol (the 5-tuple).
 ///
 /// Default: none. Most ids belong to one direction: each end of a GTP-U tunnel chooses the TEID that it receives with

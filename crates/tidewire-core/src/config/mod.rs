@@ -5,7 +5,7 @@ mod choices;
 mod targets;
 
 pub use check::{CHUNK_BYTES_MAX, ConfigError};
-pub use choices::{ChecksumMode, DirectionCutoff, KeyIds, LinkAddresses, Mode, Share, UnknownKeyId};
+pub use choices::{ChecksumMode, DirectionCutoff, DuplicateRule, KeyIds, LinkAddresses, Mode, Share, UnknownKeyId};
 pub use targets::TargetPolicies;
 
 use crate::{DefragPolicy, TcpPolicy, wire};
@@ -103,6 +103,9 @@ settings! {
         checksum, set_checksum, with_checksum: ChecksumMode = ChecksumMode::Auto;
         /// Whether link addresses and encapsulation are compared within a direction.
         link_addresses, set_link_addresses, with_link_addresses: LinkAddresses = LinkAddresses::Compare;
+        /// Which packets are copies of others and are left out. Packets of a moment ago are remembered in a table of 2 MiB beside the
+        /// other memory.
+        duplicates, set_duplicates, with_duplicates: DuplicateRule = DuplicateRule::Keep;
         /// Least time to live (hop limit) of a packet whose payload enters a stream; 0: any.
         ttl_min, set_ttl_min, with_ttl_min: u8 = 0;
         /// Whether urgent data stays in the stream (`SO_OOBINLINE`). If not, the urgent byte is removed and reported as a gap,

@@ -4,6 +4,7 @@ mod accounting;
 mod aggregate;
 mod chunks;
 pub(crate) mod context;
+mod duplicates;
 mod fragments;
 mod half_open;
 mod held_syn;
@@ -27,10 +28,11 @@ use std::{
 
 use self::{accounting::Accounting, context::FlowContext};
 use crate::{
-    Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Outside, OutsidePacket, Share,
-    Shunt,
+    Batch, ChecksumMode, Classify, Config, Deliver, DuplicateRule, Fate, Frame, History, Ledger, Mode, Outside,
+    OutsidePacket, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
+    duplicates::{DuplicateTable, Secrets},
     flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, OpenEntries, Table},
     packet::{Now, frame_number},
     path::Path,
@@ -86,6 +88,10 @@ pub struct Engine<H: Deliver> {
     classifier: Option<Box<dyn Classify>>,
     /// Created with the first fragment: one for received frames, one for fragments inside rebuilt datagrams.
     defragmenters: [Option<Box<Defragmenter>>; 2],
+    /// Packets of a moment ago; `None` where copies are kept.
+    duplicates: Option<Box<DuplicateTable>>,
+    /// Secrets of fingerprints.
+    secrets: Box<Secrets>,
     /// Directions that sent recently.
     lookup_cache: Box<LookupCache>,
     /// Scratch of `process`, kept so that it is not cleared for every batch.
@@ -140,6 +146,8 @@ impl<H: Deliver> Engine<H> {
         };
         let mut engine = Self {
             table: Table::new(KeyMask::of(context.config.key_ids)),
+            duplicates: DuplicateTable::new(context.config.duplicates),
+            secrets: Box::new(Secrets::new(context.config.hash_key)),
             context,
             share,
             has_fast_path: false,
@@ -197,6 +205,12 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
+    /// Sets which packets are copies from now on: see [`Config::duplicates`].
+    pub fn set_duplicates(&mut self, rule: DuplicateRule) {
+        self.context.config.duplicates = rule;
+        self.duplicates = DuplicateTable::new(rule);
+    }
+
     /// Processes a batch. Every worker gets every batch, and counts and processes its share.
     pub fn process(&mut self, batch: &Batch<'_>) {
         let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
@@ -222,6 +236,9 @@ impl<H: Deliver> Engine<H> {
             one.slot = self.table.prefetch_entry(one.hash);
             self.lookup_cache.found(one.place, one.hash, one.slot);
             unknown &= unknown - 1;
+        }
+        if self.duplicates.is_some() {
+            self.leave_out_copies(batch, group, prepared);
         }
         if self.context.accounting.budget.holes != 0 || self.context.config.chunk_bytes != 0 {
             self.prefetch_untidy(&prepared[..group.len()]);

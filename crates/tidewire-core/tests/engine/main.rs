@@ -7,6 +7,7 @@ mod checksums;
 mod closing;
 mod common;
 mod delivery;
+mod duplicates;
 mod encapsulation;
 mod fast_path;
 mod frames;

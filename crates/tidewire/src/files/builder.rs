@@ -111,6 +111,7 @@ impl<'a> Files<'a> {
     fn open(self, setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
         let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;
+        let is_named = matches!(self.from, FileInput::Paths(_));
         let source: Box<dyn Source> = match self.from {
             FileInput::Paths(paths) => {
                 again = rereadable(&paths);
@@ -122,7 +123,9 @@ impl<'a> Files<'a> {
         if let Some(call) = self.before_start {
             call();
         }
-        Ok((InputLoop::new(source, filter, self.calls, setup.stop, again), setup.config))
+        let mut input = InputLoop::new(source, filter, self.calls, setup.stop, again);
+        input.look_for_copies(setup.duplicates, is_named);
+        Ok((input, setup.config))
     }
 }
 

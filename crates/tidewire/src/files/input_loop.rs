@@ -1,16 +1,18 @@
 //! The reading side of a run: source, filter, progress, stop flag.
 
 use std::{
+    collections::VecDeque,
+    mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Fate, Ledger};
+use tidewire_core::{Config, DuplicatePattern, Fate, Ledger, Pattern};
 use tidewire_files::{Block, Source, Supplement, encode::Interface};
 
 use super::filtered::Filtered;
-use crate::{Error, Outcome, Progress, Stop, filter::Filter};
+use crate::{Error, Outcome, Progress, Stop, filter::Filter, setup::Duplicates};
 
 /// The callback for the ledger and the time of the input.
 type OnLedger<'a> = Box<dyn FnMut(&Ledger, u64) + Send + 'a>;
@@ -41,6 +43,12 @@ pub(crate) struct InputLoop<'a> {
     /// When the last frames came, and their clock.
     heard: Instant,
     clock_ns: u64,
+    duplicates: Duplicates,
+    /// Blocks that are read ahead to look for copies, at most.
+    ahead_max: usize,
+    /// Blocks that were read ahead.
+    ahead: VecDeque<Block>,
+    pattern: Option<Pattern>,
 }
 
 /// What comes next of an input.
@@ -52,6 +60,9 @@ pub(crate) enum Next {
     /// The input ended, or the run was stopped.
     End,
 }
+
+/// Blocks of a file that are read ahead to look for copies: 2 MiB.
+const AHEAD_BLOCKS: usize = 8;
 
 /// How long to wait for an input before it counts as silent.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -104,7 +115,47 @@ impl<'a> InputLoop<'a> {
             begun: Instant::now(),
             heard: Instant::now(),
             clock_ns: 0,
+            duplicates: Duplicates::Keep,
+            ahead_max: 0,
+            ahead: VecDeque::new(),
+            pattern: None,
         }
+    }
+
+    /// Has [`learn`](Self::learn) look for copies. Of a reader or source (`is_named`: no) whose end is unknown only one block is read
+    /// ahead: the next one may take long.
+    pub(crate) fn look_for_copies(&mut self, which: Duplicates, is_named: bool) {
+        let is_finite = match &self.source {
+            MaybeFiltered::All(source) => source.bytes_total(),
+            MaybeFiltered::Some(source) => source.bytes_total(),
+        };
+        self.duplicates = which;
+        self.ahead_max = if is_named || is_finite.is_some() { AHEAD_BLOCKS } else { 1 };
+    }
+
+    /// Reads ahead, and sets which copies the engine leaves out. To be called before the first frames; a second call changes nothing.
+    ///
+    /// The decision depends on the first blocks alone, so that it is the same for any number of workers. A pipe that pauses is not
+    /// waited for.
+    pub(crate) fn learn(&mut self, config: &mut Config) {
+        if self.duplicates == Duplicates::Keep {
+            return;
+        }
+        let which = mem::replace(&mut self.duplicates, Duplicates::Keep);
+        let mut pattern = DuplicatePattern::new(config.hash_key(), config.wire());
+        while self.ahead.len() < self.ahead_max {
+            let mut block = Block::new();
+            if !matches!(self.read(&mut block), Next::Frames) {
+                break;
+            }
+            let goes_on = pattern.observe(&block.batch());
+            self.ahead.push_back(block);
+            if !goes_on {
+                break;
+            }
+        }
+        self.pattern = pattern.verdict();
+        config.set_duplicates(which.rule(self.pattern));
     }
 
     /// The file that is read, where it is one plain file.
@@ -114,6 +165,16 @@ impl<'a> InputLoop<'a> {
 
     /// Fills `block` with the next frames.
     pub(crate) fn next(&mut self, block: &mut Block) -> Next {
+        match self.ahead.pop_front().filter(|_| !self.stop.is_stopped()) {
+            Some(read) => {
+                *block = read;
+                Next::Frames
+            }
+            None => self.read(block),
+        }
+    }
+
+    fn read(&mut self, block: &mut Block) -> Next {
         loop {
             if self.stop.is_stopped() {
                 self.interrupted = true;
@@ -225,6 +286,7 @@ impl<'a> InputLoop<'a> {
             handlers,
             ledger,
             input_errors: self.input_errors,
+            duplicates: self.pattern,
             elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

@@ -57,6 +57,8 @@ pub(super) struct SingleRun<'a, H: Deliver> {
     block: Block,
     report_ns: u64,
     ledger: Option<Published>,
+    /// The settings, until copies were looked for.
+    unlearnt: Option<Config>,
     is_ending: bool,
 }
 
@@ -66,15 +68,19 @@ const CLOSED_AT_ONCE: usize = 64;
 impl<'a, H: Deliver> SingleRun<'a, H> {
     pub(super) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
-        let engine = engine(config, Share::ALL, worker, input.again());
+        let engine = engine(config.clone(), Share::ALL, worker, input.again());
         let ledger = input.ledger();
-        Self { input, engine, block: Block::new(), report_ns, ledger, is_ending: false }
+        Self { input, engine, block: Block::new(), report_ns, ledger, unlearnt: Some(config), is_ending: false }
     }
 
     /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
     pub(super) fn step(&mut self) -> bool {
         if self.is_ending {
             return self.engine.finish_some(CLOSED_AT_ONCE);
+        }
+        if let Some(mut config) = self.unlearnt.take() {
+            self.input.learn(&mut config);
+            self.engine.set_duplicates(config.duplicates());
         }
         match self.input.next(&mut self.block) {
             Next::Frames => {
@@ -150,6 +156,9 @@ pub(super) fn run_threads<H: Deliver + Send>(
     workers: Vec<Worker<H>>,
 ) -> Result<Outcome<H>, Error> {
     let count = workers.len();
+    let mut config = config.clone();
+    input.learn(&mut config);
+    let config = &config;
     // The last worker to release a block returns it here.
     let (give_back, spare) = bounded(BLOCKS_QUEUED + 2);
     let again = input.again().map(Path::to_path_buf);

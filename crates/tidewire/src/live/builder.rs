@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Deliver, DirectionCutoff};
+use tidewire_core::{Deliver, DirectionCutoff, DuplicateRule};
 use tidewire_live::{
-    self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed,
+    self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, Role, kernel::Shed,
 };
 
 use super::{Hooks, LiveReport};
 use crate::{
     Capture, Error, Outcome, StreamClass,
     frames::FrameHandler,
-    setup::{Run, Setup, nanoseconds},
+    setup::{Duplicates, Run, Setup, nanoseconds},
     worker::Worker,
 };
 
@@ -118,7 +118,8 @@ impl Interfaces<'_> {
 }
 
 impl Run for Interfaces<'_> {
-    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn run_single<H: Deliver>(self, mut setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+        setup.leave_out_copies(&self.settings);
         let settings = setup.in_kernel(self.settings(&setup), &worker.0);
         let opened = live::open(&settings.with_workers(1))?;
         // The caller's thread is not pinned.
@@ -126,7 +127,8 @@ impl Run for Interfaces<'_> {
         super::run_single(opened, setup.config, worker, hooks)
     }
 
-    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn run_threads<H: Deliver + Send>(self, mut setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+        setup.leave_out_copies(&self.settings);
         let settings = self.settings(&setup);
         let settings = match workers.first() {
             Some((handler, _)) => setup.in_kernel(settings, handler),
@@ -146,9 +148,26 @@ impl Run for Interfaces<'_> {
 }
 
 impl Setup {
+    /// Sets which copies the engine leaves out: of a single interface none, unless they are unwanted. A tap has a direction at each of
+    /// its ports.
+    fn leave_out_copies(&mut self, settings: &LiveSettings) {
+        let interfaces = settings.interfaces();
+        let is_any = matches!(interfaces, [name] if name == "any");
+        let shows_copies = is_any || interfaces.len() > 1 && settings.role() == Role::Host;
+        let rule = match self.duplicates {
+            Duplicates::Auto if shows_copies => DuplicateRule::Places,
+            which => which.rule(None),
+        };
+        self.config.set_duplicates(rule);
+    }
+
     /// Derives the in-kernel settings from the engine's settings and from those of the applications in `handler`.
     fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, mut needs) = (&self.config, settings.kernel().clone());
+        if config.duplicates() != DuplicateRule::Keep {
+            // The programs of each interface would count every copy.
+            needs.set_offload(InKernel::Never);
+        }
         let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
             // The handler needs packets beyond a cutoff, too.

@@ -113,6 +113,7 @@ impl Watch<'_> {
             handlers,
             ledger,
             input_errors: Vec::new(),
+            duplicates: None,
             elapsed: self.begun.elapsed(),
             interrupted: self.interrupted,
             live: Some(report),

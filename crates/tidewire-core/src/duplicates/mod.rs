@@ -1,0 +1,24 @@
+//! Copies of packets: the same packet seen at several interfaces, or twice at a mirror port.
+//!
+//! [`Fingerprint`] identifies a packet by what forwarding leaves unchanged. [`DuplicateTable`] decides packet by packet,
+//! [`DuplicatePattern`] whether an input is one of a mirror that copies packets.
+
+mod fingerprint;
+mod pattern;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use fingerprint::{Fingerprint, Secrets};
+pub use pattern::{DuplicatePattern, Pattern};
+pub(crate) use table::DuplicateTable;
+
+/// Time within which a packet at another interface is a copy, nanoseconds. A bridge or a queue delays by milliseconds; the first
+/// retransmission of Linux comes after 200 ms at the earliest (`TCP_RTO_MIN`).
+pub const COPY_NS_MAX: u64 = 50_000_000;
+
+/// Time within which a packet at the same interface is a copy, nanoseconds: the two sides of a switch are microseconds apart.
+pub const REPEAT_NS_MAX: u64 = 10_000_000;
+
+/// Packets that a [`DuplicateTable`] remembers: 2 MiB. At a million packets a second those of 32 ms.
+pub const REMEMBERED_PACKETS: usize = 1 << 15;
