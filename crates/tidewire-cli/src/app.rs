@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use tidewire::{Chunk, EndReason, Gap, Mode, Stream, legible::legible};
+use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Mode, Stream, legible::distinct};
 use tidewire_exports::{
     FlowRecord, Origin,
     select::{Seen, Select},
@@ -161,10 +161,19 @@ impl Follower {
 
     /// Bytes that are missing.
     pub fn gap<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, gap: &Gap, report: &mut Report<'_>) {
-        // A removed urgent byte separates nothing: the receiver continues to read.
-        if gap.cause != tidewire::GapCause::Urgent {
-            stream.data().conversation().gap(gap.direction, gap.bytes, &mut self.budget, report);
-        }
+        let seen = match gap.cause {
+            // A removed urgent byte separates nothing: the receiver continues to read.
+            GapCause::Urgent => return,
+            // What passed beyond a cutoff was counted, with what is missing there.
+            GapCause::Cutoff => gap.bytes.min(stream.stats(gap.direction).cutoff_bytes),
+            _ => {
+                let times = [stream.start_ns(), stream.end_ns()];
+                let corrected = self.cuts.as_ref().map(|cuts| cuts.corrected_gap(&stream.key(), times, *gap));
+                let is_recorders = corrected.is_some_and(|gap| gap.cause == GapCause::Cutoff);
+                if is_recorders { gap.bytes } else { 0 }
+            }
+        };
+        stream.data().conversation().skipped(gap.direction, gap.bytes, seen, &mut self.budget, report);
     }
 
     /// The stream ended: what it was.
@@ -173,6 +182,11 @@ impl Follower {
         stream: &mut Stream<'_, D>,
         report: &mut Report<'_>,
     ) -> Option<Box<App>> {
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            if stream.has_ended(direction) {
+                stream.data().conversation().ended(direction, &mut self.budget);
+            }
+        }
         stream.data().conversation().close(&mut self.budget, report)
     }
 
@@ -252,9 +266,9 @@ pub fn push_csv(out: &mut Vec<u8>, app: Option<&App>) {
     }
 }
 
-/// Appends text as a comma-separated value: quoted (RFC 4180) and [`legible`].
+/// Appends text as a comma-separated value: quoted (RFC 4180), legible and [`distinct`].
 pub fn push_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    out.extend_from_slice(legible(text).replace('"', "\"\"").as_bytes());
+    out.extend_from_slice(distinct(text).replace('"', "\"\"").as_bytes());
     out.push(b'"');
 }

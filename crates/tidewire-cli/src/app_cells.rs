@@ -1,6 +1,6 @@
 //! Protocol and name of a stream, as cells of a table.
 
-use tidewire::legible::legible;
+use tidewire::legible::distinct;
 use tidewire_protocols::{App, Transaction};
 
 /// Most characters of a name in a table.
@@ -17,9 +17,9 @@ pub fn cells(app: Option<&App>) -> [String; 2] {
     [service, app.and_then(name).map(cell).unwrap_or_default()]
 }
 
-/// Text as a cell: [`legible`], and not longer than others can bear.
+/// Text as a cell: legible, [`distinct`], and not longer than others can bear.
 pub fn cell(text: &str) -> String {
-    cut(&legible(text), CELL_CHARS)
+    cut(&distinct(text), CELL_CHARS)
 }
 
 /// At most so many characters.

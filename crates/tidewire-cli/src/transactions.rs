@@ -280,7 +280,7 @@ impl Row for Found {
 
     fn cells(&self, clock: &Clock) -> Cells {
         let (key, transaction) = (&self.key, &self.transaction);
-        let cell = |text: String| app_cells::cut(&tidewire::legible::legible(&text), CELL_CHARS);
+        let cell = |text: String| app_cells::cut(&tidewire::legible::distinct(&text), CELL_CHARS);
         Cells::of(vec![
             self.stream.to_string(),
             clock.cell(transaction.start_ns),

@@ -45,6 +45,12 @@ impl<D> Stream<'_, D> {
         self.flow.state
     }
 
+    /// Whether a direction ended by itself: its FIN was reached, with every byte before it delivered or reported as missing.
+    #[must_use]
+    pub fn has_ended(&self, direction: Direction) -> bool {
+        self.flow.halves[direction as usize].has(half::FIN)
+    }
+
     /// Timestamp of the first packet, nanoseconds since the epoch.
     #[must_use]
     pub fn start_ns(&self) -> u64 {

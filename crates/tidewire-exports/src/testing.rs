@@ -164,6 +164,13 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         location: some(text),
         request_bytes: Some(1),
         response_bytes: Some(2),
+        request_announced_bytes: Some(1),
+        response_announced_bytes: Some(5),
+        request_missing_bytes: 0,
+        response_missing_bytes: 3,
+        request_complete: Some(true),
+        response_complete: Some(false),
+        host_field: None,
     };
     let quic = Quic {
         version: some(text),

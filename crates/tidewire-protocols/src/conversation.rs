@@ -156,8 +156,20 @@ impl Conversation {
         self.settle(place, budget);
     }
 
-    /// So many bytes of a direction will not come.
+    /// So many bytes of a direction will not come: they are missing.
     pub fn gap(&mut self, direction: Direction, bytes: u64, budget: &mut Budget, report: &mut Report<'_>) {
+        self.skipped(direction, bytes, 0, budget, report);
+    }
+
+    /// So many bytes of a direction will not come, of which `seen` passed and were only counted (beyond a cutoff). The others are missing.
+    pub fn skipped(
+        &mut self,
+        direction: Direction,
+        bytes: u64,
+        seen: u64,
+        budget: &mut Budget,
+        report: &mut Report<'_>,
+    ) {
         if let State::Unanswered(unanswered) = self.0
             && !unanswered.survives_gap(direction as usize)
         {
@@ -166,9 +178,18 @@ impl Conversation {
         self.catch_up(budget);
         if let State::Going(place, _) = self.0 {
             if let Some(going) = budget.going(place) {
-                going.gap(direction as usize, bytes, report);
+                going.gap(direction as usize, bytes, seen, report);
             }
             self.settle(place, budget);
+        }
+    }
+
+    /// A direction ended by itself (its FIN was reached), which ends a body that nothing else ends. Before [`close`](Self::close).
+    pub fn ended(&mut self, direction: Direction, budget: &mut Budget) {
+        if let State::Going(place, _) = self.0
+            && let Some(going) = budget.going(place)
+        {
+            going.ended(direction as usize);
         }
     }
 

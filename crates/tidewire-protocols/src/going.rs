@@ -215,7 +215,7 @@ impl Going {
                 self.data(Input { side: swapped, bytes: &early.bytes, ns: early.ns, ..input }, ports, report);
             }
             if early.missing > 0 {
-                self.gap(swapped, early.missing, report);
+                self.gap(swapped, early.missing, 0, report);
             }
         }
         let rest = input.bytes.get(consumed..).unwrap_or_default();
@@ -224,7 +224,15 @@ impl Going {
         }
     }
 
-    pub(crate) fn gap(&mut self, side: usize, bytes: u64, report: &mut Report<'_>) {
+    /// A side of the stream ended by itself.
+    pub(crate) fn ended(&mut self, side: usize) {
+        if let Stage::Http(exchange) = &mut self.stage {
+            exchange.ended(side ^ usize::from(self.swapped));
+        }
+    }
+
+    /// Bytes that will not come, `seen` of which passed without being read.
+    pub(crate) fn gap(&mut self, side: usize, bytes: u64, seen: u64, report: &mut Report<'_>) {
         let app = &mut self.app;
         let out = &mut |transaction| Self::report(app, report, transaction);
         let side = side ^ usize::from(self.swapped);
@@ -236,7 +244,7 @@ impl Going {
             Stage::Unanswered(unanswered) if unanswered.survives_gap(side) => Progress::More,
             Stage::Unanswered(_) => Progress::Done,
             Stage::Dns(exchange) => exchange.gap(side),
-            Stage::Http(exchange) => exchange.gap(side, bytes, out),
+            Stage::Http(exchange) => exchange.gap(side, bytes, seen, out),
             // Datagrams stand alone.
             #[cfg(feature = "quic")]
             Stage::Quic(_) => Progress::More,

@@ -45,6 +45,7 @@ pub use quic::{Quic, QuicEntry, QuicHistory};
 pub use report::{App, Report};
 pub use socks::Socks;
 pub use ssh::Ssh;
+pub use text::{bytes_of_text, text_of_bytes};
 pub use tls::{Attribute, Certificate, DistinguishedName, Tls};
 pub use transaction::{Fields, Transaction};
 pub use value::{Service, Value};

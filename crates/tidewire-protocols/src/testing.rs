@@ -177,6 +177,13 @@ pub(crate) fn complete() -> Vec<Transaction> {
         response_version: text(),
         request_bytes: Some(1),
         response_bytes: Some(1),
+        request_announced_bytes: Some(1),
+        response_announced_bytes: Some(2),
+        request_missing_bytes: 1,
+        response_missing_bytes: 1,
+        request_complete: Some(true),
+        response_complete: Some(false),
+        host_field: text(),
     };
     let ssh = Ssh {
         client_version: text(),

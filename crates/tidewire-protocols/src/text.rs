@@ -8,7 +8,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 /// Longest address of HTTP, bytes: those of advertisements are long.
 pub(crate) const LONG_TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// Bytes as text: what is no UTF-8 is replaced by U+FFFD. Control characters stay; who prints them escapes them.
+/// Bytes as text, as [`text_of_bytes`] writes them. Control characters stay; who prints them escapes them.
 pub(crate) fn text(bytes: &[u8]) -> Box<str> {
     cut_text(bytes, TEXT_BYTES_MAX)
 }
@@ -19,19 +19,71 @@ pub(crate) fn long_text(bytes: &[u8]) -> Box<str> {
 }
 
 fn cut_text(bytes: &[u8], bytes_max: usize) -> Box<str> {
-    if bytes.len() <= bytes_max
-        && let Ok(text) = std::str::from_utf8(bytes)
+    match bytes.get(..bytes_max) {
+        Some(cut) if bytes.len() > bytes_max => text_of_bytes(without_part(cut)).into(),
+        _ => text_of_bytes(bytes).into(),
+    }
+}
+
+/// Bytes without the beginning of a character at their end, which a cut may have left.
+fn without_part(bytes: &[u8]) -> &[u8] {
+    let part = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let is_part = std::str::from_utf8(part).is_err_and(|error| error.error_len().is_none());
+    &bytes[..bytes.len() - if is_part { part.len() } else { 0 }]
+}
+
+/// Bytes as text that has each of them: a byte that is not UTF-8 is `\xHH`, and so is a backslash before `xHH`, so that no two
+/// sequences of bytes are the same text. [`bytes_of_text`] undoes it.
+#[must_use]
+pub fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && escapes(bytes).next().is_none()
     {
-        return text.into();
+        return Cow::Borrowed(text);
     }
-    let is_cut = bytes.len() > bytes_max;
-    let bytes = &bytes[..bytes.len().min(bytes_max)];
-    let text = String::from_utf8_lossy(bytes);
-    match is_cut {
-        // The cut may have split a character.
-        true => text.trim_end_matches('\u{fffd}').into(),
-        false => text.into(),
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        let (valid, mut from) = (chunk.valid(), 0);
+        for at in escapes(valid.as_bytes()) {
+            text.push_str(&valid[from..at]);
+            push_escape(&mut text, b'\\');
+            from = at + 1;
+        }
+        text.push_str(&valid[from..]);
+        chunk.invalid().iter().for_each(|&byte| push_escape(&mut text, byte));
     }
+    Cow::Owned(text)
+}
+
+/// The bytes of a text that [`text_of_bytes`] wrote.
+#[must_use]
+pub fn bytes_of_text(text: &str) -> Cow<'_, [u8]> {
+    let shown = text.as_bytes();
+    let mut places = escapes(shown).peekable();
+    if places.peek().is_none() {
+        return Cow::Borrowed(shown);
+    }
+    let (mut bytes, mut from) = (Vec::with_capacity(shown.len()), 0);
+    let digit = |at: usize| char::from(shown[at]).to_digit(16).unwrap_or_default() as u8;
+    for at in places {
+        bytes.extend_from_slice(&shown[from..at]);
+        bytes.push(digit(at + 2) << 4 | digit(at + 3));
+        from = at + 4;
+    }
+    bytes.extend_from_slice(&shown[from..]);
+    Cow::Owned(bytes)
+}
+
+/// Where `\xHH` stands.
+fn escapes(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let is_escape = |rest: &[u8]| matches!(rest, [_, b'x', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    memchr::memchr_iter(b'\\', bytes).filter(move |&at| is_escape(&bytes[at..]))
+}
+
+/// Appends a byte as `\xHH`.
+pub(crate) fn push_escape(text: &mut String, byte: u8) {
+    text.push_str("\\x");
+    text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
 }
 
 /// Bytes as text that is mostly one of a few, which then need no memory.
@@ -111,8 +163,38 @@ mod tests {
     fn long_text_is_cut_between_characters() {
         let long = "ä".repeat(TEXT_BYTES_MAX);
         assert_eq!(text(&long.as_bytes()[1..]).chars().last(), Some('ä'));
-        assert_eq!(&*text(b"a\xffb"), "a\u{fffd}b");
-        assert_eq!((known_text(b"x", &["x"]), known_text(b"y\xff", &["x"])), ("x".into(), "y\u{fffd}".into()));
+        assert_eq!((known_text(b"x", &["x"]), known_text(b"y\xff", &["x"])), ("x".into(), "y\\xff".into()));
+        let cut = [&[b'a'; TEXT_BYTES_MAX - 1][..], b"\xff", b"b"].concat();
+        assert!(text(&cut).ends_with("a\\xff"), "a byte that begins no character is not cut");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_escaped_and_come_back() {
+        let cases: [(&[u8], &str); 7] = [
+            (b"caf\xe9", "caf\\xe9"),
+            (b"caf\\xe9", "caf\\x5cxe9"),
+            (b"caf\\x5cxe9", "caf\\x5cx5cxe9"),
+            (b"\\\xe9\\x\\xg0\\", "\\\\xe9\\x\\xg0\\"),
+            ("\u{fffd}é\u{1b}".as_bytes(), "\u{fffd}é\u{1b}"),
+            (b"\xed\xa0\x80\xf0\x9f", "\\xed\\xa0\\x80\\xf0\\x9f"),
+            (b"C:\\new", "C:\\new"),
+        ];
+        for (bytes, shown) in cases {
+            assert_eq!(text_of_bytes(bytes), shown);
+            assert_eq!(&*bytes_of_text(shown), bytes);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_sequence_of_bytes_has_its_own_text(
+            parts in proptest::collection::vec(proptest::prop_oneof![
+                proptest::prelude::any::<u8>(), proptest::prelude::Just(b'\\'), proptest::prelude::Just(b'x'), b'0'..=b'9', b'a'..=b'f',
+            ], 0..40),
+        ) {
+            let shown = text_of_bytes(&parts);
+            proptest::prop_assert_eq!(&*bytes_of_text(&shown), &parts[..]);
+        }
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl Service {
 pub enum Value<'a> {
     /// A number.
     Number(u64),
-    /// Text as the network had it: who prints it escapes control characters.
+    /// Text as the network had it, bytes that are not UTF-8 as [`text_of_bytes`](crate::text_of_bytes) writes them. Printing it
+    /// safely needs escapes of control characters.
     Text(&'a str),
     /// Seconds since the epoch, which may be before it.
     Seconds(i64),

@@ -55,6 +55,25 @@ pub fn legible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same for values that are compared: a backslash before what would look like an escape is one itself (`\u{5c}`), so that no two
+/// texts are shown alike.
+#[must_use]
+pub fn distinct(text: &str) -> Cow<'_, str> {
+    let is_escape = |rest: &str| rest.starts_with(['n', 'r', 't']) || rest.starts_with("u{");
+    let mut places = text.match_indices('\\').filter(|&(at, _)| is_escape(&text[at + 1..])).peekable();
+    if places.peek().is_none() {
+        return legible(text);
+    }
+    let (mut shown, mut from) = (String::with_capacity(text.len() + 16), 0);
+    for (at, _) in places {
+        shown.push_str(&legible(&text[from..at]));
+        shown.push_str("\\u{5c}");
+        from = at + 1;
+    }
+    shown.push_str(&legible(&text[from..]));
+    Cow::Owned(shown)
+}
+
 /// Whether a character is in the blocks of symbols that emoji are made of: arrows, technical and other symbols,
 /// dingbats, and the pictographs of the supplementary plane with their skin tones. Coarser than
 /// `Extended_Pictographic`, which does not matter here: each is visible.
@@ -103,6 +122,11 @@ mod tests {
             ("\u{e0041}\u{fe0f}\u{3164}", "\\u{e0041}\\u{fe0f}\\u{3164}"),
         ] {
             assert_eq!(legible(text), shown);
+        }
+        for (text, shown) in
+            [("a\n", "a\\n"), ("a\\n", "a\\u{5c}n"), ("\\u{1b}\u{1b}", "\\u{5c}u{1b}\\u{1b}"), ("\\x", "\\x")]
+        {
+            assert_eq!(distinct(text), shown);
         }
         for text in ["", "capture.pcap", "Мир 世界 é ¬ \u{ac}\u{ae} 🌊", "a b"] {
             assert!(matches!(legible(text), Cow::Borrowed(same) if same == text), "{text}");

@@ -88,7 +88,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         Self {
             totals: Totals::default(),
             transactions: 0,
-            follower: Follower::default(),
+            follower: Follower::with(&None, &cuts),
             kind,
             rows,
             select,

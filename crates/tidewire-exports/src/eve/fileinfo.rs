@@ -11,25 +11,38 @@ use crate::{
     model::Exchange,
 };
 
-/// Appends the records `fileinfo` of an HTTP request: one for each body that is not empty. Bodies are neither stored nor hashed, and
-/// beginnings of streams do not say whether they were whole, so that the state is `UNKNOWN`.
+/// Appends the records `fileinfo` of an HTTP request: one for each body of which bytes were seen. Bodies are neither stored nor hashed.
 pub(super) fn push_files(out: &mut Vec<u8>, identity: &Identity<'_>, exchange: &Exchange<'_>, http: &Http) {
     let transaction = exchange.transaction;
-    for (is_answer, bytes) in [(false, http.request_bytes), (true, http.response_bytes)] {
+    let bodies = [
+        (false, http.request_bytes, http.request_missing_bytes, http.request_complete),
+        (true, http.response_bytes, http.response_missing_bytes, http.response_complete),
+    ];
+    for (is_answer, bytes, missing, complete) in bodies {
         let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { continue };
         let mut object = identity.open(out, "fileinfo", transaction.end_ns, is_answer, None);
         object.object(member!("http"), |object| push_http(object, http));
         object.plain(member!("app_proto"), app_proto(transaction.service));
         object.object(member!("fileinfo"), |object| {
             object.text(member!("filename"), http.path.as_deref().map(without_query).unwrap_or_default());
-            object.truth(member!("gaps"), false);
-            object.plain(member!("state"), "UNKNOWN");
+            object.truth(member!("gaps"), missing > 0);
+            object.plain(member!("state"), state(complete));
             object.truth(member!("stored"), false);
             object.number(member!("size"), bytes);
             object.number(member!("tx_id"), exchange.number.into());
         });
         identity.close(object, |_| {});
         out.push(b'\n');
+    }
+}
+
+/// Suricata closes a file at its end; one that ended before, or has a gap, is truncated.
+fn state(complete: Option<bool>) -> &'static str {
+    match complete {
+        Some(true) => "CLOSED",
+        Some(false) => "TRUNCATED",
+        // The end lies where nothing was looked at.
+        None => "UNKNOWN",
     }
 }
 

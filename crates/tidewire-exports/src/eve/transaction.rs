@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::{Certificate, DistinguishedName, Fields, Quic, Service, Ssh, Tls};
+use tidewire_protocols::{Certificate, DistinguishedName, Fields, Http, Quic, Service, Ssh, Tls};
 
 use crate::{
     eve::{
@@ -117,6 +117,7 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
             if let Some(bytes) = http.request_bytes {
                 object.number(member!("request_bytes"), bytes);
             }
+            push_bodies(object, http);
         }
         Fields::Tls(tls) => {
             text(object, member!("cipher"), tls.cipher.as_deref());
@@ -127,6 +128,29 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
         }
         _ => {}
     }
+}
+
+/// What was announced of bodies, what of them is missing, and whether they are whole.
+fn push_bodies(object: &mut Object<'_>, http: &Http) {
+    let missing = |bytes: u64| Some(bytes).filter(|&bytes| bytes > 0);
+    let figures = [
+        ("request_announced_bytes", http.request_announced_bytes),
+        ("response_announced_bytes", http.response_announced_bytes),
+        ("request_missing_bytes", missing(http.request_missing_bytes)),
+        ("response_missing_bytes", missing(http.response_missing_bytes)),
+    ];
+    for (name, figure) in figures {
+        if let Some(figure) = figure {
+            object.number(name, figure);
+        }
+    }
+    for (name, complete) in [("request_complete", http.request_complete), ("response_complete", http.response_complete)]
+    {
+        if let Some(complete) = complete {
+            object.truth(name, complete);
+        }
+    }
+    text(object, member!("host_field"), http.host_field.as_deref());
 }
 
 fn texts(object: &mut Object<'_>, name: impl Key, texts: &[Box<str>]) {

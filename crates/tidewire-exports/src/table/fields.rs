@@ -32,6 +32,8 @@ const HTTP: &[Column] = &[
     maybe("method", Text), maybe("host", Text), maybe("port", Long), maybe("path", Text), maybe("version", Text),
     maybe("response_version", Text), maybe("status", Long), maybe("reason", Text), maybe("user_agent", Text), maybe("referrer", Text), maybe("request_type", Text), maybe("content_type", Text), maybe("server", Text),
     maybe("location", Text), maybe("request_bytes", Long), maybe("response_bytes", Long),
+    maybe("request_announced_bytes", Long), maybe("response_announced_bytes", Long), maybe("request_missing_bytes", Long), maybe("response_missing_bytes", Long),
+    maybe("request_complete", Truth), maybe("response_complete", Truth), maybe("host_field", Text),
 ];
 
 #[rustfmt::skip]

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire::{FlowKey, legible::is_hidden};
+use tidewire_protocols::{bytes_of_text, text_of_bytes};
 use tidewire_wire::icmp_counterpart;
 
 use crate::{
@@ -155,6 +156,26 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Text of a protocol's field, whose bytes are written as Zeek writes them.
+    pub(super) fn field(&mut self, text: &str) {
+        match self.form {
+            Form::Tsv => self.bytes(&bytes_of_text(text)),
+            Form::Json => self.text(text),
+        }
+    }
+
+    pub(super) fn field_if(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.field(text),
+            None => self.unset(),
+        }
+    }
+
+    /// A set or vector of such texts; unset if there is none.
+    pub(super) fn fields<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) {
+        self.bytes_list(texts.into_iter().map(bytes_of_text));
+    }
+
     /// Bytes that are mostly text: of others, `\xHH` is written.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         let form = self.form;
@@ -253,8 +274,8 @@ fn quote(out: &mut Vec<u8>, is_json: bool) {
 /// Appends bytes that are mostly text: of others, `\xHH` is written.
 fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], form: Form, is_in_list: bool) {
     match (std::str::from_utf8(bytes), form) {
+        (_, Form::Json) => push_string(out, &text_of_bytes(bytes)),
         (Ok(text), Form::Tsv) => push_escaped(out, text, is_in_list),
-        (Ok(text), Form::Json) => push_string(out, text),
         (Err(_), Form::Tsv) => {
             for chunk in bytes.utf8_chunks() {
                 if !chunk.valid().is_empty() {
@@ -262,14 +283,6 @@ fn push_bytes(out: &mut Vec<u8>, bytes: &[u8], form: Form, is_in_list: bool) {
                 }
                 chunk.invalid().iter().for_each(|&byte| push_hex(out, byte));
             }
-        }
-        (Err(_), Form::Json) => {
-            let mut shown = Vec::new();
-            for chunk in bytes.utf8_chunks() {
-                shown.extend_from_slice(chunk.valid().as_bytes());
-                chunk.invalid().iter().for_each(|&byte| push_hex(&mut shown, byte));
-            }
-            push_string(out, &String::from_utf8_lossy(&shown));
         }
     }
 }

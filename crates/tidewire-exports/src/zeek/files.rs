@@ -26,7 +26,8 @@ pub(super) struct Found<'a> {
     is_origin: bool,
     source: &'static str,
     kind: Option<&'a str>,
-    bytes: Option<u64>,
+    /// Of a body: what was seen, what was announced, and what is missing within it.
+    bytes: Option<(u64, Option<u64>, u64)>,
     sha256: Option<&'a str>,
 }
 
@@ -50,11 +51,12 @@ pub(super) fn of<'a>(exchange: &Exchange<'a>) -> impl Iterator<Item = Found<'a>>
 }
 
 fn body(http: &Http, is_answer: bool) -> Option<Found<'_>> {
-    let (bytes, kind) = match is_answer {
-        false => (http.request_bytes, &http.request_type),
-        true => (http.response_bytes, &http.content_type),
+    let (seen, announced, missing, kind) = match is_answer {
+        false => (http.request_bytes, http.request_announced_bytes, http.request_missing_bytes, &http.request_type),
+        true => (http.response_bytes, http.response_announced_bytes, http.response_missing_bytes, &http.content_type),
     };
-    let bytes = bytes.filter(|bytes| *bytes > 0)?;
+    // Zeek begins a file with its first byte.
+    let bytes = (seen.filter(|seen| *seen > 0)?, announced, missing);
     let kind = kind.as_deref().map(media_type);
     Some(Found { is_origin: !is_answer, source: "HTTP", kind, bytes: Some(bytes), sha256: None })
 }
@@ -71,15 +73,14 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_
         "SSL" => line.texts(["X509", "SHA256"]),
         _ => line.empty_set(),
     }
-    line.text_if(file.kind);
+    line.field_if(file.kind);
     line.unset_all(2);
     let sender = if file.is_origin { key.client.address } else { key.server.address };
     line.truth(is_local(sender));
     line.truth(file.is_origin);
-    // Only what is not looked at any more would say how much of a body was there.
-    line.count_if(file.bytes);
-    line.count_if(file.bytes);
-    line.count(0);
+    line.count_if(file.bytes.map(|(seen, ..)| seen));
+    line.count_if(file.bytes.and_then(|(_, announced, _)| announced));
+    line.count(file.bytes.map_or(0, |(_, _, missing)| missing));
     line.count(0);
     line.truth(false);
     line.unset_all(3);

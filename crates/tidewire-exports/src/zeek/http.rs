@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::Http;
+use tidewire_protocols::{Http, bytes_of_text};
 
 use crate::{
     model::{Exchange, media_type},
@@ -26,25 +26,27 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
     line.count(u64::from(exchange.number) + 1);
-    line.text_if(http.method.as_deref());
-    match (&http.host, http.port) {
-        (Some(host), Some(port)) => line.text(&format!("{host}:{port}")),
-        (host, _) => line.text_if(host.as_deref()),
+    line.field_if(http.method.as_deref());
+    // Zeek's script has the field Host, also where the target names another one.
+    match (&http.host_field, &http.host, http.port) {
+        (Some(field), ..) => line.field(field),
+        (None, Some(host), Some(port)) => line.field(&format!("{host}:{port}")),
+        (None, host, _) => line.field_if(host.as_deref()),
     }
     match http.path.as_deref() {
-        Some(path) => line.bytes(&unescaped(path)),
+        Some(path) => line.bytes(&unescaped(&bytes_of_text(path))),
         None => line.unset(),
     }
-    line.text_if(http.referrer.as_deref());
+    line.field_if(http.referrer.as_deref());
     // Zeek's script has the version of the reply alone.
     let version = http.response_version.as_ref().or(http.version.as_ref());
-    line.text_if(version.filter(|_| http.status.is_some()).map(AsRef::as_ref));
-    line.text_if(http.user_agent.as_deref());
+    line.field_if(version.filter(|_| http.status.is_some()).map(AsRef::as_ref));
+    line.field_if(http.user_agent.as_deref());
     line.unset();
     line.count(http.request_bytes.unwrap_or(0));
     line.count(http.response_bytes.unwrap_or(0));
     line.count_if(http.status.map(u64::from));
-    line.text_if(http.reason.as_deref());
+    line.field_if(http.reason.as_deref());
     line.unset_all(2);
     // A set without elements.
     line.empty_set();
@@ -55,13 +57,12 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
         let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| uid::of_body(exchange, is_origin));
         line.texts(fuid.as_ref().and_then(|fuid| std::str::from_utf8(fuid).ok()));
         line.unset();
-        line.texts(kind.as_deref().map(media_type));
+        line.fields(kind.as_deref().map(media_type));
     }
 }
 
 /// A target without its escapes, as Zeek decodes it: `%41`, `%u0041`; of `%%` the first one is left out, and others stay as they are.
-fn unescaped(target: &str) -> Cow<'_, [u8]> {
-    let bytes = target.as_bytes();
+fn unescaped(bytes: &[u8]) -> Cow<'_, [u8]> {
     if !bytes.contains(&b'%') {
         return Cow::Borrowed(bytes);
     }
@@ -102,7 +103,7 @@ mod tests {
             ("/%%", b"/%%"),
         ];
         for (target, expected) in cases {
-            assert_eq!(&*unescaped(target), expected, "{target}");
+            assert_eq!(&*unescaped(target.as_bytes()), expected, "{target}");
         }
     }
 }

@@ -25,8 +25,8 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
     line.text_if(quic.client_dcid.as_deref().filter(|id| !id.is_empty()));
     line.text_if(quic.client_scid.as_deref());
     line.text_if(quic.server_scid.as_deref());
-    line.text_if(quic.sni.as_deref());
-    line.text_if(quic.client_alpn.first().map(|name| &**name));
+    line.field_if(quic.sni.as_deref());
+    line.field_if(quic.client_alpn.first().map(|name| &**name));
     // Packets behind the beginning are not looked at: a part of their history would look as if nothing had followed.
     line.text("");
 }
@@ -37,8 +37,8 @@ pub(super) fn push_entry(line: &mut Line<'_>, (stream, start_ns, key): (u64, u64
     for id in [&entry.client_dcid, &entry.client_scid, &entry.server_scid] {
         line.text_if(id.as_deref().map(hex).as_deref());
     }
-    line.text_if(entry.server_name.as_deref());
-    line.text_if(entry.client_protocol.as_deref());
+    line.field_if(entry.server_name.as_deref());
+    line.field_if(entry.client_protocol.as_deref());
     line.text(&entry.history);
 }
 

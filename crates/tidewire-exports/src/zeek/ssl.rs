@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidewire_protocols::{Certificate, DistinguishedName, Quic, Tls};
+use tidewire_protocols::{Certificate, DistinguishedName, Quic, Tls, bytes_of_text};
 
 use crate::{
     json::hex,
@@ -25,7 +25,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     line.text_if(tls.version.as_deref().map(version).as_deref());
     line.text_if(tls.cipher.as_deref());
     line.unset();
-    line.text_if(tls.sni.as_deref());
+    line.field_if(tls.sni.as_deref());
     line.truth(tls.resumed == Some(true));
     match tls.alert {
         Some(alert) => match alert_name(alert) {
@@ -34,7 +34,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
         },
         None => line.unset(),
     }
-    line.text_if(tls.alpn.as_deref());
+    line.field_if(tls.alpn.as_deref());
     line.truth(tls.established);
     line.unset();
     let certificate = tls.certificate.as_ref();
@@ -51,8 +51,12 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     let name = |of: fn(&Certificate) -> &Option<DistinguishedName>| {
         certificate.and_then(|one| of(one).as_ref()).map(distinguished)
     };
-    line.text_if(name(|one| &one.subject).as_deref());
-    line.text_if(name(|one| &one.issuer).as_deref());
+    for name in [name(|one| &one.subject), name(|one| &one.issuer)] {
+        match name {
+            Some(name) => line.bytes(&name),
+            None => line.unset(),
+        }
+    }
     line.text_if(tls.ja3.as_deref());
     line.text_if(tls.ja4.as_deref());
 }
@@ -62,7 +66,7 @@ pub(super) fn push_quic(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Qui
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
     line.word("TLSv13");
     line.unset_all(2);
-    line.text_if(quic.sni.as_deref());
+    line.field_if(quic.sni.as_deref());
     line.truth(false);
     line.unset_all(2);
     line.truth(false);
@@ -91,26 +95,27 @@ fn version(version: &str) -> Cow<'_, str> {
 }
 
 /// A name as Zeek writes it (RFC 2253): from the last attribute to the first, without blanks between them.
-fn distinguished(name: &DistinguishedName) -> String {
-    let mut out = String::with_capacity(name.len() + 16);
+fn distinguished(name: &DistinguishedName) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len() + 16);
     let mut separator = "";
     for attribute in name.attributes().into_iter().rev() {
-        out.push_str(separator);
-        out.push_str(match attribute.kind {
+        out.extend_from_slice(separator.as_bytes());
+        let kind = match attribute.kind {
             "E" | "Email" => "emailAddress",
             "streetAddress" => "street",
             other => other,
-        });
+        };
+        out.extend_from_slice(kind.as_bytes());
         if !attribute.kind.is_empty() {
-            out.push('=');
+            out.push(b'=');
         }
-        let value = &attribute.value;
-        for (at, c) in value.char_indices() {
-            let is_outer = at == 0 && matches!(c, '#' | ' ') || c == ' ' && at + 1 == value.len();
-            if is_outer || matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';') {
-                out.push('\\');
+        let value = bytes_of_text(&attribute.value);
+        for (at, &byte) in value.iter().enumerate() {
+            let is_outer = at == 0 && matches!(byte, b'#' | b' ') || byte == b' ' && at + 1 == value.len();
+            if is_outer || matches!(byte, b',' | b'+' | b'"' | b'\\' | b'<' | b'>' | b';') {
+                out.push(b'\\');
             }
-            out.push(c);
+            out.push(byte);
         }
         separator = if attribute.is_joined { "+" } else { "," };
     }
@@ -165,7 +170,7 @@ mod tests {
     /// The first one is of Zeek's own tests (`scripts.base.protocols.imap.starttls`).
     #[test]
     fn names_and_versions_are_zeeks() {
-        let distinguished = |name: &str| distinguished(&name.to_owned().into());
+        let distinguished = |name: &str| String::from_utf8(distinguished(&name.to_owned().into())).unwrap();
         let name = "C=DE, O=1&1 Mail & Media GmbH, ST=Rhineland-Palatinate, L=Montabaur, E=server-certs@1und1.de, CN=imap.gmx.net";
         let expected = "CN=imap.gmx.net,emailAddress=server-certs@1und1.de,L=Montabaur,ST=Rhineland-Palatinate,O=1&1 Mail & Media GmbH,C=DE";
         assert_eq!(distinguished(name), expected);

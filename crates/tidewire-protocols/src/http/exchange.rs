@@ -2,7 +2,7 @@
 
 use super::{
     fields::Http,
-    head::{self, Framing},
+    head,
     pairing::Pairing,
     requests::{Pending, Requests},
     side::{At, Side, Step},
@@ -27,6 +27,8 @@ pub(crate) struct Exchange {
     pub(super) is_asking: bool,
     /// Whether the first of them has a response that is not complete.
     pub(super) is_answering: bool,
+    /// Whether the first of them has its response, and waits for its own end: it is the only one.
+    pub(super) is_held: bool,
     /// Whether the first of them is a response alone.
     pub(super) is_alone: bool,
     pub(super) pairing: Pairing,
@@ -56,7 +58,7 @@ impl Exchange {
         // There is no tunnel: a proxy reads requests there.
         let Some(early) = self.early.take() else { return progress };
         match self.data(Input { side: 0, bytes: &early.bytes, ns: early.ns, ..input }, is_unnamed, out) {
-            Progress::More if early.missing > 0 => self.gap(0, early.missing, out),
+            Progress::More if early.missing > 0 => self.gap(0, early.missing, 0, out),
             progress => progress,
         }
     }
@@ -75,6 +77,13 @@ impl Exchange {
         loop {
             let step = self.sides[input.side].step(&mut bytes, input.side == 0);
             has_changed |= step != Step::More;
+            if let Step::Line(line) | Step::Found(line) = &step
+                && input.side == 1
+                && self.is_held
+                && !line.is_empty()
+            {
+                self.release_held(out);
+            }
             let went_on = match step {
                 Step::More => break,
                 Step::Line(line) | Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
@@ -89,7 +98,7 @@ impl Exchange {
                     self.early.get_or_insert_default().keep(bytes, input.ns);
                     Progress::More
                 }
-                Step::End if input.side == 0 => self.end_request(),
+                Step::End if input.side == 0 => self.end_request(input.ns, out),
                 Step::End => self.end_response(input.ns, out),
                 Step::Bad => Progress::Done,
             };
@@ -97,6 +106,7 @@ impl Exchange {
                 Progress::More => {}
                 Progress::Switch(_) => return Progress::Switch(input.bytes.len() - bytes.len()),
                 Progress::Done => {
+                    self.settle_body(input.side, Some(false));
                     self.sides[input.side].lose();
                     break;
                 }
@@ -124,12 +134,16 @@ impl Exchange {
         self.sides[side].body_room()
     }
 
-    pub(crate) fn gap(&mut self, side: usize, bytes: u64, out: Out<'_>) -> Progress {
-        match self.sides[side].skip(bytes) {
-            None => self.search(side, bytes, out),
+    /// Bytes that will not come, `seen` of which passed without being read.
+    pub(crate) fn gap(&mut self, side: usize, bytes: u64, seen: u64, out: Out<'_>) -> Progress {
+        match self.sides[side].skip(bytes, seen) {
+            None => {
+                self.settle_body(side, self.sides[side].is_whole_behind(bytes, seen));
+                self.search(side, bytes, out);
+            }
             Some(false) => {}
             Some(true) if side == 0 => {
-                self.end_request();
+                self.end_request(0, out);
             }
             Some(true) => {
                 self.end_response(self.answer_ns, out);
@@ -148,6 +162,7 @@ impl Exchange {
         self.sides[side].search();
         if side == 0 {
             self.is_asking = false;
+            self.release_held(out);
             self.pairing.requests_missing(self.waiting());
         } else if self.is_answering
             && let Some(mut pending) = self.pop_answered()
@@ -171,18 +186,54 @@ impl Exchange {
         self.requests.pop_front()
     }
 
+    /// A side ended by itself: nothing follows.
+    pub(crate) fn ended(&mut self, side: usize) {
+        self.sides[side].is_closed = true;
+    }
+
     pub(crate) fn finish(&mut self, out: Out<'_>) {
         if self.is_answering
             && let Some(pending) = self.requests.front_mut()
         {
             pending.end_ns = self.answer_ns;
-            if self.sides[1].at == At::ToEnd {
-                pending.http.response_bytes = Some(self.sides[1].body_bytes);
-            }
+        }
+        for side in [0, 1] {
+            let is_whole = self.sides[side].at == At::ToEnd && self.sides[side].is_closed;
+            self.settle_body(side, Some(is_whole));
         }
         while let Some(pending) = self.requests.pop_front() {
             out(transaction(pending));
         }
+    }
+
+    /// Keeps what was seen of a side's body with its message. `complete`: as [`Side::take_ended_body`] has it.
+    pub(super) fn settle_body(&mut self, side: usize, complete: Option<bool>) {
+        let Some(body) = self.sides[side].take_ended_body(complete) else { return };
+        let pending = match side {
+            0 if self.is_asking => self.requests.back_mut(),
+            1 if self.is_answering => self.requests.front_mut(),
+            _ => None,
+        };
+        if let Some(pending) = pending {
+            pending.http.set_body(side, body);
+        }
+    }
+
+    /// Reports the request that was answered before its end.
+    fn release_held(&mut self, out: Out<'_>) {
+        if !std::mem::take(&mut self.is_held) {
+            return;
+        }
+        if std::mem::take(&mut self.is_asking)
+            && let Some(body) = self.sides[0].take_ended_body(None)
+            && let Some(pending) = self.requests.front_mut()
+        {
+            pending.http.set_body(0, body);
+        }
+        if let Some(pending) = self.pop_answered() {
+            out(transaction(pending));
+        }
+        self.pending_bytes = self.pending_memory_bytes();
     }
 
     /// Whether nothing showed yet that this is HTTP.
@@ -208,6 +259,7 @@ impl Exchange {
 
     /// Reports requests whose responses are lost: all but one that is not complete.
     pub(super) fn release_unanswered(&mut self, out: Out<'_>) {
+        self.settle_body(1, Some(false));
         while self.requests.len() > usize::from(self.is_asking)
             && let Some(pending) = self.requests.pop_front()
         {
@@ -257,9 +309,7 @@ impl Exchange {
                 self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
                 return Progress::Done;
             }
-            let framing = Framing::begun(self.is_unnamed);
-            let side = &mut self.sides[0];
-            (side.at, side.framing, side.body_bytes) = (At::Head(0), framing, 0);
+            self.sides[0].begin_head(self.is_unnamed);
             self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
             self.is_asking = true;
             return Progress::More;
@@ -268,47 +318,49 @@ impl Exchange {
         side.count_line();
         let Some(pending) = self.requests.back_mut().filter(|_| self.is_asking) else {
             // Its response came before its end: only its length matters.
-            return self.orphaned_line(line);
+            return self.orphaned_line(line, ns, out);
         };
         pending.end_ns = ns;
         if !line.is_empty() {
             head::field(line, true, &mut pending.http, &mut side.framing);
             return Progress::More;
         }
-        pending.http.request_bytes = side.framing.content_length.filter(|_| !side.framing.is_chunked);
         let is_connect = pending.http.method.as_deref() == Some("CONNECT");
-        self.begin_request_body(is_connect)
+        self.begin_request_body(is_connect, ns, out)
     }
 
-    fn orphaned_line(&mut self, line: &[u8]) -> Progress {
+    fn orphaned_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         let side = &mut self.sides[0];
         if !line.is_empty() {
             head::field(line, true, &mut Http::default(), &mut side.framing);
             return Progress::More;
         }
-        self.begin_request_body(false)
+        self.begin_request_body(false, ns, out)
     }
 
-    fn begin_request_body(&mut self, is_connect: bool) -> Progress {
+    /// A request whose last transfer coding is not chunked has no end that hosts agree on (RFC 9112 section 6.3): they close the
+    /// connection, so that nothing behind it is another request.
+    fn begin_request_body(&mut self, is_connect: bool, ns: u64, out: Out<'_>) -> Progress {
         let side = &mut self.sides[0];
-        side.at = match side.framing {
-            _ if is_connect => At::Tunnel,
-            Framing { is_chunked: true, .. } => At::ChunkSize,
-            Framing { content_length: Some(left @ 1..), .. } => At::Body(left),
-            _ => At::Start,
-        };
-        if side.at == At::Start { self.end_request() } else { Progress::More }
+        if is_connect {
+            side.at = At::Tunnel;
+            return Progress::More;
+        }
+        side.has_body = side.framing.has_coding || side.framing.content_length.is_some();
+        side.at = side.framing.body(At::Start);
+        if side.at == At::Start { self.end_request(ns, out) } else { Progress::More }
     }
 
-    fn end_request(&mut self) -> Progress {
-        let counted = self.sides[0].body_bytes;
-        if std::mem::take(&mut self.is_asking)
-            && let Some(pending) = self.requests.back_mut()
-            && counted > 0
-        {
-            pending.http.request_bytes = Some(counted);
+    /// `ns`: time of its last bytes; 0: that is not known.
+    fn end_request(&mut self, ns: u64, out: Out<'_>) -> Progress {
+        self.settle_body(0, Some(true));
+        self.is_asking = false;
+        if self.is_held {
+            if let Some(pending) = self.requests.front_mut() {
+                pending.end_ns = pending.end_ns.max(ns);
+            }
+            self.release_held(out);
         }
-        self.sides[0].body_bytes = 0;
         Progress::More
     }
 }

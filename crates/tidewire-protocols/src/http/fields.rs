@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::value::{Members, known_bytes, text_bytes};
+use crate::value::{Members, Value, known_bytes, text_bytes};
 
 /// The fields of a request and its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http {
     /// The method.
     pub method: Option<Cow<'static, str>>,
-    /// The host: of the Host field, else of the target. Without its port.
+    /// The host: of the target in absolute form or of `CONNECT`, else of the field Host (RFC 9112 section 3.2.2). Without its port.
     pub host: Option<Box<str>>,
     /// The port behind it, where it was there.
     pub port: Option<u16>,
@@ -35,13 +35,48 @@ pub struct Http {
     pub server: Option<Box<str>>,
     /// Location.
     pub location: Option<Box<str>>,
-    /// Bytes of the request's body: counted where all of it was seen, else as its header states; without transfer coding.
+    /// Bytes of the request's body that were seen, without the sizes of chunks. `None`: its head has no body, or did not end.
     pub request_bytes: Option<u64>,
-    /// Bytes of the response's body, likewise.
+    /// Bytes of the response's body, likewise; 0 for a response that has none.
     pub response_bytes: Option<u64>,
+    /// Bytes of the request's body as Content-Length announces them, where it counts.
+    pub request_announced_bytes: Option<u64>,
+    /// Bytes of the response's body, likewise.
+    pub response_announced_bytes: Option<u64>,
+    /// Bytes within the request's body that were not captured or not kept.
+    pub request_missing_bytes: u64,
+    /// Bytes within the response's body, likewise.
+    pub response_missing_bytes: u64,
+    /// Whether every byte of the request's body was seen, to its end. `None`: there is no body, or its end lies where nothing was read.
+    pub request_complete: Option<bool>,
+    /// Whether every byte of the response's body was seen, likewise.
+    pub response_complete: Option<bool>,
+    /// The field Host, where the target names another host.
+    pub host_field: Option<Box<str>>,
+}
+
+/// What is known of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) bytes: u64,
+    pub(super) missing: u64,
+    pub(super) announced: Option<u64>,
+    pub(super) complete: Option<bool>,
 }
 
 impl Http {
+    /// Keeps what is known of the body of the request (0) or of the response (1).
+    pub(super) fn set_body(&mut self, side: usize, body: Body) {
+        let Body { bytes, missing, announced, complete } = body;
+        if side == 0 {
+            (self.request_bytes, self.request_missing_bytes) = (Some(bytes), missing);
+            (self.request_announced_bytes, self.request_complete) = (announced, complete);
+        } else {
+            (self.response_bytes, self.response_missing_bytes) = (Some(bytes), missing);
+            (self.response_announced_bytes, self.response_complete) = (announced, complete);
+        }
+    }
+
     pub(crate) fn request(&self) -> String {
         let parts = [self.method.as_deref(), self.path.as_deref()];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -70,12 +105,19 @@ impl Http {
         list.text("location", &self.location);
         list.number("request_bytes", self.request_bytes);
         list.number("response_bytes", self.response_bytes);
+        list.number("request_announced_bytes", self.request_announced_bytes);
+        list.number("response_announced_bytes", self.response_announced_bytes);
+        list.number("request_missing_bytes", Some(self.request_missing_bytes).filter(|&bytes| bytes > 0));
+        list.number("response_missing_bytes", Some(self.response_missing_bytes).filter(|&bytes| bytes > 0));
+        list.some("request_complete", self.request_complete.map(Value::Truth));
+        list.some("response_complete", self.response_complete.map(Value::Truth));
+        list.text("host_field", &self.host_field);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let known = [&self.method, &self.version, &self.response_version, &self.reason];
         let request = [&self.host, &self.path, &self.user_agent, &self.referrer];
-        let rest = [&self.request_type, &self.content_type, &self.server, &self.location];
+        let rest = [&self.request_type, &self.content_type, &self.server, &self.location, &self.host_field];
         size_of::<Self>() + known_bytes(known.into_iter().flatten()) + text_bytes(request) + text_bytes(rest)
     }
 }

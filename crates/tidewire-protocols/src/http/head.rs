@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::fields::Http;
+use super::{fields::Http, side::At};
 use crate::{
     recognise,
-    text::{known_text, long_text, text, trimmed},
+    text::{bytes_of_text, known_text, long_text, text, trimmed},
 };
 
 /// Longest line that is kept; the rest of a longer one is left out.
@@ -27,10 +27,13 @@ const REASONS: [&str; 8] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Framing {
     pub(super) content_length: Option<u64>,
+    /// Whether a transfer coding was applied: it overrides Content-Length.
+    pub(super) has_coding: bool,
+    /// Whether the last transfer coding is chunked.
     pub(super) is_chunked: bool,
     /// Nobody wants to know what the message says, only where it ends.
     pub(super) is_unnamed: bool,
-    /// Whether the field Host was there: the target may have named a host before.
+    /// Whether the field Host was there.
     has_host: bool,
     /// The field whose value the next line may continue.
     last: Option<Name>,
@@ -40,6 +43,22 @@ impl Framing {
     /// That of a head of which nothing was read.
     pub(super) fn begun(is_unnamed: bool) -> Self {
         Self { is_unnamed, ..Self::default() }
+    }
+
+    /// The length that the head announces for the body; `None`: the body ends otherwise.
+    pub(super) fn announced(&self) -> Option<u64> {
+        self.content_length.filter(|_| !self.has_coding)
+    }
+
+    /// Where the body begins behind a head of a message that may have one. `without_length`: where nothing announces its end.
+    pub(super) fn body(&self, without_length: At) -> At {
+        match self.announced() {
+            _ if self.is_chunked => At::ChunkSize,
+            _ if self.has_coding => At::ToEnd,
+            Some(0) => At::Start,
+            Some(left) => At::Body(left),
+            None => without_length,
+        }
     }
 }
 
@@ -153,6 +172,17 @@ fn authority<'a>(method: &[u8], target: &'a [u8]) -> Option<&'a [u8]> {
     Some(&authority[user..])
 }
 
+/// Whether a value of the field Host names what the target names: in any letters, with its port or without.
+fn is_target(http: &Http, value: &[u8]) -> bool {
+    let mut named = Http::default();
+    set_host(&mut named, Some(value));
+    let is_same_host = match (&named.host, &http.host) {
+        (Some(field), Some(target)) => field.eq_ignore_ascii_case(target),
+        _ => false,
+    };
+    is_same_host && (named.port.is_none() || http.port.is_none() || named.port == http.port)
+}
+
 /// Keeps the host of an authority, and its port apart; addresses of IPv6 keep their brackets.
 fn set_host(http: &mut Http, authority: Option<&[u8]>) {
     let Some(authority) = authority else { return };
@@ -233,11 +263,19 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
         Name::Host if value.is_empty() || framing.has_host => {}
         Name::Host => {
             framing.has_host = true;
-            set_host(http, Some(value));
+            // The authority of the target precedes it (RFC 9112 section 3.2.2).
+            if http.host.is_none() {
+                set_host(http, Some(value));
+            } else if !is_target(http, value) {
+                http.host_field = Some(text(value));
+            }
         }
         Name::Length => framing.content_length = framing.content_length.or(length(value)),
         Name::Coding if !value.is_empty() => {
-            framing.is_chunked |= elements(value).next_back().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+            // Several fields are one list (RFC 9110 section 5.3), of which the last element decides (RFC 9112 section 6.3).
+            if let Some(last) = elements(value).next_back() {
+                (framing.has_coding, framing.is_chunked) = (true, last.eq_ignore_ascii_case(b"chunked"));
+            }
         }
         name => {
             let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) else { return };
@@ -245,7 +283,7 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
             let cut = if matches!(name, Name::Referrer | Name::Location) { long_text } else { text };
             *place = Some(match place.take() {
                 None => cut(value),
-                Some(begun) => cut(&[begun.as_bytes(), b" ", value].concat()),
+                Some(begun) => cut(&[&bytes_of_text(&begun), &b" "[..], value].concat()),
             });
         }
     }

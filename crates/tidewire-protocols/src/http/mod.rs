@@ -1,5 +1,7 @@
 //! HTTP/1.0 and HTTP/1.1 (RFC 9112): requests with their responses, pipelined ones in order.
 
+#[cfg(test)]
+mod body_tests;
 mod exchange;
 mod fields;
 mod head;

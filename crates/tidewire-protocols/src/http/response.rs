@@ -3,7 +3,7 @@
 use super::{
     exchange::{Exchange, Out, transaction},
     fields::Http,
-    head::{self, Framing},
+    head,
     requests::Pending,
     side::At,
 };
@@ -46,9 +46,7 @@ impl Exchange {
             None => pending.http.version = seen.version,
             asked => pending.http.response_version = seen.version.filter(|version| asked.as_ref() != Some(version)),
         }
-        let framing = Framing::begun(self.is_unnamed);
-        let side = &mut self.sides[1];
-        (side.at, side.framing, side.body_bytes) = (At::Head(0), framing, 0);
+        self.sides[1].begin_head(self.is_unnamed);
         self.is_answering = true;
         Progress::More
     }
@@ -97,33 +95,31 @@ impl Exchange {
         }
         let side = &mut self.sides[1];
         let has_body = !is_head && status != 204 && status != 304;
-        pending.http.response_bytes = match has_body {
-            true => side.framing.content_length.filter(|_| !side.framing.is_chunked),
+        if has_body {
+            (side.has_body, side.at) = (true, side.framing.body(At::ToEnd));
+        } else {
             // Content-Length states what another request would have got.
-            false => Some(0),
-        };
-        side.at = match side.framing {
-            _ if !has_body => At::Start,
-            Framing { is_chunked: true, .. } => At::ChunkSize,
-            Framing { content_length: Some(0), .. } => At::Start,
-            Framing { content_length: Some(left), .. } => At::Body(left),
-            _ => At::ToEnd,
-        };
+            pending.http.response_bytes = Some(0);
+            side.at = At::Start;
+        }
         if side.at == At::Start { self.end_response(ns, out) } else { Progress::More }
     }
 
     pub(super) fn end_response(&mut self, ns: u64, out: Out<'_>) -> Progress {
-        let counted = std::mem::take(&mut self.sides[1].body_bytes);
-        let is_chunked = self.sides[1].framing.is_chunked;
+        self.settle_body(1, Some(true));
         if self.is_asking && self.requests.len() == 1 {
-            // An answer before the request's end.
+            // An answer before the request's end, whose body may still come.
+            if self.sides[0].is_within_message()
+                && let Some(pending) = self.requests.front_mut()
+            {
+                pending.end_ns = ns;
+                (self.is_answering, self.is_held) = (false, true);
+                return Progress::More;
+            }
             self.is_asking = false;
         }
         if let Some(mut pending) = self.pop_answered() {
             pending.end_ns = ns;
-            if counted > 0 || is_chunked {
-                pending.http.response_bytes = Some(counted);
-            }
             out(transaction(pending));
         }
         Progress::More

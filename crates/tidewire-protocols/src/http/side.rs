@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::head::{self, Framing, LINE_BYTES_MAX};
+use super::{
+    fields::Body,
+    head::{self, Framing, LINE_BYTES_MAX},
+};
 
 /// Lines of a head behind which only where it and its body end matters.
 const LINES_MAX: u16 = 256;
@@ -59,8 +62,13 @@ pub(super) enum Step<'a> {
 pub(super) struct Side {
     pub(super) at: At,
     pub(super) framing: Framing,
-    /// Bytes of the body so far.
+    /// Whether a body has begun and not ended.
+    pub(super) has_body: bool,
+    /// Bytes of the body so far, and bytes within it that are missing.
     pub(super) body_bytes: u64,
+    pub(super) missing_bytes: u64,
+    /// Whether the stream's side ended by itself: that ends a body that nothing else ends.
+    pub(super) is_closed: bool,
     kept: Vec<u8>,
 }
 
@@ -70,26 +78,68 @@ impl Side {
     }
 
     pub(super) fn lose(&mut self) {
-        *self = Self { at: At::Lost, ..Self::default() };
+        *self = Self { at: At::Lost, is_closed: self.is_closed, ..Self::default() };
     }
 
     /// Looks for the next start line.
     pub(super) fn search(&mut self) {
-        *self = Self { at: At::Searching, ..Self::default() };
+        *self = Self { at: At::Searching, is_closed: self.is_closed, ..Self::default() };
     }
 
-    /// Bytes of a body that will not come. `None`: more than that is missing; else whether the body ended.
-    pub(super) fn skip(&mut self, bytes: u64) -> Option<bool> {
-        self.at = match self.at {
-            At::Body(left) if left == bytes => At::Start,
-            At::Body(left) => At::Body(left.checked_sub(bytes)?),
-            At::Chunk(left) if left == bytes => At::ChunkEnd,
-            At::Chunk(left) => At::Chunk(left.checked_sub(bytes)?),
-            At::ToEnd => At::ToEnd,
+    /// Begins a head.
+    pub(super) fn begin_head(&mut self, is_unnamed: bool) {
+        (self.at, self.framing) = (At::Head(0), Framing::begun(is_unnamed));
+        (self.has_body, self.body_bytes, self.missing_bytes) = (false, 0, 0);
+    }
+
+    /// Takes what is known of the body, if one began. `complete`: whether all of it was seen, if nothing of what was is missing.
+    pub(super) fn take_ended_body(&mut self, complete: Option<bool>) -> Option<Body> {
+        let (bytes, missing) = (std::mem::take(&mut self.body_bytes), std::mem::take(&mut self.missing_bytes));
+        let complete = if missing > 0 { Some(false) } else { complete };
+        let body = Body { bytes, missing, announced: self.framing.announced(), complete };
+        std::mem::take(&mut self.has_body).then_some(body)
+    }
+
+    /// Bytes that will not come, `seen` of which passed without being read. `None`: they are more than a body; else whether it ended.
+    pub(super) fn skip(&mut self, bytes: u64, seen: u64) -> Option<bool> {
+        let left = match self.at {
+            At::Body(left) | At::Chunk(left) => left,
+            At::ToEnd => u64::MAX,
             _ => return None,
         };
-        self.body_bytes += bytes;
+        let seen = seen.min(bytes);
+        if bytes <= left || seen == 0 {
+            self.body_bytes += seen;
+            self.missing_bytes += bytes.min(left) - seen;
+        } else {
+            // At least so many are of this body; nothing says which ones are missing.
+            self.body_bytes += left.saturating_sub(bytes - seen);
+        }
+        self.at = match self.at {
+            At::Body(_) | At::Chunk(_) if bytes > left => return None,
+            At::Body(_) if left == bytes => At::Start,
+            At::Body(_) => At::Body(left - bytes),
+            At::Chunk(_) if left == bytes => At::ChunkEnd,
+            At::Chunk(_) => At::Chunk(left - bytes),
+            at => at,
+        };
         Some(self.at == At::Start)
+    }
+
+    /// Whether a body is whole whose end lies among bytes that were not read, `seen` of which passed. `None`: that is not known.
+    pub(super) fn is_whole_behind(&self, bytes: u64, seen: u64) -> Option<bool> {
+        match self.at {
+            At::Body(_) if seen >= bytes => Some(true),
+            At::Body(_) | At::Chunk(_) | At::ChunkSize | At::ChunkEnd if seen > 0 => None,
+            // Its last chunk was read.
+            At::Trailer => Some(true),
+            _ => Some(false),
+        }
+    }
+
+    /// Whether a message has begun and not ended.
+    pub(super) fn is_within_message(&self) -> bool {
+        !matches!(self.at, At::Start | At::Searching | At::Lost | At::Tunnel)
     }
 
     /// Takes so many bytes of a body that goes on behind them. `false`: they are something else, and nothing was done.

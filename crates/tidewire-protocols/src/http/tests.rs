@@ -321,7 +321,8 @@ fn the_first_of_repeated_fields_counts_with_its_continuation() {
         80,
     );
     let http = http(&found[0]);
-    assert_eq!((http.host.as_deref(), http.user_agent.as_deref()), (Some("one.example"), Some("a b c")));
+    assert_eq!(http.host_field.as_deref(), Some("one.example:80"));
+    assert_eq!((http.host.as_deref(), http.user_agent.as_deref()), (Some("target"), Some("a b c")));
     assert_eq!((http.content_type.as_deref(), http.response_bytes), (Some("text/html; charset=utf-8"), Some(2)));
 }
 

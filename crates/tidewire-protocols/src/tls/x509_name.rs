@@ -7,7 +7,7 @@ use x509_parser::{
 };
 
 use super::distinguished_name::{DistinguishedName, Writer};
-use crate::text::{TEXT_BYTES_MAX, hex};
+use crate::text::{TEXT_BYTES_MAX, hex, text_of_bytes};
 
 /// A name as text.
 pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
@@ -28,22 +28,36 @@ pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
     writer.finish()
 }
 
+fn push_character(out: &mut Vec<u8>, character: char) {
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
 /// Appends a value in the characters of its type. What is no text is in hexadecimal, as it is encoded.
 fn push_value(shown: &mut String, value: &Any<'_>) {
     let bytes = &value.data[..value.data.len().min(4 * TEXT_BYTES_MAX)];
     let (pairs, fours) = (bytes.as_chunks::<2>().0, bytes.as_chunks::<4>().0);
     match value.tag() {
         Tag::BmpString => {
-            shown.extend(
-                char::decode_utf16(pairs.iter().map(|pair| u16::from_be_bytes(*pair)))
-                    .map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER)),
-            );
+            let mut characters = Vec::with_capacity(bytes.len());
+            for decoded in char::decode_utf16(pairs.iter().map(|pair| u16::from_be_bytes(*pair))) {
+                match decoded {
+                    Ok(character) => push_character(&mut characters, character),
+                    Err(half) => characters.extend_from_slice(&half.unpaired_surrogate().to_be_bytes()),
+                }
+            }
+            shown.push_str(&text_of_bytes(&characters));
         }
         Tag::UniversalString => {
-            let decoded = fours.iter().map(|four| char::from_u32(u32::from_be_bytes(*four)));
-            shown.extend(decoded.map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER)));
+            let mut characters = Vec::with_capacity(bytes.len());
+            for four in fours {
+                match char::from_u32(u32::from_be_bytes(*four)) {
+                    Some(character) => push_character(&mut characters, character),
+                    None => characters.extend_from_slice(four),
+                }
+            }
+            shown.push_str(&text_of_bytes(&characters));
         }
-        Tag::Utf8String => shown.push_str(&String::from_utf8_lossy(bytes)),
+        Tag::Utf8String => shown.push_str(&text_of_bytes(bytes)),
         Tag::NumericString
         | Tag::VisibleString
         | Tag::PrintableString
@@ -53,7 +67,7 @@ fn push_value(shown: &mut String, value: &Any<'_>) {
         | Tag::T61String
         | Tag::VideotexString
         | Tag::Ia5String => match std::str::from_utf8(bytes) {
-            Ok(known) => shown.push_str(known),
+            Ok(_) => shown.push_str(&text_of_bytes(bytes)),
             // Other bytes than ASCII mean Latin-1 there, whatever the standards say of T.61.
             Err(_) => shown.extend(bytes.iter().map(|&byte| char::from(byte))),
         },
@@ -88,8 +102,11 @@ mod tests {
             "C=DE, O=Müller, CN=ü"
         );
         assert_eq!(name(&[(10, 0x1e, b"\x00B\x00\xfc\xd8\x3d\xde\x00"), (3, 0x1c, b"\0\x01\xf6\0")]), "O=Bü😀, CN=😀");
-        assert_eq!(name(&[(3, 0x0c, b"a\xffb"), (10, 0x02, &[0x12, 0xab])]), "CN=a\u{fffd}b, O=12AB");
-        assert_eq!(name(&[(10, 0x1e, b"\xd8\x3d\0"), (3, 0x1c, b"\xff\xff\xff\xff")]), "O=\u{fffd}, CN=\u{fffd}");
+        assert_eq!(name(&[(3, 0x0c, b"a\xffb"), (10, 0x02, &[0x12, 0xab])]), "CN=a\\\\xffb, O=12AB");
+        assert_eq!(
+            name(&[(10, 0x1e, b"\xd8\x3d\0"), (3, 0x1c, b"\xff\xff\xff\xff")]),
+            "O=\\\\xd8=, CN=\\\\xff\\\\xff\\\\xff\\\\xff"
+        );
         assert_eq!(name(&[]), "");
         assert_eq!(name(&[(97, 0x0c, b"a"), (3, 0x0c, b"b, O=c")]), "2.5.4.97=a, CN=b\\, O=c");
     }
