@@ -21,6 +21,7 @@ mod forms;
 mod fragments;
 mod growing;
 mod hostile;
+mod http;
 mod manual;
 mod open_segments;
 mod own_input;

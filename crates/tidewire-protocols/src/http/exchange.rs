@@ -346,8 +346,7 @@ impl Exchange {
             side.at = At::Tunnel;
             return Progress::More;
         }
-        side.has_body = side.framing.has_coding || side.framing.content_length.is_some();
-        side.at = side.framing.body(At::Start);
+        side.begin_body(At::Start);
         if side.at == At::Start { self.end_request(ns, out) } else { Progress::More }
     }
 

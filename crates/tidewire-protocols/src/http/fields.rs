@@ -55,6 +55,11 @@ pub struct Http {
     pub host_field: Option<Box<str>>,
 }
 
+/// The word for people where a body is not whole.
+fn incomplete(complete: Option<bool>) -> Option<&'static str> {
+    (complete == Some(false)).then_some("incomplete")
+}
+
 /// What is known of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Body {
@@ -78,13 +83,13 @@ impl Http {
     }
 
     pub(crate) fn request(&self) -> String {
-        let parts = [self.method.as_deref(), self.path.as_deref()];
+        let parts = [self.method.as_deref(), self.path.as_deref(), incomplete(self.request_complete)];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn response(&self) -> String {
         let status = self.status.map(|status| status.to_string());
-        let parts = [status.as_deref(), self.content_type.as_deref()];
+        let parts = [status.as_deref(), self.content_type.as_deref(), incomplete(self.response_complete)];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 

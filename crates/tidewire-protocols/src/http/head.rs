@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{fields::Http, side::At};
+use super::fields::Http;
 use crate::{
     recognise,
     text::{bytes_of_text, known_text, long_text, text, trimmed},
@@ -48,17 +48,6 @@ impl Framing {
     /// The length that the head announces for the body; `None`: the body ends otherwise.
     pub(super) fn announced(&self) -> Option<u64> {
         self.content_length.filter(|_| !self.has_coding)
-    }
-
-    /// Where the body begins behind a head of a message that may have one. `without_length`: where nothing announces its end.
-    pub(super) fn body(&self, without_length: At) -> At {
-        match self.announced() {
-            _ if self.is_chunked => At::ChunkSize,
-            _ if self.has_coding => At::ToEnd,
-            Some(0) => At::Start,
-            Some(left) => At::Body(left),
-            None => without_length,
-        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Exchange {
         let side = &mut self.sides[1];
         let has_body = !is_head && status != 204 && status != 304;
         if has_body {
-            (side.has_body, side.at) = (true, side.framing.body(At::ToEnd));
+            side.begin_body(At::ToEnd);
         } else {
             // Content-Length states what another request would have got.
             pending.http.response_bytes = Some(0);

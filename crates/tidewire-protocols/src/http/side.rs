@@ -92,6 +92,18 @@ impl Side {
         (self.has_body, self.body_bytes, self.missing_bytes) = (false, 0, 0);
     }
 
+    /// Begins the body of a message that may have one. `without_length`: where nothing announces its end.
+    pub(super) fn begin_body(&mut self, without_length: At) {
+        self.at = match self.framing.announced() {
+            _ if self.framing.is_chunked => At::ChunkSize,
+            _ if self.framing.has_coding => At::ToEnd,
+            Some(0) => At::Start,
+            Some(left) => At::Body(left),
+            None => without_length,
+        };
+        self.has_body = self.at != At::Start || self.framing.content_length.is_some();
+    }
+
     /// Takes what is known of the body, if one began. `complete`: whether all of it was seen, if nothing of what was is missing.
     pub(super) fn take_ended_body(&mut self, complete: Option<bool>) -> Option<Body> {
         let (bytes, missing) = (std::mem::take(&mut self.body_bytes), std::mem::take(&mut self.missing_bytes));
