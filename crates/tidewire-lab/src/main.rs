@@ -78,6 +78,9 @@ enum Command {
         /// Seed; the same seed gives the same scripts
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// The ends that the host is; batches of both take turns
+        #[arg(long, value_enum, default_value_t = Sides::Both)]
+        host: Sides,
         /// Vary TCP only, not IP and link layers
         #[arg(long)]
         tcp_only: bool,
@@ -122,6 +125,25 @@ enum Command {
         #[arg(long)]
         ipv6: bool,
     },
+}
+
+/// The ends of connections that the host is in random scripts.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Sides {
+    Server,
+    Client,
+    Both,
+}
+
+impl Sides {
+    fn list(self) -> Vec<differential::Side> {
+        use differential::Side;
+        match self {
+            Self::Server => vec![Side::Server],
+            Self::Client => vec![Side::Client],
+            Self::Both => vec![Side::Server, Side::Client],
+        }
+    }
 }
 
 fn kind(name: &str) -> Result<Worst, String> {
@@ -172,9 +194,9 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
                 println!("{case}");
             }
         }
-        Command::Differential { seconds, scripts, seed, tcp_only, cases, replay } => {
+        Command::Differential { seconds, scripts, seed, host, tcp_only, cases, replay } => {
             let time = std::time::Duration::from_secs(seconds);
-            let options = differential::Options { time, scripts, seed, network: !tcp_only, cases };
+            let options = differential::Options { time, scripts, seed, network: !tcp_only, sides: host.list(), cases };
             if !replay.is_empty() {
                 print!("{}", differential::replay(&replay)?);
                 return Ok(());

@@ -118,7 +118,7 @@ impl Flow {
     /// Whether a host drops a segment because its timestamp is older than the last one (RFC 7323 section 5.3, Linux:
     /// `tcp_paws_check`). After a last one of 0 nothing is old.
     #[inline]
-    fn is_stale(&self, direction: Direction, segment: &Segment) -> bool {
+    pub(super) fn is_stale(&self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
         let Some(value) = segment.timestamp else { return false };
         me.has(half::TIMESTAMP)
@@ -130,7 +130,7 @@ impl Flow {
     /// Whether a host ignores a segment, including its acknowledgment, for its place or its age (Linux: `tcp_sequence`,
     /// `tcp_paws_check`).
     #[inline]
-    fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
+    pub(super) fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         let start = me.offset_of(segment.seq);
         let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
@@ -218,7 +218,10 @@ impl Flow {
             if distance > WINDOW_MAX {
                 return Some(AnomalyKind::OutOfWindow);
             }
-            return (ack == Ack::Unseen && !me.has(half::HELD)).then_some(AnomalyKind::AckedUnseen);
+            // A host drops what comes before an answer to its SYN (RFC 9293 section 3.10.7.3, "fifth").
+            let is_unanswered = !me.has(half::SYN) && peer.flags & (half::SYN | half::ACKED) == half::SYN;
+            let is_unseen = ack == Ack::Unseen && !me.has(half::HELD) || is_unanswered;
+            return is_unseen.then_some(AnomalyKind::AckedUnseen);
         }
         let end = me.offset_of(segment.seq) + i64::from(segment.length);
         let edge = me.offset_of(peer.edge);

@@ -23,8 +23,8 @@ impl Flow {
     /// Records what the ACK of a repeated SYN says: the first copy had none, because both sides open the connection.
     #[inline]
     fn note_answer(&mut self, direction: Direction, segment: &Segment) {
-        let is_first = segment.has(flag::ACK) && !self.halves[direction as usize].has(half::ACKED);
-        if is_first && !self.answers_nothing(direction, segment) {
+        let is_first = !self.halves[direction as usize].has(half::ACKED);
+        if is_first && !self.answers_nothing(direction, segment) && !self.is_stale(direction, segment) {
             let me = &mut self.halves[direction as usize];
             me.ack = segment.ack;
             me.edge = segment.ack.wrapping_add(u32::from(segment.window));
@@ -84,18 +84,17 @@ impl<H: Deliver> FlowContext<H> {
         let first_byte = segment.seq.wrapping_add(1);
         if flow.halves[at].has(half::SYN) {
             let first = flow.halves[at].base_seq.wrapping_add(flow.bias(direction) as u32);
-            if first == first_byte
-                && segment.has(flag::ACK)
-                && let Some(value) = segment.timestamp
-            {
-                flow.note_answer_stamps(direction, Some(value));
-            }
             if first != first_byte {
                 self.note_anomaly(flow, AnomalyKind::ChangedIsn);
                 flow.note_other_answer(direction, segment);
                 return Fate::Ignored;
             }
-            flow.note_answer(direction, segment);
+            if segment.has(flag::ACK) {
+                flow.note_answer(direction, segment);
+                if let Some(value) = segment.timestamp {
+                    flow.note_answer_stamps(direction, Some(value));
+                }
+            }
             return self.payload_of_syn(flow, data, direction, segment, payload);
         }
         if segment.has(flag::ACK) && flow.answers_nothing(direction, segment) {

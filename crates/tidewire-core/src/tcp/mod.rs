@@ -45,10 +45,12 @@ impl Flow {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         let is_empty = segment.length == 0 && !segment.has(flag::FIN);
         if direction == Direction::ServerToClient {
-            return is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
+            let is_refusal = is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
+            return is_refusal || self.ends_no_crossing(direction, segment);
         }
         if peer.flags & ANSWERED != ANSWERED {
-            return false;
+            // SYNs crossed: the server has yet to answer the client's.
+            return is_empty && me.flags & ANSWERED == ANSWERED && peer.has(half::SYN);
         }
         // An acknowledgment of what the server never sent is refused (RFC 9293 section 3.10.7.4).
         let acknowledged = peer.offset_of(segment.ack);
@@ -63,17 +65,33 @@ impl Flow {
         !is_inside || !segment.has(flag::ACK) || !is_answer
     }
 
-    /// Whether a client that waits for an answer to its SYN drops a segment: one without SYN, RST and payload (RFC 9293
-    /// section 3.10.7.3, "fifth"). One that acknowledges more than the SYN shows that the capture lost packets.
+    /// Whether a client that answered a SYN which crossed its own drops a segment of the server for its place, its age or
+    /// its acknowledgment, and keeps waiting (RFC 9293 section 3.10.7.4).
+    #[inline]
+    fn ends_no_crossing(&self, direction: Direction, segment: &Segment) -> bool {
+        const ANSWERED: u16 = half::SYN | half::ACKED;
+        let client = direction.opposite();
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[client as usize]);
+        let has_crossed = me.flags & ANSWERED == half::SYN && peer.flags & ANSWERED == ANSWERED;
+        let acknowledged = peer.offset_of(segment.ack);
+        let is_answer = acknowledged >= self.bias(client) as i64 && acknowledged <= self.sent(client);
+        has_crossed && (self.is_outside(direction, segment) || !segment.has(flag::ACK) || !is_answer)
+    }
+
+    /// Whether a client whose handshake is not over drops a segment without SYN, RST and payload: any where its SYN was
+    /// not answered (RFC 9293 section 3.10.7.3, "fifth"), or see `ends_no_crossing`. One that acknowledges more than the
+    /// SYN shows that the capture lost packets.
     #[inline]
     fn answers_no_syn(&self, direction: Direction, segment: &Segment) -> bool {
+        if direction == Direction::ClientToServer || segment.length > 0 || segment.has(flag::FIN) {
+            return false;
+        }
+        if self.state == TcpState::SynReceived {
+            return self.ends_no_crossing(direction, segment);
+        }
         let client = &self.halves[direction.opposite() as usize];
         let ahead = client.offset_of(segment.ack) - client.next as i64;
-        self.state == TcpState::SynSent
-            && direction == Direction::ServerToClient
-            && segment.length == 0
-            && !segment.has(flag::FIN)
-            && !(1..=i64::from(u16::MAX)).contains(&ahead)
+        self.state == TcpState::SynSent && !(1..=i64::from(u16::MAX)).contains(&ahead)
     }
 
     /// Whether a host would drop a signed segment: signatures are agreed on in the SYNs, and neither had one.

@@ -164,8 +164,36 @@ fn an_acknowledgment_without_a_syn_ack_opens_nothing() {
     assert_eq!(one(&[syn(), Seg::new(false, 77, C + 1, ACK, b"")]).state, "syn_sent");
     // It acknowledges more than the SYN: the capture lost packets.
     assert_eq!(one(&[syn(), Seg::new(false, 77, C + 20, ACK, b"")]).state, "established");
-    // So does data.
-    assert_eq!(one(&[syn(), Seg::new(false, S + 1, C + 1, ACK, b"data")]).state, "established");
+    // So does data, which a host would drop behind no SYN-ACK: the client decides.
+    let early = [syn(), Seg::new(false, S + 1, C + 1, ACK, b"data")];
+    let log = one(&early);
+    assert_eq!((received(&log), log.anomalies.as_slice()), ("data", &["acked_unseen".to_owned()][..]));
+    let log = one(&[&early[..], &[answer(S), ack(S + 1), data(S, "true")]].concat());
+    assert_eq!(received(&log), "true", "{log:?}");
+    let log = one(&[&early[..], &[ack(S + 5)]].concat());
+    assert_eq!((received(&log), log.state.as_str()), ("data", "established"));
+    let fin = Seg::new(false, S + 1, C + 1, FIN | ACK, b"");
+    assert_eq!(one(&[syn(), fin]).anomalies, ["acked_unseen"]);
+}
+
+#[test]
+fn crossed_syns_open_a_connection_when_the_server_acknowledges() {
+    let crossed = [syn(), Seg::new(false, S, 0, SYN, b""), Seg::new(true, C, S + 1, SYN | ACK, b"")];
+    let state = |more: &[Seg]| one(&[&crossed[..], more].concat()).state;
+    let from_server = |seq: u32, of: u32| Seg::new(false, seq, of, ACK, b"");
+    assert_eq!(state(&[]), "syn_received");
+    assert_eq!(state(&[from_server(S + 1, C + 1)]), "established");
+    assert_eq!(state(&[answer(S), ack(S + 1)]), "established");
+    // Outside the window, or of another number: the client answers, and keeps waiting.
+    for wrong in [from_server(S - 4000, C + 1), from_server(S + 1, C), from_server(S + 1, C + 2000)] {
+        assert_eq!(state(&[wrong.clone(), ack(S + 1)]), "syn_received");
+        assert_eq!(state(&[wrong, ack(S + 1), from_server(S + 1, C + 1)]), "established");
+    }
+    // The SYN again, and a SYN-ACK that is too old.
+    assert_eq!(state(&[crossed[1].clone(), ack(S + 1)]), "syn_received");
+    let stamped = |seg: &Seg, value: u32| Seg { timestamp: Some(value), ..seg.clone() };
+    let old = [stamped(&crossed[0], 5), stamped(&crossed[1], 9000), stamped(&crossed[2], 6), stamped(&answer(S), 100)];
+    assert_eq!(one(&[&old[..], &[stamped(&ack(S + 1), 7)]].concat()).state, "syn_received");
 }
 
 #[test]

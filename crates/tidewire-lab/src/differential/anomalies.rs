@@ -30,7 +30,7 @@ const DISTANCES: [i64; 19] = [
     1 << 31,
 ];
 
-fn distance(make: &mut Generator) -> i64 {
+pub fn distance(make: &mut Generator) -> i64 {
     let far = make.pick(&DISTANCES);
     let near = make.below(4) as i64;
     let distance = if make.once_in(3) { far + near } else { far };
@@ -47,7 +47,7 @@ fn place(make: &mut Generator, agreed: &Agreed) -> i64 {
     }
 }
 
-fn version(make: &mut Generator) -> u8 {
+pub fn version(make: &mut Generator) -> u8 {
     make.below(4) as u8
 }
 
@@ -78,7 +78,7 @@ pub fn any(make: &mut Generator, agreed: &Agreed) -> Segment {
 }
 
 /// Changes one field.
-fn vary(make: &mut Generator, agreed: &Agreed, segment: &mut Segment) {
+pub fn vary(make: &mut Generator, agreed: &Agreed, segment: &mut Segment) {
     match make.below(12) {
         0 | 1 => segment.ack = distance(make),
         2 | 3 => vary_stamp(make, agreed, segment),

@@ -2,26 +2,30 @@
 
 use super::{
     anomalies,
-    generator::{Agreed, Generator},
+    generator::{Agreed, Generator, Side},
     network,
     script::{Listener, Opt, Script, Segment, Step},
 };
 use crate::craft::{ACK, FIN, PSH, SYN};
 
 impl Generator {
-    /// The next script.
-    pub fn script(&mut self) -> Script {
+    /// The next script of a side.
+    pub fn script(&mut self, side: Side) -> Script {
+        match side {
+            Side::Server => self.passive(),
+            Side::Client => self.active(),
+        }
+    }
+
+    /// A script whose host listens.
+    fn passive(&mut self) -> Script {
         let listener = match self.below(10) {
             0 => self.pick(&[Listener::Small, Listener::Small, Listener::Signed]),
             1 => Listener::FastOpen,
             2 | 3 => Listener::UrgentOut,
             _ => Listener::Inline,
         };
-        let isn = match self.below(4) {
-            0 => u32::MAX - self.below(40) as u32,
-            1 => (1 << 31) - self.below(40) as u32,
-            _ => self.random.next_u64() as u32,
-        };
+        let isn = self.isn();
         let mut script = Script { is_ipv6: self.once_in(4), listener, isn, steps: Vec::new() };
         if self.once_in(6) {
             self.raw(&mut script);
@@ -32,6 +36,14 @@ impl Generator {
             self.sign(&mut script);
         }
         script
+    }
+
+    pub(super) fn isn(&mut self) -> u32 {
+        match self.below(4) {
+            0 => u32::MAX - self.below(40) as u32,
+            1 => (1 << 31) - self.below(40) as u32,
+            _ => self.random.next_u64() as u32,
+        }
     }
 
     /// Signs most segments; some get a wrong signature, or none.
@@ -50,6 +62,12 @@ impl Generator {
     fn realistic(&mut self, script: &mut Script) {
         let mut agreed = Agreed::default();
         self.handshake(script, &mut agreed);
+        self.exchange(script, &mut agreed);
+        self.displace(script);
+    }
+
+    /// Data up to a FIN, and anomalies between.
+    pub(super) fn exchange(&mut self, script: &mut Script, agreed: &mut Agreed) {
         let pieces = 1 + self.below(4);
         let sizes: Vec<i64> = (0..pieces).map(|_| self.size()).collect();
         agreed.end = sizes.iter().sum();
@@ -65,9 +83,9 @@ impl Generator {
             script.steps.push(Step::Write(self.pick(&[1, 10, 100, 1000, 3000])));
         }
         for (at, size) in sizes.iter().enumerate() {
-            self.insert_anomalies(script, &mut agreed, &places, at);
+            self.insert_anomalies(script, agreed, &places, at);
             // Sometimes a segment is sent after the next one.
-            let mut segment = self.plain(&agreed, ACK | PSH, *size as u16);
+            let mut segment = self.plain(agreed, ACK | PSH, *size as u16);
             if self.once_in(2) {
                 segment.flags &= !PSH;
             }
@@ -82,10 +100,9 @@ impl Generator {
                 script.steps.push(self.pick(&host));
             }
         }
-        self.insert_anomalies(script, &mut agreed, &places, pieces as usize);
-        script.steps.push(Step::Send(self.plain(&agreed, ACK | FIN, 0)));
-        self.insert_anomalies(script, &mut agreed, &places, pieces as usize + 1);
-        self.displace(script);
+        self.insert_anomalies(script, agreed, &places, pieces as usize);
+        script.steps.push(Step::Send(self.plain(agreed, ACK | FIN, 0)));
+        self.insert_anomalies(script, agreed, &places, pieces as usize + 1);
     }
 
     fn size(&mut self) -> i64 {
@@ -104,7 +121,7 @@ impl Generator {
     }
 
     /// Sometimes swaps adjacent steps behind the handshake.
-    fn displace(&mut self, script: &mut Script) {
+    pub(super) fn displace(&mut self, script: &mut Script) {
         if !self.once_in(3) {
             return;
         }
@@ -118,17 +135,22 @@ impl Generator {
         }
     }
 
+    /// A first timestamp value, or none.
+    pub(super) fn first_stamp(&mut self) -> Option<u32> {
+        if !self.once_in(2) {
+            return None;
+        }
+        Some(match self.below(8) {
+            0 => 0,
+            1 => u32::MAX - 1,
+            2 => 1 << 31,
+            _ => self.random.next_u64() as u32,
+        })
+    }
+
     fn handshake(&mut self, script: &mut Script, agreed: &mut Agreed) {
         let mut syn = Segment::new(-1, SYN, 0);
-        if self.once_in(2) {
-            let value = match self.below(8) {
-                0 => 0,
-                1 => u32::MAX - 1,
-                2 => 1 << 31,
-                _ => self.random.next_u64() as u32,
-            };
-            agreed.stamp = Some(value);
-        }
+        agreed.stamp = self.first_stamp();
         syn.options = self.syn_options(agreed.stamp);
         if script.listener == Listener::FastOpen && self.once_in(2) {
             syn.options.push(Opt::Raw(34, 2, Vec::new()));
@@ -162,9 +184,14 @@ impl Generator {
         if self.once_in(2) {
             self.handshake(script, &mut agreed);
         }
+        self.anything(script, &mut agreed);
+    }
+
+    /// Segments and actions in any order.
+    pub(super) fn anything(&mut self, script: &mut Script, agreed: &mut Agreed) {
         for _ in 0..2 + self.below(9) {
             match self.below(6) {
-                0 => script.steps.extend(anomalies::steps(self, &mut agreed, script.listener)),
+                0 => script.steps.extend(anomalies::steps(self, agreed, script.listener)),
                 1 => script.steps.push(self.pick(&[
                     Step::Write(5),
                     Step::Shutdown,
@@ -174,7 +201,7 @@ impl Generator {
                     Step::Answer,
                 ])),
                 _ => {
-                    let segment = anomalies::any(self, &agreed);
+                    let segment = anomalies::any(self, agreed);
                     script.steps.push(Step::Send(segment));
                 }
             }

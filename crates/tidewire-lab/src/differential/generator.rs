@@ -11,6 +11,15 @@ pub struct Generator {
     pub network: bool,
 }
 
+/// Which end of the connections the host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It listens.
+    Server,
+    /// It connects.
+    Client,
+}
+
 /// The state that the two ends have agreed on so far.
 #[derive(Clone, Debug, Default)]
 pub struct Agreed {

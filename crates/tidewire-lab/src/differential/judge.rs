@@ -11,9 +11,10 @@ use tidewire_core::{
 };
 
 use super::{
-    player::{PORT, Packet, Played},
+    player::{Packet, Played},
     script::{Listener, Script},
 };
+use crate::oracle::network::host;
 
 /// Anomalies that do not affect the bytes of a stream.
 const SAYS_NOTHING: &[AnomalyKind] = &[
@@ -29,6 +30,7 @@ const SAYS_NOTHING: &[AnomalyKind] = &[
 struct Found {
     bytes: Vec<u8>,
     kinds: BTreeSet<&'static str>,
+    state: Option<TcpState>,
 }
 
 /// What the engine delivered, by the client's address and port, then in the order of the streams' beginnings.
@@ -40,9 +42,8 @@ struct Collector {
 impl Collector {
     fn of(&mut self, stream: &Stream<'_, ()>) -> (&mut Found, Direction) {
         let key = stream.key();
-        let kinds = Listener::ALL.len() as u16;
-        // Without a SYN the engine may take the host for the client.
-        let is_turned = (PORT..PORT + kinds).contains(&key.client.port);
+        // The host connects, or the engine takes it for the client because it saw no SYN.
+        let is_turned = key.client.address == host(key.client.address.is_ipv6());
         let client = if is_turned { key.server } else { key.client };
         let direction = if is_turned { Direction::ServerToClient } else { Direction::ClientToServer };
         let streams = self.streams.entry((client.address, client.port)).or_default();
@@ -77,7 +78,9 @@ impl Handler for Collector {
         let (_, direction) = self.of(stream);
         // The fate of bytes that were never answered is unknown, which the stream's figures show.
         let is_unanswered = stream.stats(direction.opposite()).packets == 0;
+        let state = stream.state();
         let (found, _) = self.of(stream);
+        found.state = Some(state);
         if is_unanswered {
             found.kinds.insert("unanswered");
         }
@@ -109,13 +112,16 @@ pub struct Verdict {
     pub delivered: Vec<Vec<u8>>,
     /// What the engine reported.
     pub kinds: BTreeSet<&'static str>,
+    /// Whether the handshake was completed, for the host and for the engine, where both know it.
+    pub opened: Option<(bool, bool)>,
 }
 
 impl Verdict {
     /// See [`Outcome`].
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        match (self.received == self.delivered, self.kinds.is_empty()) {
+        let is_same = self.received == self.delivered && self.opened.is_none_or(|(host, engine)| host == engine);
+        match (is_same, self.kinds.is_empty()) {
             (true, _) => Outcome::Agreed,
             (false, false) => Outcome::Reported,
             (false, true) => Outcome::Silent,
@@ -133,8 +139,12 @@ impl Verdict {
             each.collect::<Vec<_>>().join(" ")
         };
         let kinds: Vec<_> = self.kinds.iter().copied().collect();
+        let opened = match self.opened {
+            Some((host, engine)) if host != engine => format!("; open: {host}, for the engine {engine}"),
+            _ => String::new(),
+        };
         format!(
-            "the host received {}; delivered {}; reported: {}",
+            "the host received {}; delivered {}{opened}; reported: {}",
             text(&self.received),
             text(&self.delivered),
             kinds.join(", ")
@@ -168,6 +178,15 @@ fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
     engine.into_parts().0
 }
 
+/// Whether the engine saw a completed handshake; `None`: several streams, or one that was reset.
+fn is_open(mut states: impl Iterator<Item = Option<TcpState>>) -> Option<bool> {
+    match (states.next().flatten(), states.next()) {
+        (Some(TcpState::SynSent | TcpState::SynReceived), None) => Some(false),
+        (Some(TcpState::Established | TcpState::HalfClosed | TcpState::Closed), None) => Some(true),
+        _ => None,
+    }
+}
+
 /// Compares the host's result with the engine's.
 #[must_use]
 pub fn judge(scripts: &[Script], played: Vec<Played>, packets: &[Packet]) -> Vec<Verdict> {
@@ -180,6 +199,7 @@ pub fn judge(scripts: &[Script], played: Vec<Played>, packets: &[Packet]) -> Vec
         let streams = || streams.iter().flat_map(|streams| streams.values());
         let is_some = |bytes: &Vec<u8>| !bytes.is_empty();
         Verdict {
+            opened: played.is_open.zip(is_open(streams().map(|found| found.state))),
             received: played.received.into_iter().filter(is_some).collect(),
             delivered: streams().map(|found| found.bytes.clone()).filter(is_some).collect(),
             kinds: streams().flat_map(|found| found.kinds.iter().copied()).collect(),

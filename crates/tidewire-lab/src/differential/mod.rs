@@ -5,6 +5,7 @@
 //! otherwise. A sample of reported differences is minimized as long as the results differ: this removes reports about other
 //! parts of the script, and exposes silent differences that they masked.
 
+mod active;
 mod anomalies;
 pub mod frames;
 pub mod generate;
@@ -26,6 +27,7 @@ use std::{
 
 use crate::oracle::network::Network;
 use generator::Generator;
+pub use generator::Side;
 use judge::{Outcome, judge};
 use minimize::{Small, minimize};
 use player::Player;
@@ -51,6 +53,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether to vary IP and link layers as well.
     pub network: bool,
+    /// Which ends the host is; batches take turns.
+    pub sides: Vec<Side>,
     /// Folder for the minimized scripts of silent differences.
     pub cases: Option<PathBuf>,
 }
@@ -65,8 +69,10 @@ pub fn run(options: &Options, progress: &mut (dyn Write + Send)) -> io::Result<R
         let mut generator = Generator::new(options.seed, options.network);
         let mut report = Report { seed: options.seed, ..Report::default() };
         let (began, mut said, mut differing) = (Instant::now(), Instant::now(), Vec::new());
+        let mut sides = options.sides.iter().copied().cycle();
         while began.elapsed() < options.time && (options.scripts == 0 || report.scripts < options.scripts) {
-            batch(&mut player, &mut generator, &mut report, &mut differing)?;
+            let Some(side) = sides.next() else { break };
+            batch(&mut player, &mut generator, side, &mut report, &mut differing)?;
             if differing.len() >= TOGETHER {
                 make_smaller(&mut player, &mut report, &mut differing)?;
             }
@@ -87,10 +93,11 @@ pub fn run(options: &Options, progress: &mut (dyn Write + Send)) -> io::Result<R
 fn batch(
     player: &mut Player<'_>,
     generator: &mut Generator,
+    side: Side,
     report: &mut Report,
     differing: &mut Vec<Small>,
 ) -> io::Result<()> {
-    let scripts: Vec<_> = (0..BATCH).map(|_| generator.script()).collect();
+    let scripts: Vec<_> = (0..BATCH).map(|_| generator.script(side)).collect();
     let (played, packets) = player.play(&scripts)?;
     report.packets += packets.len() as u64;
     let mut left = SMALLER;

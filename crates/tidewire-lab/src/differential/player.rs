@@ -15,11 +15,11 @@ use super::{
 use crate::{
     craft::{ACK, RST, SYN},
     oracle::network::{Network, configure, host},
-    sys::listen,
+    sys::{connect, listen},
 };
 
 /// The first listener's port; the others follow.
-pub const PORT: u16 = 7100;
+const PORT: u16 = 7100;
 /// Clients before an address is reused. Each client has its own address, because the kernel keeps fragments, cached metrics and
 /// rates by address.
 const CLIENTS: u64 = 1 << 22;
@@ -45,6 +45,8 @@ pub struct Played {
     pub client: (IpAddr, u16),
     /// Bytes that the application received on each connection, in the order of acceptance.
     pub received: Vec<Vec<u8>>,
+    /// Whether the host completed the handshake of the connection that it opened; `None`: it opened none, or is closed.
+    pub is_open: Option<bool>,
 }
 
 /// A packet of a batch.
@@ -115,7 +117,7 @@ impl<'a> Player<'a> {
         prepare(network)?;
         let mut listeners = Vec::new();
         for is_ipv6 in [false, true] {
-            for (at, kind) in (0..).zip(Listener::ALL) {
+            for (at, kind) in (0..).zip(Listener::LISTENING) {
                 let listener = network.on_host(move || {
                     let listener = TcpListener::bind((host(is_ipv6), PORT + at))?;
                     let settings = listen::Settings {
@@ -144,7 +146,7 @@ impl<'a> Player<'a> {
     /// The error of the kernel.
     pub fn play(&mut self, scripts: &[Script]) -> io::Result<(Vec<Played>, Vec<Packet>)> {
         let mut batch = Batch { player: self, running: Vec::new(), index: HashMap::new(), packets: Vec::new() };
-        batch.begin(scripts);
+        batch.begin(scripts)?;
         batch.run()?;
         batch.end()
     }
@@ -158,12 +160,12 @@ struct Batch<'p, 'a, 's> {
 }
 
 impl<'s> Batch<'_, '_, 's> {
-    fn begin(&mut self, scripts: &'s [Script]) {
+    fn begin(&mut self, scripts: &'s [Script]) -> io::Result<()> {
         let now = Instant::now();
         for script in scripts {
             let client = client(self.player.number, script.is_ipv6);
             self.player.number += 1;
-            let kind = Listener::ALL.iter().position(|one| *one == script.listener).unwrap_or(0) as u16;
+            let kind = Listener::LISTENING.iter().position(|one| *one == script.listener).unwrap_or(0) as u16;
             let host = (host(script.is_ipv6), PORT + kind);
             self.index.insert(client, self.running.len());
             let connection = Connection { client, host, isn: script.isn, host_next: None, host_stamp: 0, id: 0 };
@@ -174,9 +176,31 @@ impl<'s> Batch<'_, '_, 's> {
                 answer_until: None,
                 connection,
                 streams: Vec::new(),
-                played: Played { client, received: Vec::new() },
+                played: Played { client, received: Vec::new(), is_open: None },
             });
         }
+        self.connect()
+    }
+
+    /// Sends the SYNs of scripts whose host connects.
+    fn connect(&mut self) -> io::Result<()> {
+        let connects = |one: &Running<'_>| one.script.listener == Listener::Connect;
+        let kinds: Vec<bool> = self.running.iter().filter(|one| connects(one)).map(|one| one.script.is_ipv6).collect();
+        let mut sockets = self
+            .player
+            .network
+            .on_host(move || kinds.into_iter().map(connect::socket).collect::<io::Result<Vec<_>>>())?
+            .into_iter();
+        for at in 0..self.running.len() {
+            let one = &mut self.running[at];
+            let Some(socket) = connects(one).then(|| sockets.next()).flatten() else { continue };
+            connect::connect(&socket, one.connection.client.into())?;
+            one.connection.host.1 = socket.local_addr()?.port();
+            one.streams.push(Some(socket));
+            one.played.received.push(Vec::new());
+            self.drain()?;
+        }
+        Ok(())
     }
 
     /// Executes one step of each script in turn, until all have ended.
@@ -262,6 +286,9 @@ impl<'s> Batch<'_, '_, 's> {
                 self.accept()?;
                 let running = &mut self.running[at];
                 running.read();
+                running.note_state()?;
+                // A handshake may go on after the application closed.
+                running.played.is_open = running.played.is_open.filter(|is_open| *is_open);
                 let stream = running.streams.last_mut().and_then(Option::take);
                 match &script.steps[running.next] {
                     Step::Abort => {
@@ -337,6 +364,7 @@ impl<'s> Batch<'_, '_, 's> {
         let mut played = Vec::with_capacity(self.running.len());
         for mut one in std::mem::take(&mut self.running) {
             one.read();
+            one.note_state()?;
             for stream in one.streams.into_iter().flatten() {
                 drop(tidewire_live::sys::net::reset_on_close(OwnedFd::from(stream))?);
             }
@@ -349,6 +377,16 @@ impl<'s> Batch<'_, '_, 's> {
 }
 
 impl Running<'_> {
+    /// Notes whether a connection that the host opened is open.
+    fn note_state(&mut self) -> io::Result<()> {
+        if self.script.listener == Listener::Connect
+            && let Some(Some(stream)) = self.streams.last()
+        {
+            self.played.is_open = connect::is_open(stream)?;
+        }
+        Ok(())
+    }
+
     /// Reads the available bytes of every connection.
     fn read(&mut self) {
         let mut buffer = [0; 16_384];

@@ -2,7 +2,7 @@
 
 use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
 
-/// Options of the listening socket.
+/// The host's socket: a listening one with its options, or one that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Listener {
     /// Urgent data stays in the stream (`SO_OOBINLINE`), as by the engine's default.
@@ -15,11 +15,16 @@ pub enum Listener {
     FastOpen,
     /// Segments without a correct MD5 signature (RFC 2385) are dropped.
     Signed,
+    /// The host connects to the script's end, which thus answers its SYN. Urgent data stays in the stream.
+    Connect,
 }
 
 impl Listener {
+    /// Every kind that listens.
+    pub const LISTENING: [Self; 5] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen, Self::Signed];
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen, Self::Signed];
+    pub const ALL: [Self; 6] =
+        [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen, Self::Signed, Self::Connect];
 
     /// Its name in a script's text.
     #[must_use]
@@ -30,6 +35,7 @@ impl Listener {
             Self::Small => "small",
             Self::FastOpen => "fast-open",
             Self::Signed => "signed",
+            Self::Connect => "connect",
         }
     }
 }
@@ -149,7 +155,7 @@ impl Segment {
 pub enum Step {
     /// The client's segment arrives.
     Send(Segment),
-    /// Waits for the host's SYN-ACK.
+    /// Waits for the host's SYN-ACK, or for its SYN if it connects.
     Answer,
     /// Time passes, milliseconds.
     Wait(u16),

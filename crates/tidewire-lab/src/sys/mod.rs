@@ -1,8 +1,11 @@
-//! System calls of the lab: a thread's CPU time, counted allocations, and sockets that listen with unusual options.
+//! System calls of the lab: a thread's CPU time, counted allocations, sockets that listen with unusual options, and
+//! sockets that connect without waiting.
 //!
-//! JUSTIFICATION: the standard library neither reads a thread's CPU clock nor sets these options.
+//! JUSTIFICATION: the standard library neither reads a thread's CPU clock, nor sets these options, nor connects without
+//! waiting.
 #![allow(unsafe_code)]
 
+pub mod connect;
 pub mod counting;
 pub mod listen;
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tidewire_lab::{
-    differential::{self, Options, judge::Outcome},
+    differential::{self, Options, Side, judge::Outcome},
     oracle::network::missing,
 };
 
@@ -65,6 +65,15 @@ fn cases_have_their_answers() {
 
 #[test]
 fn random_scripts_differ_only_where_that_is_reported() {
+    compare(Side::Server);
+}
+
+#[test]
+fn random_scripts_for_a_host_that_connects_differ_only_where_that_is_reported() {
+    compare(Side::Client);
+}
+
+fn compare(side: Side) {
     if let Some(why) = missing() {
         eprintln!("skipped: {why}");
         return;
@@ -72,7 +81,14 @@ fn random_scripts_differ_only_where_that_is_reported() {
     let _alone = super::TIMERS.write().unwrap_or_else(PoisonError::into_inner);
     let new = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_000;
     for (seed, scripts, seconds) in [(FIXED.0, FIXED.1, 40), (new, 0, NEW_SECONDS)] {
-        let options = Options { time: Duration::from_secs(seconds), scripts, seed, network: NETWORK, cases: None };
+        let options = Options {
+            time: Duration::from_secs(seconds),
+            scripts,
+            seed,
+            network: NETWORK,
+            sides: vec![side],
+            cases: None,
+        };
         println!("seed {seed}");
         let report = differential::run(&options, &mut std::io::stderr()).unwrap();
         println!("{report}");
