@@ -73,7 +73,7 @@ pub(crate) fn unescaped(text: &str, text_of: fn(Vec<u8>) -> String) -> Cow<'_, s
 }
 
 /// The bytes of a text without its escapes.
-fn bytes_of(text: &str) -> Cow<'_, [u8]> {
+pub(crate) fn bytes_of(text: &str) -> Cow<'_, [u8]> {
     if !text.contains('\\') {
         return Cow::Borrowed(text.as_bytes());
     }

@@ -36,7 +36,7 @@ mod value;
 pub use budget::Budget;
 pub use conversation::{Conversation, Piece};
 pub use dhcp::Dhcp;
-pub use dns::{Answer, Dns, dns_rcode_number, dns_type_number};
+pub use dns::{Answer, Dns, DnsQuestion, dns_rcode_number, dns_type_number};
 pub use http::Http;
 pub use input::Ports;
 pub use lines::{Ftp, Smtp};

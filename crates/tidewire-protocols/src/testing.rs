@@ -3,8 +3,8 @@
 use tidewire_core::Direction;
 
 use crate::{
-    Answer, App, Budget, Certificate, Conversation, Dhcp, Dns, Fields, Ftp, Http, Ntp, Piece, Ports, Quic, Report,
-    Service, Smtp, Socks, Ssh, Tls, Transaction,
+    Answer, App, Budget, Certificate, Conversation, Dhcp, Dns, DnsQuestion, Fields, Ftp, Http, Ntp, Piece, Ports, Quic,
+    Report, Service, Smtp, Socks, Ssh, Tls, Transaction,
 };
 
 /// What happens to a stream.
@@ -158,6 +158,8 @@ pub(crate) fn complete() -> Vec<Transaction> {
         rcode: text(),
         answers: vec![answer],
         latency_ns: Some(1),
+        more: vec![DnsQuestion { name: "x".into(), kind: "A".into(), class: Some(3) }],
+        conflicting: true,
         ..Dns::default()
     };
     let http = Http {

@@ -220,6 +220,9 @@ impl Exports {
                         zeek::push_files(scratch, *form, exchange);
                         self.push(&logs[Log::Files as usize], scratch, now_ns);
                         scratch.clear();
+                        zeek::push_weird_answer(scratch, *form, exchange);
+                        self.push(&logs[Log::Weird as usize], scratch, now_ns);
+                        scratch.clear();
                     }
                     if !has_packets {
                         zeek::push_quic(scratch, *form, exchange);

@@ -34,10 +34,12 @@ pub(super) fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_respon
     object.number(member!("opcode"), u64::from(flags >> 11 & 15));
     push_code(object, flags);
     if let Some(query) = &dns.query {
-        object.array(member!("queries"), [query], |out, query| {
+        let more = dns.more.iter().map(|asked| (&asked.name, Some(&*asked.kind)));
+        let all = std::iter::once((query, dns.kind.as_deref())).chain(more);
+        object.array(member!("queries"), all, |out, (query, kind)| {
             let mut object = Object::open(out);
             object.text(member!("rrname"), &name(query));
-            text(&mut object, member!("rrtype"), dns.kind.as_deref().map(kind_name).as_deref());
+            text(&mut object, member!("rrtype"), kind.map(kind_name).as_deref());
             object.close();
         });
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidewire::{Direction, Gap, GapCause};
-use tidewire_protocols::{Answer, Fields, Service, Transaction};
+use tidewire_protocols::{Answer, DnsQuestion, Fields, Service, Transaction};
 
 use self::names::NAMES;
 use crate::{
@@ -51,6 +51,14 @@ fn multicast(text: &str) -> Transaction {
     one
 }
 
+/// An answer that contradicts an earlier one.
+fn conflicting(text: &str) -> Transaction {
+    let mut one = transactions(text).remove(1);
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    (dns.conflicting, dns.is_asked) = (true, false);
+    one
+}
+
 fn records(text: &str) -> Vec<u8> {
     let (sample, mut out) = (Sample::new(text), Vec::new());
     let mut types = Types::default();
@@ -66,6 +74,7 @@ fn records(text: &str) -> Vec<u8> {
     }
     let multicast = multicast(text);
     push_transaction(&mut out, &exchange(&multicast), types);
+    push_transaction(&mut out, &exchange(&conflicting(text)), types);
     push_alert(&mut out, &found(text));
     push_stats(&mut out, &Stats { dropped: Some(3), ..Stats::default() });
     out
@@ -380,4 +389,29 @@ proptest! {
             }
         }
     }
+}
+
+/// All questions of a message, and an answer that contradicts an earlier one: in `dns`, and as an anomaly.
+#[test]
+fn questions_and_contradictions_of_dns_are_written() {
+    let mut one = conflicting("a.example");
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    dns.more = vec![DnsQuestion { name: "b.example".into(), kind: "AAAA".into(), class: None }];
+    let mut out = Vec::new();
+    push_transaction(&mut out, &exchange(&one), Types::default());
+    let lines: Vec<Value> = out.split(|&byte| byte == b'\n').flat_map(serde_json::from_slice).collect();
+    let [anomaly, dns] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&anomaly["event_type"], &dns["event_type"]), (&"anomaly".into(), &"dns".into()));
+    assert_eq!(anomaly["anomaly"]["event"], "tidewire.conflicting_answers");
+    assert_eq!(anomaly["src_ip"], dns["src_ip"]);
+    assert_eq!(dns["tidewire"]["conflicting"], true);
+    let names: Vec<_> = dns["dns"]["queries"].as_array().unwrap().iter().map(|query| &query["rrname"]).collect();
+    assert_eq!(names, ["a.example", "b.example"]);
+    let only = |name: &str| {
+        let (mut types, mut out) = (Types::NONE, Vec::new());
+        types.add(name);
+        push_transaction(&mut out, &exchange(&one), types);
+        out.iter().filter(|&&byte| byte == b'\n').count()
+    };
+    assert_eq!(["anomaly", "dns", "http"].map(only), [1, 1, 0]);
 }

@@ -25,8 +25,12 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types
     let event = event_of(transaction.service);
     let has_files = matches!(transaction.fields, Fields::Http(_)) && types.includes(const { Types::of("fileinfo") });
     let is_wanted = types.includes(event);
+    let is_anomaly = matches!(&transaction.fields, Fields::Dns(dns) if dns.conflicting);
+    if is_anomaly && types.includes(const { Types::of("anomaly") }) {
+        push_conflict(out, exchange);
+    }
     if !is_wanted && !has_files {
-        return false;
+        return !out.is_empty();
     }
     let identity = &Identity::of_exchange(exchange);
     if !is_wanted {
@@ -69,6 +73,17 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types
     }
 }
 
+/// Appends the record `anomaly` of an answer that contradicts an earlier one.
+fn push_conflict(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
+    let fill = |object: &mut Object<'_>| {
+        object.plain(member!("app_proto"), "dns");
+        object.plain(member!("type"), "applayer");
+        object.plain(member!("event"), "tidewire.conflicting_answers");
+        object.plain(member!("layer"), "proto_parser");
+    };
+    push(out, &Identity::of_exchange(exchange), exchange, "anomaly", exchange.transaction.end_ns, true, fill);
+}
+
 /// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8.
 fn event_of(service: Service) -> Types {
     match service {
@@ -109,6 +124,9 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
         Fields::Dns(dns) => {
             if let Some(latency) = dns.latency_ns {
                 object.number(member!("latency_ns"), latency);
+            }
+            if dns.conflicting {
+                object.truth(member!("conflicting"), true);
             }
         }
         Fields::Http(http) => {

@@ -10,12 +10,14 @@ const TEXTS: Kind = List(&Text);
 
 const ANSWER: &[Column] = &[always("name", Text), always("type", Text), always("ttl", Long), always("data", Text)];
 
+const QUESTION: &[Column] = &[always("name", Text), always("type", Text), maybe("class", Long)];
+
 #[rustfmt::skip]
 const DNS: &[Column] = &[
     maybe("id", Long), maybe("opcode", Long), maybe("query", Text), maybe("type", Text), maybe("class", Long), maybe("questions", Long),
     maybe("asked", Truth), maybe("answered", Truth), maybe("rd", Truth), maybe("rcode", Text), maybe("aa", Truth), maybe("tc", Truth),
     maybe("ra", Truth), maybe("answers", List(&Object(ANSWER))), maybe("answer_count", Long), maybe("authority_count", Long),
-    maybe("additional_count", Long), maybe("latency_ns", Long),
+    maybe("additional_count", Long), maybe("latency_ns", Long), maybe("more_questions", List(&Object(QUESTION))), maybe("conflicting", Truth),
 ];
 
 #[rustfmt::skip]

@@ -182,6 +182,13 @@ impl<'a> Line<'a> {
         push_bytes(self.next(), bytes, form, false);
     }
 
+    pub(super) fn bytes_if(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bytes(bytes),
+            None => self.unset(),
+        }
+    }
+
     /// A vector of bytes that are mostly text; unset if there is none.
     pub(super) fn bytes_list<T: AsRef<[u8]>>(&mut self, all: impl IntoIterator<Item = T>) {
         self.list(all, |out, bytes, form| push_bytes(out, bytes.as_ref(), form, true));

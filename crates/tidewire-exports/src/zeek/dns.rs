@@ -6,7 +6,7 @@ use tidewire_protocols::{Answer, Dns, dns_rcode_number, dns_type_number};
 
 use crate::{
     model::Exchange,
-    presentation::{first_words, generic_digits, is_generic, texts, words},
+    presentation::{bytes_of, first_words, generic_digits, is_generic, texts, words},
     time::SECOND_NS,
     zeek::{
         cell::{Column, Line},
@@ -30,16 +30,20 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
         Some(latency) => line.seconds(latency),
         None => line.unset(),
     }
-    line.text_if(dns.query.as_deref().map(lower).as_deref());
-    if dns.query.is_some() {
-        let class = dns.class.unwrap_or(1);
+    // Of several questions the last one, as each replaces the one before it there.
+    let last = dns.more.last();
+    let query = last.map_or(dns.query.as_deref(), |asked| Some(&asked.name));
+    let kind = last.map_or(dns.kind.as_deref(), |asked| Some(&asked.kind));
+    line.bytes_if(query.map(lower_bytes).as_deref());
+    if query.is_some() {
+        let class = last.map_or(dns.class, |asked| asked.class).unwrap_or(1);
         line.count(class.into());
         line.word(&class_name(class));
     } else {
         line.unset_all(2);
     }
-    line.count_if(dns.kind.as_deref().and_then(dns_type_number).map(u64::from));
-    line.text_if(dns.kind.as_deref().map(kind_name).as_deref());
+    line.count_if(kind.and_then(dns_type_number).map(u64::from));
+    line.text_if(kind.map(kind_name).as_deref());
     line.count_if(dns.rcode.as_deref().and_then(dns_rcode_number).map(u64::from));
     line.text_if(dns.rcode.as_deref());
     line.truth(dns.authoritative);
@@ -70,6 +74,15 @@ fn lower(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// The bytes of such a name, which Zeek writes as they are: without the escapes of the presentation format.
+pub(super) fn lower_bytes(name: &str) -> Cow<'_, [u8]> {
+    let mut bytes = bytes_of(name);
+    if bytes.iter().any(u8::is_ascii_uppercase) {
+        bytes.to_mut().make_ascii_lowercase();
+    }
+    bytes
+}
+
 /// The name of a type.
 fn kind_name(kind: &str) -> Cow<'_, str> {
     match (kind, kind.strip_prefix("TYPE")) {
@@ -81,6 +94,8 @@ fn kind_name(kind: &str) -> Cow<'_, str> {
 
 /// What a record says, as Zeek's script for DNS writes it. Types for which that has no form have ours.
 fn said(answer: &Answer) -> Cow<'_, [u8]> {
+    let data = &*answer.data;
+    let host = |name| host(data, name);
     match &*answer.kind {
         kind @ ("TXT" | "SPF") if !is_generic(&answer.data) => {
             let mut all = Vec::new();
@@ -91,6 +106,10 @@ fn said(answer: &Answer) -> Cow<'_, [u8]> {
             }
             all.into()
         }
+        "NS" | "CNAME" | "PTR" => host(Some(data).filter(|data| !is_generic(data))),
+        "MX" => host(words(data).map(|[_, host]: [&str; 2]| host)),
+        "SRV" => host(words(data).map(|[_, _, _, host]: [&str; 4]| host)),
+        "SOA" => host(first_words(data).map(|[server]: [&str; 1]| server)),
         _ => match said_in_words(answer) {
             Cow::Borrowed(text) => text.as_bytes().into(),
             Cow::Owned(text) => text.into_bytes().into(),
@@ -98,7 +117,12 @@ fn said(answer: &Answer) -> Cow<'_, [u8]> {
     }
 }
 
-/// The same of records that are no texts.
+/// A host that a record names, or all that the record says.
+fn host<'a>(data: &'a str, name: Option<&'a str>) -> Cow<'a, [u8]> {
+    name.map_or(data.as_bytes().into(), lower_bytes)
+}
+
+/// The same of records that are neither.
 fn said_in_words(answer: &Answer) -> Cow<'_, str> {
     let data = &*answer.data;
     match &*answer.kind {
@@ -110,10 +134,6 @@ fn said_in_words(answer: &Answer) -> Cow<'_, str> {
     }
     let with = |form: Option<String>| form.map_or_else(|| Cow::Borrowed(data), Cow::Owned);
     match &*answer.kind {
-        "NS" | "CNAME" | "PTR" => lower(data),
-        "MX" => words(data).map_or(data.into(), |[_, host]: [&str; 2]| lower(host)),
-        "SRV" => words(data).map_or(data.into(), |[_, _, _, host]: [&str; 4]| lower(host)),
-        "SOA" => first_words(data).map_or(data.into(), |[server]: [&str; 1]| lower(server)),
         "DNSKEY" => with(first_words(data).map(|[_, _, algorithm]: [&str; 3]| format!("DNSKEY {algorithm}"))),
         "DS" => with(first_words(data).map(|[_, algorithm, digest]: [&str; 3]| format!("DS {algorithm} {digest}"))),
         "RRSIG" => with(first_words(data).and_then(|words: [&str; 8]| {

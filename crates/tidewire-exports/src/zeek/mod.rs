@@ -146,6 +146,17 @@ pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
     }
 }
 
+/// Appends a transaction's lines of the log `weird`.
+pub fn push_weird_answer(out: &mut Vec<u8>, form: Form, exchange: &Exchange<'_>) {
+    if let Fields::Dns(dns) = &exchange.transaction.fields
+        && dns.conflicting
+    {
+        let mut line = Line::open(out, form, weird::COLUMNS);
+        weird::push_conflict(&mut line, exchange, dns);
+        line.close();
+    }
+}
+
 /// Appends a line of the log `quic` of a stream with this number, time and key.
 pub fn push_quic_entry(out: &mut Vec<u8>, form: Form, stream: (u64, u64, &FlowKey), entry: &QuicEntry) {
     let mut line = Line::open(out, form, quic::COLUMNS);

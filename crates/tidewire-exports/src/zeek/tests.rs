@@ -2,13 +2,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidewire_protocols::{Answer, Fields, QuicEntry, Transaction, text_of_bytes};
+use tidewire_protocols::{Answer, DnsQuestion, Fields, QuicEntry, Transaction, text_of_bytes};
 
 use crate::{
     testing::{Sample, exchange, hostile, key, key6, transactions},
     zeek::{
         Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_quic_entry,
-        push_transaction, push_weirds,
+        push_transaction, push_weird_answer, push_weirds,
     },
 };
 
@@ -325,4 +325,41 @@ fn a_history_of_quic_has_zeeks_names_of_versions() {
         let names = ["version", "client_initial_dcid", "client_scid", "server_scid", "server_name", "history"];
         assert_eq!(names.map(|name| read.rows[0][name].as_str()), [name, "ab01", "(empty)", "-", "-", "ISX"]);
     }
+}
+
+/// RFC 6763 section 4.1.1: names have the bytes that were sent, in small letters; of several questions Zeek keeps the last one.
+#[test]
+fn names_of_services_have_their_bytes() {
+    let mut one = transactions("a.example").remove(1);
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    let answer =
+        |kind: &'static str, data: &str| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() };
+    dns.query = Some("B\u{fc}ro 2\\.\\233.local".into());
+    dns.answers = vec![answer("PTR", "B\u{fc}ro X.local"), answer("SRV", r"0 0 631 The\032Printer.local")];
+    let values = |one: &Transaction, form: Form| {
+        let mut out = Vec::new();
+        push_transaction(&mut out, form, &exchange(one));
+        String::from_utf8(out).unwrap()
+    };
+    let line = values(&one, Form::Tsv);
+    let cells: Vec<&str> = line.split('\t').collect();
+    assert_eq!((cells[9], cells[21]), ("b\u{fc}ro 2.\\xe9.local", "b\u{fc}ro x.local,the printer.local"));
+    assert!(values(&one, Form::Json).contains("\"query\":\"b\u{fc}ro 2.\\\\xe9.local\""));
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    dns.more = ["x", "y"].map(|name| DnsQuestion { name: name.into(), kind: "AAAA".into(), class: Some(3) }).into();
+    let line = values(&one, Form::Tsv);
+    assert_eq!(line.split('\t').collect::<Vec<_>>()[9..14], ["y", "3", "C_CHAOS", "28", "AAAA"]);
+    // An answer that contradicts an earlier one has a line of its own.
+    let weird = |one: &Transaction| {
+        let mut out = Vec::new();
+        push_weird_answer(&mut out, Form::Tsv, &exchange(one));
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(weird(&one), "");
+    let Fields::Dns(dns) = &mut one.fields else { panic!() };
+    dns.conflicting = true;
+    assert_eq!(
+        weird(&one).split('\t').collect::<Vec<_>>()[6..8],
+        ["tidewire_dns_conflicting_answers", "b\u{fc}ro 2.\\xe9.local"]
+    );
 }

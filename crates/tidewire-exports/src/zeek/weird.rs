@@ -1,10 +1,14 @@
 //! The log `weird`.
 
 use tidewire::{Anomaly, AnomalyKind};
+use tidewire_protocols::Dns;
 
 use crate::{
-    model::FlowRecord,
-    zeek::cell::{Column, Line},
+    model::{Exchange, FlowRecord},
+    zeek::{
+        cell::{Column, Line},
+        dns::lower_bytes,
+    },
 };
 
 #[rustfmt::skip]
@@ -23,6 +27,16 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly
     line.truth(false);
     line.text("tidewire");
     line.text("TCP");
+}
+
+/// The line of an answer of DNS that contradicts an earlier one.
+pub(super) fn push_conflict(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
+    line.identity(exchange.transaction.end_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.text("tidewire_dns_conflicting_answers");
+    line.bytes_if(dns.query.as_deref().map(lower_bytes).as_deref());
+    line.truth(false);
+    line.text("tidewire");
+    line.text("DNS");
 }
 
 /// The name of an anomaly that Zeek reports, too.

@@ -1,7 +1,8 @@
 //! A conversation in DNS: which answer belongs to which query.
 
 use super::{
-    fields::Dns,
+    answered::Answered,
+    fields::{Asked, Dns},
     message::{ANSWERS_MAX, Message, Question},
     names,
 };
@@ -27,6 +28,7 @@ pub(crate) struct Exchange {
     service: Service,
     sides: [Side; 2],
     pending: Vec<Pending>,
+    answered: Answered,
     memory_bytes: usize,
 }
 
@@ -36,6 +38,8 @@ struct Pending {
     /// Type and class of the question; its name is a field.
     question: Option<[u16; 2]>,
     dns: Box<Dns>,
+    /// Times that it was repeated.
+    repeats: u32,
     /// Of a transfer that began: time of its last message, and how many records so far begin or end the zone.
     transfer: Option<(u64, u16)>,
 }
@@ -47,7 +51,7 @@ type Out<'a> = &'a mut dyn FnMut(Transaction);
 
 impl Exchange {
     pub(crate) fn new(service: Service) -> Self {
-        Self { service, sides: Default::default(), pending: Vec::new(), memory_bytes: 0 }
+        Self { service, sides: Default::default(), pending: Vec::new(), answered: Answered::default(), memory_bytes: 0 }
     }
 
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
@@ -93,7 +97,7 @@ impl Exchange {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let sides: usize = self.sides.iter().map(|side| side.message.capacity()).sum();
-        sides + self.memory_bytes
+        sides + self.memory_bytes + self.answered.memory_bytes()
     }
 
     fn transaction(&self, start_ns: u64, end_ns: u64, dns: Box<Dns>) -> Transaction {
@@ -127,7 +131,11 @@ impl Exchange {
             pending.dns.id == message.id && pending.question == question && pending.dns.query.as_deref() == name
         };
         // Multicast queries have no identification, and nobody need answer them.
-        if self.service != Service::Mdns && self.pending.iter().any(is_repeated) {
+        let repeated = || self.pending.iter().position(is_repeated);
+        if self.service != Service::Mdns
+            && let Some(place) = repeated()
+        {
+            self.pending[place].repeats += 1;
             return;
         }
         let mut dns = Box::new(Dns { is_asked: true, flags: [message.flags, 0], ..Dns::default() });
@@ -143,10 +151,8 @@ impl Exchange {
             }
             return;
         }
-        if let Some(question) = message.question {
-            describe_question(&mut dns, question);
-        }
-        self.keep(Pending { start_ns: ns, question, dns, transfer: None }, out);
+        describe_questions(&mut dns, message.question, message.more_questions);
+        self.keep(Pending { start_ns: ns, question, dns, repeats: 0, transfer: None }, out);
     }
 
     fn response(&mut self, mut message: Message, input: Input<'_>, out: Out<'_>) {
@@ -172,10 +178,8 @@ impl Exchange {
                 let mut dns = Box::<Dns>::default();
                 describe(&mut dns, &message);
                 let question = message.question.as_ref().map(Question::numbers);
-                if let Some(question) = message.question.take() {
-                    describe_question(&mut dns, question);
-                }
-                Pending { start_ns: ns, question, dns, transfer: None }
+                describe_questions(&mut dns, message.question.take(), std::mem::take(&mut message.more_questions));
+                Pending { start_ns: ns, question, dns, repeats: 0, transfer: None }
             }
         };
         let is_transfer = !input.is_datagram && pending.question.is_some_and(|[kind, _]| TRANSFERS.contains(&kind));
@@ -198,6 +202,13 @@ impl Exchange {
         if is_transfer && !is_complete {
             pending.transfer = Some((ns, marks));
             return self.keep(pending, out);
+        }
+        // Many hosts may answer a multicast question.
+        if self.service != Service::Mdns && !is_transfer {
+            match pending.dns.is_asked {
+                true => self.answered.first(&pending.dns, pending.repeats),
+                false => pending.dns.conflicting = self.answered.contradicts(&pending.dns, &message),
+            }
         }
         out(self.transaction(pending.start_ns, ns, pending.dns));
     }
@@ -233,10 +244,20 @@ fn describe(dns: &mut Dns, message: &Message) {
     dns.recursion = message.recursion();
 }
 
+fn describe_questions(dns: &mut Dns, first: Option<Question>, more: Vec<Question>) {
+    dns.more = more.into_iter().map(asked).collect();
+    if let Some(question) = first {
+        describe_question(dns, question);
+    }
+}
+
 fn describe_question(dns: &mut Dns, question: Question) {
-    dns.query = Some(question.name);
-    dns.kind = Some(names::kind(question.kind));
+    let asked = asked(question);
+    (dns.query, dns.kind, dns.class) = (Some(asked.name), Some(asked.kind), asked.class);
+}
+
+fn asked(question: Question) -> Asked {
     // The upper bit asks for an answer to this host only (RFC 6762 section 5.4).
     let class = question.class & 0x7fff;
-    dns.class = (class != 1).then_some(class);
+    Asked { name: question.name, kind: names::kind(question.kind), class: (class != 1).then_some(class) }
 }

@@ -11,7 +11,8 @@ pub struct Dns {
     pub id: u16,
     /// Operation, 0 for a query.
     pub opcode: u8,
-    /// The name that was asked for: labels joined by dots, other bytes than printable ASCII as `\ddd` (RFC 1035 section 5.1).
+    /// The name that was asked for: labels joined by dots, as UTF-8; a dot or a backslash within a label behind a backslash, control
+    /// characters and other bytes as `\ddd` (RFC 6763 section 4.3, RFC 1035 section 5.1).
     pub query: Option<Box<str>>,
     /// The type that was asked for: its mnemonic, or `TYPE65280`.
     pub kind: Option<Cow<'static, str>>,
@@ -39,6 +40,21 @@ pub struct Dns {
     pub counts: [u16; 3],
     /// From the query to the answer, where both were seen.
     pub latency_ns: Option<u64>,
+    /// The questions behind the first, at most 31.
+    pub more: Vec<Asked>,
+    /// Whether an earlier answer to the same question says something else.
+    pub conflicting: bool,
+}
+
+/// A further question of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The name that was asked for, as [`Dns::query`].
+    pub name: Box<str>,
+    /// The type that was asked for.
+    pub kind: Cow<'static, str>,
+    /// The class if it is not IN.
+    pub class: Option<u16>,
 }
 
 /// A record of an answer.
@@ -60,6 +76,20 @@ impl Dns {
     }
 
     pub(crate) fn response(&self) -> String {
+        let mut said = self.said();
+        if self.truncated {
+            said += if said.is_empty() { "truncated" } else { " (truncated)" };
+        } else if said.is_empty() && self.rcode.is_some() {
+            said += "no records";
+        }
+        if self.conflicting {
+            said += " (contradicts an earlier answer)";
+        }
+        said
+    }
+
+    /// The code or the records of the answer, if there are some.
+    fn said(&self) -> String {
         let Some(rcode) = &self.rcode else { return String::new() };
         if rcode != "NOERROR" {
             return rcode.clone().into_owned();
@@ -70,7 +100,7 @@ impl Dns {
         match (data.is_empty(), self.answers.first()) {
             (false, _) => data.join(" "),
             (true, Some(answer)) => format!("{} {}", answer.kind, answer.data),
-            (true, None) => "no records".into(),
+            (true, None) => String::new(),
         }
     }
 
@@ -99,6 +129,12 @@ impl Dns {
             }
             list.number("latency_ns", self.latency_ns);
         }
+        if !self.more.is_empty() {
+            list.push("more_questions", Value::Objects(self.more.iter().map(Asked::values).collect()));
+        }
+        if self.conflicting {
+            list.push("conflicting", Value::Truth(true));
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -107,6 +143,19 @@ impl Dns {
             + text_bytes([&self.query])
             + known_bytes([&self.kind, &self.rcode].into_iter().flatten())
             + answers
+            + self.more.iter().map(Asked::memory_bytes).sum::<usize>()
+    }
+}
+
+impl Asked {
+    fn values(&self) -> Vec<(&'static str, Value<'_>)> {
+        let mut list = vec![("name", Value::Text(&self.name)), ("type", Value::Text(&self.kind))];
+        list.extend(self.class.map(|class| ("class", Value::Number(class.into()))));
+        list
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + known_bytes([&self.kind])
     }
 }
 

@@ -1,5 +1,6 @@
 //! DNS over UDP and TCP, multicast DNS and LLMNR (RFC 1035, RFC 6762, RFC 4795): queries with their answers.
 
+mod answered;
 mod exchange;
 mod fields;
 mod message;
@@ -11,7 +12,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use fields::{Answer, Dns};
+pub use fields::{Answer, Asked as DnsQuestion, Dns};
 pub use names::{dns_rcode_number, dns_type_number};
 
 pub(crate) use exchange::Exchange;

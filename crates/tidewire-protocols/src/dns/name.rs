@@ -7,9 +7,18 @@ const NAME_BYTES_MAX: usize = 255;
 /// Pointers of a name at most: more than one for each label gains nothing.
 const POINTERS_MAX: usize = 127;
 
-/// A name at `at` of a message, and where it ends there. Pointers should point backwards (RFC 1035 section 4.1.4), but there are servers
+/// A name at `at` of a message, and where it ends there; a name among other words has no blanks ([`read_word`]). Pointers should point backwards (RFC 1035 section 4.1.4), but there are servers
 /// that follow any: their number and the name's length end what does not end by itself.
 pub(super) fn read(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
+    read_as(message, at, true)
+}
+
+/// The same, with `\032` for blanks: what stands among other words, which blanks separate.
+pub(super) fn read_word(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
+    read_as(message, at, false)
+}
+
+fn read_as(message: &[u8], at: usize, has_blanks: bool) -> Option<(Box<str>, usize)> {
     // Most names are as long as they are shown.
     let (mut plain, mut plain_bytes, mut is_plain) = ([0; NAME_BYTES_MAX], 0, true);
     let end = walk(message, at, |label| {
@@ -27,7 +36,7 @@ pub(super) fn read(message: &[u8], at: usize) -> Option<(Box<str>, usize)> {
         Ok(plain) if is_plain => Some((plain.into(), end)),
         _ => {
             let mut shown = String::new();
-            walk(message, at, |label| push_label(&mut shown, label))?;
+            walk(message, at, |label| push_label(&mut shown, label, has_blanks))?;
             Some((shown.into(), end))
         }
     }
@@ -87,23 +96,27 @@ fn walk<'a>(message: &'a [u8], begin: usize, mut each: impl FnMut(&'a [u8])) -> 
     }
 }
 
-/// Appends a label behind a dot, with RFC 1035's escapes (section 5.1).
-fn push_label(shown: &mut String, label: &[u8]) {
+/// Appends a label behind a dot: labels of services are UTF-8 with any characters (RFC 6763 section 4.1.1). What would be read otherwise
+/// has RFC 1035's escapes (section 5.1), so that names that differ are shown differently.
+fn push_label(shown: &mut String, label: &[u8], has_blanks: bool) {
     if !shown.is_empty() {
         shown.push('.');
     }
-    for &byte in label {
-        match byte {
-            b'.' | b'\\' => {
-                shown.push('\\');
-                shown.push(byte.into());
-            }
-            0x21..=0x7e => shown.push(byte.into()),
-            _ => {
-                let _ = write!(shown, "\\{byte:03}");
+    for chunk in label.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '.' | '\\' => shown.extend(['\\', c]),
+                ' ' if has_blanks => shown.push(c),
+                c if !c.is_control() && !c.is_whitespace() => shown.push(c),
+                c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_number(shown, byte)),
             }
         }
+        chunk.invalid().iter().for_each(|&byte| push_number(shown, byte));
     }
+}
+
+fn push_number(shown: &mut String, byte: u8) {
+    let _ = write!(shown, "\\{byte:03}");
 }
 
 #[cfg(test)]
@@ -114,9 +127,25 @@ mod tests {
     fn names_are_shown_in_presentation_format() {
         assert_eq!(read(b"\x03www\x07example\x00", 0), Some(("www.example".into(), 13)));
         assert_eq!(read(b"\x00", 0), Some((".".into(), 1)));
-        assert_eq!(read(b"\x04a.\\ \x00", 0), Some(("a\\.\\\\\\032".into(), 6)));
+        assert_eq!(read(b"\x04a.\\ \x00", 0), Some(("a\\.\\\\ ".into(), 6)));
+        assert_eq!(read_word(b"\x04a.\\ \x00", 0), Some(("a\\.\\\\\\032".into(), 6)));
         assert_eq!(read(b"\x02\x1b[\x00", 0), Some(("\\027[".into(), 4)));
         assert_eq!(read(b"\x01a\x00\x01b\xc0\x00!", 3), Some(("b.a".into(), 7)));
+    }
+
+    /// RFC 6763 section 4.1.1: labels of services are UTF-8. Each byte can be read back.
+    #[test]
+    fn labels_are_utf_8() {
+        let of = |label: &str| {
+            let bytes = [&[label.len() as u8][..], label.as_bytes(), b"\x05local\x00"].concat();
+            [read(&bytes, 0), read_word(&bytes, 0)].map(|name| name.unwrap().0)
+        };
+        assert_eq!(
+            of("B\u{fc}ro 2. OG"),
+            ["B\u{fc}ro 2\\. OG.local", "B\u{fc}ro\\0322\\.\\032OG.local"].map(Box::from)
+        );
+        assert_eq!(of("\u{a0}\u{85}\0"), [r"\194\160\194\133\000.local"; 2].map(Box::from));
+        assert_eq!(read(b"\x04\xc3\xa4\xe9\xff\x00", 0), Some(("\u{e4}\\233\\255".into(), 6)));
     }
 
     /// As in queries that hide their name from readers that follow pointers backwards only.

@@ -44,19 +44,19 @@ impl<'a> Record<'a> {
 
     /// The data in its presentation format; `None`: not known here, or malformed.
     fn say(&self) -> Option<String> {
-        let name_behind = |skipped: usize| {
+        let word_behind = |skipped: usize| {
             self.data.get(skipped..)?;
-            name::read(self.message, self.data_at + skipped).map(|(name, _)| name)
+            name::read_word(self.message, self.data_at + skipped).map(|(name, _)| name)
         };
         let mut reader = Reader::new(self.data);
         Some(match self.kind {
             1 => Ipv4Addr::from(<[u8; 4]>::try_from(self.data).ok()?).to_string(),
             28 => Ipv6Addr::from(<[u8; 16]>::try_from(self.data).ok()?).to_string(),
             // NS, CNAME, PTR, DNAME
-            2 | 5 | 12 | 39 => name_behind(0)?.into(),
+            2 | 5 | 12 | 39 => name::read(self.message, self.data_at)?.0.into(),
             // MX, AFSDB
-            15 | 18 => format!("{} {}", reader.u16()?, name_behind(2)?),
-            33 => format!("{} {} {} {}", reader.u16()?, reader.u16()?, reader.u16()?, name_behind(6)?),
+            15 | 18 => format!("{} {}", reader.u16()?, word_behind(2)?),
+            33 => format!("{} {} {} {}", reader.u16()?, reader.u16()?, reader.u16()?, word_behind(6)?),
             // SVCB, HTTPS
             64 | 65 => self.say_service(reader.u16()?)?,
             // DS, CDS, DLV
@@ -98,7 +98,7 @@ impl<'a> Record<'a> {
     /// A signature of records.
     fn say_signature(&self) -> Option<String> {
         let (mut said, fixed_bytes) = security::say_signature(self.data)?;
-        let (signer, end) = name::read(self.message, self.data_at + fixed_bytes)?;
+        let (signer, end) = name::read_word(self.message, self.data_at + fixed_bytes)?;
         let _ = write!(said, " {signer} ");
         security::push_signature(&mut said, self.message.get(end..self.end)?)?;
         Some(said)
@@ -106,7 +106,7 @@ impl<'a> Record<'a> {
 
     /// The next name of a zone, and the types that this one has.
     fn say_next(&self) -> Option<String> {
-        let (next, end) = name::read(self.message, self.data_at)?;
+        let (next, end) = name::read_word(self.message, self.data_at)?;
         let mut said = next.into_string();
         security::push_types(&mut said, self.message.get(end..self.end)?)?;
         Some(said)
@@ -114,7 +114,7 @@ impl<'a> Record<'a> {
 
     /// A service binding: priority, target and parameters.
     fn say_service(&self, priority: u16) -> Option<String> {
-        let (target, end) = self.data.get(2..).and_then(|_| name::read(self.message, self.data_at + 2))?;
+        let (target, end) = self.data.get(2..).and_then(|_| name::read_word(self.message, self.data_at + 2))?;
         let mut shown = format!("{priority} {target}");
         service::push_parameters(&mut shown, self.message.get(end..self.end)?)?;
         Some(shown)
@@ -122,8 +122,8 @@ impl<'a> Record<'a> {
 
     /// The start of a zone of authority: both names and five numbers.
     fn say_authority(&self) -> Option<String> {
-        let (server, end) = name::read(self.message, self.data_at)?;
-        let (mail, end) = name::read(self.message, end)?;
+        let (server, end) = name::read_word(self.message, self.data_at)?;
+        let (mail, end) = name::read_word(self.message, end)?;
         let mut reader = Reader::new(self.message.get(end..self.end)?);
         let mut shown = format!("{server} {mail}");
         for _ in 0..5 {

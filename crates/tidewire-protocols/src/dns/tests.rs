@@ -210,3 +210,73 @@ fn prerequisites_of_an_update_are_no_answers() {
     let found = transactions(&Sent::datagrams(&[(ServerToClient, message.to_vec())]), 53);
     assert_eq!((dns(&found[0]).opcode, dns(&found[0]).counts, dns(&found[0]).answers.len()), (5, [1, 0, 0], 0));
 }
+
+/// Three questions of one message, and their answer.
+#[test]
+fn all_questions_of_a_message_are_read() {
+    let header = |flags: &[u8]| [b"\x00\x03", flags, b"\x00\x03\x00\x00\x00\x00\x00\x00"].concat();
+    let questions = b"\x03foo\x00\x00\x01\x00\x01\x03bar\x00\x00\x1c\x00\x03\x03baz\x00\x00\x0c\x00\x01";
+    let sent = [(ClientToServer, [&header(b"\x01\x00")[..], questions].concat())];
+    let found = transactions(&Sent::datagrams(&sent), 53);
+    let asked = dns(&found[0]);
+    assert_eq!((asked.query.as_deref(), asked.kind.as_deref(), asked.questions), (Some("foo"), Some("A"), 3));
+    let more: Vec<_> = asked.more.iter().map(|one| (&*one.name, &*one.kind, one.class)).collect();
+    assert_eq!(more, [("bar", "AAAA", Some(3)), ("baz", "PTR", None)]);
+    let alone = [(ServerToClient, [&header(b"\x81\x00")[..], questions].concat())];
+    assert_eq!(dns(&transactions(&Sent::datagrams(&alone), 53)[0]).more, asked.more);
+}
+
+/// An answer with an address of this last byte.
+fn address(id: u16, last: u8) -> Vec<u8> {
+    let header = b"\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x03www\x07example\x00\x00\x01\x00\x01";
+    let record = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x78\x00\x04\xc0\x00\x02";
+    [&id.to_be_bytes()[..], header, record, &[last]].concat()
+}
+
+#[test]
+fn answers_that_contradict_are_marked() {
+    let (ask, say) = (|id| (ClientToServer, query(id, 1)), |id, last| (ServerToClient, address(id, last)));
+    let truncated = |id: u16| {
+        let mut message = address(id, 3);
+        message[2] |= 2;
+        (ServerToClient, message)
+    };
+    let cases = [
+        // A forged answer before the true one.
+        (vec![ask(1), say(1, 66), say(1, 5)], vec![false, true]),
+        // The same again.
+        (vec![ask(1), say(1, 5), say(1, 5)], vec![false, false]),
+        // A question that was repeated has two answers, and no third one.
+        (vec![ask(1), ask(1), say(1, 5), say(1, 6), say(1, 7)], vec![false, false, true]),
+        (vec![ask(1), say(1, 5), ask(1), say(1, 6), say(1, 5)], vec![false, false, true]),
+        // Of other questions, of none that was seen, and where one is cut short.
+        (vec![ask(1), say(1, 5), say(2, 6)], vec![false, false]),
+        (vec![say(1, 5), say(1, 6)], vec![false, false]),
+        (vec![ask(1), truncated(1), say(1, 5)], vec![false, false]),
+    ];
+    for (sent, expected) in cases {
+        let found = transactions(&Sent::datagrams(&sent), 53);
+        assert_eq!(found.iter().map(|one| dns(one).conflicting).collect::<Vec<_>>(), expected, "{sent:?}");
+        for one in found.iter().filter(|one| dns(one).conflicting) {
+            assert!(one.response().ends_with(" (contradicts an earlier answer)"), "{}", one.response());
+        }
+    }
+    // Beyond so many questions the oldest is forgotten.
+    let flood: Vec<_> = (0..40).flat_map(|id| [ask(id), say(id, 5)]).chain([say(0, 6), say(39, 6)]).collect();
+    let marked = transactions(&Sent::datagrams(&flood), 53);
+    assert_eq!(marked[40..].iter().map(|one| dns(one).conflicting).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn truncated_answers_say_so() {
+    let of = |message: &[u8]| {
+        let found =
+            transactions(&Sent::datagrams(&[(ClientToServer, query(3, 1)), (ServerToClient, message.to_vec())]), 53);
+        found[0].response()
+    };
+    let empty = |flags: u8| [b"\x00\x03", &[flags, 0x80][..], &query(3, 1)[4..]].concat();
+    assert_eq!([of(&empty(0x81)), of(&empty(0x83))], ["no records", "truncated"]);
+    let mut cut = address(3, 5);
+    cut[2] |= 2;
+    assert_eq!(of(&cut), "192.0.2.5 (truncated)");
+}

@@ -87,7 +87,10 @@ pub(super) struct Initial<'a> {
     number_at: usize,
 }
 
-/// Whether a datagram begins with a client's Initial, by its header and length.
+/// Packets of a datagram that are passed over before its Initial.
+const PACKETS_BEFORE_MAX: usize = 16;
+
+/// Whether a datagram has a client's Initial, by its headers and length.
 pub(crate) fn is_initial(datagram: &[u8]) -> bool {
     datagram.len() >= DATAGRAM_BYTES_MIN && first(datagram).is_some()
 }
@@ -100,7 +103,7 @@ pub(crate) fn is_long(datagram: &[u8]) -> bool {
     let (Some(first), Some(number)) = (reader.u8(), reader.u32()) else { return false };
     match number {
         0 => first & 0x80 != 0 && has_identifiers(&mut reader),
-        number if version(number).is_some() => first & 0xc0 == 0xc0,
+        number if version(number).is_some() => first & 0x80 != 0,
         // Only a client's first flight is as long as that.
         _ => {
             first & 0xc0 == 0xc0
@@ -122,7 +125,7 @@ fn has_identifiers(reader: &mut Reader<'_>) -> bool {
 
 /// Whether a datagram begins with a packet of a connection that is established, by its header (RFC 9000 section 17.3).
 pub(super) fn is_short(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & 0xc0 == 0x40)
+    datagram.first().is_some_and(|first| first & 0x80 == 0)
 }
 
 /// The sender's identifier, if a datagram begins with a long packet of a known version. A Retry has one that the server gives up.
@@ -131,20 +134,25 @@ pub(super) fn source(datagram: &[u8]) -> Option<&[u8]> {
     let first = reader.u8()?;
     let initial = version(reader.u32()?)?.initial;
     let is_retry = first >> 4 & 3 == (initial + 3) & 3;
-    let destination = reader.block8().filter(|_| first & 0xc0 == 0xc0 && !is_retry)?;
+    let destination = reader.block8().filter(|_| first & 0x80 != 0 && !is_retry)?;
     let source = reader.block8().filter(|id| id.rest().len().max(destination.rest().len()) <= IDENTIFIER_BYTES_MAX)?;
     Some(source.rest())
 }
 
-/// The first packet of a datagram if it is an Initial, and what is behind it.
+/// The first Initial of a datagram, behind other packets with their lengths (RFC 9000 section 12.2), and what is behind it. The fixed bit
+/// may be cleared (RFC 9287): the keys show what is an Initial.
 pub(super) fn first(datagram: &[u8]) -> Option<(Initial<'_>, &[u8])> {
-    let mut reader = Reader::new(datagram);
-    let first = reader.u8()?;
-    let version_number = reader.u32()?;
-    let is_initial = first & 0xc0 == 0xc0 && first >> 4 & 3 == version(version_number)?.initial;
-    let destination = reader.block8().filter(|id| is_initial && id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
-    let source = reader.block8().filter(|id| id.rest().len() <= IDENTIFIER_BYTES_MAX)?.rest();
-    initial(datagram, reader, version_number, [destination, source])
+    let mut rest = datagram;
+    for _ in 0..PACKETS_BEFORE_MAX {
+        let is_known = matches!(rest, [first, a, b, c, d, ..] if first & 0x80 != 0 && version(u32::from_be_bytes([*a, *b, *c, *d])).is_some());
+        let long = is_known.then(|| Long::first(rest)).flatten()?;
+        match long.kind {
+            Kind::Initial(initial) => return Some((initial, long.behind)),
+            Kind::ZeroRtt | Kind::Handshake => rest = long.behind,
+            Kind::Retry | Kind::Unknown => return None,
+        }
+    }
+    None
 }
 
 /// The rest of an Initial from its token on.

@@ -40,7 +40,12 @@ fn initial(destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
 
 /// The same of another version with these keys.
 fn initial_of(version: [u8; 4], keys: &Keys, destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
-    let mut header = [&b"\xc0"[..], &version, &[destination.len() as u8], destination, &[0, 0]].concat();
+    initial_as(0xc0, version, keys, destination, number, frames)
+}
+
+/// The same with this first byte.
+fn initial_as(first: u8, version: [u8; 4], keys: &Keys, destination: &[u8], number: u8, frames: &[u8]) -> Vec<u8> {
+    let mut header = [&[first][..], &version, &[destination.len() as u8], destination, &[0, 0]].concat();
     let rest_bytes = 1200 - header.len() - 2;
     header.extend_from_slice(&(0x4000 | rest_bytes as u16).to_be_bytes());
     let number_at = header.len();
@@ -114,6 +119,36 @@ fn early_data_may_come_first() {
 }
 
 /// A client's first flight in a version that its server does not know, and what the server answers (RFC 9000 section 6).
+/// RFC 9000 section 12.2: other packets may come before the Initial in its datagram.
+#[test]
+fn an_initial_is_found_behind_other_packets() {
+    let hello = hello();
+    let whole = initial(&DESTINATION, 0, &piece(&hello, 0, hello.len()));
+    // A packet of 0-RTT and one of the handshake, with their lengths; a Retry has none.
+    let packet = |first: u8| [&[first, 0, 0, 0, 1, 8][..], &DESTINATION, &[0, 0x40, 20], &[0xaa; 20]].concat();
+    let (early, handshake, retry) = (packet(0xd3), packet(0xe3), packet(0xf0));
+    let cases = [(vec![&early[..]], true), (vec![&handshake, &early], true), (vec![&retry], false)];
+    for (before, is_found) in cases {
+        let sent = Sent::datagrams(&[(ClientToServer, [&before.concat()[..], &whole].concat())]);
+        let names: Vec<_> = transactions(&sent, 443).iter().map(|one| one.name().map(str::to_owned)).collect();
+        assert_eq!(names, if is_found { vec![Some("quic.example.org".to_owned())] } else { vec![] }, "{before:?}");
+    }
+}
+
+/// RFC 9287: the fixed bit may be cleared. The keys decide.
+#[test]
+fn the_fixed_bit_may_be_cleared() {
+    let hello = hello();
+    let sent = |datagram: Vec<u8>| transactions(&Sent::datagrams(&[(ClientToServer, datagram)]), 443);
+    let with_bit = |first: u8| initial_as(first, [0, 0, 0, 1], &KEYS, &DESTINATION, 0, &piece(&hello, 0, hello.len()));
+    let found = sent(with_bit(0x80));
+    assert_eq!(found[0].name(), Some("quic.example.org"));
+    // One that was set when the packet was sealed.
+    let mut changed = with_bit(0xc0);
+    changed[0] &= 0xbf;
+    assert_eq!(sent(changed), []);
+}
+
 #[test]
 fn another_version_may_come_first() {
     let first = |version: &[u8], ids: &[u8]| [&b"\xc0"[..], version, ids, &[0; 1200]].concat();

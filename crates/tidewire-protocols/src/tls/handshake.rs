@@ -27,6 +27,8 @@ pub(crate) struct Handshake {
     session: Box<[u8]>,
     /// Whether the server asked for another hello of the client.
     is_retried: bool,
+    /// Whether the server chose TLS 1.2 or an older version.
+    is_old: bool,
     start_ns: Option<u64>,
     end_ns: u64,
     is_over: bool,
@@ -62,6 +64,9 @@ impl Handshake {
         if std::mem::replace(&mut self.is_over, true) || !has_hello {
             return;
         }
+        if self.is_old {
+            self.tls.resumed = self.tls.resumed.map(|is_same_session| self.is_resumed(is_same_session));
+        }
         self.tls.established = self.sides.iter().all(Side::is_encrypted);
         let (start_ns, tls) = (self.start_ns.unwrap_or(self.end_ns), std::mem::take(&mut self.tls));
         out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Tls, fields: Fields::Tls(tls) });
@@ -70,6 +75,15 @@ impl Handshake {
     pub(crate) fn memory_bytes(&self) -> usize {
         let sides: usize = self.sides.iter().map(Side::memory_bytes).sum();
         size_of::<Self>() + sides + self.tls.memory_bytes() + self.session.len()
+    }
+
+    /// Whether a handshake of TLS 1.2 or older is an abbreviated one (RFC 5246 section 7.3, RFC 5077 section 3.1): behind its hello the server
+    /// sends nothing that only a full one has. The session's number says it only where the rest is not seen: a ticket may be accepted without
+    /// one, and a server may repeat one and send its certificate all the same.
+    fn is_resumed(&self, is_same_session: bool) -> bool {
+        // Certificate, ServerKeyExchange, CertificateRequest, ServerHelloDone.
+        let is_full = self.sides[1].has_seen(&[11, 12, 13, 14]);
+        !is_full && (is_same_session || self.sides[1].is_changed())
     }
 
     fn end_if_read(&mut self, out: Out<'_>) -> Progress {
@@ -95,6 +109,7 @@ impl Handshake {
             Message::Handshake(2, body) if from == 1 => {
                 if let Some(hello) = ServerHello::parse(body) {
                     take_server(&mut self.tls, &hello, &self.session);
+                    self.is_old = hello.version < 0x0304;
                     if hello.is_retry {
                         self.is_retried = true;
                         self.sides[0].expect_more();

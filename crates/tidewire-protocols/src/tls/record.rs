@@ -52,6 +52,8 @@ pub(super) struct Side {
     /// The cipher was changed; another hello may follow all the same (RFC 8446 appendix D.4).
     is_changed: bool,
     expects_hello: bool,
+    /// A bit for each type of message of the handshake that came in clear text.
+    seen: u32,
     /// The message that is not complete.
     message: Vec<u8>,
     /// Bytes of a message that is not read.
@@ -65,6 +67,11 @@ fn is_read(kind: u8, length: usize) -> bool {
     matches!(kind, 1 | 2 | 11) && length <= MESSAGE_BYTES_MAX
 }
 
+/// The bit of a type of message; none of types that no version has.
+fn bit(kind: u8) -> u32 {
+    1_u32.checked_shl(kind.into()).unwrap_or(0)
+}
+
 type Take<'a> = &'a mut dyn FnMut(&mut Side, Message<'_>);
 
 impl Side {
@@ -74,6 +81,16 @@ impl Side {
 
     pub(super) fn is_encrypted(&self) -> bool {
         self.state == State::Encrypted || self.is_changed
+    }
+
+    /// Whether the cipher was changed in the midst of the handshake, as up to TLS 1.2.
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Whether a message of one of these types came in clear text.
+    pub(super) fn has_seen(&self, kinds: &[u8]) -> bool {
+        kinds.iter().any(|&kind| self.seen & bit(kind) != 0)
     }
 
     pub(super) fn is_mistaken(&self) -> bool {
@@ -191,15 +208,7 @@ impl Side {
             }
             let wanted = match self.message.first_chunk::<4>() {
                 None => 4,
-                Some(&[kind, a, b, c]) => {
-                    let length = u32::from_be_bytes([0, a, b, c]) as usize;
-                    if !is_read(kind, length) {
-                        self.skip = length as u32;
-                        self.message.clear();
-                        continue;
-                    }
-                    4 + length
-                }
+                Some(&[_, a, b, c]) => 4 + u32::from_be_bytes([0, a, b, c]) as usize,
             };
             let part = bytes.len().min(wanted - self.message.len());
             self.message.extend_from_slice(&bytes[..part]);
@@ -222,17 +231,22 @@ impl Side {
     }
 
     fn pass(&mut self, kind: u8, body: &[u8], take: Take<'_>) {
+        self.seen |= bit(kind);
         if kind == 1 {
             self.expects_hello = false;
         }
         take(self, Message::Handshake(kind, body));
     }
 
-    /// Passes on the message if it is complete.
+    /// Passes on the message if it is complete; passes over one that is not read.
     fn end_message(&mut self, take: Take<'_>) {
         let Some(&[kind, a, b, c]) = self.message.first_chunk::<4>() else { return };
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
-        if self.message.len() == 4 + length && is_read(kind, length) {
+        if !is_read(kind, length) {
+            self.seen |= bit(kind);
+            self.skip = length as u32;
+            self.message.clear();
+        } else if self.message.len() == 4 + length {
             let mut message = std::mem::take(&mut self.message);
             self.pass(kind, &message[4..], take);
             message.clear();

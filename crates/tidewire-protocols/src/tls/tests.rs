@@ -236,3 +236,38 @@ fn a_hostile_certificate_is_bounded() {
     assert!(certificate.subject.as_deref().unwrap().len() <= 1024);
     assert!(found[0].memory_bytes() < 10_000, "{} bytes", found[0].memory_bytes());
 }
+
+/// RFC 5246 section 7.3, RFC 5077 section 3.1: the messages show it, and not the session's number alone.
+#[test]
+fn an_abbreviated_handshake_is_a_resumed_session() {
+    let hello = |session: &[u8]| {
+        let session = [&[session.len() as u8][..], session].concat();
+        message(2, &[&[3, 3][..], &[9; 32], &session, &[0xc0, 0x2b], &[0], &[0, 0]].concat())
+    };
+    let client = |session: &[u8]| {
+        let session = [&[session.len() as u8][..], session].concat();
+        message(1, &[&[3, 3][..], &[9; 32], &session, &[0, 2, 0xc0, 0x2b], &[1, 0], &[0, 0]].concat())
+    };
+    let (certificate, done, ticket) = (message(11, &[0, 0, 0]), message(14, &[]), message(4, &[0; 6]));
+    let change = [record(20, &[1]), record(22, &[0xe5; 40])].concat();
+    let cases: [(&[u8], &[u8], Vec<u8>, bool, bool); 7] = [
+        // A full handshake; one by number; one by ticket, with an empty number and another ticket.
+        (&[], &[7; 32], [&certificate[..], &done].concat(), true, false),
+        (&[7; 32], &[7; 32], vec![], true, true),
+        (&[7; 32], &[], ticket, true, true),
+        // The number is repeated, and a certificate sent all the same; a key that both have (RFC 4279).
+        (&[7; 32], &[7; 32], [&certificate[..], &done].concat(), true, false),
+        (&[], &[], done.clone(), true, false),
+        // The end was not seen.
+        (&[7; 32], &[7; 32], vec![], false, true),
+        (&[7; 32], &[], vec![], false, false),
+    ];
+    for (offered, chosen, more, has_end, expected) in cases {
+        let server = record(22, &[hello(chosen), more].concat());
+        let end = if has_end { &change[..] } else { &[] };
+        let sent = [(ClientToServer, record(22, &client(offered))), (ServerToClient, [&server[..], end].concat())];
+        let found = transactions(&Sent::of(&sent), 443);
+        assert_eq!(tls(&found[0]).resumed, Some(expected), "{offered:?} {chosen:?} {has_end}");
+        assert_eq!(transactions(&Sent::of(&sent).bytewise(), 443), found);
+    }
+}

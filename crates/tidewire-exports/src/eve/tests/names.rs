@@ -23,7 +23,11 @@ pub(super) const NAMES: [(&str, &str); 13] = [
         netflow.age i, netflow.tx_cnt i, tcp.tcp_flags s, tcp.syn b, tcp.fin b, tcp.rst b, tcp.psh b, tcp.ack b,
         tcp.urg b, tcp.ecn b, tcp.cwr b",
     ),
-    ("anomaly", "pcap_cnt i, ip_v i, icmp_type i, icmp_code i, anomaly.type s, anomaly.event s"),
+    (
+        "anomaly",
+        "pcap_cnt i, ip_v i, icmp_type i, icmp_code i, anomaly.app_proto s, anomaly.type s, anomaly.event s,
+        anomaly.layer s",
+    ),
     (
         "dns",
         "ip_v i, dns.version i, dns.type s, dns.tx_id i, dns.id i, dns.flags s, dns.qr b, dns.aa b, dns.tc b, dns.rd b,
