@@ -69,8 +69,8 @@ impl<D> Stream<'_, D> {
         let (at, flow) = (direction as usize, &*self.flow);
         let half = &flow.halves[at];
         let mut stats = DirectionStats {
-            packets: half.packets(),
-            frames: half.packets(),
+            packets: flow.packets(at),
+            frames: flow.packets(at),
             frame_bytes: flow.frame_bytes(at),
             ip_bytes: half.ip_bytes,
             payload_wire_bytes: half.payload_wire_bytes,

@@ -29,11 +29,6 @@ impl Key {
         Some(Self(words))
     }
 
-    /// The path of its fragments.
-    pub(super) fn path(&self) -> Path {
-        Path((self.0[5] >> 32) as u32)
-    }
-
     pub(super) fn is_ipv6(&self) -> bool {
         self.0[4] >> 40 == 6
     }

@@ -26,15 +26,14 @@ use pending::{Datagram, Verdict};
 pub use rejection::Rejection;
 use table::Table;
 
-use crate::{Config, DefragPolicy, Frame, packet::frame_number, path::Path, wire::Decoded};
+use crate::{Config, DefragPolicy, Frame, packet::frame_number, path::Paths, wire::Decoded};
 
 /// Reassembles datagrams from fragments.
 #[derive(Debug)]
 pub struct Defragmenter {
     bounds: Bounds,
     table: Table,
-    /// See `Path::of`.
-    path_key: [u64; 2],
+    paths: Paths,
     /// The last rebuilt packet.
     packet: Vec<u8>,
     /// Numbers of its frames.
@@ -45,11 +44,10 @@ impl Defragmenter {
     /// Creates an empty table.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let path_key = Path::key(config);
         Self {
             bounds: Bounds::of(config),
             table: Table::new(config.hash_key),
-            path_key,
+            paths: Paths::new(config),
             packet: Vec::new(),
             numbers: Vec::new(),
         }
@@ -98,7 +96,7 @@ impl Defragmenter {
         on_end: &mut dyn FnMut(&Ended<'_>),
     ) -> Outcome<'_> {
         self.expire(frame.clock_ns, on_end);
-        let Some(key) = Key::of(bytes, decoded, Path::of(frame, bytes, decoded, self.path_key)) else {
+        let Some(key) = Key::of(bytes, decoded, self.paths.of(frame, bytes, decoded)) else {
             return Outcome::Rejected(Rejection::Snapped);
         };
         let hash = self.table.hash(&key);

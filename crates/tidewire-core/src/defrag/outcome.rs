@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Rejection;
-use crate::{ChecksumStatus, DefragPolicy, path::Path, wire::Tunnel};
+use crate::{ChecksumStatus, DefragPolicy, wire::Tunnel};
 
 /// A datagram that will not be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +73,6 @@ pub struct Rebuilt<'a> {
     pub checksum: ChecksumStatus,
     /// Numbers of the frames that its fragments came in, in order of arrival.
     pub numbers: &'a [u64],
-    /// The path of its fragments.
-    pub(crate) path: Path,
 }
 
 impl<'a> Rebuilt<'a> {

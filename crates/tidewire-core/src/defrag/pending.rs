@@ -239,7 +239,6 @@ impl Datagram {
             policy: self.policy,
             checksum: self.checksum,
             numbers,
-            path: self.key.path(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     Stream, TcpPolicy,
     flow::{Flow, Key, bits, half},
     packet::Now,
+    path::Paths,
     subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
 };
@@ -29,8 +30,7 @@ pub(crate) struct FlowContext<H: Deliver> {
     pub now: Now,
     /// Pending chunks with the clock at which they are flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
-    /// See [`crate::path::Path::of`].
-    pub path_key: [u64; 2],
+    pub paths: Paths,
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
     pub undecided: u64,
     /// Scratch for the comparison of retransmitted bytes.

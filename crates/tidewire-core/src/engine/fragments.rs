@@ -9,6 +9,7 @@ use crate::{
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
+    path::Path,
     wire::{self, Decoded, Doubts, Kind, LinkType},
 };
 
@@ -51,6 +52,7 @@ impl<H: Deliver> Engine<H> {
             }
             return;
         }
+        let path = self.context.path_of(frame, bytes, decoded);
         let policy = self.defrag_policy(bytes, decoded);
         let level = usize::from(nesting > 0);
         let mut defragmenter =
@@ -75,14 +77,14 @@ impl<H: Deliver> Engine<H> {
                         handler.datagram(&datagram_of(&rebuilt, frame));
                     }
                 }
-                self.whole(frame, &rebuilt, nesting);
+                self.whole(frame, &rebuilt, path, nesting);
             }
         }
         self.defragmenters[level].get_or_insert(defragmenter);
     }
 
-    /// A rebuilt datagram: processed if its flow belongs to this worker.
-    fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, nesting: u32) {
+    /// A rebuilt datagram: processed if its flow belongs to this worker. `path`: of its fragments.
+    fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, path: Path, nesting: u32) {
         let bytes = rebuilt.packet;
         let length = bytes.len() as u32;
         let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.context.config.wire);
@@ -125,7 +127,7 @@ impl<H: Deliver> Engine<H> {
             return;
         }
         // Tags inside a tunnel were not seen with the fragments.
-        let path = if is_outermost { rebuilt.path } else { rebuilt.path.without_digest() };
+        let path = if is_outermost { path } else { path.without_name() };
         let packet = Packet {
             frame: &inner,
             bytes,

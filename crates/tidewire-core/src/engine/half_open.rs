@@ -17,8 +17,8 @@ impl HalfOpen {
         flow.id = self.id;
         flow.seen_clock_ns = self.seen_clock_ns;
         (flow.first_ns[0], flow.last_ns[0]) = (self.first_ns, self.last_ns);
+        flow.add_packets(0, self.packets.into());
         let client = &mut flow.halves[0];
-        client.add_packets(self.packets.into());
         client.set_path(self.path);
         client.payload_wire_bytes = self.payload_bytes;
         client.base_seq = self.isn.wrapping_add(1);

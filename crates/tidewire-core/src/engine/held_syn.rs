@@ -55,7 +55,7 @@ impl<H: Deliver> Engine<H> {
             None => Box::new(fresh),
         };
         if pending.packets >= COPIES_MAX {
-            flow.halves[direction as usize].add_packets(1);
+            flow.add_packets(direction as usize, 1);
             flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
             flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
             if H::PACKETS {
@@ -135,7 +135,7 @@ impl<H: Deliver> FlowContext<H> {
             self.note_anomaly(flow, AnomalyKind::BlindSyn);
             self.now.number = number;
         }
-        flow.halves[direction as usize].add_packets(pending.packets.into());
+        flow.add_packets(direction as usize, pending.packets.into());
         flow.halves[direction as usize].payload_wire_bytes += pending.payload_bytes;
         flow.count_frames(direction as usize, pending.frame_bytes, pending.ip_bytes);
         for kept in &pending.kept {

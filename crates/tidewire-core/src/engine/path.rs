@@ -18,8 +18,8 @@ impl Flow {
     #[inline]
     fn other_path(&mut self, at: usize, path: Path, known: Path) -> Path {
         let (other, count) = &mut self.slow_state().other_path[at];
-        *count = if *other == path.digest() { count.saturating_add(1) } else { 1 };
-        *other = path.digest();
+        *count = if *other == path.name() { count.saturating_add(1) } else { 1 };
+        *other = path.name();
         if *count < OTHERS_MAX {
             return known;
         }
@@ -31,8 +31,8 @@ impl Flow {
 impl<H: Deliver> FlowContext<H> {
     /// The path of a frame's packet.
     #[inline(always)]
-    pub(crate) fn path_of(&self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
-        Path::of(frame, bytes, decoded, self.path_key)
+    pub(crate) fn path_of(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
+        self.paths.of(frame, bytes, decoded)
     }
 
     /// Notes the path of a direction's packet. Returns whether the receiver's acknowledgment decides about it.

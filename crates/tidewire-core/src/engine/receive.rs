@@ -17,13 +17,13 @@ impl<H: Deliver> FlowContext<H> {
         flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
         let half = &mut flow.halves[at];
         let is_first = half.packets() == 0;
-        half.add_packets(1);
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
         half.tcp_flags |= tcp_flags;
+        flow.add_packets(at, 1);
         flow.last_ns[at] = timestamp_ns;
         flow.seen_clock_ns = self.now.clock_ns;
         if is_first {
-            half.set_path(packet.path);
+            flow.halves[at].set_path(packet.path);
             flow.first_ns[at] = timestamp_ns;
             if flow.halves[at ^ 1].packets() != 0 {
                 flow.flags |= bits::CONFIRMED;

@@ -207,9 +207,9 @@ impl<H: Deliver> FlowContext<H> {
         flow.count_many(at, counted.wire_bytes, counted.ip_bytes);
         let half = &mut flow.halves[at];
         let is_first = half.packets() == 0;
-        half.add_packets(counted.packets);
         half.payload_wire_bytes += counted.payload_bytes;
         half.tcp_flags |= counted.tcp_flags;
+        flow.add_packets(at, counted.packets);
         if is_first {
             (flow.first_ns[at], flow.last_ns[at]) = (counted.last_ns, counted.last_ns);
         }

@@ -25,7 +25,7 @@ impl Flow {
             key: self.key.describe(self.has(bits::CLIENT_IS_A), icmp),
             start_ns: self.start_ns(),
             tcp_flags: [0, 1].map(|at: usize| self.halves[at].tcp_flags),
-            packets: [0, 1].map(|at: usize| self.halves[at].packets()),
+            packets: [0, 1].map(|at: usize| self.packets(at)),
             payload_bytes: [0, 1].map(|at: usize| self.halves[at].payload_wire_bytes),
         }
     }

@@ -27,10 +27,7 @@ pub(crate) use slow_state::SlowState;
 pub(crate) use subscriber::{PendingChunk, SubscriberState};
 pub(crate) use table::{Found, OpenEntries, OpenEntry, Table, table_entry_bytes};
 
-use crate::{
-    Direction, TcpState,
-    path::{PATH_BITS, Path},
-};
+use crate::{Direction, TcpState, path::Path};
 
 /// State of one direction that packets in order change. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +38,9 @@ pub(crate) struct Half {
     /// Internal offsets count from `base_seq`; offsets of the stream begin at [`Flow::bias`].
     pub next: u64,
     pub payload_wire_bytes: u64,
-    /// Packets in the lower 45 bits (a year at a million a second), [`Path`] above them: see [`Half::packets`].
-    packets_and_path: u64,
+    /// Packets, up to a multiple of 2^31: see [`Flow::packets`]. Not 0 once there was one.
+    packets: u32,
+    path: Path,
     pub ip_bytes: u64,
     /// Sequence number of internal offset 0. ICMP flows: type << 8 | code of the first packet, in the client's.
     pub base_seq: u32,
@@ -107,16 +105,12 @@ pub(crate) mod half {
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
 }
 
-/// Place of the path in [`Half::packets_and_path`].
-const PATH_SHIFT: u32 = u64::BITS - PATH_BITS;
-/// Bits of the packets there.
-const PACKETS: u64 = (1 << PATH_SHIFT) - 1;
-
 impl Half {
     pub(crate) const NEW: Self = Self {
         next: 0,
         payload_wire_bytes: 0,
-        packets_and_path: 0,
+        packets: 0,
+        path: Path::NONE,
         ip_bytes: 0,
         base_seq: 0,
         ack: 0,
@@ -135,26 +129,20 @@ impl Half {
         self.flags & bits != 0
     }
 
-    /// Packets seen.
+    /// Packets seen, up to a multiple of 2^31: 0 only if there were none. See [`Flow::packets`].
     #[inline(always)]
-    pub(crate) fn packets(&self) -> u64 {
-        self.packets_and_path & PACKETS
-    }
-
-    /// Counts packets.
-    #[inline(always)]
-    pub(crate) fn add_packets(&mut self, packets: u64) {
-        self.packets_and_path += packets;
+    pub(crate) fn packets(&self) -> u32 {
+        self.packets
     }
 
     /// The path of this direction's packets.
     #[inline(always)]
     pub(crate) fn path(&self) -> Path {
-        Path((self.packets_and_path >> PATH_SHIFT) as u32)
+        self.path
     }
 
     pub(crate) fn set_path(&mut self, path: Path) {
-        self.packets_and_path = self.packets_and_path & PACKETS | u64::from(path.0) << PATH_SHIFT;
+        self.path = path;
     }
 
     /// Packets of a protocol other than TCP with a correct checksum or none, and those with a wrong one that is not the
@@ -341,6 +329,35 @@ impl Flow {
         (0..=first).contains(&offset) && first - offset <= SYN_BEFORE_MAX
     }
 
+    /// Counts packets of a direction.
+    #[inline(always)]
+    pub(crate) fn add_packets(&mut self, at: usize, packets: u64) {
+        let (sum, over) = self.halves[at].packets.overflowing_add(packets as u32);
+        self.halves[at].packets = sum;
+        if over || packets >> 32 != 0 {
+            self.carry_packets(at, packets >> 32, over);
+        }
+    }
+
+    /// Moves a multiple of 2^31 packets out of the direction's own count, which stays above 0.
+    #[cold]
+    fn carry_packets(&mut self, at: usize, wraps: u64, over: bool) {
+        const KEPT: u32 = 1 << 31;
+        let half = &mut self.halves[at];
+        let mut carried = wraps + u64::from(over) << 32;
+        if half.packets < KEPT {
+            half.packets += KEPT;
+            carried -= u64::from(KEPT);
+        }
+        self.slow_state().more_packets[at] += carried;
+    }
+
+    /// Packets of a direction.
+    pub(crate) fn packets(&self, at: usize) -> u64 {
+        let more = self.slow_state.as_ref().map_or(0, |slow_state| slow_state.more_packets[at]);
+        u64::from(self.halves[at].packets) + more
+    }
+
     /// Counts the frames of a packet: `frame_bytes` in total, of which `ip_bytes` from the network layer up.
     #[inline(always)]
     pub(crate) fn count_frames(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
@@ -401,3 +418,22 @@ impl Flow {
 
 const _: () = assert!(size_of::<Flow>() == 256, "a flow is four cache lines");
 const _: () = assert!(size_of::<Half>() == 64, "a direction is one cache line");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A direction of more packets than its own count holds.
+    #[test]
+    fn packets_are_counted_beyond_their_field() {
+        let mut flow = Flow::default();
+        let mut sum = 0_u64;
+        for packets in [1, u64::from(u32::MAX), 1, 1 << 31, 5 << 32, (1 << 32) - 1, 1, 7 << 31] {
+            flow.add_packets(0, packets);
+            sum += packets;
+            assert_eq!(flow.packets(0), sum);
+            assert_ne!(flow.halves[0].packets(), 0);
+        }
+        assert_eq!((flow.packets(1), flow.halves[1].packets()), (0, 0));
+    }
+}

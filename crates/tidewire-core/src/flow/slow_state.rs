@@ -11,7 +11,7 @@ use crate::{
 #[repr(C)]
 pub(crate) struct SlowState {
     pub queue: [Queue; 2],
-    /// Digest of a path other than the direction's, and number of packets on it: see `FlowContext::other_path`.
+    /// Name of a path other than the direction's, and number of packets on it: see `FlowContext::other_path`.
     pub other_path: [(u32, u8); 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
@@ -64,6 +64,8 @@ pub(crate) struct SlowState {
     pub shed_bytes: [u64; 2],
     /// Frames beyond one for each packet (fragments).
     pub more_frames: [u64; 2],
+    /// Packets beyond those of `Half::packets`.
+    pub more_packets: [u64; 2],
     /// Number of wraps of `Half::link_bytes`.
     pub link_wraps: [u32; 2],
     pub gaps: List<Gap>,
@@ -168,6 +170,7 @@ impl Default for SlowState {
             shed_packets: [0; 2],
             shed_bytes: [0; 2],
             more_frames: [0; 2],
+            more_packets: [0; 2],
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],
             hole_segments: [0; 2],

@@ -105,9 +105,9 @@ impl<H: Deliver> FlowContext<H> {
         flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
         flow.last_ns[at] = timestamp_ns;
         flow.seen_clock_ns = self.now.clock_ns;
-        let me = &mut flow.halves[at];
         // Not the first packet: this side has acknowledged before.
-        me.add_packets(1);
+        flow.add_packets(at, 1);
+        let me = &mut flow.halves[at];
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
         if H::PACKETS {
