@@ -1002,7 +1002,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__events)
-            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --rotate --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --help"
+            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --active-timeout --rotate --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1041,6 +1041,10 @@ _tidewire() {
                     return 0
                     ;;
                 --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --active-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1322,7 +1326,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__flows)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --rotate --write --where --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --write --where --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1565,6 +1569,10 @@ _tidewire() {
                     return 0
                     ;;
                 --udp-rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --active-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3660,7 +3668,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__match)
-            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --rotate --write --to --format --eve-types --ipfix-enterprise --udp-rate --help"
+            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --active-timeout --rotate --write --to --format --eve-types --ipfix-enterprise --udp-rate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3895,6 +3903,10 @@ _tidewire() {
                     return 0
                     ;;
                 --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --active-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4434,7 +4446,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__streams)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --ipfix-enterprise --udp-rate --rotate --write --where --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --write --where --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4684,6 +4696,10 @@ _tidewire() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --active-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --rotate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4926,7 +4942,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__transactions)
-            opts="-F -j -i -c -q -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --rotate --to --format --eve-types --ipfix-enterprise --udp-rate --where --help"
+            opts="-F -j -i -c -q -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --ttl-min --urgent --inactivity-timeout --closed-timeout --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --active-timeout --rotate --to --format --eve-types --ipfix-enterprise --udp-rate --where --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5146,6 +5162,10 @@ _tidewire() {
                     ;;
                 --time)
                     COMPREPLY=($(compgen -W "local utc iso epoch" -- "${cur}"))
+                    return 0
+                    ;;
+                --active-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --rotate)

@@ -50,6 +50,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
         }
         stop.stop();
         if is_live {
+            progress::hide_echo();
             return;
         }
         std::thread::spawn(|| {

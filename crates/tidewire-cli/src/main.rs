@@ -72,6 +72,7 @@ mod shared_output;
 mod sorted;
 #[cfg(feature = "live")]
 mod split;
+mod status_line;
 mod streams;
 mod table;
 mod terminal;

@@ -76,6 +76,13 @@ pub fn set_shown() {
     SHOWN.store(true, Ordering::Relaxed);
 }
 
+/// A terminal has printed `^C` where the next line begins: it is removed before that is printed, as the bar is.
+pub fn hide_echo() {
+    if std::io::stderr().is_terminal() && terminal::is_terminal() && terminal::has_escapes() {
+        set_shown();
+    }
+}
+
 /// Removes the bar before other output, or at the end.
 pub fn remove() {
     if SHOWN.swap(false, Ordering::Relaxed) {

@@ -13,8 +13,10 @@ use tidewire::Stop;
 use crate::{
     error::CliError,
     layout::Layout,
+    progress,
     row::{Form, Row},
     table::Table,
+    terminal,
 };
 
 /// Bytes that are collected before the worker that adds more writes them. Otherwise they are written a few times a second.
@@ -119,6 +121,9 @@ impl SharedOutput {
         };
         if bytes.is_empty() || lock(&self.failure).is_some() {
             return;
+        }
+        if progress::is_shown() && terminal::is_terminal() {
+            progress::remove();
         }
         if let Err(error) = writer.write_all(&bytes).and_then(|()| writer.flush()) {
             lock(&self.failure).get_or_insert(error);

@@ -22,6 +22,9 @@ pub trait Handler {
     /// Whether [`fragment`](Self::fragment) is called.
     const FRAGMENTS: bool = false;
 
+    /// Whether [`visit`](Self::visit) is called.
+    const VISITS: bool = false;
+
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
         let _ = stream;
@@ -45,6 +48,12 @@ pub trait Handler {
     /// behind it.
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
         let _ = (stream, packet);
+    }
+
+    /// A stream that goes on, about every 4 seconds of packet time: its figures are those so far. `clock_ns`: the packets' clock.
+    /// Not called for a handler within several applications.
+    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
+        let _ = (stream, clock_ns);
     }
 
     /// The stream ended; its figures are final. A connection of which only a SYN was seen is opened and closed here.
@@ -98,6 +107,8 @@ pub trait Deliver: sealed::Sealed {
     const OUTSIDE: bool;
     /// See [`Handler::FRAGMENTS`].
     const FRAGMENTS: bool = false;
+    /// See [`Handler::VISITS`].
+    const VISITS: bool = false;
     /// Whether the handler stands for several applications, each with a [`Subscription`]: see
     /// [`subscribers`](Self::subscribers).
     #[doc(hidden)]
@@ -114,6 +125,11 @@ pub trait Deliver: sealed::Sealed {
 
     /// See [`Handler::packet`].
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>);
+
+    /// See [`Handler::visit`].
+    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
+        let _ = (stream, clock_ns);
+    }
 
     /// See [`Handler::close`].
     fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason);
@@ -177,6 +193,7 @@ impl<H: Handler> Deliver for H {
     const UNFINISHED: bool = H::UNFINISHED;
     const OUTSIDE: bool = H::OUTSIDE;
     const FRAGMENTS: bool = H::FRAGMENTS;
+    const VISITS: bool = H::VISITS;
 
     #[inline(always)]
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -196,6 +213,11 @@ impl<H: Handler> Deliver for H {
     #[inline(always)]
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
         Handler::packet(self, stream, packet);
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
+        Handler::visit(self, stream, clock_ns);
     }
 
     #[inline(always)]

@@ -109,6 +109,7 @@ impl Flow {
             client_known: true,
             state: if self.key.proto == 6 { TcpState::Closed } else { TcpState::Stateless },
             end: EndReason::Fin,
+            is_interim: false,
             start_ns: self.start_ns,
             end_ns: self.start_ns + 2_000_000,
             stats: self.stats,

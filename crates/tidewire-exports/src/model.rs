@@ -12,7 +12,7 @@ pub struct Origin<'a> {
     pub file: Option<&'a str>,
 }
 
-/// A stream that ended.
+/// A stream that ended, or a part of it.
 #[derive(Clone, Debug)]
 pub struct FlowRecord<'a> {
     /// The stream's id.
@@ -25,6 +25,8 @@ pub struct FlowRecord<'a> {
     pub state: TcpState,
     /// Why the stream ended.
     pub end: EndReason,
+    /// Whether the stream goes on: figures are those since the record before (flowEndReason 2 of IPFIX, active timeout).
+    pub is_interim: bool,
     /// Time of the first packet, nanoseconds since the epoch.
     pub start_ns: u64,
     /// Time of the last packet.
@@ -65,6 +67,7 @@ impl<'a> FlowRecord<'a> {
             client_known: stream.client_known(),
             state: stream.state(),
             end,
+            is_interim: false,
             start_ns: stream.start_ns(),
             end_ns: stream.end_ns(),
             stats: DIRECTIONS.map(|direction| stream.stats(direction)),
@@ -75,6 +78,36 @@ impl<'a> FlowRecord<'a> {
             app,
             origin,
         }
+    }
+
+    /// What a record says behind others of its stream, whose figures together were `before`: sums of all are those of the stream.
+    /// It begins where the one before ended. Flags are those of the whole stream.
+    #[must_use]
+    pub fn since(&self, before: &[DirectionStats; 2]) -> Self {
+        let mut rest = self.clone();
+        rest.start_ns = before.iter().map(|stats| stats.end_ns).max().unwrap_or_default().max(self.start_ns);
+        for (stats, before) in rest.stats.iter_mut().zip(before) {
+            let counters = [
+                (&mut stats.packets, before.packets),
+                (&mut stats.frames, before.frames),
+                (&mut stats.frame_bytes, before.frame_bytes),
+                (&mut stats.ip_bytes, before.ip_bytes),
+                (&mut stats.payload_wire_bytes, before.payload_wire_bytes),
+                (&mut stats.reassembled_bytes, before.reassembled_bytes),
+                (&mut stats.delivered_bytes, before.delivered_bytes),
+                (&mut stats.retransmitted_bytes, before.retransmitted_bytes),
+                (&mut stats.out_of_order_packets, before.out_of_order_packets),
+                (&mut stats.missing_bytes, before.missing_bytes),
+                (&mut stats.ignored_bytes, before.ignored_bytes),
+                (&mut stats.cutoff_bytes, before.cutoff_bytes),
+                (&mut stats.shed_packets, before.shed_packets),
+                (&mut stats.shed_bytes, before.shed_bytes),
+                (&mut stats.chunks, before.chunks),
+            ];
+            counters.into_iter().for_each(|(counter, before)| *counter = counter.saturating_sub(before));
+            stats.start_ns = before.end_ns.max(stats.start_ns);
+        }
+        rest
     }
 
     /// From the first packet to the last.

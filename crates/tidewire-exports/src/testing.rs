@@ -59,6 +59,7 @@ impl Sample {
             client_known: true,
             state: if key.proto == 6 { TcpState::Closed } else { TcpState::Stateless },
             end: EndReason::Fin,
+            is_interim: false,
             start_ns: START_NS,
             end_ns: START_NS + 2_000_000_000,
             stats,

@@ -75,6 +75,7 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
     const UNFINISHED: bool = H::UNFINISHED;
     const OUTSIDE: bool = H::OUTSIDE;
     const FRAGMENTS: bool = H::FRAGMENTS;
+    const VISITS: bool = H::VISITS;
 
     fn open(&mut self, stream: &mut Stream<'_, H::Data>) {
         self.measure(stream, |inner, stream| inner.open(stream));
@@ -90,6 +91,10 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
 
     fn packet(&mut self, stream: &mut Stream<'_, H::Data>, packet: StreamPacket<'_>) {
         self.measure(stream, |inner, stream| inner.packet(stream, packet));
+    }
+
+    fn visit(&mut self, stream: &mut Stream<'_, H::Data>, clock_ns: u64) {
+        self.measure(stream, |inner, stream| inner.visit(stream, clock_ns));
     }
 
     /// Passed on as it is: the time of this last call is in `total_ns`, but comes too late for the stream.

@@ -66,4 +66,6 @@ pub struct Content {
     pub enterprise: Option<u32>,
     /// Datagrams a second to a collector.
     pub udp_rate: u32,
+    /// How long a stream goes on before there is a record of it, nanoseconds; `None`: until its end.
+    pub active_timeout_ns: Option<u64>,
 }

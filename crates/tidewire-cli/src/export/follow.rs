@@ -6,7 +6,7 @@ use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, 
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
 use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
 
-use super::{sink::Exports, text::Rows};
+use super::{interim::Interim, sink::Exports, text::Rows};
 use crate::{
     app::{Follower, HasConversation, Selected},
     cut_off_join::CutOffs,
@@ -70,6 +70,8 @@ pub struct State {
     is_quic_over: bool,
     transactions: u32,
     seen: Seen,
+    /// What records said of it before its end.
+    interim: Option<Box<Interim>>,
 }
 
 impl HasConversation for State {
@@ -139,6 +141,20 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         }
     }
 
+    /// Writes what a stream did since the record before.
+    fn interim(&mut self, stream: &mut Stream<'_, State>, clock_ns: u64) {
+        let before = stream.data().interim.take();
+        let before = before.map_or_else(Default::default, |interim| interim.stats(stream));
+        let now = Interim::of(stream, clock_ns);
+        let record = FlowRecord::of(stream, EndReason::Timeout, None, self.exports.origin());
+        let record =
+            FlowRecord { is_interim: true, gaps: &[], conflicts: [&[], &[]], anomalies: &[], ..record }.since(&before);
+        if record.stats.iter().any(|stats| stats.packets > 0) {
+            self.exports.interim(&record);
+        }
+        stream.data().interim = Some(Box::new(now));
+    }
+
     /// Passes something to the conversation of a stream, and writes what it reports.
     fn follow<T>(
         &mut self,
@@ -199,6 +215,21 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
 impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
     type Data = State;
     const PACKETS: bool = HISTORY;
+    const VISITS: bool = true;
+
+    fn visit(&mut self, stream: &mut Stream<'_, State>, clock_ns: u64) {
+        // Which streams are selected is known at their ends.
+        if let Some(active_ns) = self.exports.active_timeout_ns()
+            && self.kind == Kind::Streams
+            && self.select.is_none()
+        {
+            let begun_ns = stream.start_ns();
+            let said_ns = stream.data().interim.as_ref().map_or(begun_ns, |interim| interim.said_ns());
+            if clock_ns.saturating_sub(said_ns) >= active_ns {
+                self.interim(stream, clock_ns);
+            }
+        }
+    }
 
     fn packet(&mut self, stream: &mut Stream<'_, State>, packet: StreamPacket<'_>) {
         if stream.data().history.is_none() {
@@ -241,7 +272,7 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
         let app = self.follow(stream, |follower, stream, report| follower.close(stream, report));
         self.close_quic(stream);
         let state = stream.data();
-        let history = state.history.take();
+        let (history, interim) = (state.history.take(), state.interim.take());
         if self.kind == Kind::Transactions {
             self.totals.add(stream);
             return;
@@ -256,7 +287,8 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
             return;
         }
         self.totals.add(stream);
-        self.exports.flow(&record, history.as_deref(), &mut self.scratch);
+        let rest = interim.map(|interim| record.since(&interim.stats(stream)));
+        self.exports.flow(&record, rest.as_ref(), history.as_deref(), &mut self.scratch);
         if let Texts::Records(rows) = self.rows
             && self.exports.wants_text()
         {

@@ -7,6 +7,7 @@ mod eve_file;
 mod facts;
 mod file;
 mod follow;
+mod interim;
 mod messages;
 mod names;
 mod network;
@@ -47,7 +48,7 @@ use crate::{
     selection::Totals,
     session::{Closing, Session},
     terminal,
-    units::{Bytes, counted},
+    units::{Bytes, Span, counted},
 };
 use facts::{Content, Facts, Source};
 use follow::Exporting;
@@ -56,6 +57,9 @@ use rotate::Rotate;
 pub use sink::Exports;
 use target::{Format, Place, Target};
 pub use text::{Rows, TextRow};
+
+/// How long a stream goes on before a collector hears of it: the usual active timeout of exporters.
+const ACTIVE_TIMEOUT: Span = Span(60_000_000_000);
 
 /// Messages a second over UDP: a socket's buffer of Linux's default size holds those of 50 milliseconds.
 const UDP_RATE: u32 = 2000;
@@ -102,6 +106,14 @@ pub struct ExportOptions {
     /// A collector loses what comes faster than it reads, and nobody is told. A capture from interfaces never waits while it runs.
     #[arg(long, value_name = "MESSAGES", value_parser = crate::arg_types::whole::<u32>, hide_short_help = true, help_heading = "Report")]
     udp_rate: Option<u32>,
+
+    /// Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their
+    /// ends only [default: 1m]
+    ///
+    /// Sums of a stream's records are its figures. In IPFIX flowEndReason of those before its end is 2, active timeout. Records of other
+    /// formats are always of whole streams.
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = "Report")]
+    active_timeout: Option<Span>,
 
     /// Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes
     /// eve.20261122T063000Z.000001.json
@@ -192,6 +204,7 @@ impl ExportOptions {
             || !self.eve_types.is_empty()
             || self.ipfix_enterprise.is_some()
             || self.udp_rate.is_some()
+            || self.active_timeout.is_some()
     }
 
     /// An error if an option is given that concerns only what is printed.
@@ -230,6 +243,13 @@ impl ExportOptions {
         if self.ipfix_enterprise.is_some() && !has_ipfix {
             return Err(CliError::Usage(
                 "--ipfix-enterprise is for IPFIX: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
+            ));
+        }
+        let has_messages = has_ipfix || targets.iter().any(|target| target.format.is_messages());
+        if self.active_timeout.is_some() && !has_messages {
+            return Err(CliError::Usage(
+                "--active-timeout is for IPFIX and NetFlow: name a place with --to, as in --to ipfix:udp://192.0.2.1"
+                    .into(),
             ));
         }
         if self.udp_rate.is_some() && !targets.iter().any(|target| matches!(target.place, Place::Udp(_))) {
@@ -302,6 +322,7 @@ impl ExportOptions {
             eve: self.eve(),
             enterprise: self.ipfix_enterprise,
             udp_rate: self.udp_rate.unwrap_or(UDP_RATE),
+            active_timeout_ns: Some(self.active_timeout.unwrap_or(ACTIVE_TIMEOUT).0).filter(|ns| *ns > 0),
         };
         let source = captures.map(source).unwrap_or_default();
         let exports = Exports::open(&targets, self.rotate.unwrap_or_default(), source, &content, stop)?;

@@ -66,6 +66,7 @@ mod tests {
             eve: eve::Types::default(),
             enterprise: None,
             udp_rate: 0,
+            active_timeout_ns: None,
         };
         let source = Source { is_live: true, ..Source::default() };
         let exports = Exports::open(&targets, Rotate::default(), source, &content, &Stop::new()).unwrap();

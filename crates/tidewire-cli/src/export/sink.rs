@@ -50,6 +50,8 @@ pub struct Exports {
     periods: Periods,
     /// Tunnels that were written.
     tunnels: Mutex<HashSet<Tunnel>>,
+    /// How long a stream goes on before there is a record of it, nanoseconds; `None`: until its end.
+    active_timeout_ns: Option<u64>,
 }
 
 /// Most tunnels that are written of a run: 5 MB of memory.
@@ -97,6 +99,7 @@ impl Exports {
             has_own_elements,
             periods: Periods::default(),
             tunnels: Mutex::default(),
+            active_timeout_ns: content.active_timeout_ns,
         })
     }
 
@@ -113,6 +116,11 @@ impl Exports {
             _ => Vec::new(),
         });
         ports.flatten().collect()
+    }
+
+    /// How long a stream goes on before messages say what it did so far, nanoseconds; `None`: until its end.
+    pub fn active_timeout_ns(&self) -> Option<u64> {
+        self.active_timeout_ns.filter(|_| self.sinks.iter().any(|sink| matches!(sink, Sink::Messages(_))))
     }
 
     /// Whether records need the order of packets.
@@ -143,8 +151,30 @@ impl Exports {
         self.newest_ns.fetch_max(record_ns, Ordering::Relaxed).max(record_ns)
     }
 
-    /// Writes a stream that ended. `scratch` is a reusable buffer of the caller.
-    pub fn flow(&self, flow: &FlowRecord<'_>, history: Option<&History>, scratch: &mut Vec<u8>) {
+    /// Writes what a stream that goes on did since the record before.
+    pub fn interim(&self, flow: &FlowRecord<'_>) {
+        self.message(flow, self.now_ns(flow.end_ns));
+    }
+
+    fn message(&self, flow: &FlowRecord<'_>, now_ns: u64) {
+        for sink in &self.sinks {
+            if let Sink::Messages(messages) = sink {
+                let mut messages = lock(messages);
+                messages.push(flow, now_ns);
+                self.stop_if(messages.has_failed());
+            }
+        }
+    }
+
+    /// Writes a stream that ended. `rest`: what messages have not said of it yet, where they said something. `scratch` is a reusable
+    /// buffer of the caller.
+    pub fn flow(
+        &self,
+        flow: &FlowRecord<'_>,
+        rest: Option<&FlowRecord<'_>>,
+        history: Option<&History>,
+        scratch: &mut Vec<u8>,
+    ) {
         let now_ns = self.now_ns(flow.end_ns);
         self.flows.fetch_add(1, Ordering::Relaxed);
         self.row(&Row::Flow(flow), now_ns);
@@ -162,13 +192,12 @@ impl Exports {
                     zeek::push_weirds(scratch, *form, flow);
                     self.push(&logs[Log::Weird as usize], scratch, now_ns);
                 }
-                Sink::Messages(messages) => {
-                    let mut messages = lock(messages);
-                    messages.push(flow, now_ns);
-                    self.stop_if(messages.has_failed());
-                }
-                Sink::Text(..) | Sink::Tables(_) => {}
+                Sink::Messages(_) | Sink::Text(..) | Sink::Tables(_) => {}
             }
+        }
+        // A stream that did nothing since the record before has no further one.
+        if rest.is_none_or(|rest| rest.stats.iter().any(|stats| stats.packets > 0)) {
+            self.message(rest.unwrap_or(flow), now_ns);
         }
     }
 

@@ -4,6 +4,7 @@ pub mod advice;
 mod arg_types;
 mod report;
 mod runner;
+mod status;
 
 use std::{path::PathBuf, time::Duration};
 

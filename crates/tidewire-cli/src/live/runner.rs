@@ -7,12 +7,14 @@ use tidewire::{
     live::{Interfaces, LiveError, LiveReport},
 };
 
-use super::{Live, report};
+use super::{Live, report, status};
 use crate::{
     error::{self, CliError},
     interrupt::{DONE, on_interrupt},
     metrics::{Family, Metrics},
     outputs::Outputs,
+    progress,
+    status_line::StatusLine,
     terminal,
 };
 
@@ -26,9 +28,11 @@ pub fn run<H: Handler + Send>(
     make: impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, CliError> {
     let mut is_closed = false;
+    let mut line = StatusLine::below_records();
     let flush = |report: &LiveReport| {
         outputs.report(report);
         outputs.flush();
+        status::show(&mut line, report);
     };
     let opened = |names| outputs.packets.iter().for_each(|packets| packets.set_names(Vec::clone(&names)));
     let ports = outputs.exports.map(|exports| exports.ports()).unwrap_or_default();
@@ -36,6 +40,7 @@ pub fn run<H: Handler + Send>(
     let capture = watched_with(capture, live, stop, watching, &mut is_closed, writable)?;
     let outcome = capture.run(make);
     DONE.store(true, Ordering::Relaxed);
+    progress::remove();
     outputs.finish()?;
     if is_closed {
         return Err(CliError::ClosedPipe);

@@ -1,10 +1,9 @@
 //! The line on a terminal that says how a recording goes.
 
 use std::{
-    io::{IsTerminal as _, Write as _},
     path::Path,
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::fs::statvfs;
@@ -13,43 +12,28 @@ use tidewire_recorder::{Snapshot, Status, Targets};
 
 use super::show::{kept, lost, sum};
 use crate::{
-    progress, terminal,
+    status_line::{Item, StatusLine},
     units::{Bytes, Count, counted},
 };
 
-/// Time between two updates.
-const EVERY: Duration = Duration::from_secs(1);
-/// Columns left free at the end of the line: terminals print `^C` there, which must not wrap.
-const FREE_COLUMNS: usize = 6;
-
 /// The line.
 pub struct Line {
-    is_on: bool,
-    begun: Instant,
-    drawn: Instant,
+    line: StatusLine,
     before: PriorityLedger,
 }
 
 impl Line {
     pub fn new() -> Self {
-        let is_on = std::io::stderr().is_terminal() && terminal::has_escapes();
-        Self { is_on, begun: Instant::now(), drawn: Instant::now(), before: PriorityLedger::default() }
+        Self { line: StatusLine::new(), before: PriorityLedger::default() }
     }
 
     /// Updates it, if it is due.
     pub fn show(&mut self, statuses: &[Arc<Status>], targets: &Targets) {
-        if !self.is_on || self.drawn.elapsed() < EVERY {
-            return;
-        }
-        let seconds = self.drawn.elapsed().as_secs_f64();
-        self.drawn = Instant::now();
+        let Some(since) = self.line.due() else { return };
         let now = sum(statuses);
-        let items = items(&now, &self.before, seconds, room(targets), self.begun.elapsed());
+        let items = items(&now, &self.before, since.as_secs_f64(), room(targets), self.line.elapsed());
         self.before = now.totals.all();
-        let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-        let text = fitted(items, columns.saturating_sub(FREE_COLUMNS));
-        let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
-        progress::set_shown();
+        self.line.draw(items);
     }
 }
 
@@ -59,9 +43,6 @@ fn room(targets: &Targets) -> (u64, Option<u64>) {
     let free = targets.directories().iter().map(|directory| free(directory.path())).sum();
     (free, kept(targets).oldest_ns)
 }
-
-/// A part of the line, and how early it is left out where there is no room: 0 is never.
-type Item = (u8, String);
 
 fn items(
     now: &Snapshot,
@@ -94,18 +75,6 @@ fn items(
     items
 }
 
-/// As many of the items as fit, whole ones.
-fn fitted(mut items: Vec<Item>, columns: usize) -> String {
-    loop {
-        let text = items.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join(", ");
-        let last = items.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
-        if last == 0 || text.chars().count() <= columns {
-            return text.chars().take(columns).collect();
-        }
-        items.retain(|(rank, _)| *rank != last);
-    }
-}
-
 fn age_text(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -120,6 +89,7 @@ mod tests {
     use tidewire_recorder::Waiting;
 
     use super::*;
+    use crate::status_line::fitted;
 
     #[test]
     fn the_line_says_how_it_goes_in_whole_items() {

@@ -123,7 +123,7 @@ fn every_format_has_the_totals_of_the_ledger() {
 }
 
 /// Counts, packets and octets that tshark finds in a file of messages (RFC 5655).
-fn tsharks(file: &Path) -> Totals {
+pub fn tsharks(file: &Path) -> Totals {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-T", "fields", "-e", "cflow.packets", "-e", "cflow.octets"]);
     command.args(["-E", "occurrence=a", "-E", "separator=;"]);
@@ -245,16 +245,16 @@ fn histories_of_quic_are_bounded() {
 }
 
 /// nfcapd, which writes to a folder.
-struct Collector {
+pub struct Collector {
     child: std::process::Child,
     folder: std::path::PathBuf,
-    place: String,
+    pub place: String,
     /// The port in lines of the kernel's list of sockets.
     bound: String,
 }
 
 impl Collector {
-    fn start(folder: std::path::PathBuf) -> Self {
+    pub fn start(folder: std::path::PathBuf) -> Self {
         let port = free_port();
         fs::create_dir(&folder).unwrap();
         let mut command = Command::new("nfcapd");
@@ -267,7 +267,7 @@ impl Collector {
     }
 
     /// Flows, packets and bytes that it got.
-    fn totals(mut self) -> Totals {
+    pub fn totals(mut self) -> Totals {
         wait_until("nfcapd has read everything", || {
             let sockets = fs::read_to_string("/proc/net/udp").unwrap();
             let line = sockets.lines().find(|line| line.contains(&self.bound)).expect("it still listens");

@@ -22,6 +22,7 @@ mod fragments;
 mod growing;
 mod hostile;
 mod http;
+mod interim;
 mod manual;
 mod open_segments;
 mod own_input;

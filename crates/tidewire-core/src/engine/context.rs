@@ -106,6 +106,11 @@ impl<H: Deliver> FlowContext<H> {
         self.handler.close(&mut Stream { flow, data, config: &self.config }, reason);
     }
 
+    /// Shows a stream that goes on to the handler.
+    pub(crate) fn visit(&mut self, flow: &mut Flow, data: &mut H::Data, clock_ns: u64) {
+        self.handler.visit(&mut Stream { flow, data, config: &self.config }, clock_ns);
+    }
+
     /// The overlap policy of a direction, by its receiver.
     pub(crate) fn tcp_policy(&self, flow: &Flow, direction: Direction) -> TcpPolicy {
         if self.config.targets.is_empty() {

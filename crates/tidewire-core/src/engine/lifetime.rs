@@ -239,9 +239,25 @@ impl<H: Deliver> Engine<H> {
             }
             if flow.has(bits::LIVE) && self.context.is_expired(flow) && !self.context.was_counted_meanwhile(flow) {
                 self.expire(slot);
-            } else if H::UNFINISHED {
-                self.report_unfinished(slot, clock_ns);
+            } else {
+                if H::UNFINISHED {
+                    self.report_unfinished(slot, clock_ns);
+                }
+                if H::VISITS && !H::SUBSCRIBERS {
+                    self.visit(slot, clock_ns);
+                }
             }
+        }
+    }
+
+    /// Shows a flow that goes on to the handler.
+    fn visit(&mut self, slot: u32, clock_ns: u64) {
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        if flow.has(bits::LIVE) && !flow.is_reported() {
+            let before = self.context.now.slot;
+            self.context.now.slot = slot;
+            self.context.visit(flow, data, clock_ns);
+            self.context.now.slot = before;
         }
     }
 

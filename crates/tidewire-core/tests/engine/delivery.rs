@@ -313,6 +313,43 @@ impl Handler for Watcher {
     }
 }
 
+/// Visits of streams: the packets' clock, and packets so far.
+#[derive(Default)]
+struct Visitor(std::collections::BTreeMap<u64, Vec<(u64, u64)>>);
+
+impl Handler for Visitor {
+    type Data = ();
+    const VISITS: bool = true;
+
+    fn visit(&mut self, stream: &mut Stream<'_, ()>, clock_ns: u64) {
+        let packets = stream.stats(Direction::ClientToServer).packets;
+        self.0.entry(stream.id()).or_default().push((clock_ns, packets));
+    }
+}
+
+#[test]
+fn streams_that_go_on_are_visited_within_four_seconds() {
+    let mut feed = Feed::new(&config(), Visitor::default());
+    let begun = 1_000_000 * MILLISECOND;
+    for index in 0..300 {
+        // One is silent, the other has a packet every 100 ms.
+        if index == 0 {
+            feed.ip(&udp(1000, b"question"), begun);
+        }
+        feed.ip(&udp(9999, b"x"), begun + index * 100 * MILLISECOND);
+    }
+    let visits = &feed.engine.handler().0;
+    assert_eq!(visits.len(), 2);
+    for (id, visits) in visits {
+        assert!(visits.windows(2).all(|pair| pair[1].0 - pair[0].0 <= 5_000 * MILLISECOND), "{id}: {visits:?}");
+        assert!(
+            visits.last().is_some_and(|(clock_ns, _)| *clock_ns >= begun + 25_000 * MILLISECOND),
+            "{id}: {visits:?}"
+        );
+        assert!(visits.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{id}: {visits:?}");
+    }
+}
+
 #[test]
 fn what_is_not_answered_is_reported_once() {
     let config = config().with_unfinished_ns(1_000 * MILLISECOND);

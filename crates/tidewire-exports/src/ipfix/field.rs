@@ -215,6 +215,7 @@ impl View<'_> {
             What::SourcePort => from.port.into(),
             What::DestinationPort => to.port.into(),
             What::Protocol => flow.key.proto.into(),
+            What::EndReason if flow.is_interim => ACTIVE_TIMEOUT,
             What::EndReason => end_reason(flow.end),
             // The initiator is the source where it is known; otherwise its choice is arbitrary (RFC 5103 section 6.3).
             What::BiflowDirection => u64::from(flow.client_known),
@@ -246,6 +247,9 @@ fn push_address(out: &mut Vec<u8>, address: IpAddr) {
         IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
     }
 }
+
+/// flowEndReason of a stream that goes on.
+const ACTIVE_TIMEOUT: u64 = 2;
 
 /// flowEndReason.
 fn end_reason(end: EndReason) -> u64 {

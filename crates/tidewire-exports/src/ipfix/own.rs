@@ -283,6 +283,7 @@ fn value<'a>(what: What, flow: &'a FlowRecord<'_>, side: usize) -> Value<'a> {
         What::Service => known(flow.app.map_or("", |app| app.service.name())),
         What::CommunityId => Value::Text(community_id(&flow.key, 0).into()),
         What::State => known(flow.state.name()),
+        What::EndReason if flow.is_interim => known("active_timeout"),
         What::EndReason => known(flow.end.name()),
         What::TunnelKind if flow.key.tunnel.kind == TunnelKind::None => known(""),
         What::TunnelKind => known(flow.key.tunnel.kind.name()),
