@@ -12,6 +12,7 @@ use crate::{
     capture_args,
     clock::Clock,
     error::{self, CliError},
+    follow_by_id::{Named, is_community_id},
     layout::TimeOption,
     options::Common,
     output::{self, Object, Out, push_number},
@@ -24,7 +25,7 @@ use crate::{
 /// Print one conversation, both directions in order of delivery
 ///
 /// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
-/// packet. Exit status 1 if there is no such stream.
+/// packet; or its Community ID. Exit status 1 if there is no such stream.
 ///
 /// Each line of text begins with '> ' (client to server) or '< ' (server to client); on a terminal, client lines are red
 /// and server lines blue. --direction omits the marks; --as raw prints only the bytes.
@@ -33,6 +34,14 @@ pub struct Options {
     /// The stream's id, in place of the last argument
     #[arg(long, value_name = "ID", value_parser = crate::arg_types::whole::<u64>, help_heading = "Stream")]
     pub stream: Option<u64>,
+
+    /// The stream with this Community ID (seed 0), in place of the last argument; of several the first, or the one open at --at
+    #[arg(long, value_name = "1:TEXT", conflicts_with = "stream", help_heading = "Stream")]
+    community_id: Option<String>,
+
+    /// With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00 or seconds since 1970
+    #[arg(long, value_name = "TIME", help_heading = "Stream")]
+    at: Option<String>,
 
     /// Whether the first stream is printed, whatever its id is.
     #[arg(skip)]
@@ -62,6 +71,15 @@ pub struct Options {
 
     #[command(flatten)]
     write: WriteOption,
+}
+
+/// The stream that is printed.
+#[derive(PartialEq, Eq)]
+enum Wanted {
+    /// The first one.
+    First,
+    Id(u64),
+    Named(Named),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -299,12 +317,25 @@ impl Follow {
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let (common, id) = options.input()?;
+    let (common, wanted) = options.input()?;
     common.need_bytes("follow")?;
     let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
     let mut session = Session::new(&common)?;
+    let id = match &wanted {
+        Wanted::First => 0,
+        Wanted::Id(id) => *id,
+        Wanted::Named(named) => match named.find(&common, &session)? {
+            0 => {
+                error::notify(
+                    "no stream with this Community ID at this time; `tidewire flows --json` shows those that are there",
+                );
+                return Ok(error::NOT_FOUND);
+            }
+            id => id,
+        },
+    };
     // Ids begin with 1.
-    if id == 0 && !options.any {
+    if id == 0 && wanted != Wanted::First {
         error::notify("no stream with id 0; `tidewire streams` lists the ids");
         return Ok(error::NOT_FOUND);
     }
@@ -346,18 +377,24 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 }
 
 impl Options {
-    /// The captures and the stream's id.
-    fn input(&self) -> Result<(Common, u64), CliError> {
+    /// The captures and the stream.
+    fn input(&self) -> Result<(Common, Wanted), CliError> {
         let mut common = self.common.clone();
         if self.any {
-            return Ok((common, 0));
+            return Ok((common, Wanted::First));
+        }
+        if let Some(community_id) = &self.community_id {
+            return self.named(common, community_id);
         }
         if let Some(id) = self.stream {
-            return Ok((common, id));
+            return self.by_id(common, id);
         }
         let count = capture_args::captures(common.files.iter().map(|word| word.as_os_str()));
         capture_args::refuse_display_filters(&common.files[..count])?;
         let last: Option<PathBuf> = count.checked_sub(1).map(|last| common.files.remove(last));
+        if let Some(text) = last.as_ref().and_then(|last| last.to_str()).filter(|text| is_community_id(text)) {
+            return self.named(common, text);
+        }
         let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
         let id = id.ok_or_else(|| match last {
             Some(last) => CliError::Usage(format!(
@@ -366,6 +403,21 @@ impl Options {
             )),
             None => CliError::Usage("no capture and stream id given, as in: tidewire follow capture.pcap 17".into()),
         })?;
-        Ok((common, id))
+        self.by_id(common, id)
+    }
+
+    fn by_id(&self, common: Common, id: u64) -> Result<(Common, Wanted), CliError> {
+        if self.at.is_some() {
+            return Err(CliError::Usage(
+                "--at is for a Community ID; an id is that of one stream: leave it out".into(),
+            ));
+        }
+        Ok((common, Wanted::Id(id)))
+    }
+
+    fn named(&self, mut common: Common, community_id: &str) -> Result<(Common, Wanted), CliError> {
+        let named = Named::new(community_id, self.at.as_deref())?;
+        named.restrict(&mut common);
+        Ok((common, Wanted::Named(named)))
     }
 }

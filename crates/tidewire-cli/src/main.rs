@@ -31,6 +31,7 @@ mod extract;
 mod files_only;
 mod flows;
 mod follow;
+mod follow_by_id;
 #[cfg(feature = "live")]
 mod generate;
 mod help;

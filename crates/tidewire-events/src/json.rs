@@ -10,6 +10,7 @@
 //! | `proto` | text | as for `flows`: `tcp`, `udp`, `icmp` …, or the IP protocol's number as text; only with a key |
 //! | `client`, `server` | object | `{"addr": text, "port": number}`; only with a key |
 //! | `stream` | number | the stream's id |
+//! | `community_id` | text | Community ID version 1, seed 0; only with a key of one flow whose ports are known |
 //! | `direction`, `offset` | text, number | `c2s` or `s2c`, and the offset in it; both or none |
 //! | `fields` | object | what the analyzer adds, in its order. Bytes are hexadecimal text; floating-point numbers that JSON does not have are `NaN`, `inf`, `-inf` |
 //! | `types` | object | types that the values do not show, by field: `bytes`, `addr`, `time`, `f64`, `i64` (of a number that is not negative). Left out where there is none |
@@ -151,6 +152,9 @@ struct Written {
     server: Option<End>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<u64>,
+    /// Follows from the key: it is written, and ignored where it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    community_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     direction: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,6 +208,7 @@ impl Event {
             client: key.map(|key| End { addr: key.client_addr, port: key.client_port }),
             server: key.map(|key| End { addr: key.server_addr, port: key.server_port }),
             stream: self.stream,
+            community_id: key.and_then(FlowKey::community_id),
             direction: self.place.map(|place| place.direction.name().to_owned()),
             offset: self.place.map(|place| place.offset),
             fields,

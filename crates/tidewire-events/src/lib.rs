@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod column;
+mod community;
 mod cursor;
 mod error;
 mod event;

@@ -89,7 +89,7 @@ impl Anomaly {
             stream: Some(stream.id()),
             ..Event::default()
         };
-        event = event.with("packet", Value::U64(packet));
+        event = event.with("first", Value::Time(stream.start_ns())).with("packet", Value::U64(packet));
         if more != 0 {
             event = event.with("more", Value::U64(more));
         }

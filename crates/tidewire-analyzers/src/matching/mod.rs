@@ -104,7 +104,7 @@ impl Matching {
     ) {
         let mut hits = std::mem::take(&mut self.hits);
         hits.sort_unstable();
-        let (id, key) = (stream.id(), describe::key(&stream.key()));
+        let (id, key, start_ns) = (stream.id(), describe::key(&stream.key()), stream.start_ns());
         let looking = state(stream.data());
         for hit in hits.drain(..) {
             if looking.events == self.stream_events {
@@ -124,7 +124,7 @@ impl Matching {
                 excerpt: Some(self.excerpt(bytes, &hit, &named.bytes)),
                 ..Event::default()
             };
-            event = event.with("pattern", Value::Text(named.name.clone()));
+            event = event.with("first", Value::Time(start_ns)).with("pattern", Value::Text(named.name.clone()));
             event = event.with("length", Value::U64(named.bytes.len() as u64));
             if looking.events == self.stream_events {
                 event = event.with("search_ends", Value::Bool(true));

@@ -14,13 +14,16 @@
 //! The tables are shared by the workers, each in parts with a lock of its own: a source's attempts are streams of all workers.
 
 mod distinct;
+mod leases;
+mod ports;
 mod rules;
 mod table;
+mod targets;
 mod watch;
 
 use std::{
     fmt,
-    hash::{BuildHasher as _, Hash, RandomState},
+    hash::{BuildHasher as _, RandomState},
     sync::Arc,
 };
 
@@ -28,6 +31,7 @@ use tidewire::{AnomalyKind, Direction, FlowKey, Stream, TcpState, Unfinished};
 
 use self::{
     rules::{HostAndPort, Hosts, ICMP, ICMP6, Ports, Services, SourceAndHost, SourceAndPort, TCP, UDP, is_no_host},
+    targets::Targets,
     watch::{Attempt, Rule, Watch},
 };
 use crate::{emit::Outlet, settings::ScanSettings};
@@ -173,21 +177,21 @@ impl Tables {
         self.note_probe(seen, to.port, true);
         if is_syn && (client | server) & RST == 0 {
             let key = HostAndPort { host: to.address, port: to.port };
-            self.attempt(&self.services, key, from.address, from.address, seen.start_ns);
+            self.attempt(&self.services, key, from.address, seen.start_ns);
         }
     }
 
     fn note_probe(&self, seen: &Seen, port: u16, has_ports: bool) {
         let (protocol, source, host) = (seen.key.proto, seen.key.client.address, seen.key.server.address);
-        self.attempt(&self.hosts, SourceAndPort { protocol, source, port }, host, host, seen.start_ns);
+        self.attempt(&self.hosts, SourceAndPort { protocol, source, port }, host, seen.start_ns);
         if has_ports {
-            self.attempt(&self.ports, SourceAndHost { protocol, source, host }, port, port, seen.start_ns);
+            self.attempt(&self.ports, SourceAndHost { protocol, source, host }, port, seen.start_ns);
         }
     }
 
-    fn attempt<R: Rule>(&self, parts: &[Watch<R>], key: R::Key, target: impl Hash, last: R::Last, time_ns: u64) {
+    fn attempt<R: Rule>(&self, parts: &[Watch<R>], key: R::Key, target: <R::Targets as Targets>::Target, time_ns: u64) {
         let part = self.hasher.hash_one(key) as usize % PARTS;
-        let attempt = Attempt { key, target: self.hasher.hash_one(target), last, time_ns };
+        let attempt = Attempt { key, target, hash: self.hasher.hash_one(target), time_ns };
         parts[part].note(&self.settings, &self.outlet, attempt);
     }
 

@@ -7,7 +7,11 @@ use std::{
 
 use tidewire_events::{Event, FlowKey, Severity, Value};
 
-use super::watch::{Entry, Phase, Rule};
+use super::{
+    ports::PortSet,
+    targets::{HostSet, Targets},
+    watch::{Entry, Phase, Rule},
+};
 use crate::{emit::Outlet, settings::ScanSettings};
 
 pub(super) const ICMP: u8 = 1;
@@ -50,7 +54,7 @@ pub(super) struct HostAndPort {
 }
 
 /// What all events have.
-fn event<L>(kind: &str, severity: Severity, key: FlowKey, entry: &Entry<L>, phase: Phase) -> Event {
+fn event<T: Targets>(kind: &str, severity: Severity, key: FlowKey, entry: &Entry<T>, phase: Phase) -> Event {
     Event { time_ns: entry.last_ns, kind: kind.into(), severity, key: Some(key), ..Event::default() }
         .with("phase", Value::Text(phase.name().into()))
         .with("attempts", Value::U64(entry.attempts))
@@ -59,9 +63,9 @@ fn event<L>(kind: &str, severity: Severity, key: FlowKey, entry: &Entry<L>, phas
 
 impl Rule for Hosts {
     type Key = SourceAndPort;
-    type Last = IpAddr;
+    type Targets = HostSet;
 
-    fn figure(entry: &Entry<IpAddr>) -> u32 {
+    fn figure(entry: &Entry<HostSet>) -> u32 {
         entry.different()
     }
 
@@ -77,7 +81,7 @@ impl Rule for Hosts {
         nanoseconds(settings.window)
     }
 
-    fn report(outlet: &Outlet, key: &SourceAndPort, entry: &Entry<IpAddr>, phase: Phase) {
+    fn report(outlet: &Outlet, key: &SourceAndPort, entry: &Entry<HostSet>, phase: Phase) {
         let kind = match key.protocol {
             TCP => "scan.horizontal",
             UDP => "scan.udp-sweep",
@@ -87,10 +91,11 @@ impl Rule for Hosts {
             protocol: key.protocol,
             client_addr: key.source,
             client_port: 0,
-            server_addr: entry.last,
+            server_addr: entry.targets.network(),
             server_port: key.port,
         };
         let event = event(kind, Severity::Medium, flow, entry, phase)
+            .with("network", Value::Text(format!("{}/{}", entry.targets.network(), entry.targets.prefix())))
             .with("hosts", Value::U64(entry.different().into()))
             .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
         outlet.emit(event);
@@ -99,9 +104,9 @@ impl Rule for Hosts {
 
 impl Rule for Ports {
     type Key = SourceAndHost;
-    type Last = u16;
+    type Targets = PortSet;
 
-    fn figure(entry: &Entry<u16>) -> u32 {
+    fn figure(entry: &Entry<PortSet>) -> u32 {
         entry.different()
     }
 
@@ -113,15 +118,16 @@ impl Rule for Ports {
         nanoseconds(settings.window)
     }
 
-    fn report(outlet: &Outlet, key: &SourceAndHost, entry: &Entry<u16>, phase: Phase) {
+    fn report(outlet: &Outlet, key: &SourceAndHost, entry: &Entry<PortSet>, phase: Phase) {
         let flow = FlowKey {
             protocol: key.protocol,
             client_addr: key.source,
             client_port: 0,
             server_addr: key.host,
-            server_port: entry.last,
+            server_port: 0,
         };
         let event = event("scan.vertical", Severity::Medium, flow, entry, phase)
+            .with("port_range", Value::Text(entry.targets.range()))
             .with("ports", Value::U64(entry.different().into()))
             .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
         outlet.emit(event);
@@ -130,9 +136,9 @@ impl Rule for Ports {
 
 impl Rule for Services {
     type Key = HostAndPort;
-    type Last = IpAddr;
+    type Targets = HostSet;
 
-    fn figure(entry: &Entry<IpAddr>) -> u32 {
+    fn figure(entry: &Entry<HostSet>) -> u32 {
         u32::try_from(entry.attempts).unwrap_or(u32::MAX)
     }
 
@@ -144,7 +150,7 @@ impl Rule for Services {
         nanoseconds(settings.half_open_window)
     }
 
-    fn report(outlet: &Outlet, key: &HostAndPort, entry: &Entry<IpAddr>, phase: Phase) {
+    fn report(outlet: &Outlet, key: &HostAndPort, entry: &Entry<HostSet>, phase: Phase) {
         let flow = FlowKey {
             protocol: TCP,
             client_addr: entry.last,

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{distinct::Distinct, table::Table};
+use super::{leases::Leases, table::Table, targets::Targets};
 use crate::{emit::Outlet, settings::ScanSettings};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -13,17 +13,17 @@ const SECOND_NS: u64 = 1_000_000_000;
 const LOOK_NS: u64 = 10 * SECOND_NS;
 
 /// What one key has done so far.
-#[derive(Clone, Debug)]
-pub(super) struct Entry<L> {
+#[derive(Debug)]
+pub(super) struct Entry<T: Targets> {
     /// Attempts.
     pub attempts: u64,
     /// Different targets.
-    pub targets: Distinct,
+    pub targets: T,
     /// Time of the first and last attempt.
     pub first_ns: u64,
     pub last_ns: u64,
     /// The last target.
-    pub last: L,
+    pub last: T::Target,
     /// The figure of the last event, and attempts then; 0: none yet.
     reported: u32,
     reported_attempts: u64,
@@ -40,7 +40,7 @@ pub(super) enum Phase {
     Over,
 }
 
-impl<L> Entry<L> {
+impl<T: Targets> Entry<T> {
     /// Different targets: an estimate is never more than there were attempts.
     pub(super) fn different(&self) -> u32 {
         self.targets.count().min(u32::try_from(self.attempts).unwrap_or(u32::MAX))
@@ -60,31 +60,35 @@ impl Phase {
 /// What is counted under keys of one form.
 pub(super) trait Rule {
     type Key: Copy + Eq + Hash + Send;
-    /// What the last target is remembered by.
-    type Last: Copy + Send;
+    /// How different targets are counted.
+    type Targets: Targets;
 
     /// The figure that is compared with the threshold.
-    fn figure(entry: &Entry<Self::Last>) -> u32;
+    fn figure(entry: &Entry<Self::Targets>) -> u32;
     fn threshold(settings: &ScanSettings, key: &Self::Key) -> u32;
     fn window_ns(settings: &ScanSettings) -> u64;
-    fn report(outlet: &Outlet, key: &Self::Key, entry: &Entry<Self::Last>, phase: Phase);
+    fn report(outlet: &Outlet, key: &Self::Key, entry: &Entry<Self::Targets>, phase: Phase);
 }
 
 /// An attempt.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt<K, L> {
+pub(super) struct Attempt<K, T> {
     pub key: K,
-    /// The hash of the target.
-    pub target: u64,
-    pub last: L,
+    pub target: T,
+    /// Its keyed hash.
+    pub hash: u64,
     pub time_ns: u64,
 }
+
+/// An attempt that a rule counts.
+pub(super) type Of<R> = Attempt<<R as Rule>::Key, <<R as Rule>::Targets as Targets>::Target>;
 
 /// The entries of one part of a table, behind a lock: attempts that fail are rare where nobody scans.
 pub(super) struct Watch<R: Rule>(Mutex<Inner<R>>);
 
 struct Inner<R: Rule> {
-    table: Table<R::Key, Entry<R::Last>>,
+    table: Table<R::Key, Entry<R::Targets>>,
+    leases: Leases,
     /// Places of entries with an event.
     reported: Vec<(usize, R::Key)>,
     looked_ns: u64,
@@ -92,11 +96,12 @@ struct Inner<R: Rule> {
 
 impl<R: Rule> Watch<R> {
     pub(super) fn new(entries: usize) -> Self {
-        Self(Mutex::new(Inner { table: Table::new(entries), reported: Vec::new(), looked_ns: 0 }))
+        let (table, leases) = (Table::new(entries), Leases::default());
+        Self(Mutex::new(Inner { table, leases, reported: Vec::new(), looked_ns: 0 }))
     }
 
     /// Notes an attempt.
-    pub(super) fn note(&self, settings: &ScanSettings, outlet: &Outlet, attempt: Attempt<R::Key, R::Last>) {
+    pub(super) fn note(&self, settings: &ScanSettings, outlet: &Outlet, attempt: Of<R>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.note(settings, outlet, attempt);
     }
@@ -117,7 +122,7 @@ impl<R: Rule> Watch<R> {
 }
 
 /// Reports the end of a scan, if there is more to say than its last event did.
-fn end<R: Rule>(outlet: &Outlet, key: &R::Key, entry: &Entry<R::Last>) {
+fn end<R: Rule>(outlet: &Outlet, key: &R::Key, entry: &Entry<R::Targets>) {
     if entry.reported != 0 && entry.attempts > entry.reported_attempts {
         R::report(outlet, key, entry, Phase::Over);
     }
@@ -128,15 +133,15 @@ fn seconds(ns: u64) -> u32 {
 }
 
 impl<R: Rule> Inner<R> {
-    fn note(&mut self, settings: &ScanSettings, outlet: &Outlet, attempt: Attempt<R::Key, R::Last>) {
-        let Attempt { key, target, last, time_ns } = attempt;
+    fn note(&mut self, settings: &ScanSettings, outlet: &Outlet, attempt: Of<R>) {
+        let Attempt { key, target, hash, time_ns } = attempt;
         let window_ns = R::window_ns(settings);
         let new = || Entry {
             attempts: 0,
-            targets: Distinct::default(),
+            targets: R::Targets::default(),
             first_ns: time_ns,
             last_ns: time_ns,
-            last,
+            last: target,
             reported: 0,
             reported_attempts: 0,
         };
@@ -152,8 +157,8 @@ impl<R: Rule> Inner<R> {
             *entry = new();
         }
         entry.attempts += 1;
-        entry.targets.note(target);
-        entry.last = last;
+        entry.targets.note(target, hash, &self.leases);
+        entry.last = target;
         entry.last_ns = entry.last_ns.max(time_ns);
         entry.first_ns = entry.first_ns.min(time_ns);
         let figure = R::figure(entry);

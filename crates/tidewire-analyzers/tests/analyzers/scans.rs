@@ -30,6 +30,20 @@ fn a_horizontal_scan_is_told_at_the_threshold_as_it_grows_and_at_the_end() {
     let key = last.key.unwrap();
     assert_eq!((key.protocol, addresses(last)[0].octets(), key.server_port), (6, SCANNER, 445));
     assert_eq!((last.analyzer.as_str(), last.severity.name()), ("scan", "medium"));
+    assert_eq!(text(last, "network"), "10.1.0.0/24");
+}
+
+#[test]
+fn a_scan_of_twenty_thousand_ports_has_twenty_thousand() {
+    let mut made = Made::new();
+    for port in 1..=20_000 {
+        made.refused((SCANNER, 55_555), (host(1), port));
+    }
+    let events = made.found();
+    let last = events.last().unwrap();
+    assert_eq!((number(last, "ports"), text(last, "port_range")), (20_000, "1-20000"));
+    assert_eq!(number(last, "attempts"), 20_000);
+    assert_eq!(last.key.unwrap().server_port, 0);
 }
 
 #[test]
@@ -61,7 +75,7 @@ fn a_vertical_scan_of_closed_ports_is_told() {
     assert!(kinds(&events).iter().all(|kind| *kind == "scan.vertical"), "{events:?}");
     assert_eq!(number(&events[0], "ports"), 15);
     let last = events.last().unwrap();
-    assert!((800..=1024).contains(&number(last, "ports")), "{last:?}");
+    assert_eq!((number(last, "ports"), text(last, "port_range")), (1024, "1-1024"));
     assert_eq!(addresses(last)[1].octets(), host(1));
 }
 

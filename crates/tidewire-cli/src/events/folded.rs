@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, net::IpAddr};
 use serde_json::Value as Json;
 use tidewire::legible::legible;
 use tidewire_event_store::Row as StoredRow;
-use tidewire_events::{Event, Field, FlowKey, Severity, Value, Varied};
+use tidewire_events::{Event, Field, FlowKey, Record, Severity, Value, Varied};
 use tidewire_exports::EventRecord;
 
 use super::{
     options::Options,
+    scans,
     selection::Selection,
     stores::{Opened, Store, Stores},
 };
@@ -59,7 +60,25 @@ pub struct Fold {
 }
 
 /// What one row is made of. Numbers of folds begin again with another store of a sensor, so that they do not suffice.
-type Identity = (u64, String, String, Severity, bool);
+type Identity = (Subject, String, String, Severity, bool);
+
+/// What the events of a row have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    /// Their fold.
+    Fold(u64),
+    /// Their scan, which may take longer than a fold does: its source, its protocol, its target where that is one host, and its beginning.
+    Scan(IpAddr, u8, Option<IpAddr>, u16, u64),
+}
+
+/// The scan that a record is about.
+fn scan_of(record: &Record) -> Option<Subject> {
+    let event = record.message().ok()?.event().ok()?;
+    let (key, first_ns) = (event.key?, scans::first_ns(&event)?);
+    let target = (event.kind == "scan.vertical" || event.kind == "scan.syn-flood").then_some(key.server_addr);
+    let source = if event.kind == "scan.syn-flood" { key.server_addr } else { key.client_addr };
+    Some(Subject::Scan(source, key.protocol, target, key.server_port, first_ns))
+}
 
 /// The folds that are wanted, by the time of their first event.
 pub fn gather(selection: &Selection, stores: &Stores) -> Result<Vec<Fold>, CliError> {
@@ -74,7 +93,9 @@ pub fn gather(selection: &Selection, stores: &Stores) -> Result<Vec<Fold>, CliEr
             };
             if selection.matches(record.as_ref()) {
                 let is_sealed = record.is_none();
-                let identity = (row.fold, row.analyzer.clone(), row.kind.clone(), row.severity, is_sealed);
+                let scan = record.as_ref().filter(|_| scans::is_scan(&row.analyzer, &row.kind)).and_then(scan_of);
+                let subject = scan.unwrap_or(Subject::Fold(row.fold));
+                let identity = (subject, row.analyzer.clone(), row.kind.clone(), row.severity, is_sealed);
                 let fold = of_store.entry(identity).or_insert_with(|| Fold {
                     store: place,
                     fold: row.fold,
@@ -108,6 +129,8 @@ pub struct Folded {
     last_ns: u64,
     /// The first event, and what varied; `None`: it is encrypted.
     read: Option<(Event, Varied)>,
+    /// Of a scan its last event, which has the totals.
+    totals: Option<Event>,
 }
 
 impl Folded {
@@ -124,7 +147,7 @@ impl Folded {
     /// The rows of one fold, in their order; `None`: there is none that can be read.
     pub fn of(store: &Store, rows: &[StoredRow]) -> Option<Self> {
         let mut read: Option<(Event, Varied)> = None;
-        let mut good: Vec<&StoredRow> = Vec::new();
+        let (mut good, mut totals): (Vec<&StoredRow>, Option<Event>) = (Vec::new(), None);
         for row in rows {
             let record = match store.open_row(row) {
                 Opened::Plain(record) => record,
@@ -136,6 +159,9 @@ impl Folded {
             };
             let event = record.message().and_then(|message| message.event());
             let added = event.and_then(|event| {
+                if scans::is_scan(&row.analyzer, &row.kind) {
+                    totals = scans::later(totals.take(), scans::last_event(&record)?);
+                }
                 let (_, varied) = read.get_or_insert_with(|| (event, Varied::default()));
                 varied.add(&record)
             });
@@ -155,6 +181,7 @@ impl Folded {
             first_ns: rows.iter().map(|row| row.first_ns).min().unwrap_or_default(),
             last_ns: rows.iter().map(|row| row.last_ns).max().unwrap_or_default(),
             read,
+            totals,
         })
     }
 
@@ -174,6 +201,9 @@ impl Folded {
     /// An end of the key: `192.0.2.1:80`; `192.0.2.1:*` where ports varied, `256 hosts:80` where addresses did.
     fn end(&self, rows: &[tidewire_events::Row], is_client: bool) -> String {
         let Some(key) = self.key() else { return String::new() };
+        if let Some(target) = self.totals.as_ref().filter(|_| !is_client).and_then(scans::target) {
+            return target;
+        }
         let (address, port, names) = match is_client {
             true => (key.client_addr, key.client_port, ["client_addr", "client_port"]),
             false => (key.server_addr, key.server_port, ["server_addr", "server_port"]),
@@ -200,6 +230,11 @@ impl Folded {
     fn notes(&self, rows: &[tidewire_events::Row], clock: &Clock) -> Vec<String> {
         let Some((event, _)) = &self.read else { return vec!["encrypted".into()] };
         let mut notes = Vec::new();
+        if let Some(totals) = &self.totals {
+            notes.push(totals.fields.iter().map(|field| named(field, clock)).collect::<Vec<_>>().join(" "));
+            notes.extend(scans::recall(totals));
+            return notes;
+        }
         let varies = |name: &str| rows.iter().any(|row| row.name == name);
         let fields = event.fields.iter().filter(|field| !varies(&field.name));
         let fields: Vec<String> = fields.map(|field| named(field, clock)).collect();
@@ -209,8 +244,12 @@ impl Folded {
         if let Some(excerpt) = event.excerpt.as_ref() {
             notes.push(format!("excerpt {}", quoted(excerpt)));
         }
-        if let Some(stream) = self.stream(rows) {
-            notes.push(format!("stream {stream}: tidewire follow CAPTURE {stream}"));
+        if self.stream(rows).is_some()
+            && let Some(id) = event.key.as_ref().and_then(FlowKey::community_id)
+        {
+            let first_ns = scans::first_ns(event).unwrap_or(self.first_ns).min(self.first_ns);
+            let period = scans::period(first_ns, self.last_ns);
+            notes.push(format!("its packets: tidewire recall DIR --community-id {id} {period}"));
         }
         notes
     }

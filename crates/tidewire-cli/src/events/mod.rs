@@ -5,6 +5,7 @@ mod expanded;
 mod folded;
 mod follow;
 mod options;
+mod scans;
 mod selection;
 mod stores;
 

@@ -426,3 +426,91 @@ fn damaged_records_are_named_and_the_others_are_shown() {
         assert!(said.contains("record 2 is damaged and left out"), "{said}");
     }
 }
+
+/// The command that a row prints beneath it, with an archive in the place of DIR.
+fn printed_recall(table: &str, archive: &str) -> Vec<String> {
+    let text = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, command) = text.split_once("its packets: tidewire ").expect("a command");
+    let end = command.find(" 1 event").or_else(|| command.find(" 3 events")).expect("the closing line");
+    command[..end].replace("DIR", archive).split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn an_event_prints_the_command_that_finds_its_packets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
+    let archive = folder.path().join("archive");
+    let archive = archive.to_str().expect("UTF-8");
+    assert!(command(&["record", "-r", demo, "-o", archive]).run_in_time().expect("tidewire").status.success());
+    let flows = command(&["flows", demo, "--json", "-F", "tcp port 80 and ip"]).run_in_time().expect("tidewire");
+    let flow: Value = serde_json::from_slice(flows.stdout.split(|&byte| byte == b'\n').next().unwrap()).expect("JSON");
+    let end = |name: &str| (address(flow[name]["addr"].as_str().unwrap()), flow[name]["port"].as_u64().unwrap() as u16);
+    let ((client_addr, client_port), (server_addr, server_port)) = (end("client"), end("server"));
+    let (start_ns, end_ns) = (flow["start_ns"].as_u64().unwrap(), flow["end_ns"].as_u64().unwrap());
+    let key = FlowKey { protocol: 6, client_addr, client_port, server_addr, server_port };
+    // The id is that of the sensor, which the archive does not know.
+    let event = Event {
+        time_ns: end_ns,
+        analyzer: "match".into(),
+        kind: "match.web".into(),
+        key: Some(key),
+        stream: Some(5757),
+        ..Event::default()
+    };
+    let event = event.with("first", Field::Time(start_ns));
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&[event]), ..Batch::default() });
+    let originals = lines(&run(&["--expand", "--json"], &path));
+    assert_eq!(originals[0]["community_id"], flow["community_id"]);
+    let words = printed_recall(&text(&run(&[], &path)), archive);
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(["--flows", "--json"]).collect();
+    let found = lines(&command(&words).run_in_time().expect("tidewire"));
+    assert_eq!((found[0]["community_id"].clone(), found.len()), (flow["community_id"].clone(), 2), "{words:?}");
+    // follow finds it by the same name.
+    for capture in [archive, demo] {
+        let id = flow["community_id"].as_str().unwrap();
+        let at = format!("{}.{:09}", start_ns / SECOND, start_ns % SECOND);
+        let followed = |words: &[&str]| {
+            let output = command(&[&["follow", capture], words].concat()).run_in_time().expect("tidewire");
+            (String::from_utf8_lossy(&output.stdout).contains("GET / HTTP"), output.status.code())
+        };
+        assert_eq!(followed(&[id]), (true, Some(0)), "{capture}");
+        assert_eq!(followed(&["--community-id", id, "--at", &at]), (true, Some(0)), "{capture}");
+        assert_eq!(followed(&["--community-id", id, "--at", "1000000000"]), (false, Some(1)), "{capture}");
+    }
+}
+
+/// Events of one scan, in whatever folds, are one row with the totals.
+#[test]
+fn a_scan_is_one_row_with_its_totals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let step = |phase: &str, ports: u64, at: u64| {
+        let key = FlowKey {
+            protocol: 6,
+            client_addr: address("192.0.2.66"),
+            client_port: 0,
+            server_addr: address("198.51.100.7"),
+            server_port: 0,
+        };
+        let (time_ns, kind) = (BEGIN + at * SECOND, "scan.vertical".to_owned());
+        Event { time_ns, analyzer: "scan".into(), kind, severity: Severity::Medium, key: Some(key), ..Event::default() }
+            .with("phase", Field::Text(phase.into()))
+            .with("attempts", Field::U64(ports))
+            .with("first", Field::Time(BEGIN))
+            .with("port_range", Field::Text(format!("1-{ports}")))
+            .with("ports", Field::U64(ports))
+    };
+    // Farther apart than a fold lasts.
+    let events = [step("begun", 15, 1), step("grown", 10_000, 200), step("over", 20_000, 400)];
+    let records = folded(&events);
+    assert!(records.len() > 1, "several folds");
+    let path = store(&folder.path().join("events.db"), &Batch { records, ..Batch::default() });
+    let table = text(&run(&[], &path));
+    assert_eq!(table.matches("scan.vertical").count(), 1, "{table}");
+    for words in ["ports=20000", "port_range=1-20000", "phase=over", "198.51.100.7"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let words = printed_recall(&table, "x").join(" ");
+    let expected =
+        "recall x --from 2026-11-23T06:00:00Z --to 2026-11-23T06:06:41Z host 192.0.2.66 and host 198.51.100.7";
+    assert_eq!(words, expected);
+}

@@ -1,21 +1,12 @@
 //! Keys of messages: what has the same key is in one partition, in order.
 
-use std::net::IpAddr;
-
-use sha1::{Digest as _, Sha1};
-use tidewire_events::{Event, FlowKey};
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP6: u8 = 58;
-const SCTP: u8 = 132;
+use tidewire_events::Event;
 
 /// The key of an event's message: the 20 bytes whose base64 is the flow's Community ID (version 1, seed 0), so that both directions of a
 /// conversation, and all sensors that see it, agree. Without a flow: `ANALYZER/KIND`.
 pub(super) fn of_event(event: &Event) -> Vec<u8> {
     match &event.key {
-        Some(key) => community(key).to_vec(),
+        Some(key) => key.community_digest().to_vec(),
         None => format!("{}/{}", event.analyzer, event.kind).into_bytes(),
     }
 }
@@ -25,37 +16,19 @@ pub(super) fn of_fold(fold: u64) -> Vec<u8> {
     fold.to_be_bytes().to_vec()
 }
 
-/// The SHA-1 of a Community ID. Events do not have the type of an ICMP message: it counts as an echo.
-fn community(key: &FlowKey) -> [u8; 20] {
-    let (has_ports, [client_port, server_port]) = match key.protocol {
-        ICMP => (true, [8, 0]),
-        ICMP6 => (true, [128, 129]),
-        TCP | UDP | SCTP => (true, [key.client_port, key.server_port]),
-        _ => (false, [0; 2]),
-    };
-    let mut ends = [(key.client_addr, client_port), (key.server_addr, server_port)];
-    ends.sort();
-    let mut hash = Sha1::new();
-    hash.update([0; 2]);
-    for (addr, _) in ends {
-        match addr {
-            IpAddr::V4(addr) => hash.update(addr.octets()),
-            IpAddr::V6(addr) => hash.update(addr.octets()),
-        }
-    }
-    hash.update([key.protocol, 0]);
-    if has_ports {
-        ends.iter().for_each(|(_, port)| hash.update(port.to_be_bytes()));
-    }
-    hash.finalize().into()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use base64::{Engine as _, prelude::BASE64_STANDARD};
     use proptest::prelude::*;
+    use tidewire_events::FlowKey;
 
-    use super::*;
+    const ICMP: u8 = 1;
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    const ICMP6: u8 = 58;
+    const SCTP: u8 = 132;
 
     fn endpoint(address: IpAddr, port: u16) -> tidewire::Endpoint {
         tidewire::Endpoint { address, port }
@@ -83,7 +56,7 @@ mod tests {
             let mut flow = tidewire::FlowKey::new(endpoint(addrs.0, ports.0), endpoint(addrs.1, ports.1), protocol);
             flow.icmp = if protocol == ICMP6 { [128, 0] } else { [8, 0] };
             let expected = tidewire::community_id(&flow, 0);
-            prop_assert_eq!(format!("1:{}", BASE64_STANDARD.encode(community(&key))), expected);
+            prop_assert_eq!(format!("1:{}", BASE64_STANDARD.encode(key.community_digest())), expected);
             let back = FlowKey {
                 client_addr: addrs.1,
                 client_port: ports.1,
@@ -92,7 +65,7 @@ mod tests {
                 ..key
             };
             if protocol != ICMP && protocol != ICMP6 {
-                prop_assert_eq!(community(&key), community(&back));
+                prop_assert_eq!(key.community_digest(), back.community_digest());
             }
         }
     }

@@ -100,7 +100,7 @@ fn names_in_json_are_those_of_the_contract() {
         ..small()
     };
     let event = event.with("count", Value::U64(3)).with("to", Value::Addr("::1".parse().unwrap()));
-    let json = r#"{"time_ns":1795233648885962000,"analyzer":"scan","kind":"scan.horizontal","severity":"high","proto":"tcp","client":{"addr":"192.0.2.10","port":40000},"server":{"addr":"198.51.100.80","port":80},"stream":6,"fields":{"count":3,"to":"::1"},"types":{"to":"addr"}}"#;
+    let json = r#"{"time_ns":1795233648885962000,"analyzer":"scan","kind":"scan.horizontal","severity":"high","proto":"tcp","client":{"addr":"192.0.2.10","port":40000},"server":{"addr":"198.51.100.80","port":80},"stream":6,"community_id":"1:7FIwDOzudpzW5v0t/Em/NDpd23w=","fields":{"count":3,"to":"::1"},"types":{"to":"addr"}}"#;
     assert_eq!(event.to_json(), json);
     let short = Event::from_json(r#"{"analyzer":"a","kind":"k","fields":{"n":-1,"x":1.5}}"#, 7).unwrap();
     assert_eq!((short.time_ns, short.severity), (7, Severity::Info));
