@@ -260,6 +260,7 @@ fn push_json(out: &mut Vec<u8>, flow: &Flow) {
         both(["cut_off_packets_c2s", "cut_off_packets_s2c"], amounts.map(|amount| amount.packets));
         both(["cut_off_bytes_c2s", "cut_off_bytes_s2c"], amounts.map(|amount| amount.bytes));
     }
+    record::push_mptcp(&mut object, record);
     match (&flow.app, &record.app) {
         (Some(json), _) => object.key("app").extend_from_slice(json),
         (None, Some(app)) => app::push(&mut object, app),

@@ -3,10 +3,11 @@
 use std::{borrow::Cow, io::Write as _};
 
 use tidewire::{
-    Anomaly, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Stream, TcpState, Tunnel,
+    Anomaly, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState, Tunnel,
     TunnelKind, community_id,
 };
 
+use sha2::{Digest as _, Sha256};
 use tidewire_protocols::App;
 
 use crate::{
@@ -38,6 +39,26 @@ pub struct Record {
     pub app: Option<Box<App>>,
     /// What was cut off when an archive was recorded, by direction; `None`: nothing, or it is not known.
     pub cut_off: Option<Box<[cut_off::Amount; 2]>>,
+    /// The connection of Multipath TCP, of a subflow.
+    pub mptcp: Option<Box<Mptcp>>,
+}
+
+/// A subflow of Multipath TCP: whether it opened its connection or joined it, and that connection's token.
+pub fn push_mptcp(object: &mut Object<'_>, record: &Record) {
+    let Some(mptcp) = record.mptcp.as_deref() else { return };
+    object.object("mptcp", |object| {
+        object.plain("subflow", if mptcp.is_joined { "joined" } else { "first" });
+        if let Some(token) = mptcp_token(mptcp) {
+            object.plain("token", &format!("{token:08x}"));
+        }
+    });
+}
+
+/// The token of a connection of Multipath TCP: stated by those that join it, else of the server's key (RFC 8684 section
+/// 3.2).
+fn mptcp_token(mptcp: &Mptcp) -> Option<u32> {
+    let digest = |key: u64| Sha256::digest(key.to_be_bytes()).first_chunk().map(|first| u32::from_be_bytes(*first));
+    mptcp.token.or_else(|| mptcp.server_key.filter(|_| mptcp.version == 1).and_then(digest))
 }
 
 /// Unusual facts about a stream.
@@ -84,6 +105,7 @@ impl Record {
             irregularities: None,
             app: None,
             cut_off: None,
+            mptcp: stream.mptcp().map(Box::new),
         }
     }
 
@@ -91,7 +113,8 @@ impl Record {
     pub fn heap_bytes(&self) -> usize {
         let app = self.app.as_deref().map_or(0, |app| app.memory_bytes() as usize);
         let irregularities = self.irregularities.as_deref().map_or(0, Irregularities::memory_bytes);
-        app + irregularities + self.cut_off.as_deref().map_or(0, size_of_val)
+        let mptcp = self.mptcp.as_deref().map_or(0, size_of_val);
+        app + irregularities + mptcp + self.cut_off.as_deref().map_or(0, size_of_val)
     }
 
     /// Packets of both directions.
@@ -273,6 +296,11 @@ pub fn asides(record: &Record) -> Vec<Aside> {
     let cut = record.cut_off.iter().flat_map(|amounts| DIRECTIONS.iter().zip(amounts.iter()));
     for (direction, amount) in cut.filter(|(_, amount)| amount.packets > 0) {
         say("CUT OFF", format!("{} {}", direction.name(), cut_off::words(amount)));
+    }
+    if let Some(mptcp) = record.mptcp.as_deref() {
+        let token = mptcp_token(mptcp).map_or(String::new(), |token| format!(", token {token:08x}"));
+        let which = if mptcp.is_joined { "further" } else { "first" };
+        say("MPTCP", format!("{which} subflow of MPTCP{token}"));
     }
     let vlan = vlan_cell(&record.key);
     if !vlan.is_empty() {

@@ -373,6 +373,7 @@ mod tests {
                     irregularities: None,
                     app: None,
                     cut_off: None,
+                    mptcp: None,
                 })
             },
         )

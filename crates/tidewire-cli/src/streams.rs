@@ -290,6 +290,7 @@ fn push_json(out: &mut Vec<u8>, stream: &Ended) {
         object.number("packet", anomaly.packet);
         object.close();
     });
+    record::push_mptcp(&mut object, record);
     if let Some(app) = &record.app {
         app::push(&mut object, app);
     }

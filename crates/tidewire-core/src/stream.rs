@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::{
-    Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, TcpState,
+    Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState,
     flow::{Flow, bits, closing, half},
 };
 
@@ -37,6 +37,13 @@ impl<D> Stream<'_, D> {
     #[must_use]
     pub fn client_known(&self) -> bool {
         self.flow.has(bits::CLIENT_KNOWN)
+    }
+
+    /// The connection of Multipath TCP that this one is a subflow of; `None`: it is a connection of TCP alone, as far as
+    /// its SYNs show. The bytes of a subflow may be a part of the connection's.
+    #[must_use]
+    pub fn mptcp(&self) -> Option<Mptcp> {
+        self.flow.slow_state.as_ref().and_then(|slow_state| slow_state.mptcp)
     }
 
     /// The state that the connection reached.

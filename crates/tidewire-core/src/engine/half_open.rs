@@ -36,6 +36,9 @@ impl HalfOpen {
             client.ts_recent = value;
             client.flags |= half::TIMESTAMP;
         }
+        if self.mptcp.is_some() {
+            flow.slow_state().mptcp = self.mptcp;
+        }
         flow.count_frames(0, self.frame_bytes, self.ip_bytes);
     }
 }
@@ -70,6 +73,7 @@ impl<H: Deliver> Engine<H> {
             good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             large_frames: segment.large_frames,
+            mptcp: segment.mptcp,
             ..HalfOpen::default()
         };
         self.table.add_half_open(entry);

@@ -29,6 +29,7 @@ impl<H: Deliver> Engine<H> {
             scale: segment.scale.unwrap_or(0),
             timestamp: segment.timestamp,
             large_frames: segment.large_frames,
+            mptcp: segment.mptcp,
             good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             from_client: direction == Direction::ClientToServer,

@@ -1,5 +1,5 @@
 use super::Key;
-use crate::{Class, path::Path};
+use crate::{Class, Mptcp, path::Path};
 
 /// A connection of which only the client's SYN was seen (and its retransmissions).
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,7 @@ pub(crate) struct HalfOpen {
     pub signed: bool,
     /// The client accepts segments larger than a usual frame.
     pub large_frames: bool,
+    pub mptcp: Option<Mptcp>,
     pub tcp_flags: u8,
     /// Counts reuses of the slot, so that the queue by age recognises stale entries.
     pub generation: u32,
@@ -59,6 +60,7 @@ impl Default for HalfOpen {
             good_checksum: false,
             signed: false,
             large_frames: false,
+            mptcp: None,
             tcp_flags: 0,
             generation: 0,
             live: false,

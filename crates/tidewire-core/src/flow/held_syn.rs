@@ -1,6 +1,6 @@
 use super::{HalfOpen, Key};
 use crate::{
-    Class, Direction, PacketChecksum, StreamPacket,
+    Class, Direction, Mptcp, PacketChecksum, StreamPacket,
     path::Path,
     wire::{LinkType, flag},
 };
@@ -21,6 +21,7 @@ pub(crate) struct HeldSyn {
     pub large_frames: bool,
     /// Whether its checksum was verified and correct.
     pub good_checksum: bool,
+    pub mptcp: Option<Mptcp>,
     /// Whether it carried a signature: see `Segment::signed`.
     pub signed: bool,
     pub from_client: bool,
@@ -54,6 +55,7 @@ impl HeldSyn {
             timestamp: self.timestamp,
             large_frames: self.large_frames,
             good_checksum: self.good_checksum,
+            mptcp: self.mptcp,
             signed: self.signed,
             tcp_flags: flag::SYN,
             ..HalfOpen::default()

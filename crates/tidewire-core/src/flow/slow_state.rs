@@ -1,6 +1,6 @@
 use super::{ARRIVALS_MAX, Answer, Arrival, HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Direction, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
+    Anomaly, AnomalyKind, Conflict, Direction, Gap, Mptcp, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 
@@ -64,6 +64,8 @@ pub(crate) struct SlowState {
     pub shed_bytes: [u64; 2],
     /// Frames beyond one for each packet (fragments).
     pub more_frames: [u64; 2],
+    /// The connection of Multipath TCP that the flow is a part of.
+    pub mptcp: Option<Mptcp>,
     /// Packets beyond those of `Half::packets`.
     pub more_packets: [u64; 2],
     /// Number of wraps of `Half::link_bytes`.
@@ -170,6 +172,7 @@ impl Default for SlowState {
             shed_packets: [0; 2],
             shed_bytes: [0; 2],
             more_frames: [0; 2],
+            mptcp: None,
             more_packets: [0; 2],
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],

@@ -2,7 +2,7 @@
 
 use super::{Payload, Segment, flag};
 use crate::{
-    AnomalyKind, Deliver, Direction, Fate, TcpState,
+    AnomalyKind, Deliver, Direction, Fate, Mptcp, TcpState,
     engine::context::FlowContext,
     flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
@@ -30,6 +30,17 @@ impl Flow {
             me.edge = segment.ack.wrapping_add(u32::from(segment.window));
             me.flags |= half::ACKED;
         }
+    }
+
+    /// Records the option of Multipath TCP of a SYN or of its answer.
+    #[inline]
+    fn note_mptcp(&mut self, segment: &Segment) {
+        let known = self.slow_state.as_ref().and_then(|slow_state| slow_state.mptcp);
+        if known.is_none() && segment.mptcp.is_none() {
+            return;
+        }
+        let is_answer = segment.has(flag::ACK);
+        self.slow_state().mptcp = if is_answer { Mptcp::answered(known, segment.mptcp) } else { segment.mptcp };
     }
 
     /// Sets where a direction begins. Returns false if the direction has begun and this cannot be its beginning.
@@ -132,6 +143,7 @@ impl<H: Deliver> FlowContext<H> {
             peer.next = MIDSTREAM_START;
             peer.flags |= half::KNOWN | half::HELD;
         }
+        flow.note_mptcp(segment);
         self.syn_state(flow, direction, segment);
         // It may acknowledge data on the other side's SYN.
         if flow.halves[direction.opposite() as usize].has(half::QUEUED) {

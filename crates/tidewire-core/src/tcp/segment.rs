@@ -1,5 +1,7 @@
 use tidewire_wire::{Decoded, flag};
 
+use crate::Mptcp;
+
 /// SACK blocks that the options have room for (RFC 2018 section 3).
 pub(crate) const SACKS_MAX: usize = 4;
 
@@ -20,6 +22,8 @@ pub(crate) struct Segment {
     pub scale: Option<u8>,
     /// Left and right edges of SACK blocks (RFC 2018), in their order; equal edges: no block.
     pub sacks: [(u32, u32); SACKS_MAX],
+    /// The option of Multipath TCP of a SYN.
+    pub mptcp: Option<Mptcp>,
     /// Whether a SYN announces a largest segment that exceeds a usual frame.
     pub large_frames: bool,
     /// The urgent pointer.
@@ -65,6 +69,7 @@ impl Segment {
             echo: stamps.map_or(0, |stamps| stamps.1),
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
             sacks,
+            mptcp: if fixed[13] & flag::SYN != 0 { mptcp(header, header_bytes) } else { None },
             large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
             signed: matches!(signature, Signature::Md5 | Signature::Ao),
@@ -138,6 +143,13 @@ fn mss(header: &[u8], header_bytes: usize) -> Option<u16> {
         (2, &[high, low]) => Some(u16::from_be_bytes([high, low])),
         _ => None,
     })
+}
+
+#[cold]
+fn mptcp(header: &[u8], header_bytes: usize) -> Option<Mptcp> {
+    let options = header.get(20..header_bytes.min(header.len()))?;
+    let is_answer = header.get(13).is_some_and(|flags| flags & flag::ACK != 0);
+    option(options, |kind, body| if kind == Mptcp::OPTION { Mptcp::of(body, is_answer) } else { None })
 }
 
 #[cold]
