@@ -144,10 +144,12 @@ impl Directory {
             return begun_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         }
         let name = self.path().join(segment.name.index());
+        let modified = fs::metadata(self.path().join(segment.name.to_string())).ok().map(|found| modified_ns(&found));
         let last_ns = match open_index(&name, &Identities::default()) {
-            Ok(Some(sidecar)) => Some(sidecar.summary().last_ns),
+            // (A packet may have a time that is decades ahead.)
+            Ok(Some(sidecar)) => Some(sidecar.summary().last_ns).into_iter().chain(modified).min(),
             // There is none, or it is encrypted: when the segment was written.
-            _ => fs::metadata(self.path().join(segment.name.to_string())).ok().map(|found| modified_ns(&found)),
+            _ => modified,
         };
         last_ns.unwrap_or(u64::MAX).max(begun_ns)
     }

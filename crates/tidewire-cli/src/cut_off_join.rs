@@ -154,7 +154,7 @@ fn is_of_direction(amounts: &[Amount; 2], gap: &Gap) -> bool {
 
 /// Closes a connection of which both FINs were recorded: the bytes before one of them were cut off, so that it was never reached.
 fn ended(stats: &[DirectionStats; 2], state: &mut TcpState, end: &mut EndReason) {
-    const FIN: u8 = 1;
+    const FIN: u16 = 1;
     if *state == TcpState::HalfClosed && stats.iter().all(|stats| stats.tcp_flags & FIN != 0) {
         *state = TcpState::Closed;
         if matches!(end, EndReason::EndOfInput | EndReason::Timeout) {

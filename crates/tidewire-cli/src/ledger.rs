@@ -34,6 +34,9 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
         detail.number("evicted_half_open", ledger.evicted_half_open);
         detail.number("datagrams_rebuilt", ledger.datagrams_rebuilt);
         detail.number("datagrams_rejected", ledger.datagrams_rejected);
+        if ledger.time_outliers > 0 {
+            detail.number("time_outliers", ledger.time_outliers);
+        }
         detail.array("shed_by_priority", ledger.shed_by_priority().map(|(_, count)| count), push_number);
         detail.object("anomalies", |anomalies| {
             for &kind in AnomalyKind::ALL {
@@ -117,6 +120,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     if ledger.datagrams_rebuilt + ledger.datagrams_rejected > 0 {
         let rejected = format!("and {} rejected", Count(ledger.datagrams_rejected));
         line("datagrams rebuilt", ledger.datagrams_rebuilt, &rejected);
+    }
+    if ledger.time_outliers > 0 {
+        line("outliers of time", ledger.time_outliers, "");
     }
     for (level, count) in ledger.shed_by_priority().filter(|(_, count)| *count > 0) {
         line(&format!("shed of priority {level}"), count, "");

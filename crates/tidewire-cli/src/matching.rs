@@ -231,7 +231,7 @@ impl Choose for Matcher<'_> {
 impl Matcher<'_> {
     /// Processes `number` new matches of a stream, from index `first`: limits and counts.
     fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64, time_ns: u64) {
-        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
         let looking = stream.data();
         let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
         let taken = number.min(room);

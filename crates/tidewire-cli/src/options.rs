@@ -139,9 +139,9 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", default_value = "65535", help_heading = FRAGMENTS)]
     pub datagram_max: Size,
 
-    /// Reject a datagram that is incomplete after TIME, by packet time; 0: never
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = FRAGMENTS)]
-    pub fragment_timeout: Span,
+    /// Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]
+    #[arg(long, value_name = "TIME", help_heading = FRAGMENTS)]
+    pub fragment_timeout: Option<Span>,
 
     /// Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]
     ///
@@ -413,10 +413,11 @@ impl Common {
         config.set_fragment_bytes_min(u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX));
         config.set_fragments_max(self.fragments_max);
         config.set_datagram_bytes_max(u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX));
-        config.set_fragment_timeout_ns(match self.fragment_timeout.0 {
-            0 => u64::MAX,
-            timeout_ns => timeout_ns,
-        });
+        if let Some(Span(timeout_ns)) = self.fragment_timeout {
+            let timeout_ns = if timeout_ns == 0 { u64::MAX } else { timeout_ns };
+            config.set_fragment_timeout_ns(timeout_ns);
+            config.set_fragment_timeout_v6_ns(timeout_ns);
+        }
         Ok(())
     }
 

@@ -19,7 +19,15 @@ impl Handler for Any {
 /// if all packets are in flows.
 pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
     let line = none_accepted(ledger, common, stop).or_else(|| outside_of_flows(ledger));
-    line.map(|line| terminal::wrapped(&line, terminal::width())).unwrap_or_default()
+    let lines = line.into_iter().chain(outliers(ledger));
+    lines.flat_map(|line| terminal::wrapped(&line, terminal::width())).collect()
+}
+
+/// The packets whose times are wrong.
+fn outliers(ledger: &Ledger) -> Option<String> {
+    let count = ledger.time_outliers;
+    let packets = counted(count, "packet has a time", "packets have times");
+    (count > 0).then(|| format!("{packets} more than an hour from those around it; it does not count in flows' times"))
 }
 
 /// Reports that the filter accepted no packet, and whether VLAN tags are the reason; not if `stop` is set before that is known.

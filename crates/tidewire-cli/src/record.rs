@@ -3,8 +3,8 @@
 use std::{borrow::Cow, io::Write as _};
 
 use tidewire::{
-    Anomaly, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState, Tunnel,
-    TunnelKind, community_id,
+    Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState,
+    Tunnel, TunnelKind, community_id,
 };
 
 use sha2::{Digest as _, Sha256};
@@ -27,6 +27,9 @@ pub struct Record {
     pub id: u64,
     pub key: FlowKey,
     pub client_known: bool,
+    pub client_by: ClientBy,
+    pub time_back_ns: u64,
+    pub time_outliers: u32,
     pub state: TcpState,
     pub end: EndReason,
     pub priority: u8,
@@ -96,6 +99,9 @@ impl Record {
             id: stream.id(),
             key: stream.key(),
             client_known: stream.client_known(),
+            client_by: stream.client_by(),
+            time_back_ns: stream.time_back_ns(),
+            time_outliers: stream.time_outliers(),
             state: stream.state(),
             end,
             priority: stream.priority(),
@@ -162,9 +168,9 @@ pub fn endpoint(endpoint: Endpoint, proto: u8) -> String {
     }
 }
 
-/// TCP flags as tcpdump's letters, in the order FSRPAUEW.
-pub fn flags(flags: u8) -> String {
-    "FSRPAUEW".chars().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, letter)| letter).collect()
+/// TCP flags as tcpdump's letters, in the order FSRPAUEWe.
+pub fn flags(flags: u16) -> String {
+    "FSRPAUEWe".chars().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, letter)| letter).collect()
 }
 
 /// `client` and `server`.
@@ -195,6 +201,9 @@ pub fn push_identity(object: &mut Object<'_>, record: &Record) {
     object.plain("proto", &proto_name(key.proto));
     push_endpoints(object, key);
     object.truth("client_known", record.client_known);
+    if record.client_by.is_evidence() {
+        object.plain("client_by", record.client_by.name());
+    }
     if matches!(key.proto, 1 | 58) {
         object.number("icmp_type", u64::from(key.icmp[0]));
         object.number("icmp_code", u64::from(key.icmp[1]));
@@ -203,6 +212,12 @@ pub fn push_identity(object: &mut Object<'_>, record: &Record) {
     push_tunnel(object, key);
     object.number("start_ns", record.start_ns);
     object.number("end_ns", record.end_ns);
+    if record.time_back_ns > 0 {
+        object.number("time_back_ns", record.time_back_ns);
+    }
+    if record.time_outliers > 0 {
+        object.number("time_outliers", record.time_outliers.into());
+    }
     object.plain("state", record.state.name());
     object.plain("end_reason", record.end.name());
     object.plain("community_id", &community_id(key, 0));

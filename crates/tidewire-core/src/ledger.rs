@@ -105,6 +105,8 @@ pub struct Ledger {
     pub shunted_packets: u64,
     /// Bytes of `shunted_packets` on the wire.
     pub shunted_bytes: u64,
+    /// Packets of flows whose timestamps are far from those around them: they do not count in the times of their flows.
+    pub time_outliers: u64,
     /// Datagrams rebuilt from fragments.
     pub datagrams_rebuilt: u64,
     /// Datagrams rejected.
@@ -133,6 +135,7 @@ impl Default for Ledger {
             buffered_bytes_max: 0,
             shunted_packets: 0,
             shunted_bytes: 0,
+            time_outliers: 0,
             datagrams_rebuilt: 0,
             datagrams_rejected: 0,
         }
@@ -260,6 +263,7 @@ impl Ledger {
         self.buffered_bytes_max += other.buffered_bytes_max;
         self.shunted_packets += other.shunted_packets;
         self.shunted_bytes += other.shunted_bytes;
+        self.time_outliers += other.time_outliers;
         self.datagrams_rebuilt += other.datagrams_rebuilt;
         self.datagrams_rejected += other.datagrams_rejected;
     }

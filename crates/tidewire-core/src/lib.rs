@@ -5,6 +5,7 @@
 
 mod budget;
 mod class;
+mod client_by;
 mod config;
 mod defrag;
 mod display;
@@ -29,6 +30,7 @@ mod subscriber;
 mod tcp;
 
 pub use class::{Class, Classify};
+pub use client_by::ClientBy;
 pub use config::{
     CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, DuplicateRule, FLOWS_BY_MEMORY, KeyIds,
     LinkAddresses, Mode, Share, TargetPolicies, UnknownKeyId,

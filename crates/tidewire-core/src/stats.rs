@@ -201,12 +201,12 @@ pub struct DirectionStats {
     pub shed_bytes: u64,
     /// Chunks delivered.
     pub chunks: u64,
-    /// Timestamp of the first packet, nanoseconds since the epoch; 0: no packet was seen.
+    /// The least timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
     pub start_ns: u64,
-    /// Timestamp of the last packet, nanoseconds since the epoch; 0: no packet was seen.
+    /// The greatest timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
     pub end_ns: u64,
-    /// Union of all TCP flags seen (the low byte of the flags field).
-    pub tcp_flags: u8,
+    /// Union of all TCP flags seen: twelve bits, of which 0x100 is AE (RFC 9768) and those above are reserved.
+    pub tcp_flags: u16,
 }
 
 /// Bytes that arrived in two versions.

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::{
-    Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState,
+    Anomaly, ClientBy, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState,
     flow::{Flow, bits, closing, half},
 };
 
@@ -46,6 +46,25 @@ impl<D> Stream<'_, D> {
         self.flow.slow_state.as_ref().and_then(|slow_state| slow_state.mptcp)
     }
 
+    /// What showed which side is the client.
+    #[must_use]
+    pub fn client_by(&self) -> ClientBy {
+        match self.client_known() {
+            true => ClientBy::Handshake,
+            false => ClientBy::of_bits(self.flow.closing),
+        }
+    }
+
+    /// Timestamp of the packet that opened the stream, nanoseconds since the epoch: later than [`Self::start_ns`] where
+    /// time went back. It never changes, and names the stream together with its [id](Self::id).
+    #[must_use]
+    pub fn opened_ns(&self) -> u64 {
+        match self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.opened_ns) {
+            0 => self.flow.start_ns(),
+            opened_ns => opened_ns,
+        }
+    }
+
     /// The state that the connection reached.
     #[must_use]
     pub fn state(&self) -> TcpState {
@@ -58,16 +77,30 @@ impl<D> Stream<'_, D> {
         self.flow.halves[direction as usize].has(half::FIN)
     }
 
-    /// Timestamp of the first packet, nanoseconds since the epoch.
+    /// The least timestamp of a packet, nanoseconds since the epoch.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.flow.start_ns()
     }
 
-    /// Timestamp of the last packet, nanoseconds since the epoch.
+    /// The greatest timestamp of a packet, nanoseconds since the epoch.
     #[must_use]
     pub fn end_ns(&self) -> u64 {
         self.flow.end_ns()
+    }
+
+    /// The farthest that a packet's timestamp lies before that of an earlier packet of the stream, nanoseconds, from a
+    /// millisecond on; 0: time never went back.
+    #[must_use]
+    pub fn time_back_ns(&self) -> u64 {
+        self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.time_back_ns)
+    }
+
+    /// Packets whose timestamps are more than [`CLOCK_STEP_NS`](tidewire_wire::CLOCK_STEP_NS) from those around them:
+    /// they do not count in the stream's times.
+    #[must_use]
+    pub fn time_outliers(&self) -> u32 {
+        self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.time_outliers)
     }
 
     /// Figures of one direction.
@@ -85,7 +118,7 @@ impl<D> Stream<'_, D> {
             chunks: u64::from(half.chunks),
             start_ns: if half.packets() == 0 { 0 } else { flow.first_ns[at] },
             end_ns: if half.packets() == 0 { 0 } else { flow.last_ns[at] },
-            tcp_flags: half.tcp_flags,
+            tcp_flags: flow.tcp_flags(at),
             ..DirectionStats::default()
         };
         if let Some(slow_state) = &flow.slow_state {

@@ -1,6 +1,6 @@
 //! What is exported, borrowed from whoever keeps it.
 
-use tidewire::{Anomaly, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Stream, TcpState};
+use tidewire::{Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Stream, TcpState};
 use tidewire_protocols::{App, Transaction};
 
 /// Where packets came from.
@@ -21,16 +21,24 @@ pub struct FlowRecord<'a> {
     pub key: FlowKey,
     /// Whether the client is known and not inferred.
     pub client_known: bool,
+    /// What showed which side it is.
+    pub client_by: ClientBy,
     /// The state that the connection reached.
     pub state: TcpState,
     /// Why the stream ended.
     pub end: EndReason,
     /// Whether the stream goes on: figures are those since the record before (flowEndReason 2 of IPFIX, active timeout).
     pub is_interim: bool,
-    /// Time of the first packet, nanoseconds since the epoch.
+    /// The least time of a packet, nanoseconds since the epoch.
     pub start_ns: u64,
-    /// Time of the last packet.
+    /// The greatest time of a packet.
     pub end_ns: u64,
+    /// Time of the packet that opened it: the names of streams are made of it.
+    pub opened_ns: u64,
+    /// The farthest that time went back in it, nanoseconds; 0: it did not.
+    pub time_back_ns: u64,
+    /// Packets whose times are outliers.
+    pub time_outliers: u32,
     /// Figures of both directions, in the order of their indices.
     pub stats: [DirectionStats; 2],
     /// Gaps, in the order they were found.
@@ -65,6 +73,7 @@ impl<'a> FlowRecord<'a> {
             id: stream.id(),
             key: stream.key(),
             client_known: stream.client_known(),
+            client_by: stream.client_by(),
             state: stream.state(),
             end,
             is_interim: false,
@@ -74,6 +83,9 @@ impl<'a> FlowRecord<'a> {
             gaps: stream.gaps(),
             conflicts: DIRECTIONS.map(|direction| stream.conflicts(direction)),
             anomalies: stream.anomalies(),
+            time_back_ns: stream.time_back_ns(),
+            time_outliers: stream.time_outliers(),
+            opened_ns: stream.opened_ns(),
             cut_off: None,
             app,
             origin,

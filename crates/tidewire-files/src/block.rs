@@ -6,7 +6,7 @@ use crate::{
     limits::{BLOCK_BYTES_MAX, PAGE_BYTES},
     supplement::Supplement,
 };
-use tidewire_wire::{Batch, Frame};
+use tidewire_wire::{Batch, Frame, PacketClock};
 
 /// A piece of memory and the frames that lie in it: what a [`Source`] fills, and fills again.
 ///
@@ -80,6 +80,12 @@ impl Block {
         let Self { memory, start, end, frames } = self;
         let memory = memory.get(*start..*end).unwrap_or_default();
         frames.retain(|frame| wanted(frame, Batch { memory: memory.into(), frames: &[] }.bytes(frame)));
+    }
+
+    /// Corrects the clocks of the frames, before they are handed out (see [`PacketClock::settle`]). `number`: of the
+    /// first, as the clock counts them.
+    pub fn settle(&mut self, clock: &mut PacketClock, number: u64) {
+        clock.settle(&mut self.frames, number);
     }
 
     /// Begins with `bytes`, so placed that what is read after them begins at a page of memory: the kernel copies

@@ -60,6 +60,13 @@ struct Due {
     index: usize,
 }
 
+impl Due {
+    /// When a frame of an input is due. One far ahead of its time (an outlier) does not hold up those behind it.
+    fn of(frame: &Frame, index: usize) -> Self {
+        Self { timestamp_ns: frame.timestamp_ns.min(frame.clock_ns), index }
+    }
+}
+
 /// An input that is being read.
 struct Active {
     reader: Reader,
@@ -166,7 +173,7 @@ impl Merge {
         };
         match active.head().filter(|_| more) {
             Some(frame) => {
-                self.heads.push(Reverse(Due { timestamp_ns: frame.timestamp_ns, index }));
+                self.heads.push(Reverse(Due::of(&frame, index)));
                 if let Some(slot) = self.active.get_mut(index) {
                     *slot = Some(active);
                 }
@@ -205,7 +212,7 @@ impl Merge {
         let turn_ends = self.turn_ends();
         let Some(mut active) = self.active.get_mut(index).and_then(Option::take) else { return };
         while let Some(frame) = active.head() {
-            let due = Due { timestamp_ns: frame.timestamp_ns, index };
+            let due = Due::of(&frame, index);
             if turn_ends.is_some_and(|end| end < due) || block.bytes().len() >= PIECE_BYTES {
                 self.heads.push(Reverse(due));
                 if let Some(slot) = self.active.get_mut(index) {
@@ -222,8 +229,8 @@ impl Merge {
                 self.described.push((interface, description));
             }
             self.count.number += 1;
-            self.count.clock_ns = self.count.clock_ns.max(frame.timestamp_ns);
-            let (number, clock_ns) = (self.count.number, self.count.clock_ns);
+            let number = self.count.number;
+            let clock_ns = self.count.clock.advance(frame.timestamp_ns, number);
             if !active.comments.is_empty()
                 && let Some(comments) = active.comments.remove(&frame.number)
             {
@@ -268,6 +275,7 @@ impl Source for Merge {
             self.take_turn(block, due.index);
         }
         if !block.frames.is_empty() {
+            self.count.settle(&mut block.frames);
             return Ok(true);
         }
         self.problems.pop_front().map_or(Ok(false), Err)

@@ -117,7 +117,7 @@ impl Pcap {
     ) -> Walk {
         let header_bytes = if PLAIN { RECORD_HEADER_BYTES } else { self.record_header_bytes };
         let (unit_ns, link, captured_bytes_max) = (self.unit_ns, self.link, self.captured_bytes_max);
-        let mut running = *count;
+        let mut running = std::mem::take(count);
         let mut at = 0;
         let walk = loop {
             let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEADER_BYTES>()) else {

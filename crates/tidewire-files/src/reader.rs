@@ -191,6 +191,7 @@ impl Reader {
         let origin = if self.seekable { self.offset + 1 } else { 0 };
         let (bytes, frames) = block.split();
         let walk = self.format.walk(bytes, origin, &mut self.count, frames);
+        self.count.settle(frames);
         let offset = self.offset + walk.taken() as u64;
         if let Walk::Damaged(_, what) = walk {
             self.ended = true;

@@ -1,5 +1,5 @@
 use tidewire_wire::LinkType;
-use tidewire_wire::{ChecksumStatus, Frame};
+use tidewire_wire::{ChecksumStatus, Frame, PacketClock};
 
 /// The result of scanning the available bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ impl Walk {
 }
 
 /// State over the whole input: the frame number and the clock.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Count {
     /// Frames so far.
     pub number: u64,
-    /// Greatest timestamp so far.
-    pub clock_ns: u64,
+    /// The clock of timers.
+    pub clock: PacketClock,
 }
 
 /// A record, before it is numbered.
@@ -45,7 +45,6 @@ impl Count {
     #[inline(always)]
     pub(crate) fn frame(&mut self, place: Place) -> Frame {
         self.number += 1;
-        self.clock_ns = self.clock_ns.max(place.timestamp_ns);
         Frame {
             at: place.at as u32,
             captured_bytes: place.captured_bytes,
@@ -53,11 +52,18 @@ impl Count {
             link: place.link,
             interface: place.interface,
             timestamp_ns: place.timestamp_ns,
-            clock_ns: self.clock_ns,
+            clock_ns: self.clock.advance(place.timestamp_ns, self.number),
             number: self.number,
             origin: place.origin,
             checksum: ChecksumStatus::Unknown,
         }
+    }
+
+    /// Corrects the clocks of the frames that were counted since the last call.
+    #[inline]
+    pub(crate) fn settle(&mut self, frames: &mut [Frame]) {
+        let first = (self.number + 1).saturating_sub(frames.len() as u64);
+        self.clock.settle(frames, first);
     }
 }
 

@@ -81,6 +81,7 @@ impl Records {
             Format::Pcap(pcap) => {
                 self.frames.clear();
                 let walk = pcap.walk(bytes, 0, &mut self.count, &mut self.frames);
+                self.count.settle(&mut self.frames);
                 let mut start = 0;
                 for frame in &self.frames {
                     let end = frame.at as usize + frame.captured_bytes as usize;
@@ -104,6 +105,7 @@ impl Records {
                     self.frames.clear();
                     let block = rest.get(..length).unwrap_or_default();
                     let walk = pcapng.walk(block, 0, &mut self.count, &mut self.frames);
+                    self.count.settle(&mut self.frames);
                     // The caller has the block itself.
                     drop(pcapng.take_described());
                     drop(pcapng.take_supplements());

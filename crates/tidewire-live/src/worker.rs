@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_core::Shunt;
-use tidewire_wire::{Batch, Frame, Memory};
+use tidewire_wire::{Batch, Frame, Memory, PacketClock};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
@@ -51,7 +51,7 @@ pub struct Worker {
     /// This worker's index and how many there are: numbers of frames are unique among them.
     place: (u64, u64),
     frames: u64,
-    clock_ns: u64,
+    clock: PacketClock,
     window_ns: u64,
     /// Frames handed over after one with a later timestamp.
     late: u64,
@@ -79,7 +79,7 @@ impl Worker {
             round_frames: ROUND_FRAMES,
             place: (place.0 as u64, place.1.max(1) as u64),
             frames: 0,
-            clock_ns: 0,
+            clock: PacketClock::default(),
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
             late: 0,
             draining: false,

@@ -9,7 +9,7 @@ use tidewire::FilterError;
 use tidewire_filter::Filter;
 use tidewire_wire::{ChecksumStatus, Frame, LinkType};
 
-use crate::{classes::compiled, flows::Key, settings::LookBackSettings, status::Waiting};
+use crate::{classes::compiled, flows::Key, place::time_of, settings::LookBackSettings, status::Waiting};
 
 /// Streams that are recorded at a time at most; beyond, the oldest trigger is forgotten.
 const STREAMS_MAX: usize = 65_536;
@@ -133,7 +133,7 @@ impl LookBack {
         let order = self.next;
         self.next = self.next.wrapping_add(1);
         let lane = usize::from(priority).min(self.lanes.len() - 1);
-        let time_ns = self.aged(frame.timestamp_ns);
+        let time_ns = self.aged(time_of(frame));
         let offset_ns = self.offset_ns;
         let Some(pieces) = self.lanes.get_mut(lane) else { return false };
         let fits = |piece: &Piece| piece.bytes.len() + bytes.len() <= PIECE_BYTES && piece.offset_ns == offset_ns;
@@ -318,7 +318,7 @@ impl LookBack {
             link: LinkType(kept.link),
             interface: kept.interface,
             timestamp_ns: kept.timestamp_ns,
-            clock_ns: kept.timestamp_ns,
+            clock_ns: kept.timestamp_ns.min(self.newest_ns),
             number: kept.number,
             origin: 0,
             checksum: ChecksumStatus::default(),
@@ -329,7 +329,7 @@ impl LookBack {
     /// Its time, by which it ages.
     fn front_ns(&self, lane: usize) -> Option<u64> {
         let piece = self.lanes.get(lane)?.front()?;
-        Some(piece.packets.front()?.timestamp_ns.saturating_add(piece.offset_ns))
+        Some(piece.packets.front()?.timestamp_ns.saturating_add(piece.offset_ns).min(self.newest_ns))
     }
 
     /// Removes it. `is_first`: it is the one that waits longest of all.

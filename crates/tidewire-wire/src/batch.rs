@@ -34,7 +34,8 @@ pub struct Frame {
     pub interface: u16,
     /// Capture timestamp, nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// The greatest timestamp of this frame and all before it in the whole input, nanoseconds: the clock of timers.
+    /// The clock of timers, nanoseconds: the greatest timestamp of this frame and all before it in the whole input,
+    /// without outliers (see [`PacketClock`](crate::PacketClock)).
     pub clock_ns: u64,
     /// Number of the frame in the whole input, from 1.
     pub number: u64,

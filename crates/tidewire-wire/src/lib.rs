@@ -30,6 +30,7 @@ mod ayiya;
 mod batch;
 mod capwap;
 pub mod checksum;
+mod clock;
 mod decoded;
 mod dispatch;
 mod doubts;
@@ -85,6 +86,7 @@ mod walk;
 
 pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
+pub use clock::{CLOCK_STEP_NS, PacketClock};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use dispatch::decode_subframe;
 pub use doubts::Doubts;

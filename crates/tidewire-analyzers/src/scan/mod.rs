@@ -131,7 +131,7 @@ impl Scan {
         self.tables.note(&Seen {
             key,
             start_ns: stream.start_ns(),
-            tcp_flags: [client.tcp_flags, server.tcp_flags],
+            tcp_flags: [client.tcp_flags as u8, server.tcp_flags as u8],
             packets: [client.packets, server.packets],
             payload_bytes: client.payload_wire_bytes,
         });

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tidewire_files::{Block, Record, Records, Source};
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, PacketClock};
 
 use super::attribution::Attribution;
 use crate::{Error, index::InterfaceSummary, read_at::ReadAt, recall::Descriptions};
@@ -22,7 +22,8 @@ pub(super) struct Walker {
     records: Records,
     at: u64,
     buffer: Vec<u8>,
-    clock_ns: u64,
+    clock: PacketClock,
+    packets: u64,
     descriptions: Descriptions,
     state: Arc<Mutex<Attribution>>,
     is_ended: bool,
@@ -45,15 +46,27 @@ impl Walker {
                 state.descriptions.push((0, at as u32));
             }
         }
-        let (buffer, descriptions) = (Vec::new(), Descriptions::default());
-        Ok(Self { data, path: path.into(), records, at, buffer, clock_ns: 0, descriptions, state, is_ended: false })
+        let (buffer, descriptions, clock) = (Vec::new(), Descriptions::default(), PacketClock::default());
+        Ok(Self {
+            data,
+            path: path.into(),
+            records,
+            at,
+            buffer,
+            clock,
+            packets: 0,
+            descriptions,
+            state,
+            is_ended: false,
+        })
     }
 
     fn piece(&mut self, wanted: usize, block: &mut Block) -> Result<usize, Error> {
         self.data.read_at(self.at, wanted, &mut self.buffer)?;
-        let Self { records, buffer, at, clock_ns, descriptions, state, .. } = self;
+        let Self { records, buffer, at, clock, packets, descriptions, state, .. } = self;
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut is_full = None;
+        let before = *packets;
         let walked = records.walk(buffer, |place, record| {
             let offset = *at + place.start as u64;
             let length = place.len() as u32;
@@ -64,12 +77,13 @@ impl Walker {
                 Record::Packet(frame) => {
                     let start = frame.at as usize;
                     let bytes = buffer.get(start..start + frame.captured_bytes as usize).unwrap_or_default();
-                    *clock_ns = frame.timestamp_ns.max(*clock_ns);
-                    let frame = Frame { clock_ns: *clock_ns, origin: 0, ..frame };
+                    let clock_ns = clock.advance(frame.timestamp_ns, *packets + 1);
+                    let frame = Frame { clock_ns, origin: 0, ..frame };
                     if block.push(frame, bytes).is_err() {
                         is_full = Some(place.start);
                         return;
                     }
+                    *packets += 1;
                     state.interface(frame.interface, frame.link);
                     state.packet(&frame, bytes, offset, length);
                 }
@@ -85,6 +99,7 @@ impl Walker {
                 _ => {}
             }
         });
+        block.settle(clock, before + 1);
         let taken = match (&walked, is_full) {
             // A block holds 256 MiB, far more than a piece.
             (_, Some(taken)) => taken,

@@ -24,7 +24,7 @@ use std::{
 };
 
 use tidewire_files::{Block, Source, Supplement, Supplements};
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, PacketClock};
 
 use crate::{
     Error, Identities,
@@ -171,7 +171,7 @@ pub struct Recall {
     supplements: Supplements,
     notes: Vec<Note>,
     problems: VecDeque<Error>,
-    clock_ns: u64,
+    clock: PacketClock,
     figures: Figures,
     shared: Arc<Mutex<Figures>>,
 }
@@ -208,8 +208,8 @@ impl Recall {
     fn begin(exact: Exact, lanes: Vec<Lane>, notes: Vec<Note>, identities: Identities, figures: Figures) -> Self {
         let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
         let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
-        let (shared, supplements) = (Arc::default(), Supplements::default());
-        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock_ns: 0, figures, shared }
+        let (shared, supplements, clock) = (Arc::default(), Supplements::default(), PacketClock::default());
+        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock, figures, shared }
     }
 
     /// What is to be known about this recall.
@@ -279,8 +279,8 @@ impl Recall {
     fn counted(&mut self, frame: &Frame) -> Frame {
         self.figures.packets += 1;
         self.figures.packet_bytes += u64::from(frame.captured_bytes);
-        self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
-        Frame { clock_ns: self.clock_ns, origin: 0, ..*frame }
+        let clock_ns = self.clock.advance(frame.timestamp_ns, self.figures.packets);
+        Frame { clock_ns, origin: 0, ..*frame }
     }
 
     /// The next packet; `None`: there is none. Not to be mixed with [`Source::fill`].
@@ -303,6 +303,7 @@ impl Recall {
 impl Source for Recall {
     fn fill(&mut self, block: &mut Block) -> Result<bool, tidewire_files::Error> {
         block.clear();
+        let before = self.figures.packets;
         let mut filled = 0;
         while filled < BLOCK_BYTES {
             let Some(index) = self.next_lane() else { break };
@@ -326,6 +327,7 @@ impl Source for Recall {
             }
         }
         *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = self.figures();
+        block.settle(&mut self.clock, before + 1);
         if !block.batch().frames.is_empty() {
             return Ok(true);
         }

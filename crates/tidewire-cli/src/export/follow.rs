@@ -161,7 +161,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         stream: &mut Stream<'_, State>,
         pass: impl FnOnce(&mut Follower, &mut Stream<'_, State>, &mut Report<'_>) -> T,
     ) -> T {
-        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.start_ns());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
         let state = stream.data();
         let (mut number, mut seen) = (state.transactions, state.seen);
         let (select, is_of_streams) = (self.select.as_deref(), self.kind == Kind::Streams);

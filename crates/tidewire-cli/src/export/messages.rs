@@ -14,7 +14,10 @@ use super::{
     rotate::Rotate,
     target::{Format, Place},
 };
-use crate::error::CliError;
+use crate::{
+    error::{self, CliError},
+    units::counted,
+};
 
 /// How long records wait in a message that is not full, nanoseconds.
 const MESSAGE_WAIT_NS: u64 = 1_000_000_000;
@@ -107,7 +110,8 @@ impl Messages {
     /// A file begins with templates, so what is in the message that is filled belongs to the file before.
     fn rotate(&mut self, now_ns: u64) {
         if let Output::Files(files) = &mut self.output
-            && files.is_due(ipfix::STREAM_MESSAGE_BYTES, now_ns)
+            // One message that the next record completes, and what is in the message behind it.
+            && files.is_due(2 * ipfix::STREAM_MESSAGE_BYTES, now_ns)
         {
             self.exporter.restart();
             for message in self.exporter.take() {
@@ -156,6 +160,11 @@ impl Messages {
         self.statistics(facts, now_ns);
         self.exporter.finish_message();
         self.pass(now_ns);
+        let late = self.exporter.late_starts();
+        if late > 0 {
+            let records = counted(late, "record begins", "records begin");
+            error::notify(format_args!("{records} later than the flow: NetFlow v9 has room for 49 days; use IPFIX"));
+        }
         match &mut self.output {
             Output::Files(files) => files.finish(now_ns),
             Output::Collector(collector) => collector.finish(),

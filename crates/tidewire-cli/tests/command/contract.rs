@@ -43,6 +43,45 @@ fn assert_identity(record: &Value) {
     assert!(record["tunnel"].is_null() || record["tunnel"]["kind"].is_string() && record["tunnel"]["id"].is_u64());
 }
 
+/// Members that say how the client was inferred and how times went: only where there is something to say.
+fn assert_inferred(record: &Value) -> Vec<&'static str> {
+    let named = |name: &&str| !record[*name].is_null();
+    let there: Vec<_> = ["client_by", "time_back_ns", "time_outliers"].into_iter().filter(named).collect();
+    for &name in &there {
+        let value = &record[name];
+        assert!(
+            value.as_u64().is_some_and(|number| number > 0) || ["message", "ports"].contains(&value.as_str().unwrap())
+        );
+    }
+    there
+}
+
+/// Evidence of who is the client, and times that went back or are wrong, are members of both commands.
+#[test]
+fn inferred_clients_and_irregular_times_are_named() {
+    let cases = [
+        ("client-dns-answer", "client_by", json!("message")),
+        ("client-mid-8080", "client_by", json!("ports")),
+        ("time-back", "time_back_ns", json!(5_000_000_000_u64)),
+        ("time-outlier", "time_outliers", json!(1)),
+        ("vlan-tenants", "client_by", Value::Null),
+    ];
+    for (case, name, expected) in cases {
+        let capture = format!("{}/../../tests/corpus/{case}/capture.pcap", env!("CARGO_MANIFEST_DIR"));
+        for command in ["flows", "streams"] {
+            for record in json(&[command, "--json", &capture]) {
+                assert_identity(&record);
+                assert_inferred(&record);
+                assert_eq!(record[name], expected, "{case}");
+                assert!(record["start_ns"].as_u64() <= record["end_ns"].as_u64(), "{record}");
+            }
+        }
+        let lines = json(&["flows", "--json", "--stats", "json", &capture]);
+        let ledger = lines.last().unwrap();
+        assert_eq!(ledger["detail"]["time_outliers"].as_u64(), (case == "time-outlier").then_some(1));
+    }
+}
+
 /// Checks `app`, which only streams of a known protocol have; returns its name if it is there.
 fn assert_app(record: &Value) -> &'static [&'static str] {
     let app = &record["app"];
@@ -83,7 +122,7 @@ fn flows() {
         figures.iter().for_each(|name| assert!(flow[name].is_u64(), "{name}"));
         let is_icmp = flow["proto"] == "icmp";
         let icmp: &[&str] = if is_icmp { &["icmp_type", "icmp_code"] } else { &[] };
-        assert_names(flow, &[&all, icmp, assert_app(flow)].concat());
+        assert_names(flow, &[&all, icmp, assert_app(flow), &assert_inferred(flow)].concat());
     }
     let first = &flows[0];
     assert_eq!(first["proto"], "tcp");

@@ -34,8 +34,11 @@ fn counted(keys: impl Iterator<Item = Key>) -> BTreeMap<Key, usize> {
 
 fn rebuilt(entry: &Entry, policy: DefragPolicy) -> Result<Vec<DatagramRecord>, String> {
     // tshark waits for fragments as long as it takes.
-    let config =
-        oracle::config().with_defrag_policy(policy).with_defrag_policy_v6(policy).with_fragment_timeout_ns(1 << 62);
+    let config = oracle::config()
+        .with_defrag_policy(policy)
+        .with_defrag_policy_v6(policy)
+        .with_fragment_timeout_ns(1 << 62)
+        .with_fragment_timeout_v6_ns(1 << 62);
     let record = record::run(&entry.path, 1, config).map_err(|error| format!("not read: {error}"))?;
     if let Some(broken) = record.broken.first() {
         return Err(broken.clone());

@@ -205,10 +205,11 @@ settings! {
         fragments_max, set_fragments_max, with_fragments_max: u32 = 8192;
         /// Bytes of one datagram.
         datagram_bytes_max, set_datagram_bytes_max, with_datagram_bytes_max: u32 = 65_535;
-        /// Nanoseconds after which an incomplete datagram is given up. 30 s as Linux (`ipfrag_time`).
+        /// Nanoseconds after which an incomplete datagram of IPv4 is given up. 30 s as Linux (`ipfrag_time`).
         fragment_timeout_ns, set_fragment_timeout_ns, with_fragment_timeout_ns: u64 = 30_000_000_000;
-        /// Of [`memory_bytes`](Self::memory_bytes), bytes of fragments, at most half of it. One half of this is for received
-        /// fragments, the other for fragments of tunnels inside rebuilt datagrams.
+        /// The same of IPv6. 60 s as Linux (`ip6frag_time`) and RFC 8200 section 4.5.
+        fragment_timeout_v6_ns, set_fragment_timeout_v6_ns, with_fragment_timeout_v6_ns: u64 = 60_000_000_000;
+        /// Of [`memory_bytes`](Self::memory_bytes), bytes of fragments, at most half of it.
         fragment_memory_bytes, set_fragment_memory_bytes, with_fragment_memory_bytes: u64 = 16 << 20;
         /// Pending datagrams.
         datagrams_max, set_datagrams_max, with_datagrams_max: u32 = 1 << 16;

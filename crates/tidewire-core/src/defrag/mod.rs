@@ -26,7 +26,24 @@ use pending::{Datagram, Verdict};
 pub use rejection::Rejection;
 use table::Table;
 
-use crate::{Config, DefragPolicy, Frame, packet::frame_number, path::Paths, wire::Decoded};
+use crate::{
+    Config, DefragPolicy, Frame,
+    packet::frame_number,
+    path::{Path, Paths},
+    wire::Decoded,
+};
+
+/// A fragment, and how it came.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub bytes: &'a [u8],
+    pub decoded: &'a Decoded,
+    /// Numbers of its frames: several where it was in a datagram that was rebuilt itself.
+    pub numbers: &'a [u64],
+    pub path: Path,
+    /// Whether its frames have their fates.
+    pub has_fate: bool,
+}
 
 /// Reassembles datagrams from fragments.
 #[derive(Debug)]
@@ -81,31 +98,37 @@ impl Defragmenter {
         decoded: &Decoded,
         on_end: &mut dyn FnMut(&Ended<'_>),
     ) -> Outcome<'_> {
-        self.insert_part(policy, frame, bytes, decoded, &[frame_number(frame.number)], on_end)
+        let numbers = [frame_number(frame.number)];
+        let path = self.paths.of(frame, bytes, decoded);
+        let part = Part { bytes, decoded, numbers: &numbers, path, has_fate: false };
+        self.insert_part(policy, frame, &part, on_end)
     }
 
-    /// As [`insert`](Self::insert), of a fragment that came in frames of these numbers: several where it was in a datagram that
-    /// was rebuilt itself.
+    /// As [`insert`](Self::insert), of a fragment that may have come in a datagram that was rebuilt itself.
     pub(crate) fn insert_part(
         &mut self,
         policy: DefragPolicy,
         frame: &Frame,
-        bytes: &[u8],
-        decoded: &Decoded,
-        numbers: &[u64],
+        part: &Part<'_>,
         on_end: &mut dyn FnMut(&Ended<'_>),
     ) -> Outcome<'_> {
+        let Part { bytes, decoded, numbers, path, has_fate } = *part;
         self.expire(frame.clock_ns, on_end);
-        let Some(key) = Key::of(bytes, decoded, self.paths.of(frame, bytes, decoded)) else {
+        let Some(key) = Key::of(bytes, decoded, path) else {
             return Outcome::Rejected(Rejection::Snapped);
         };
         let hash = self.table.hash(&key);
         let mut at = self.table.find(hash, &key);
+        if self.table.get(at).is_some_and(|found| found.deadline_ns < frame.clock_ns) {
+            // It waited behind one with a longer timeout.
+            self.give_up(at, Rejection::Timeout, on_end);
+            at = NIL;
+        }
         if let Some(Some(rejection)) = self.table.get(at).map(|found| found.rejected.filter(|_| found.is_tombstone)) {
             return Outcome::Rejected(rejection);
         }
         if at == NIL {
-            let deadline_ns = frame.clock_ns.saturating_add(self.bounds.fragment_timeout_ns);
+            let deadline_ns = frame.clock_ns.saturating_add(self.bounds.timeout_ns(key.is_ipv6()));
             at = self.table.add(Box::new(Datagram::new(key, hash, policy, deadline_ns, decoded)));
         }
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
@@ -124,11 +147,11 @@ impl Defragmenter {
             }
             Verdict::Final(effect) => effect,
         };
-        self.conclude(at, effect, on_end)
+        self.conclude(at, effect, has_fate, on_end)
     }
 
     /// Applies a fragment's effect to its datagram.
-    fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended<'_>)) -> Outcome<'_> {
+    fn conclude(&mut self, at: u32, effect: Effect, has_fate: bool, on_end: &mut dyn FnMut(&Ended<'_>)) -> Outcome<'_> {
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
         let rejected_before = datagram.rejected;
         match effect {
@@ -142,6 +165,7 @@ impl Defragmenter {
                     return Outcome::Rejected(Rejection::MixedEcn);
                 }
                 if rebuild::rebuild(&datagram, &mut self.packet) {
+                    datagram.unsettled += u32::from(!has_fate);
                     self.numbers = std::mem::take(&mut datagram.numbers);
                     return Outcome::Rebuilt(datagram.rebuilt(&self.packet, &self.numbers));
                 }
@@ -175,7 +199,7 @@ impl Defragmenter {
                     self.evict(on_end);
                     return Outcome::Rejected(rejection);
                 }
-                datagram.unsettled += 1;
+                datagram.unsettled += u32::from(!has_fate);
                 self.table.recharge(at);
                 self.evict(on_end);
                 Outcome::Held

@@ -57,8 +57,10 @@ pub struct Rebuilt<'a> {
     pub vlan: [u16; 2],
     /// Tunnel of the first fragment.
     pub tunnel: Tunnel,
-    /// Number of fragments, including repetitions; all of them get the fate `FragmentRebuilt`.
+    /// Number of fragments, including repetitions.
     pub fragments: u32,
+    /// Of these, those without a fate yet: they get `FragmentRebuilt`.
+    pub unsettled: u32,
     /// Bytes on the wire of all fragments.
     pub frame_bytes: u64,
     /// Bytes of all fragments from the IP header on.

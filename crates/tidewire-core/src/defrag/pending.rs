@@ -232,6 +232,7 @@ impl Datagram {
             vlan: self.vlan,
             tunnel: self.tunnel,
             fragments: self.fragments,
+            unsettled: self.unsettled,
             frame_bytes: self.frame_bytes,
             ip_bytes: self.ip_bytes,
             overlaps: self.assembly.overlaps,

@@ -75,7 +75,7 @@ impl<H: Deliver> FlowContext<H> {
     #[inline(always)]
     pub(crate) fn note_ids(&mut self, flow: &mut Flow, packet: &Key) {
         if !flow.key.has_ids_of(packet) && flow.key.note_ids_of(packet) {
-            self.note_anomaly(flow, AnomalyKind::EncapsulationChange);
+            self.note_anomaly_once(flow, AnomalyKind::EncapsulationChange);
         }
     }
 

@@ -6,7 +6,7 @@
 use super::Engine;
 use crate::{
     Datagram, DefragPolicy, Deliver, Fate, Frame, Ledger,
-    defrag::{Defragmenter, Ended, Outcome, Rebuilt},
+    defrag::{Defragmenter, Ended, Outcome, Part, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
     path::Path,
@@ -18,6 +18,26 @@ const NESTING_MAX: u32 = 4;
 /// IPv6's next header of hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
 
+/// Where a fragment came from.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    /// Datagrams around it that were rebuilt, or that have their fates otherwise.
+    nesting: u32,
+    /// Numbers of its frames.
+    numbers: &'a [u64],
+    path: Path,
+}
+
+/// A fragment in a rebuilt datagram.
+struct Inner {
+    frame: Frame,
+    bytes: Vec<u8>,
+    decoded: Decoded,
+    nesting: u32,
+    numbers: Vec<u64>,
+    path: Path,
+}
+
 impl<H: Deliver> Engine<H> {
     /// Processes a fragment.
     #[cold]
@@ -25,23 +45,33 @@ impl<H: Deliver> Engine<H> {
         if H::FRAGMENTS {
             self.context.handler.fragment(frame, bytes);
         }
-        self.fragment_at(frame, bytes, decoded, 0, &[frame_number(frame.number)]);
+        self.fragment_at(frame, bytes, decoded, 0);
     }
 
-    /// A fragment in a frame of several packets, which has its fate already. It is only put together with others of
-    /// that kind: their fates are not counted.
+    /// A fragment in a frame of several packets, which has its fate already.
     pub(crate) fn fragment_of_aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         if H::FRAGMENTS {
             self.context.handler.fragment(frame, bytes);
         }
-        self.fragment_at(frame, bytes, decoded, 1, &[frame_number(frame.number)]);
+        self.fragment_at(frame, bytes, decoded, 1);
     }
 
-    /// `nesting`: number of datagrams around the fragment; from 1 on its frames have their fates already. `numbers`: those of
-    /// its frames.
-    fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32, numbers: &[u64]) {
+    /// `nesting`: 1 where its frame has its fate already.
+    fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
+        let path = self.context.path_of(frame, bytes, decoded);
+        let numbers = [frame_number(frame.number)];
+        let mut inner = self.fragment_in(frame, bytes, decoded, Origin { nesting, numbers: &numbers, path });
+        // A rebuilt datagram may hold a fragment again, in a tunnel.
+        while let Some(Inner { frame, bytes, decoded, nesting, numbers, path }) = inner {
+            inner = self.fragment_in(&frame, &bytes, &decoded, Origin { nesting, numbers: &numbers, path });
+        }
+    }
+
+    /// Processes a fragment. Returns the fragment that is in its datagram, if it completed one.
+    fn fragment_in(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, origin: Origin<'_>) -> Option<Inner> {
         let tells = self.share.index == 0;
-        let counts = tells && nesting == 0;
+        let has_fate = origin.nesting > 0;
+        let counts = tells && !has_fate;
         let config = &self.context.config;
         if config.checksum != crate::ChecksumMode::Ignore
             && decoded.ip_version == 4
@@ -50,41 +80,40 @@ impl<H: Deliver> Engine<H> {
             if counts {
                 self.context.ledger.settle(Fate::BadChecksum);
             }
-            return;
+            return None;
         }
-        let path = self.context.path_of(frame, bytes, decoded);
         let policy = self.defrag_policy(bytes, decoded);
-        let level = usize::from(nesting > 0);
         let mut defragmenter =
-            self.defragmenters[level].take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.context.config)));
+            self.defragmenter.take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.context.config)));
         let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
-        let outcome = defragmenter.insert_part(policy, frame, bytes, decoded, numbers, &mut |ended| {
+        let part = Part { bytes, decoded, numbers: origin.numbers, path: origin.path, has_fate };
+        let outcome = defragmenter.insert_part(policy, frame, &part, &mut |ended| {
             if tells {
-                report_datagram(ended, ledger, handler, (nesting == 0, frame.timestamp_ns));
+                report_datagram(ended, ledger, handler, frame.timestamp_ns);
             }
         });
+        let mut inner = None;
         match outcome {
             Outcome::Held => {}
             Outcome::Rejected(_) if counts => ledger.settle(Fate::FragmentRejected),
             Outcome::Rejected(_) => {}
             Outcome::Rebuilt(rebuilt) => {
-                if counts {
-                    ledger.settle_many(Fate::FragmentRebuilt, u64::from(rebuilt.fragments));
-                }
                 if tells {
+                    ledger.settle_many(Fate::FragmentRebuilt, u64::from(rebuilt.unsettled));
                     ledger.datagrams_rebuilt += 1;
                     if H::DATAGRAMS {
                         handler.datagram(&datagram_of(&rebuilt, frame));
                     }
                 }
-                self.whole(frame, &rebuilt, path, nesting);
+                inner = self.whole(frame, &rebuilt, origin);
             }
         }
-        self.defragmenters[level].get_or_insert(defragmenter);
+        self.defragmenter.get_or_insert(defragmenter);
+        inner
     }
 
-    /// A rebuilt datagram: processed if its flow belongs to this worker. `path`: of its fragments.
-    fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, path: Path, nesting: u32) {
+    /// A rebuilt datagram: processed if its flow belongs to this worker. Returns the fragment that it is, in a tunnel.
+    fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, origin: Origin<'_>) -> Option<Inner> {
         let bytes = rebuilt.packet;
         let length = bytes.len() as u32;
         let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.context.config.wire);
@@ -108,26 +137,27 @@ impl<H: Deliver> Engine<H> {
             decoded.doubts |= Doubts::HEADER;
         }
         if decoded.kind == Kind::Fragment {
-            // The outer fragments have their fate; the inner datagram is reported when it is complete.
-            if nesting < NESTING_MAX {
-                let packet = bytes.to_vec();
-                self.fragment_at(&inner, &packet, &decoded, nesting + 1, rebuilt.numbers);
-            }
-            return;
+            // The outer fragments have their fate; the inner datagram is reported when it is complete. Its other fragments
+            // may have come without an outer one being rebuilt, on the same path.
+            let Origin { nesting, path, .. } = origin;
+            let path = path.with(decoded.doubts);
+            let (bytes, numbers) = (bytes.to_vec(), rebuilt.numbers.to_vec());
+            let inner = Inner { frame: inner, bytes, decoded, nesting: nesting + 1, numbers, path };
+            return Some(inner).filter(|_| nesting < NESTING_MAX);
         }
         if decoded.kind as u8 > Kind::OtherIp as u8 {
             if let (true, Some(why)) = (self.share.index == 0, decoded.malformed) {
                 self.context.ledger.malformations[why as usize & 63] += 1;
             }
-            return;
+            return None;
         }
-        let Some((key, from_a)) = Key::of(bytes, &decoded, self.context.config.hash_key) else { return };
+        let (key, from_a) = Key::of(bytes, &decoded, self.context.config.hash_key)?;
         let hash = key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1);
         if !self.is_own_flow(hash) {
-            return;
+            return None;
         }
         // Tags inside a tunnel were not seen with the fragments.
-        let path = if is_outermost { path } else { path.without_name() };
+        let path = if is_outermost { origin.path } else { origin.path.without_name() };
         let packet = Packet {
             frame: &inner,
             bytes,
@@ -140,6 +170,7 @@ impl<H: Deliver> Engine<H> {
             path: path.with(decoded.doubts),
         };
         self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, crate::flow::NO_SLOT);
+        None
     }
 
     /// The policy of the receiver of a fragment.
@@ -157,28 +188,19 @@ impl<H: Deliver> Engine<H> {
     pub(crate) fn finish_fragments(&mut self) {
         let counts = self.share.index == 0;
         let clock_ns = self.context.now.clock_ns;
-        for (level, defragmenter) in self.defragmenters.iter_mut().enumerate() {
-            let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
-            let Some(mut defragmenter) = defragmenter.take() else { continue };
-            defragmenter.finish(&mut |ended| {
-                if counts {
-                    report_datagram(ended, ledger, handler, (level == 0, clock_ns));
-                }
-            });
-        }
+        let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
+        let Some(mut defragmenter) = self.defragmenter.take() else { return };
+        defragmenter.finish(&mut |ended| {
+            if counts {
+                report_datagram(ended, ledger, handler, clock_ns);
+            }
+        });
     }
 }
 
-fn report_datagram<H: Deliver>(
-    ended: &Ended<'_>,
-    ledger: &mut Ledger,
-    handler: &mut H,
-    (settles, timestamp_ns): (bool, u64),
-) {
+fn report_datagram<H: Deliver>(ended: &Ended<'_>, ledger: &mut Ledger, handler: &mut H, timestamp_ns: u64) {
     let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
-    if settles {
-        ledger.settle_many(fate, u64::from(ended.unsettled));
-    }
+    ledger.settle_many(fate, u64::from(ended.unsettled));
     ledger.datagrams_rejected += 1;
     if H::DATAGRAMS {
         handler.datagram(&Datagram {

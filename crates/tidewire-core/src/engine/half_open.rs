@@ -39,6 +39,9 @@ impl HalfOpen {
         if self.mptcp.is_some() {
             flow.slow_state().mptcp = self.mptcp;
         }
+        if self.high_flags != 0 {
+            flow.note_high_flags(0, self.high_flags);
+        }
         flow.count_frames(0, self.frame_bytes, self.ip_bytes);
     }
 }
@@ -58,8 +61,9 @@ impl<H: Deliver> Engine<H> {
             hash: hash as u32,
             isn: segment.seq,
             id: packet.frame.number,
-            first_ns: packet.frame.timestamp_ns,
-            last_ns: packet.frame.timestamp_ns,
+            // A time ahead of the clock is an outlier.
+            first_ns: packet.frame.timestamp_ns.min(self.context.now.clock_ns),
+            last_ns: packet.frame.timestamp_ns.min(self.context.now.clock_ns),
             seen_clock_ns: self.context.now.clock_ns,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
@@ -70,6 +74,7 @@ impl<H: Deliver> Engine<H> {
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
+            high_flags: segment.high_flags,
             good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             large_frames: segment.large_frames,
@@ -80,11 +85,13 @@ impl<H: Deliver> Engine<H> {
     }
 
     /// Counts a retransmitted SYN.
-    pub(super) fn count_syn_retry(&mut self, slot: u32, packet: &Packet<'_>) {
+    pub(super) fn count_syn_retry(&mut self, slot: u32, packet: &Packet<'_>, segment: &Segment) {
         let clock_ns = self.context.now.clock_ns;
         let entry = self.table.half_open.get_mut(slot);
         entry.packets += 1;
-        entry.last_ns = packet.frame.timestamp_ns;
+        entry.high_flags |= segment.high_flags;
+        let timestamp_ns = packet.frame.timestamp_ns.min(clock_ns);
+        (entry.first_ns, entry.last_ns) = (entry.first_ns.min(timestamp_ns), entry.last_ns.max(timestamp_ns));
         entry.seen_clock_ns = clock_ns;
         entry.path = entry.path.and(packet.path);
         entry.ip_bytes += packet.ip_bytes;

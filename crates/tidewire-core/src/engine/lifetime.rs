@@ -93,7 +93,7 @@ impl<H: Deliver> Engine<H> {
     #[inline]
     pub(crate) fn schedule_close_report(&mut self, slot: u32) {
         let flow = self.table.flows.get_mut(slot);
-        if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing & !closing::UNFINISHED == 0 {
+        if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing & closing::ENDING == 0 {
             flow.closing |= closing::LISTED;
             let due_ns = flow.seen_clock_ns.saturating_add(self.context.over_timeout_ns(flow));
             self.closing.push(Reverse((due_ns, slot, flow.id)));
@@ -111,7 +111,7 @@ impl<H: Deliver> Engine<H> {
             if !flow.has(bits::LIVE) || flow.id != id || flow.is_reported() {
                 continue;
             }
-            flow.closing &= closing::UNFINISHED;
+            flow.closing &= !closing::ENDING;
             let flow = self.table.flows.get(slot);
             if !flow.is_over() {
                 continue;

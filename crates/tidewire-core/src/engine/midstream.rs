@@ -26,7 +26,7 @@ impl<H: Deliver> Engine<H> {
     pub(crate) fn keep_first_packet(&mut self, keyed: &Keyed<'_>) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
         let first_packet = FirstPacket {
-            key: *key,
+            key: key.opened(),
             hash,
             frame: *packet.frame,
             input_bytes: self.context.now.input_bytes,
@@ -149,7 +149,7 @@ impl<H: Deliver> FlowContext<H> {
             return None;
         }
         self.plain_checksum(flow, direction, packet)?;
-        self.count(flow, direction as usize, packet, segment.flags);
+        self.count(flow, direction as usize, packet, Some(segment));
         let me = &mut flow.halves[direction as usize];
         (me.base_seq, me.next) = (segment.seq, MIDSTREAM_START + bytes.len() as u64);
         me.flags |= half::KNOWN;

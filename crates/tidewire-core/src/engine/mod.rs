@@ -3,6 +3,7 @@
 mod accounting;
 mod aggregate;
 mod chunks;
+mod client;
 pub(crate) mod context;
 mod duplicates;
 mod fragments;
@@ -17,6 +18,7 @@ mod reopen;
 mod shed;
 mod shunted;
 mod subscribers;
+mod times;
 mod transport;
 mod unfinished;
 
@@ -86,8 +88,8 @@ pub struct Engine<H: Deliver> {
     /// See `FlowContext::has_fast_path`.
     has_fast_path: bool,
     classifier: Option<Box<dyn Classify>>,
-    /// Created with the first fragment: one for received frames, one for fragments inside rebuilt datagrams.
-    defragmenters: [Option<Box<Defragmenter>>; 2],
+    /// Created with the first fragment.
+    defragmenter: Option<Box<Defragmenter>>,
     /// Packets of a moment ago; `None` where copies are kept.
     duplicates: Option<Box<DuplicateTable>>,
     /// Secrets of fingerprints.
@@ -125,8 +127,8 @@ impl<H: Deliver> Engine<H> {
             true => Subscribers::new(handler.subscribers(), &mut config),
             false => Subscribers::default(),
         };
-        config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
-        let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
+        config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2);
+        let streams_bytes = config.memory_bytes - config.fragment_memory_bytes;
         let context = FlowContext {
             accounting: Accounting::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
             slow_path: config.shed || config.urgent_inline != Config::default().urgent_inline,
@@ -152,7 +154,7 @@ impl<H: Deliver> Engine<H> {
             share,
             has_fast_path: false,
             classifier: None,
-            defragmenters: [None, None],
+            defragmenter: None,
             lookup_cache: Box::new(LookupCache::new()),
             prepared: None,
             sweep: Sweep::default(),
@@ -223,7 +225,7 @@ impl<H: Deliver> Engine<H> {
                 self.reclaim_memory();
             }
             self.tidy_lists();
-            let fragments = self.defragmenters.iter().flatten().map(|level| level.charged_bytes()).sum();
+            let fragments = self.defragmenter.as_ref().map_or(0, |defragmenter| defragmenter.charged_bytes());
             self.context.accounting.budget.note(fragments);
         }
         self.prepared = Some(prepared);
@@ -394,7 +396,7 @@ impl<H: Deliver> Engine<H> {
             + context.flushes.capacity() * size_of::<(u64, u32, u64)>()
             + self.closing.capacity() * size_of::<Reverse<(u64, u32, u64)>>()
             + context.scratch.capacity();
-        let fragments: u64 = self.defragmenters.iter().flatten().map(|level| level.bytes()).sum();
+        let fragments = self.defragmenter.as_ref().map_or(0, |defragmenter| defragmenter.bytes());
         let tables = self.table.bytes() + context.accounting.budget.bytes() + lists as u64;
         context.accounting.budget.used + tables + fragments + context.delivery_log.bytes()
     }

@@ -1,12 +1,12 @@
 //! Opening of a stream by its first packet.
 
-use super::{Engine, context::FlowContext};
+use super::{Engine, client, context::FlowContext};
 use crate::{
-    Class, Deliver, Fate, TcpState,
+    Class, ClientBy, Deliver, Fate, TcpState,
     flow::{Flow, bits, half},
     packet::{Keyed, Packet},
     tcp::{Segment, flag},
-    wire::Kind,
+    wire::{self, Kind},
 };
 
 impl<H: Deliver> Engine<H> {
@@ -38,32 +38,36 @@ impl<H: Deliver> Engine<H> {
         flow.id = packet.frame.number;
         flow.seen_clock_ns = self.context.now.clock_ns;
         // Both times: the packet is not counted yet, and the handler may ask for them when the stream is opened.
-        (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
-        let mut client_sends = true;
+        // (A time ahead of the clock is an outlier.)
+        let start_ns = packet.frame.timestamp_ns.min(flow.seen_clock_ns);
+        (flow.first_ns, flow.last_ns) = ([start_ns; 2], [start_ns; 2]);
+        let (client_sends, by);
         match segment {
             None if !packet.is_cut_segment() => {
+                (client_sends, by) = client::of(packet, key, from_a, false);
                 for half in &mut flow.halves {
                     half.flags |= half::KNOWN;
                 }
             }
             Some(segment) if segment.has(flag::SYN) => {
-                client_sends = !segment.has(flag::ACK);
+                (client_sends, by) = (!segment.has(flag::ACK), ClientBy::Handshake);
                 flow.state = TcpState::SynSent;
             }
             _ => {
                 flow.state = TcpState::Midstream;
                 flow.flags |= bits::MIDSTREAM;
-                // The side with a well-known port is taken for the server.
-                let (source, destination) = (key.port(from_a), key.port(!from_a));
-                client_sends = !(source < 1024 && destination >= 1024);
+                (client_sends, by) = client::of(packet, key, from_a, true);
             }
         }
         if matches!(packet.decoded.kind, Kind::Icmp | Kind::Icmp6) {
             let at = packet.decoded.transport_at as usize;
             if let Some(&[kind, code]) = packet.bytes.get(at..at + 2).and_then(|bytes| bytes.first_chunk()) {
-                flow.halves[0].base_seq = u32::from(kind) << 8 | u32::from(code);
+                // Of an answer that comes first, the type of what was asked.
+                let asked = if client_sends { kind } else { wire::icmp_request(packet.decoded.proto, kind) };
+                flow.halves[0].base_seq = u32::from(asked) << 8 | u32::from(code);
             }
         }
+        flow.closing |= by.bits();
         if client_sends == from_a {
             flow.flags |= bits::CLIENT_IS_A;
         }

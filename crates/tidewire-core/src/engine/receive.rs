@@ -12,19 +12,27 @@ use crate::{
 impl<H: Deliver> FlowContext<H> {
     /// Counts a packet of the direction `at`.
     #[inline(always)]
-    pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, tcp_flags: u8) {
-        let timestamp_ns = packet.frame.timestamp_ns;
+    pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, segment: Option<&Segment>) {
+        let mut timestamp_ns = packet.frame.timestamp_ns;
+        if !flow.is_next_time(timestamp_ns) {
+            timestamp_ns = self.irregular_time(flow, timestamp_ns);
+        }
         flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
         let half = &mut flow.halves[at];
         let is_first = half.packets() == 0;
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
-        half.tcp_flags |= tcp_flags;
+        half.tcp_flags |= segment.map_or(0, |segment| segment.flags);
         flow.add_packets(at, 1);
-        flow.last_ns[at] = timestamp_ns;
+        (flow.first_ns[at], flow.last_ns[at]) = match is_first {
+            true => (timestamp_ns, timestamp_ns),
+            false => (flow.first_ns[at].min(timestamp_ns), flow.last_ns[at].max(timestamp_ns)),
+        };
         flow.seen_clock_ns = self.now.clock_ns;
+        if let Some(segment) = segment.filter(|segment| segment.high_flags != 0) {
+            flow.note_high_flags(at, segment.high_flags);
+        }
         if is_first {
             flow.halves[at].set_path(packet.path);
-            flow.first_ns[at] = timestamp_ns;
             if flow.halves[at ^ 1].packets() != 0 {
                 flow.flags |= bits::CONFIRMED;
             }
@@ -42,7 +50,7 @@ impl<H: Deliver> FlowContext<H> {
         segment: Option<&Segment>,
     ) -> Fate {
         let direction = flow.direction(from_a);
-        self.count(flow, direction as usize, packet, segment.map_or(0, |segment| segment.flags));
+        self.count(flow, direction as usize, packet, segment);
         if packet.frames > 1 {
             flow.slow_state().more_frames[direction as usize] += u64::from(packet.frames - 1);
         }

@@ -2,8 +2,8 @@
 
 use super::{Engine, Prepared};
 use crate::{
-    Deliver, EndReason, Fate, Frame,
-    flow::{Found, NO_SLOT},
+    AnomalyKind, Deliver, EndReason, Fate, Frame,
+    flow::{Found, NO_SLOT, bits},
     packet::{Keyed, Packet},
     tcp::{Segment, flag},
     wire::Kind,
@@ -135,6 +135,7 @@ impl<H: Deliver> Engine<H> {
             _ => None,
         };
         let found = self.table.find(hash, key);
+        let other = self.table.other();
         if let Found::FirstPacket(slot) = found {
             if !self.is_first_packet_expired(slot) {
                 return self.promote_first_packet(slot);
@@ -165,7 +166,7 @@ impl<H: Deliver> Engine<H> {
                 // Which of the two paths leads to the receiver is not known: the anomaly is reported.
                 && !packet.path.deviates(entry.path)
             {
-                self.count_syn_retry(slot, packet);
+                self.count_syn_retry(slot, packet, segment);
                 return Err(Fate::Tracked);
             } else if from_client
                 && is_syn
@@ -189,10 +190,32 @@ impl<H: Deliver> Engine<H> {
             return Err(Fate::Tracked);
         }
         if let Some(segment) = &segment
+            && other.is_none()
             && self.may_wait(packet, segment)
         {
             return Err(self.keep_first_packet(keyed));
         }
-        self.new_flow(keyed, segment.as_ref())
+        let slot = self.new_flow(keyed, segment.as_ref())?;
+        let opens = segment.is_some_and(|segment| segment.flags & (flag::SYN | flag::ACK) == flag::SYN);
+        if let Some(other) = other.filter(|_| !opens) {
+            self.note_other_ids(slot, other);
+        }
+        Ok(slot)
+    }
+
+    /// A flow begins with a packet of other VLAN or tunnel ids than a flow that is open has in this direction, and not
+    /// with a handshake: another network with the same addresses, another way, or a forged tag. Both are marked.
+    #[cold]
+    fn note_other_ids(&mut self, slot: u32, other: u32) {
+        let flow = self.table.flows.get_mut(other);
+        if !flow.has(bits::LIVE) || flow.is_over() || other == slot || self.context.is_expired(flow) {
+            return;
+        }
+        for slot in [other, slot] {
+            let flow = self.table.flows.get_mut(slot);
+            self.context.now.slot = slot;
+            self.context.note_anomaly_once(flow, AnomalyKind::EncapsulationChange);
+            self.context.accounting.settle_slow_state(&self.context.now, flow);
+        }
     }
 }

@@ -50,7 +50,7 @@ impl<H: Deliver> Engine<H> {
         let after_ns = self.context.config.unfinished_ns;
         let flow = self.table.flows.get_mut(slot);
         if flow.has(bits::LIVE)
-            && flow.closing == 0
+            && flow.closing & (closing::ENDING | closing::UNFINISHED) == 0
             && flow.is_unfinished()
             && clock_ns.saturating_sub(flow.start_ns()) >= after_ns
         {

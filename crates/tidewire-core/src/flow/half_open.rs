@@ -31,6 +31,8 @@ pub(crate) struct HalfOpen {
     pub large_frames: bool,
     pub mptcp: Option<Mptcp>,
     pub tcp_flags: u8,
+    /// See `Segment::high_flags`.
+    pub high_flags: u8,
     /// Counts reuses of the slot, so that the queue by age recognises stale entries.
     pub generation: u32,
     pub live: bool,
@@ -62,6 +64,7 @@ impl Default for HalfOpen {
             large_frames: false,
             mptcp: None,
             tcp_flags: 0,
+            high_flags: 0,
             generation: 0,
             live: false,
             is_reported: false,

@@ -20,6 +20,17 @@ pub(crate) struct Key([u64; 6]);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirectedKey([u64; 6]);
 
+/// How a packet's VLAN and tunnel ids relate to those of a flow with the same addresses and ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// They are those of its direction.
+    Own,
+    /// The flow has no packet of this direction; whether the ids are those of the other one.
+    Free { are_equal: bool },
+    /// The flow has packets of this direction, with other ids.
+    Other,
+}
+
 /// Which bits of a key's last two words distinguish flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyMask {
@@ -150,8 +161,8 @@ impl Key {
         Self([a0, a1, b0, b1, low, tunnel & !(DIGEST | BOTH_KNOWN | CHANGED)])
     }
 
-    /// Whether a packet's ids need no note: they are those of its direction's first packet, or a difference was noted
-    /// before. `self` is a flow's key, `packet` the same key as the packet has it.
+    /// Whether a packet's ids are those of its direction's first packet. `self` is a flow's key, `packet` the same key
+    /// as the packet has it.
     #[inline(always)]
     pub(crate) fn has_ids_of(&self, packet: &Self) -> bool {
         let differ = self.0[TUNNEL] ^ packet.0[TUNNEL];
@@ -159,19 +170,33 @@ impl Key {
         let first = (differ >> FROM_B.trailing_zeros() & 1).wrapping_sub(1);
         let tunnel = differ & (TUNNEL_IDS & first | (DIGEST | BOTH_KNOWN) & !first);
         let vlan = (self.0[PORTS] ^ packet.0[PORTS]) & VLAN_IDS & first;
-        tunnel | vlan == 0 || self.0[TUNNEL] & CHANGED != 0
+        tunnel | vlan == 0
+    }
+
+    /// How a packet's ids relate to those of a flow, whose key `self` is.
+    pub(crate) fn ids_of(&self, packet: &Self) -> Ids {
+        if self.has_ids_of(packet) {
+            return Ids::Own;
+        }
+        let differ = self.0[TUNNEL] ^ packet.0[TUNNEL];
+        if differ & FROM_B == 0 || self.0[TUNNEL] & BOTH_KNOWN != 0 {
+            return Ids::Other;
+        }
+        let vlan = (self.0[PORTS] ^ packet.0[PORTS]) & VLAN_IDS;
+        Ids::Free { are_equal: differ & TUNNEL_IDS | vlan == 0 }
     }
 
     /// Notes ids that [`Self::has_ids_of`] does not know. Returns whether they differ from those of their direction's
-    /// first packet.
+    /// first packet, the first time.
     #[cold]
     pub(crate) fn note_ids_of(&mut self, packet: &Self) -> bool {
         if (self.0[TUNNEL] ^ packet.0[TUNNEL]) & FROM_B != 0 && self.0[TUNNEL] & BOTH_KNOWN == 0 {
             self.0[TUNNEL] |= packet.0[TUNNEL] & (DIGEST | BOTH_KNOWN);
             return false;
         }
+        let is_first = self.0[TUNNEL] & CHANGED == 0;
         self.0[TUNNEL] |= CHANGED;
-        true
+        is_first
     }
 
     /// Whether a packet with other ids than its direction's first was noted.

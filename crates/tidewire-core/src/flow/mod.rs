@@ -20,7 +20,7 @@ pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use held_syn::{HeldSyn, KeptPacket};
 pub(crate) use index::NO_SLOT;
-pub(crate) use key::{DirectedKey, Key, KeyMask};
+pub(crate) use key::{DirectedKey, Ids, Key, KeyMask};
 pub(crate) use list::List;
 pub(crate) use lookup_cache::LookupCache;
 pub(crate) use slow_state::SlowState;
@@ -233,8 +233,14 @@ pub(crate) mod bits {
     pub const DISCARDED: u8 = 128;
 }
 
-/// Bits of [`Flow::closing`].
+/// Bits of [`Flow::closing`], and those for which [`Flow::flags`] has no room.
 pub(crate) mod closing {
+    /// The bits that are about the end.
+    pub const ENDING: u8 = LISTED | REPORTED;
+    /// A segment of the direction had the flag AE (RFC 9768): the bit of `c2s`, with that of `s2c` above it.
+    pub const AE: u8 = 8;
+    /// What showed which side is the client: see `ClientBy::bits`.
+    pub const CLIENT_BY: u8 = 0x60;
     /// The flow is over, and in the queue of ends to be reported.
     pub const LISTED: u8 = 1;
     /// The end was reported to the handler; the entry stays for late packets.
@@ -377,6 +383,24 @@ impl Flow {
             self.slow_state().link_wraps[at] += (link_bytes >> 32) as u32;
         }
         self.count_frames(at, ip_bytes + (link_bytes & 0xffff_ffff), ip_bytes);
+    }
+
+    /// Notes flags of a segment that are in the byte before the others: AE and three that are reserved.
+    #[cold]
+    pub(crate) fn note_high_flags(&mut self, at: usize, flags: u8) {
+        if flags & 1 != 0 {
+            self.closing |= closing::AE << at;
+        }
+        if flags & 0x0e != 0 {
+            self.slow_state().reserved_flags[at] |= flags & 0x0e;
+        }
+    }
+
+    /// All flags of a direction's segments.
+    pub(crate) fn tcp_flags(&self, at: usize) -> u16 {
+        let ae = self.closing & closing::AE << at != 0;
+        let reserved = self.slow_state.as_ref().map_or(0, |slow_state| slow_state.reserved_flags[at]);
+        u16::from(reserved) << 8 | u16::from(ae) << 8 | u16::from(self.halves[at].tcp_flags)
     }
 
     /// Bytes on the wire of a direction's frames.

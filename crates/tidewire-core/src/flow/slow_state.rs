@@ -100,6 +100,14 @@ pub(crate) struct SlowState {
     pub other_answers: List<Answer>,
     /// Segments of both directions that wait for the beginning of their stream, in the order of their arrival.
     pub arrivals: List<Arrival>,
+    /// The farthest that a packet's time lay before that of an earlier packet.
+    pub time_back_ns: u64,
+    /// Reserved flags of TCP that segments had, in the upper bits of the low half of a byte.
+    pub reserved_flags: [u8; 2],
+    /// The time of the packet that opened the flow, where it is not the flow's least; 0: it is.
+    pub opened_ns: u64,
+    /// Packets whose times are outliers.
+    pub time_outliers: u32,
     /// `keep_chunk` was called.
     pub keep: bool,
     /// The state of each of several applications.
@@ -203,6 +211,10 @@ impl Default for SlowState {
             truncated: Default::default(),
             answer_stamps: None,
             other_answers: List::default(),
+            time_back_ns: 0,
+            reserved_flags: [0; 2],
+            opened_ns: 0,
+            time_outliers: 0,
             keep: false,
             subscriber_states: Vec::new(),
         }

@@ -1,7 +1,7 @@
-use std::collections::VecDeque;
+use std::{cell::Cell, collections::VecDeque};
 
 use super::{
-    Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits,
+    Flow, HalfOpen, Ids, Key, KeyMask, NO_SLOT, bits,
     first_packets::{FirstPacket, FirstPackets},
     half,
     index::Index,
@@ -22,6 +22,10 @@ const HANDSHAKE_NS: u64 = 1_000_000_000;
 /// Ranks of flows, evicted first to last.
 const OVER: u8 = 0;
 const UNANSWERED: u8 = 1;
+
+/// Entries with the same addresses and ports whose VLAN or tunnel ids differ, at most. Further ids belong to the oldest
+/// of them: nobody fills a bucket of the index with tags.
+const IDS_MAX: u32 = 8;
 
 /// Bytes of an entry of the flow table with everything that belongs to it, and of an entry of the half-open table;
 /// without their entries in the index. `data_bytes`: size of the handler's state for a stream.
@@ -69,6 +73,8 @@ pub(crate) struct Table<D> {
     looked: usize,
     deliver_contiguous: u32,
     mask: KeyMask,
+    /// See [`Self::other`].
+    other: Cell<u32>,
 }
 
 impl<D: Default> Table<D> {
@@ -101,6 +107,7 @@ impl<D: Default> Table<D> {
             looked: 0,
             deliver_contiguous: 0,
             mask,
+            other: Cell::new(NO_SLOT),
         }
     }
 
@@ -176,28 +183,65 @@ impl<D: Default> Table<D> {
     /// As [`Self::find`], but tries the guessed slot first.
     #[inline(always)]
     pub(crate) fn find_cached(&self, guess: u32, hash: u64, key: &Key) -> Found {
-        if guess < FIRST_PACKET && self.flows.get(guess).key.is_same(key, self.mask) {
-            return Found::Flow(guess);
+        if guess < FIRST_PACKET {
+            let known = &self.flows.get(guess).key;
+            if known.is_same(key, self.mask) && known.has_ids_of(key) {
+                return Found::Flow(guess);
+            }
         }
         self.find(hash, key)
     }
 
+    /// The entry that a packet belongs to. Networks with the same addresses are told apart by VLAN and tunnel ids, and
+    /// the directions of one connection may have different ones: a packet joins an entry of other ids only where that
+    /// has no packets of its direction.
     #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
+        // Rank and id of the best entry of other ids so far: the same whatever the order of slots.
+        let (mut best, mut others): (Option<(bool, u64, u32)>, _) = (None, (0, (u64::MAX, NO_SLOT)));
         let found = self.index.find(hash as u32, |slot| {
-            if slot < FIRST_PACKET {
-                self.flows.get(slot).key.is_same(key, self.mask)
-            } else if slot & HALF_OPEN == 0 {
-                self.first_packets.get(slot & !FIRST_PACKET).key.is_same(key, self.mask)
-            } else {
-                self.half_open.get(slot & !HALF_OPEN).key.is_same(key, self.mask)
+            let (known, id) = self.key_and_id(slot);
+            if !known.is_same(key, self.mask) {
+                return false;
             }
+            match known.ids_of(key) {
+                Ids::Own => return true,
+                Ids::Free { are_equal } => {
+                    let candidate = (!are_equal, id, slot);
+                    best = Some(best.map_or(candidate, |best| best.min(candidate)));
+                }
+                Ids::Other => others = (others.0 + 1, others.1.min((id, slot))),
+            }
+            false
         });
-        match found {
+        let is_full = others.0 >= IDS_MAX;
+        let oldest = (others.1.1 != NO_SLOT).then_some(others.1.1);
+        self.other.set(oldest.filter(|slot| *slot < FIRST_PACKET).unwrap_or(NO_SLOT));
+        match found.or(best.map(|best| best.2)).or(oldest.filter(|_| is_full)) {
             None => Found::None,
             Some(slot) if slot < FIRST_PACKET => Found::Flow(slot),
             Some(slot) if slot & HALF_OPEN == 0 => Found::FirstPacket(slot & !FIRST_PACKET),
             Some(slot) => Found::HalfOpen(slot & !HALF_OPEN),
+        }
+    }
+
+    /// The oldest flow with the addresses and ports of the last [`find`](Self::find), whose packets of this direction
+    /// have other ids.
+    pub(crate) fn other(&self) -> Option<u32> {
+        Some(self.other.get()).filter(|slot| *slot != NO_SLOT)
+    }
+
+    #[inline(always)]
+    fn key_and_id(&self, slot: u32) -> (&Key, u64) {
+        if slot < FIRST_PACKET {
+            let flow = self.flows.get(slot);
+            (&flow.key, flow.id)
+        } else if slot & HALF_OPEN == 0 {
+            let first_packet = self.first_packets.get(slot & !FIRST_PACKET);
+            (&first_packet.key, first_packet.frame.number)
+        } else {
+            let entry = self.half_open.get(slot & !HALF_OPEN);
+            (&entry.key, entry.id)
         }
     }
 

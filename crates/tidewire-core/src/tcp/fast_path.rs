@@ -5,7 +5,7 @@ use super::flag;
 use crate::{
     Deliver, Fate, TcpState,
     engine::context::FlowContext,
-    flow::{Flow, half},
+    flow::{Flow, closing, half},
     packet::Packet,
     wire::Kind,
 };
@@ -47,9 +47,10 @@ impl<H: Deliver> FlowContext<H> {
         let at = direction as usize;
         let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
         // Without a timestamp, the last one: nothing is older then, and nothing changes.
-        let (timestamp, is_stamped) = match fixed[12] >> 4 {
-            5 => (me.ts_recent, false),
-            8 => {
+        // The lowest bit is the flag AE; the others are reserved.
+        let (timestamp, is_stamped) = match fixed[12] & !1 {
+            0x50 => (me.ts_recent, false),
+            0x80 => {
                 let [a, b, c, d, rest @ ..]: &[u8; 8] = header.get(20..)?.first_chunk()?;
                 if u32::from_be_bytes([*a, *b, *c, *d]) != ALIGNED_TIMESTAMPS {
                     return None;
@@ -95,6 +96,7 @@ impl<H: Deliver> FlowContext<H> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
+            && flow.is_next_time(frame.timestamp_ns)
             && !self.is_flush_due(flow)
             && !self.is_expired(flow);
         if !is_plain {
@@ -110,6 +112,9 @@ impl<H: Deliver> FlowContext<H> {
         let me = &mut flow.halves[at];
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
+        if fixed[12] & 1 != 0 {
+            flow.closing |= closing::AE << at;
+        }
         if H::PACKETS {
             self.show(flow, data, packet.shown(direction, checksum));
         }

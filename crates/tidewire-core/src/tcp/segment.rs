@@ -12,6 +12,8 @@ pub(crate) struct Segment {
     pub ack: u32,
     pub window: u16,
     pub flags: u8,
+    /// The flags in the byte before: AE (RFC 9768), and three that are reserved.
+    pub high_flags: u8,
     /// Payload as stated, in bytes.
     pub length: u32,
     /// Timestamp value (RFC 7323), where the option is present.
@@ -64,6 +66,7 @@ impl Segment {
             ack: word(8),
             window: u16::from_be_bytes([fixed[14], fixed[15]]),
             flags: fixed[13],
+            high_flags: fixed[12] & 0x0f,
             length: decoded.payload_bytes,
             timestamp: stamps.map(|stamps| stamps.0),
             echo: stamps.map_or(0, |stamps| stamps.1),

@@ -40,7 +40,14 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     let vlans: Vec<[u16; 2]> = with.iter().map(|key| key.0).collect();
     assert_eq!(vlans, [[none, none], [10, none], [20, none], [10, 20], [20, 10]]);
     let without = keys(&config(), &frames[1..]);
-    assert_eq!(without, [([10, none], TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
+    // They separate networks by default, too.
+    assert_eq!(without.len(), 5);
+    let mut answer = udp(7, b"y");
+    answer.get_mut(12..20).expect("addresses").rotate_left(4);
+    answer.get_mut(20..24).expect("ports").rotate_left(2);
+    let both = [ethernet(&[10], &packet), ethernet(&[20], &answer)];
+    let shown = keys(&config(), &both);
+    assert_eq!(shown, [([10, none], TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
     // Priority bits are no part of the id, and a tag with id 0 is no VLAN's.
     let marked = [ethernet(&[10], &packet), ethernet(&[0xe00a], &packet), ethernet(&[0x6000, 10], &packet)];
     assert_eq!(keys(&config().with_key_ids(vlan), &marked).len(), 1);
@@ -86,7 +93,8 @@ fn tunnel_ids_are_part_of_the_key_by_setting() {
         ]
     );
     let without = keys(&config(), &frames[1..]);
-    assert_eq!(without, [([0xffff; 2], TunnelKind::Vxlan, 1, 7)], "the innermost, wherever it was");
+    assert_eq!(without.len(), 6);
+    assert_eq!(without[0], ([0xffff; 2], TunnelKind::Vxlan, 1, 7));
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl<'a> Identity<'a> {
     }
 
     pub(super) fn of_flow(flow: &'a FlowRecord<'a>) -> Self {
-        Self::new(flow.id, flow.start_ns, &flow.key, flow.origin)
+        Self::new(flow.id, flow.opened_ns, &flow.key, flow.origin)
     }
 
     pub(super) fn of_exchange(exchange: &'a Exchange<'a>) -> Self {

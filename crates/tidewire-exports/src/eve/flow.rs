@@ -53,8 +53,8 @@ pub fn push_netflow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
         });
         if flow.key.proto == proto::TCP {
             object.object(member!("tcp"), |object| {
-                push_flags(object, member!("tcp_flags"), stats.tcp_flags);
-                push_flag_names(object, stats.tcp_flags);
+                push_flags(object, member!("tcp_flags"), low(stats.tcp_flags));
+                push_flag_names(object, low(stats.tcp_flags));
             });
         }
         identity.close(object, |_| {});
@@ -97,7 +97,7 @@ fn reason(end: EndReason) -> &'static str {
 }
 
 fn push_tcp(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
-    let [client, server] = flow.stats.map(|stats| stats.tcp_flags);
+    let [client, server] = flow.stats.map(|stats| low(stats.tcp_flags));
     push_flags(object, member!("tcp_flags"), client | server);
     push_flags(object, member!("tcp_flags_ts"), client);
     push_flags(object, member!("tcp_flags_tc"), server);
@@ -124,6 +124,11 @@ fn push_tcp(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
             object.truth(name, true);
         }
     }
+}
+
+/// The flags for which Suricata has a place.
+fn low(flags: u16) -> u8 {
+    flags as u8
 }
 
 /// Flags in two hexadecimal digits.
@@ -159,6 +164,15 @@ fn push_own(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
     object.plain(member!("end_reason"), flow.end.name());
     object.plain(member!("state"), flow.state.name());
     object.truth(member!("client_known"), flow.client_known);
+    if flow.client_by.is_evidence() {
+        object.plain(member!("client_by"), flow.client_by.name());
+    }
+    if flow.time_back_ns > 0 {
+        object.number(member!("time_back_ns"), flow.time_back_ns);
+    }
+    if flow.time_outliers > 0 {
+        object.number(member!("time_outliers"), flow.time_outliers.into());
+    }
     object.number(member!("gaps"), flow.gaps.len() as u64);
     object.number(member!("conflicts"), flow.conflicts.iter().map(|list| list.len() as u64).sum());
     object.number(member!("anomalies"), flow.anomalies.len() as u64);

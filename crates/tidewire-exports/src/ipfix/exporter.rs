@@ -113,6 +113,9 @@ pub struct Exporter {
     types_s: Option<u32>,
     export_s: u32,
     boot_ms: Option<u64>,
+    /// The time in the header of the message that is filled, where it is not that of its export: NetFlow v9.
+    header_s: Option<u32>,
+    late_starts: u64,
     /// The record that is made.
     record: Vec<u8>,
 }
@@ -135,17 +138,23 @@ impl Exporter {
             types_s: None,
             export_s: 0,
             boot_ms: None,
+            header_s: None,
+            late_starts: 0,
             record: Vec::new(),
         }
     }
 
     /// Adds the records of a stream. `export_s`: now, seconds since the epoch.
     pub fn push(&mut self, flow: &FlowRecord<'_>, export_s: u32) {
-        self.export_s = export_s;
+        let before_s = std::mem::replace(&mut self.export_s, export_s);
         let template = self.templates[usize::from(flow.key.client.address.is_ipv6())];
         let is_alone = self.settings.layout != Layout::Biflow;
         let sides = if is_alone { 2 } else { 1 };
         for side in (0..sides).filter(|&side| !is_alone || flow.stats[side].packets > 0) {
+            if self.settings.layout == Layout::Netflow9 {
+                let stats = &flow.stats[side];
+                self.fit(stats.start_ns / MILLISECOND_NS, stats.end_ns / MILLISECOND_NS, before_s);
+            }
             let mut record = std::mem::take(&mut self.record);
             record.clear();
             let (boot_ms, bytes_max) = (self.boot_ms(), self.settings.message_bytes_max - AROUND_RECORD);
@@ -179,8 +188,9 @@ impl Exporter {
         let is_netflow = self.settings.layout == Layout::Netflow9;
         let message = std::mem::replace(&mut self.message, Message::new(is_netflow));
         let records = message.data_records;
-        let uptime_ms = (u64::from(self.export_s) * 1000).wrapping_sub(self.boot_ms.unwrap_or_default()) as u32;
-        let (export_s, sequence, domain) = (self.export_s, self.sequence, self.settings.domain);
+        let export_s = self.header_s.take().unwrap_or(self.export_s);
+        let uptime_ms = (u64::from(export_s) * 1000).saturating_sub(self.boot_ms.unwrap_or_default()) as u32;
+        let (sequence, domain) = (self.sequence, self.settings.domain);
         let bytes = message.finish(Header { export_s, sequence, domain, uptime_ms });
         let flow_records = (self.flow_records - self.completed_flow_records) as u32;
         self.completed_flow_records = self.flow_records;
@@ -204,6 +214,34 @@ impl Exporter {
     #[must_use]
     pub fn flow_records(&self) -> u64 {
         self.flow_records
+    }
+
+    /// How many records begin later than their flow did: those of NetFlow v9 hold 49 days.
+    #[must_use]
+    pub fn late_starts(&self) -> u64 {
+        self.late_starts
+    }
+
+    /// Sees to it that the times of a record fit the message that it is added to. NetFlow v9 has times in milliseconds
+    /// since the exporter began, in 32 bits, and a message says when that was: one of other days has a base of its own.
+    /// `before_s`: when the record before it was exported.
+    fn fit(&mut self, start_ms: u64, end_ms: u64, before_s: u32) {
+        const MOST_MS: u64 = u32::MAX as u64;
+        let second_ms = |second: u32| u64::from(second) * 1000;
+        let (boot_ms, header_s) = (self.boot_ms(), self.header_s.unwrap_or(self.export_s));
+        let is_inside = |ms: u64| ms.checked_sub(boot_ms).is_some_and(|uptime_ms| uptime_ms <= MOST_MS);
+        if [start_ms, end_ms, second_ms(header_s)].into_iter().all(is_inside) {
+            return;
+        }
+        self.header_s.get_or_insert(before_s);
+        self.finish_message();
+        // Of another time than that of its export: then the header says the flow's.
+        let is_recent = second_ms(self.export_s).checked_sub(start_ms).is_some_and(|age_ms| age_ms <= MOST_MS);
+        self.header_s = (!is_recent).then(|| u32::try_from(end_ms.div_ceil(1000)).unwrap_or(u32::MAX));
+        let last_ms = second_ms(self.header_s.unwrap_or(self.export_s)).max(end_ms);
+        let boot_ms = last_ms.saturating_sub(1 << 31).min(start_ms).max(last_ms.saturating_sub(MOST_MS));
+        self.boot_ms = Some(boot_ms);
+        self.late_starts += u64::from(start_ms < boot_ms);
     }
 
     /// When the exporter began, milliseconds since the epoch.

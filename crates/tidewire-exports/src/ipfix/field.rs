@@ -136,10 +136,12 @@ const DESTINATION_PORT: Field = Field::of(11, 2, What::DestinationPort);
 const PROTOCOL: Field = Field::of(4, 1, What::Protocol);
 const END_REASON: Field = Field::of(136, 1, What::EndReason);
 const BIFLOW_DIRECTION: Field = Field::of(239, 1, What::BiflowDirection);
-const FLAGS: Field = Field::of(6, 1, What::Flags);
+// Two bytes: AE is the ninth flag (RFC 9565 section 3). NetFlow v9 has one.
+const FLAGS: Field = Field::of(6, 2, What::Flags);
+const FLAGS_9: Field = Field::of(6, 1, What::Flags);
 const PACKETS: Field = Field::of(2, 8, What::Packets);
 const BYTES: Field = Field::of(1, 8, What::Bytes);
-const REVERSE_FLAGS: Field = Field::reverse(6, 1, What::Flags);
+const REVERSE_FLAGS: Field = Field::reverse(6, 2, What::Flags);
 const REVERSE_PACKETS: Field = Field::reverse(2, 8, What::Packets);
 const REVERSE_BYTES: Field = Field::reverse(1, 8, What::Bytes);
 const FLOW_ID: Field = Field::of(148, 8, What::FlowId);
@@ -168,11 +170,11 @@ const UNIFLOW_6: &[Field] = &[
 ];
 #[rustfmt::skip]
 const NETFLOW_4: &[Field] = &[
-    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_4, DESTINATION_4, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_4,
+    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_4, DESTINATION_4, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS_9, PACKETS, BYTES, VLAN, ICMP_4,
 ];
 #[rustfmt::skip]
 const NETFLOW_6: &[Field] = &[
-    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS, PACKETS, BYTES, VLAN, ICMP_4,
+    FIRST_SWITCHED, LAST_SWITCHED, SOURCE_6, DESTINATION_6, SOURCE_PORT, DESTINATION_PORT, PROTOCOL, FLAGS_9, PACKETS, BYTES, VLAN, ICMP_4,
 ];
 
 /// A record: a stream, or one direction of it.
@@ -210,8 +212,8 @@ impl View<'_> {
             What::Destination => return push_address(out, to.address),
             What::Start => start,
             What::End => end,
-            What::StartUptime => start.wrapping_sub(self.boot_ms),
-            What::EndUptime => end.wrapping_sub(self.boot_ms),
+            What::StartUptime => start.saturating_sub(self.boot_ms),
+            What::EndUptime => end.saturating_sub(self.boot_ms),
             What::SourcePort => from.port.into(),
             What::DestinationPort => to.port.into(),
             What::Protocol => flow.key.proto.into(),

@@ -326,6 +326,55 @@ fn netflow_times_are_against_the_start_of_the_exporter() {
     assert_eq!(boot + number(&found.records[0], (0, 21)), 1_795_329_002_123);
 }
 
+/// Flows of any time in one export: each has its dates, by the message that it is in.
+#[test]
+fn netflow_times_of_other_days_have_a_base_of_their_own() {
+    const DAY_MS: u64 = 86_400_000;
+    let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_datagrams(Layout::Netflow9)));
+    let now_ms = 1_795_329_000_000;
+    let times = [(60, 1000), (60, 5), (0, 7), (400, 1), (1, 40 * DAY_MS), (0, 0), (90, 60 * DAY_MS)];
+    for (days, lasting_ms) in times {
+        let mut flow = sample.flow(key(6));
+        for stats in &mut flow.stats {
+            (stats.start_ns, stats.end_ns) =
+                ((now_ms - days * DAY_MS - lasting_ms) * 1_000_000, (now_ms - days * DAY_MS) * 1_000_000);
+        }
+        // Over files a record is exported when its flow ends.
+        let export_ms = if days == 60 { now_ms - days * DAY_MS } else { now_ms };
+        exporter.push(&flow, (export_ms / 1000) as u32);
+    }
+    exporter.finish_message();
+    let mut found = Vec::new();
+    let mut collector = Collector::default();
+    for message in taken(&mut exporter) {
+        let before = collector.records.len();
+        collector.message(&message);
+        let boot_ms = u64::from(u32_at(&message, 8)) * 1000 - u64::from(u32_at(&message, 4));
+        let of = |record: &Record, element| boot_ms + number(record, (0, element));
+        found.extend(collector.records[before..].iter().map(|record| (of(record, 22), of(record, 21))));
+    }
+    let expected = times.map(|(days, lasting)| (now_ms - days * DAY_MS - lasting, now_ms - days * DAY_MS));
+    let (last, rest) = expected.split_last().unwrap();
+    assert_eq!(found.len(), 2 * expected.len());
+    assert!(found.chunks(2).zip(rest).all(|(found, expected)| found == [*expected; 2]), "{found:?}");
+    // 32 bits hold 49 days: the rest is counted.
+    assert!(found.last().is_some_and(|found| found.0 > last.0 && found.1 == last.1));
+    assert_eq!(exporter.late_starts(), 2);
+}
+
+#[test]
+fn ipfix_has_all_flags_of_tcp_and_netflow_eight() {
+    for (layout, expected) in [(Layout::Uniflow, 0x1c2), (Layout::Biflow, 0x1c2), (Layout::Netflow9, 0xc2)] {
+        let (sample, mut exporter) = (Sample::new("x"), Exporter::new(Settings::of_datagrams(layout)));
+        let mut flow = sample.flow(key(6));
+        flow.stats[0].tcp_flags = 0x1c2;
+        exporter.push(&flow, 1_795_329_003);
+        exporter.finish_message();
+        let found = collected(&taken(&mut exporter));
+        assert_eq!(number(&found.records[0], (0, 6)), expected, "{layout:?}");
+    }
+}
+
 #[test]
 fn templates_come_again_for_those_who_missed_them() {
     let messages = exported(Settings::of_datagrams(Layout::Biflow), 2000);

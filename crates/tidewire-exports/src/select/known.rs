@@ -1,6 +1,6 @@
 //! Fields whose values have fixed names: another name would never be found.
 
-use tidewire::{AnomalyKind, Direction, EndReason, GapCause, TcpState, TunnelKind};
+use tidewire::{AnomalyKind, ClientBy, Direction, EndReason, GapCause, TcpState, TunnelKind};
 use tidewire_protocols::{Service, dns_rcode_number, dns_type_number};
 use tidewire_units::nearest;
 
@@ -71,7 +71,8 @@ pub(super) fn check_range(field: &str, test: &Test) -> Result<(), String> {
     let most: u64 = match field {
         "port" | "client_port" | "server_port" | "socks.port" => u16::MAX.into(),
         "vlan" => 4095,
-        "tcp_flags_c2s" | "tcp_flags_s2c" | "icmp_type" | "icmp_code" => u8::MAX.into(),
+        "tcp_flags_c2s" | "tcp_flags_s2c" => 0xfff,
+        "icmp_type" | "icmp_code" => u8::MAX.into(),
         _ => return Ok(()),
     };
     match test {
@@ -90,6 +91,7 @@ fn names(field: &str) -> Option<Vec<&'static str>> {
         "tunnel_kind" => {
             TunnelKind::ALL.iter().filter(|kind| **kind != TunnelKind::None).map(|kind| kind.name()).collect()
         }
+        "client_by" => [ClientBy::Message, ClientBy::Ports].map(ClientBy::name).to_vec(),
         "direction" | "gaps.direction" | "overlap_conflicts.direction" | "overlap_conflicts.any" => {
             directions().to_vec()
         }

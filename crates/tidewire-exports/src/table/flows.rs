@@ -31,6 +31,7 @@ pub const FLOWS: Table = Table { name: "flows", columns: &[
     always("out_of_order_packets_s2c", Long), always("missing_bytes_c2s", Long), always("missing_bytes_s2c", Long),
     maybe("gaps", List(&Object(GAP))), maybe("overlap_conflicts", List(&Object(CONFLICT))), maybe("anomalies", List(&Object(ANOMALY))),
     maybe("cut_off_packets_c2s", Long), maybe("cut_off_packets_s2c", Long), maybe("cut_off_bytes_c2s", Long), maybe("cut_off_bytes_s2c", Long),
+    maybe("client_by", Text), maybe("time_back_ns", Long), maybe("time_outliers", Long),
 ] };
 
 /// The cells of a stream, in the order of the columns.
@@ -79,6 +80,9 @@ pub(super) fn cells(flow: &FlowRecord<'_>, each: &mut impl FnMut(Cell<'_>)) {
     let cut_off = flow.cut_off.as_ref();
     (0..2).for_each(|side: usize| each(Cell::number(cut_off.map(|both| both[side].packets))));
     (0..2).for_each(|side: usize| each(Cell::number(cut_off.map(|both| both[side].bytes))));
+    each(Cell::text(flow.client_by.is_evidence().then(|| flow.client_by.name())));
+    each(Cell::number((flow.time_back_ns > 0).then_some(flow.time_back_ns)));
+    each(Cell::number((flow.time_outliers > 0).then_some(flow.time_outliers.into())));
 }
 
 /// A list, or nothing if it is empty.

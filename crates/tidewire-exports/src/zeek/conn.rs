@@ -22,7 +22,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History) {
-    line.identity(flow.start_ns, flow.id, flow.start_ns, &flow.key);
+    line.identity(flow.start_ns, flow.id, flow.opened_ns, &flow.key);
     line.word(transport(flow.key.proto));
     match flow.app {
         Some(app) => line.word(service(app.service)),

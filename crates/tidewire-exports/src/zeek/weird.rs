@@ -18,7 +18,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly) {
-    line.identity(flow.end_ns, flow.id, flow.start_ns, &flow.key);
+    line.identity(flow.end_ns, flow.id, flow.opened_ns, &flow.key);
     match zeeks(anomaly.kind) {
         Some(name) => line.text(name),
         None => line.text(&format!("tidewire_{}", anomaly.kind.name())),

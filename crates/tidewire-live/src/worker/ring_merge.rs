@@ -22,13 +22,17 @@ impl Worker {
             self.merge(wait::now_ns(), most);
         }
         let (index, count) = self.place;
+        let first = self.frames;
+        if self.batch.len() > before {
+            self.clock.pass_silence(self.quiet_until_ns());
+        }
         for frame in self.batch.iter_mut().skip(before) {
-            self.late += u64::from(frame.timestamp_ns < self.clock_ns);
-            self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
-            frame.clock_ns = self.clock_ns;
+            self.late += u64::from(frame.timestamp_ns < self.clock.now_ns());
+            frame.clock_ns = self.clock.advance(frame.timestamp_ns, self.frames);
             frame.number = self.frames * count + index + 1;
             self.frames += 1;
         }
+        self.clock.settle(self.batch.get_mut(before..).unwrap_or_default(), first);
     }
 
     fn collect(&mut self, each: usize) {

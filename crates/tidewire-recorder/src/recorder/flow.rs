@@ -8,6 +8,7 @@ use crate::{
     classes::Keep,
     flows::{Found, Keyed, Seen},
     ledger::Fate,
+    place::{segment_time_of, time_of},
 };
 
 /// Packets that are looked up together.
@@ -86,7 +87,7 @@ impl Recorder {
         let Keep { snap_bytes, priority, .. } = self.classes.keep(frame, bytes);
         let slot = self.flow(frame, bytes, keyed, Seen::NONE);
         if let Some(lane) = self.flows.get_mut(slot) {
-            lane.last_ns = lane.last_ns.max(frame.timestamp_ns);
+            lane.last_ns = lane.last_ns.max(time_of(frame));
         }
         self.write(frame, kept(bytes, snap_bytes), Some(slot), priority);
     }
@@ -94,7 +95,7 @@ impl Recorder {
     /// Writes a packet of no stream, if there is room, and counts it. `slot`: the flow that has its record; `None`: record 0.
     fn write(&mut self, frame: &Frame, captured: &[u8], slot: Option<u32>, priority: u8) {
         let is_written = self.is_admitted(priority)
-            && self.make_room(self.block_bytes(frame.number, captured.len()), frame.timestamp_ns);
+            && self.make_room(self.block_bytes(frame.number, captured.len()), segment_time_of(frame));
         if is_written {
             let record = slot.map_or(0, |slot| self.record(slot));
             self.append(frame, captured, record, priority);
@@ -109,7 +110,7 @@ impl Recorder {
     pub(super) fn flow_packet(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) -> Option<u32> {
         let slot = self.flow(frame, bytes, keyed, seen);
         let lane = self.flows.get_mut(slot)?;
-        lane.last_ns = lane.last_ns.max(frame.timestamp_ns);
+        lane.last_ns = lane.last_ns.max(time_of(frame));
         let (direction, keep, stream_ended) = (lane.direction(keyed.from_lower), lane.keep, lane.end.is_some());
         let is_cut = self.cuts && self.is_beyond(slot, direction, seen);
         let wire_bytes = u64::from(frame.wire_bytes);
@@ -118,14 +119,14 @@ impl Recorder {
             if self.segment.is_none() {
                 // It is noted in a segment, whether a packet is written or not.
                 self.interface(frame);
-                self.make_room(0, frame.timestamp_ns);
+                self.make_room(0, segment_time_of(frame));
             }
-            self.cut(slot, direction, (wire_bytes, frame.timestamp_ns));
+            self.cut(slot, direction, (wire_bytes, time_of(frame)));
             self.count(keep.priority, Fate::CutOff, 1, wire_bytes);
         } else {
             let captured = kept(bytes, keep.snap_bytes);
             let is_written = self.is_admitted(keep.priority)
-                && self.make_room(self.block_bytes(frame.number, captured.len()), frame.timestamp_ns);
+                && self.make_room(self.block_bytes(frame.number, captured.len()), segment_time_of(frame));
             if is_written {
                 let record = self.record(slot);
                 self.append(frame, captured, record, keep.priority);
@@ -198,7 +199,7 @@ impl Recorder {
     #[inline]
     fn note(&mut self, record: u32, direction: usize, frame: &Frame, captured: &[u8], flags: u8) {
         let Some((segment, _)) = &mut self.segment else { return };
-        segment.builder.count(record, direction, (captured.len() as u64, frame.timestamp_ns), flags);
+        segment.builder.count(record, direction, (captured.len() as u64, time_of(frame)), flags);
     }
 
     /// The number of a flow's record in the open segment.

@@ -5,7 +5,7 @@ use tidewire_wire::Frame;
 use super::{Recorder, flow::kept};
 use crate::{
     flows::{Keyed, Seen},
-    place::Place,
+    place::{Place, time_of},
 };
 
 /// The record of headers has all fragments in one direction.
@@ -30,7 +30,7 @@ impl Recorder {
                     segment: segment.number,
                     packet: (segment.builder.packets() as usize).saturating_sub(1),
                     captured_bytes: kept(bytes, snap_bytes).len() as u64,
-                    timestamp_ns: frame.timestamp_ns,
+                    timestamp_ns: time_of(frame),
                 });
             }
         }

@@ -70,7 +70,7 @@ fn figures(stats: &DirectionStats) -> DirectionFigures {
         chunks: stats.chunks,
         start_ns: stats.start_ns,
         end_ns: stats.end_ns,
-        tcp_flags: stats.tcp_flags,
+        tcp_flags: stats.tcp_flags as u8,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read, Write};
 use tidewire_files::{Block, Error, Reader, Source};
-use tidewire_wire::Frame;
+use tidewire_wire::{CLOCK_STEP_NS, Frame};
 
 /// A packet to be written, or one that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +58,18 @@ pub fn drain(mut source: impl Source) -> Got {
         }
         got.allocated_bytes = got.allocated_bytes.max(block.allocated_bytes());
     }
-    let mut clock_ns = 0;
-    for (number, frame) in (1..).zip(&got.frames) {
-        clock_ns = frame.timestamp_ns.max(clock_ns);
-        assert_eq!((frame.number, frame.clock_ns), (number, clock_ns));
+    // The clock is the greatest time so far, where none is far from it.
+    let greatest = got.frames.iter().scan(0, |most: &mut u64, frame| {
+        *most = frame.timestamp_ns.max(*most);
+        Some((*most, most.saturating_sub(frame.timestamp_ns)))
+    });
+    let greatest: Vec<_> = greatest.collect();
+    let steps = greatest.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let is_regular = steps.chain(greatest.iter().map(|one| one.1)).all(|step| step <= CLOCK_STEP_NS);
+    assert!(got.frames.is_sorted_by_key(|frame| frame.clock_ns), "a clock never goes back");
+    for ((number, frame), (greatest_ns, _)) in (1..).zip(&got.frames).zip(greatest) {
+        assert_eq!(frame.number, number);
+        assert!(!is_regular || frame.clock_ns == greatest_ns);
         assert!(frame.wire_bytes >= frame.captured_bytes);
     }
     got
