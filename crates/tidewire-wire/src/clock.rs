@@ -13,7 +13,7 @@ const BEHIND_MIN: u32 = 8;
 const BASES: usize = 4;
 /// Packets at the beginning of an input whose median decides where the clock begins.
 const FIRST: usize = 5;
-/// A longer silence behind the first packet is none: its time is wrong. Ten years of 365 days, nanoseconds.
+/// A longer silence behind the first packet, or before the last one, is none: its time is wrong. Ten years of 365 days, nanoseconds.
 const SILENCE_MAX_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 
 /// The clock of timers over an input: the greatest timestamp so far, without outliers. It never goes back.
@@ -143,6 +143,7 @@ impl PacketClock {
             }
         }
         self.has_outliers = false;
+        let frames_before = frames.len().saturating_sub(1) as u64;
         let mut corrections = self.corrections.drain(..).peekable();
         let mut least_ns = 0;
         for (frame, number) in frames.iter_mut().zip(number..) {
@@ -150,6 +151,17 @@ impl PacketClock {
                 least_ns = clock_ns;
             }
             frame.clock_ns = frame.clock_ns.max(least_ns);
+        }
+        drop(corrections);
+        // No packet follows yet that agrees with the last one: it is believed, unless it is years ahead.
+        let (last, clock_ns) = (self.last, self.clock_ns);
+        if let Some(frame) = frames.last_mut()
+            && last.is_ahead
+            && last.number == number + frames_before
+            && last.time_ns.saturating_sub(clock_ns) <= SILENCE_MAX_NS
+        {
+            (frame.clock_ns, self.clock_ns) = (last.time_ns, last.time_ns);
+            self.last = Outlier::default();
         }
     }
 }
