@@ -74,7 +74,8 @@ impl Flow {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[client as usize]);
         let has_crossed = me.flags & ANSWERED == half::SYN && peer.flags & ANSWERED == ANSWERED;
         let acknowledged = peer.offset_of(segment.ack);
-        let is_answer = acknowledged >= self.bias(client) as i64 && acknowledged <= self.sent(client);
+        // Linux takes one that does not acknowledge the SYN either (`tcp_ack`: not before what is unacknowledged).
+        let is_answer = acknowledged >= self.bias(client) as i64 - 1 && acknowledged <= self.sent(client);
         has_crossed && (self.is_outside(direction, segment) || !segment.has(flag::ACK) || !is_answer)
     }
 
