@@ -20,6 +20,15 @@ const LOOPBACK: u16 = 772;
 const NONE: u16 = 0xfffe;
 /// `ARPHRD_RAWIP`: modems.
 const RAW_IP: u16 = 519;
+/// `ARPHRD_PPP`, `ARPHRD_TUNNEL`, `ARPHRD_TUNNEL6`, `ARPHRD_SIT`, `ARPHRD_IPGRE`, `ARPHRD_IP6GRE`: these devices have no link-layer header that
+/// packet sockets show (`dev_has_header` of include/linux/netdevice.h). A GRE device without a remote address shows the outer IP
+/// header.
+const PPP: u16 = 512;
+const TUNNEL: u16 = 768;
+const TUNNEL6: u16 = 769;
+const SIT: u16 = 776;
+const GRE: u16 = 778;
+const GRE6: u16 = 823;
 
 /// A network interface, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +107,7 @@ impl Interface {
         }
     }
 
-    fn new(link: Link, device: Option<&DeviceSocket>) -> Self {
+    pub(super) fn new(link: Link, device: Option<&DeviceSocket>) -> Self {
         let queues = device.and_then(|device| device.receive_queues(&link.name)).or(link.rx_queues);
         Self {
             index: link.index,
@@ -172,7 +181,7 @@ impl Interface {
     pub fn link(&self) -> Result<LinkType, Error> {
         match self.hardware {
             ETHER | LOOPBACK => Ok(LinkType::ETHERNET),
-            NONE | RAW_IP => Ok(LinkType::RAW),
+            NONE | RAW_IP | TUNNEL | TUNNEL6 | SIT | GRE | GRE6 | PPP => Ok(LinkType::RAW),
             other => Err(SettingError::UnsupportedHardware { interface: self.name.clone(), hardware: other }.into()),
         }
     }
@@ -226,7 +235,9 @@ mod tests {
         interface.hardware = 801;
         let error = interface.link().unwrap_err().with_hint().to_string();
         assert!(error.contains("lo") && error.contains("801"), "{error}");
-        interface.hardware = NONE;
-        assert_eq!(interface.link().unwrap(), LinkType::RAW);
+        for hardware in [NONE, PPP, TUNNEL, TUNNEL6, SIT, GRE, GRE6] {
+            interface.hardware = hardware;
+            assert_eq!(interface.link().unwrap(), LinkType::RAW);
+        }
     }
 }

@@ -10,7 +10,11 @@ use crate::{Error, SettingError};
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
 const INTERFACES_MAX: usize = 64;
 
-/// Smallest ring of an interface of `any`: a few dozen blocks.
+/// Interfaces that may appear while `any` is captured. Each takes a socket for each worker from the beginning, and a ring once it
+/// appears.
+pub(crate) const APPEARING_MAX: usize = 32;
+
+/// Smallest ring of an interface of `any`: a few dozen blocks. Those that appear have such rings.
 const ANY_RING_BYTES_MIN: usize = 8 << 20;
 
 /// Opens a capture: rings, programs and sockets as `settings` say.
@@ -20,16 +24,19 @@ const ANY_RING_BYTES_MIN: usize = 8 << 20;
 /// kernel refuses.
 pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let every = every_interface(settings)?;
+    let follows = every.is_some();
     let settings = every.as_ref().unwrap_or(settings);
     let interfaces = interfaces(settings)?;
     FilterSpec::of(settings)?;
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
-        (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),
-        (LiveEngine::Auto, Role::Host) => packet::open(settings, interfaces, "AF_XDP would divert host traffic"),
+        (LiveEngine::Packet, _) => packet::open(settings, interfaces, "", follows),
+        (LiveEngine::Auto, Role::Host) => {
+            packet::open(settings, interfaces, "AF_XDP would divert host traffic", follows)
+        }
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Err(error) if !is_for_every_engine(&error) => {
-                packet::open(settings, interfaces, &error.with_hint().to_string())
+                packet::open(settings, interfaces, &error.with_hint().to_string(), follows)
             }
             opened => opened,
         },
@@ -45,7 +52,8 @@ fn is_for_every_engine(error: &Error) -> bool {
     }
 }
 
-/// `any`, where no interface is called so: every interface that is switched on now, which share the memory of one's ring.
+/// `any`, where no interface is called so: every interface that is switched on now and whose frames can be captured, which share the
+/// memory of one's ring.
 fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Error> {
     if settings.interfaces != ["any"] {
         return Ok(None);
@@ -54,7 +62,8 @@ fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Erro
     if all.iter().any(|interface| interface.name == "any") {
         return Ok(None);
     }
-    let up: Vec<String> = all.into_iter().filter(|interface| interface.up).map(|interface| interface.name).collect();
+    let is_captured = |interface: &Interface| interface.up && interface.link().is_ok();
+    let up: Vec<String> = all.into_iter().filter(is_captured).map(|interface| interface.name).collect();
     if up.is_empty() {
         return Err(SettingError::NoInterfaceUp.into());
     }

@@ -3,12 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
+    Change, Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
     kernel::{Kernel, KernelCounters},
-    packet::SteeredOut,
+    link_message::Link as LinkState,
+    open::APPEARING_MAX,
+    packet::{Slot, SteeredOut},
     xsk::XdpAttachment,
 };
 use crate::{Error, sys::bpf::Link};
+
+/// Interfaces that cannot be captured and are remembered, so that each is reported once.
+const LEFT_OUT_MAX: usize = 1024;
 
 /// An open capture: its workers, each to be run by one thread, and the monitor of its interfaces.
 #[non_exhaustive]
@@ -54,7 +59,7 @@ pub struct InterfaceReport {
     pub method: CaptureMethod,
     /// The same in words, with details and the reason: `packet socket, TPACKET_V3 (AF_XDP would divert host traffic)`.
     pub description: String,
-    /// The interface's counters since the capture was opened; `None` while it is gone.
+    /// The interface's counters since it is captured; of one that is gone those of the last report. `None` if none saw it.
     pub counts: Option<InterfaceCounts>,
     /// Counters of the programs in the kernel, if there are any.
     pub kernel: Option<KernelCounters>,
@@ -70,6 +75,11 @@ pub struct Monitor {
     interfaces: Vec<Watched>,
     /// The interfaces when it was stopped.
     last: Option<Vec<Interface>>,
+    /// Places for interfaces that appear, and how their frames are captured.
+    slots: Vec<Arc<Slot>>,
+    description: String,
+    /// Numbers of interfaces that cannot be captured, which was reported.
+    left_out: Vec<u32>,
 }
 
 struct Watched {
@@ -79,6 +89,8 @@ struct Watched {
     method: CaptureMethod,
     description: String,
     before: InterfaceCounts,
+    /// Since then, as of the last report.
+    counts: Option<InterfaceCounts>,
     kernel: Option<Arc<Kernel>>,
     attached: Option<Attached>,
     steered_out: Option<SteeredOut>,
@@ -111,6 +123,7 @@ impl Monitor {
             method: connected.method,
             description: connected.description,
             before: connected.interface.counts,
+            counts: None,
             kernel: connected.kernel,
             attached: connected.attached,
             steered_out: connected.steered_out,
@@ -120,7 +133,20 @@ impl Monitor {
             watch: Watch::new(&looked_up).ok(),
             interfaces: interfaces.into_iter().map(watched).collect(),
             last: None,
+            slots: Vec::new(),
+            description: String::new(),
+            left_out: Vec::new(),
         }
+    }
+
+    /// Captures interfaces that appear, too.
+    pub(super) fn following(mut self, slots: Vec<Arc<Slot>>, description: String) -> Self {
+        if !slots.is_empty() {
+            // Without notifications only known interfaces are captured.
+            let _ = self.watch.as_mut().map(Watch::follow);
+            (self.slots, self.description) = (slots, description);
+        }
+        self
     }
 
     /// Changes of the interfaces since the last call.
@@ -128,7 +154,56 @@ impl Monitor {
     /// # Errors
     /// The kernel refuses the request.
     pub fn events(&mut self) -> Result<Vec<InterfaceEvent>, Error> {
-        self.watch.as_mut().map_or(Ok(Vec::new()), Watch::events)
+        let Some(watch) = &mut self.watch else { return Ok(Vec::new()) };
+        let mut events = watch.events()?;
+        for link in watch.appeared() {
+            events.extend(self.join(link));
+        }
+        Ok(events)
+    }
+
+    /// Captures an interface that appeared.
+    fn join(&mut self, link: LinkState) -> Option<InterfaceEvent> {
+        if self.left_out.contains(&link.index) || self.last.is_some() {
+            return None;
+        }
+        let number = self.interfaces.len();
+        let interface = Interface::new(link.clone(), None);
+        let vacant = |slot: &&Arc<Slot>| !slot.is_occupied();
+        let joined = interface.link().map_err(|error| error.to_string()).and_then(|kind| {
+            let slot = self.slots.iter().find(vacant);
+            let slot = slot.ok_or_else(|| format!("{APPEARING_MAX} others have appeared before"))?;
+            if !slot.takes(kind) {
+                return Err("the filter or the steering program does not apply to its frames".into());
+            }
+            slot.occupy(&interface, kind, u16::try_from(number).map_err(|error| error.to_string())?);
+            Ok(())
+        });
+        let change = match joined {
+            Ok(()) => Change::Joined,
+            Err(reason) => {
+                if self.left_out.len() < LEFT_OUT_MAX {
+                    self.left_out.push(link.index);
+                }
+                Change::LeftOut(reason)
+            }
+        };
+        let event = InterfaceEvent { interface: number, name: interface.name.clone(), change };
+        if event.change == Change::Joined {
+            self.watch.iter_mut().for_each(|watch| watch.add(&link));
+            self.interfaces.push(Watched {
+                index: interface.index,
+                name: interface.name,
+                method: CaptureMethod::Packet,
+                description: self.description.clone(),
+                before: interface.counts,
+                counts: None,
+                kernel: None,
+                attached: None,
+                steered_out: None,
+            });
+        }
+        Some(event)
     }
 
     /// Detaches the programs from the interfaces, which ends their counting. Their counters can still be read.
@@ -165,19 +240,20 @@ impl Monitor {
             Some(last) => last.clone(),
             None => Interface::all()?,
         };
-        let report = |watched: &Watched| {
+        let report = |watched: &mut Watched| {
             let now = all.iter().find(|interface| interface.index == watched.index);
             let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
+            watched.counts = now.map(|interface| interface.counts.since(&watched.before)).or(watched.counts.take());
             Ok(InterfaceReport {
                 name: watched.name.clone(),
                 method: watched.method,
                 description: watched.description.clone(),
-                counts: now.map(|interface| interface.counts.since(&watched.before)),
+                counts: watched.counts.clone(),
                 kernel: watched.kernel.as_ref().map(|kernel| kernel.counters()),
                 steered_out: watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames)?,
             })
         };
-        self.interfaces.iter().map(report).collect()
+        self.interfaces.iter_mut().map(report).collect()
     }
 }
 

@@ -26,6 +26,10 @@ pub enum Change {
     Back,
     /// It was renamed to this.
     Renamed(String),
+    /// It appeared or was switched on while every interface is captured, and is captured from now on.
+    Joined,
+    /// It appeared, and cannot be captured: the reason.
+    LeftOut(String),
 }
 
 /// A change of one of the watched interfaces.
@@ -47,6 +51,9 @@ pub struct Watch {
     room: Vec<u8>,
     known: Vec<Known>,
     events: Vec<InterfaceEvent>,
+    /// Whether other interfaces are noticed, too.
+    follows: bool,
+    appeared: Vec<Link>,
 }
 
 /// An interface as of the last message.
@@ -74,9 +81,37 @@ impl Watch {
             works: interface.up && interface.carrier,
         };
         let room = vec![0; link_message::ROOM_BYTES];
-        let mut watch = Self { socket, room, known: interfaces.iter().map(known).collect(), events: Vec::new() };
+        let mut watch = Self {
+            socket,
+            room,
+            known: interfaces.iter().map(known).collect(),
+            events: Vec::new(),
+            follows: false,
+            appeared: Vec::new(),
+        };
         watch.look()?;
         Ok(watch)
+    }
+
+    /// Notices other interfaces as well from now on, beginning with those that exist.
+    pub(super) fn follow(&mut self) -> Result<(), Error> {
+        self.follows = true;
+        self.look()
+    }
+
+    /// Interfaces that are switched on and not watched, as of the last [`events`](Self::events).
+    pub(super) fn appeared(&mut self) -> Vec<Link> {
+        std::mem::take(&mut self.appeared)
+    }
+
+    /// Watches one more interface, which is switched on.
+    pub(super) fn add(&mut self, link: &Link) {
+        self.known.push(Known {
+            name: link.name.clone(),
+            now: link.name.clone(),
+            index: Some(link.index),
+            works: link.is_up() && link.has_carrier(),
+        });
     }
 
     /// A descriptor that is readable when changes are pending.
@@ -158,6 +193,18 @@ impl Watch {
                 }
                 _ => {}
             }
+        }
+        if let (true, Message::Link(link)) = (self.follows, message) {
+            self.notice(link);
+        }
+    }
+
+    /// Notices an interface that is not watched, once it is switched on.
+    fn notice(&mut self, link: &Link) {
+        let is_known = self.known.iter().any(|known| known.index == Some(link.index));
+        self.appeared.retain(|other| other.index != link.index);
+        if link.is_up() && !is_known {
+            self.appeared.push(link.clone());
         }
     }
 }

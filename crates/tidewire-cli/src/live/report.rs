@@ -59,6 +59,8 @@ fn say_change(name: &str, change: &Change) {
         Change::Gone => error::notify(format_args!("{name} is gone; the packets it had received were delivered")),
         Change::Back => error::notify(format_args!("{name} is back")),
         Change::Renamed(now) => error::notify(format_args!("{name} was renamed to {now}")),
+        Change::Joined => error::notify(format_args!("{name} is up; it is captured, too")),
+        Change::LeftOut(reason) => error::notify(format_args!("{name} is up, and is not captured: {reason}")),
         _ => {}
     }
 }

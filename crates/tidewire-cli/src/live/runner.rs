@@ -29,7 +29,13 @@ pub fn run<H: Handler + Send>(
 ) -> Result<Outcome<H>, CliError> {
     let mut is_closed = false;
     let mut line = StatusLine::below_records();
+    let mut named = 0;
     let flush = |report: &LiveReport| {
+        if let (Some(packets), true) = (outputs.packets, report.interfaces.len() > named) {
+            // Interfaces that appeared.
+            named = report.interfaces.len();
+            packets.set_names(report.interfaces.iter().map(|interface| interface.name.clone()).collect());
+        }
         outputs.report(report);
         outputs.flush();
         status::show(&mut line, report);

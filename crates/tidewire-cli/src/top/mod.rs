@@ -129,6 +129,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let InterfaceEvent { name, change, .. } = event;
         let trouble = match change {
             Change::Up => None,
+            Change::Joined => Some(format!("{name} is captured, too")),
+            Change::LeftOut(reason) => Some(format!("{name} is not captured: {reason}")),
             Change::Down => Some(format!("{name} is down; capture continues when it is up again")),
             Change::Gone => Some(format!("{name} is gone")),
             Change::Back => Some(format!("{name} is back")),

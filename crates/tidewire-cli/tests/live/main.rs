@@ -21,6 +21,7 @@ mod rig;
 mod same;
 #[path = "../../../tidewire-sensor/tests/capture/rig.rs"]
 mod sensor;
+mod several;
 mod status_line;
 mod top;
 mod triggers;

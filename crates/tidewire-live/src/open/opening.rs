@@ -6,6 +6,7 @@ use crate::{
     Error, KernelError, Live, LiveSettings, Monitor, Operation, Ring, SettingError, Worker,
     filter_spec::FilterSpec,
     kernel::{Jump, Kernel, KernelSettings, Shunts},
+    packet::Slot,
     session::Connected,
     sys::arena::{Arena, Place},
 };
@@ -15,6 +16,8 @@ pub(super) struct Opening {
     arenas: Vec<Arc<Arena>>,
     rings: Vec<Vec<Box<dyn Ring>>>,
     connected: Vec<Connected>,
+    /// Places for interfaces that appear, and how their frames are captured.
+    waiting: (Vec<Arc<Slot>>, String),
 }
 
 impl Opening {
@@ -26,7 +29,7 @@ impl Opening {
             KernelError::new(Operation::ReserveMemory, what, source)
         })?;
         let rings = arenas.iter().map(|_| Vec::new()).collect();
-        Ok(Self { arenas, rings, connected: Vec::new() })
+        Ok(Self { arenas, rings, connected: Vec::new(), waiting: (Vec::new(), String::new()) })
     }
 
     /// Reserves places of `bytes` each for a worker's rings on an interface.
@@ -38,11 +41,26 @@ impl Opening {
         (0..rings).map(|_| arena.take(bytes).map_err(failed)).collect()
     }
 
+    /// Adds rings that wait for an interface.
+    pub(super) fn add_waiting<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>, slot: Arc<Slot>) {
+        self.add_rings(by_worker);
+        self.waiting.0.push(slot);
+    }
+
+    /// Sets how frames of interfaces that appear are captured, in words.
+    pub(super) fn describe_waiting(&mut self, description: String) {
+        self.waiting.1 = description;
+    }
+
     pub(super) fn add<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>, connected: Connected) {
+        self.add_rings(by_worker);
+        self.connected.push(connected);
+    }
+
+    fn add_rings<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>) {
         for (all, mine) in self.rings.iter_mut().zip(by_worker) {
             all.extend(mine.into_iter().map(|ring| Box::new(ring) as Box<dyn Ring>));
         }
-        self.connected.push(connected);
     }
 
     pub(super) fn live(self, settings: &LiveSettings) -> Live {
@@ -56,7 +74,8 @@ impl Opening {
             worker
         };
         let workers = self.arenas.into_iter().zip(self.rings).enumerate().map(worker).collect();
-        Live { workers, monitor: Monitor::new(self.connected) }
+        let (slots, description) = self.waiting;
+        Live { workers, monitor: Monitor::new(self.connected).following(slots, description) }
     }
 }
 

@@ -4,7 +4,10 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use tidewire_wire::LinkType;
 
-use super::opening::{Opening, kernel_settings, put_filter};
+use super::{
+    ANY_RING_BYTES_MIN, APPEARING_MAX,
+    opening::{Opening, kernel_settings, put_filter},
+};
 use crate::{
     Error, Interface, Live, LiveSettings, Role, SettingError,
     filter_spec::FilterSpec,
@@ -15,12 +18,19 @@ use crate::{
 };
 use tidewire_filter::FilterHook;
 
-pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
+pub(super) fn open(
+    settings: &LiveSettings,
+    interfaces: Vec<Interface>,
+    why: &str,
+    follows: bool,
+) -> Result<Live, Error> {
     let plans = plans(settings, interfaces.len())?;
     if plans.iter().any(|plan| plan.rings() > 1) && settings.kernel.needs_flows() {
         return Err(SettingError::CutoffsWithDuplicates.into());
     }
-    let bytes = plans.iter().map(|plan| plan.rings() * plan.place_bytes()).sum();
+    let waiting = if follows { waiting_plan(settings)? } else { None };
+    let waiting_bytes = waiting.as_ref().map_or(0, |plan| APPEARING_MAX * plan.rings() * plan.place_bytes());
+    let bytes = waiting_bytes + plans.iter().map(|plan| plan.rings() * plan.place_bytes()).sum::<usize>();
     let mut opening = Opening::new(&vec![bytes; settings.workers.max(1)])?;
     for (number, (interface, plan)) in interfaces.into_iter().zip(plans).enumerate() {
         let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
@@ -42,7 +52,42 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let (method, steered_out) = (CaptureMethod::Packet, Some(steered_out));
         opening.add(rings, Connected { interface, method, description, kernel: before.kernel, attached, steered_out });
     }
+    if let Some(plan) = waiting {
+        open_waiting(settings, &plan, &mut opening, why)?;
+    }
     Ok(opening.live(settings))
+}
+
+/// The plan of interfaces that appear; `None` where groups are those of the user, whose numbers are for known interfaces.
+fn waiting_plan(settings: &LiveSettings) -> Result<Option<Plan>, Error> {
+    if settings.fanout.is_some() || settings.sharing.is_some() || !settings.memberships.is_empty() {
+        return Ok(None);
+    }
+    let ring_bytes = ANY_RING_BYTES_MIN.min(settings.ring_bytes);
+    // Each gets its memory when it appears.
+    Plan::new(&LiveSettings { interfaces: vec!["any".into()], ring_bytes, ..settings.clone() }).map(Some)
+}
+
+/// Opens sockets for interfaces that appear. Programs in the kernel belong to an interface: those that appear have none.
+fn open_waiting(settings: &LiveSettings, plan: &Plan, opening: &mut Opening, why: &str) -> Result<(), Error> {
+    let user = FilterSpec::of(settings)?;
+    let mut filters = Vec::new();
+    for link in [LinkType::ETHERNET, LinkType::RAW] {
+        // An expression may have no meaning for frames of one kind: those interfaces are left out.
+        if let Ok(program) = user.classic(link) {
+            let filter = program.map(SocketFilter::Classic);
+            filters.push((link, Filters { first: filter.clone(), second: filter }));
+        }
+    }
+    for _ in 0..APPEARING_MAX {
+        let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
+        let Some((rings, slot)) = plan.open_waiting(&filters, places.collect::<Result<Vec<_>, _>>()?)? else { break };
+        opening.add_waiting(rings, slot);
+    }
+    let version = if settings.immediate { 2 } else { 3 };
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    opening.describe_waiting(format!("packet socket, TPACKET_V{version}{why}"));
+    Ok(())
 }
 
 /// Plans by interface. Programs are loaded once if all interfaces share a group in the same way.

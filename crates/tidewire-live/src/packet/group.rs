@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{
     cross_process_group::{Last, Turn},
     filters::SocketFilter,
+    slot::Slot,
     socket_filter::{AttachedMaps, FrameFilter},
     socket_setup::{Join, Number, Opened, SocketSetup},
     steering::Tally,
@@ -16,7 +17,7 @@ use crate::{
 
 /// State of a member's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
+enum Seat {
     /// Ready for a ring.
     Fresh,
     /// In use.
@@ -29,7 +30,7 @@ enum Slot {
 struct State {
     /// Sockets with rings, by copy and worker.
     sockets: Vec<Arc<RingSocket>>,
-    slots: Vec<Slot>,
+    slots: Vec<Seat>,
     /// The filter of each.
     frame_filters: Vec<(FrameFilter, AttachedMaps)>,
     /// How the sockets of each copy join a group.
@@ -55,6 +56,18 @@ pub(super) struct Members {
     setup: SocketSetup,
     device: DeviceSocket,
     state: Mutex<State>,
+    /// Where they wait for an interface: the slot, and how they begin for each link type.
+    slot: Option<(Arc<Slot>, Vec<Beginning>)>,
+}
+
+/// How sockets begin on an interface with frames of a link type.
+#[derive(Clone, Debug)]
+pub(super) struct Beginning {
+    pub link: tidewire_wire::LinkType,
+    /// How the sockets of each copy join a group.
+    pub copies: Vec<Option<Join>>,
+    /// The filter of each copy.
+    pub frame_filters: Vec<FrameFilter>,
 }
 
 impl Members {
@@ -78,7 +91,7 @@ impl Members {
         let (spare, idle) =
             if is_group { (Some(setup.sockets(&copies)?), Some(setup.socket()?)) } else { (None, None) };
         let state = State {
-            slots: vec![Slot::Fresh; opened.sockets.len()],
+            slots: vec![Seat::Fresh; opened.sockets.len()],
             sockets: opened.sockets,
             frame_filters,
             copies,
@@ -90,7 +103,50 @@ impl Members {
             steered_out: 0,
             tallies,
         };
-        Ok(Self { setup, device, state: Mutex::new(state) })
+        Ok(Self { setup, device, state: Mutex::new(state), slot: None })
+    }
+
+    /// Opens sockets that wait for an interface. `beginnings`: for each link type; not empty.
+    pub fn waiting(setup: SocketSetup, slot: Arc<Slot>, beginnings: Vec<Beginning>) -> Result<Self, Error> {
+        let device = DeviceSocket::open();
+        let device = device.map_err(|source| setup.failed("asking for the interface", source))?;
+        let copies = beginnings.first().map(|first| first.copies.clone()).unwrap_or_default();
+        let idle = setup.socket()?;
+        let sockets = vec![Arc::clone(&idle); copies.len() * setup.workers];
+        let state = State {
+            slots: vec![Seat::Released; sockets.len()],
+            sockets,
+            frame_filters: Vec::new(),
+            out: vec![None; copies.len()],
+            spare: Some(setup.sockets(&copies)?),
+            copies,
+            out_kept: Vec::new(),
+            idle: Some(idle),
+            number: None,
+            steered_out: 0,
+            tallies: Vec::new(),
+        };
+        Ok(Self { setup, device, state: Mutex::new(state), slot: Some((slot, beginnings)) })
+    }
+
+    /// The socket of rings without an interface.
+    pub fn idle(&self) -> Option<Arc<RingSocket>> {
+        self.state().idle.clone()
+    }
+
+    /// Begins as the link type of the interface that appeared requires.
+    fn begin_for(&self, state: &mut State) {
+        let Some((slot, beginnings)) = &self.slot else { return };
+        let Some(occupant) = slot.occupant() else { return };
+        let Some(beginning) = beginnings.iter().find(|beginning| beginning.link == occupant.link) else { return };
+        state.copies.clone_from(&beginning.copies);
+        let of_workers = |frame_filter: &FrameFilter| {
+            let mut frame_filter = frame_filter.clone();
+            frame_filter.name.clone_from(&occupant.name);
+            frame_filter.is_loopback = occupant.is_loopback;
+            (0..self.setup.workers).map(move |_| (frame_filter.clone(), AttachedMaps::default())).collect::<Vec<_>>()
+        };
+        state.frame_filters = beginning.frame_filters.iter().flat_map(of_workers).collect();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,7 +194,7 @@ impl Members {
         let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
         let mut changed = frame_filter.clone();
         change(&mut changed)?;
-        if *slot != Slot::Released {
+        if *slot != Seat::Released {
             // A group's flag overrides this one.
             if state.copies.iter().all(Option::is_none) {
                 changed.ignores_outgoing = changed.direction == TrafficDirection::In || changed.is_loopback;
@@ -194,7 +250,7 @@ impl Members {
         let place = state.frame_filters.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
         let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
         let index = socket.bound().map_err(|source| self.setup.failed("asking for the interface", source))?;
-        let Some(index) = index.filter(|_| *slot != Slot::Released) else { return Err(missing()) };
+        let Some(index) = index.filter(|_| *slot != Seat::Released) else { return Err(missing()) };
         // Sockets for an interface that returns; failures here come before frames are shared.
         let copies = vec![Some(join.clone())];
         let (spare, idle) = (self.setup.sockets(&copies)?, self.setup.socket()?);
@@ -232,10 +288,14 @@ impl Members {
 
     /// The interface that has the name now, if it is one of the same kind.
     fn index(&self) -> Result<Option<u32>, Error> {
-        let name = &self.setup.name;
+        let occupant = self.slot.as_ref().and_then(|(slot, _)| slot.occupant());
+        let (name, hardware) = match &occupant {
+            Some(occupant) => (&occupant.name, occupant.hardware),
+            None => (&self.setup.name, self.setup.hardware),
+        };
         let Some(index) = self.device.index(name) else { return Ok(None) };
         match self.device.hardware(name) {
-            Some(hardware) if hardware == self.setup.hardware => Ok(Some(index)),
+            Some(found) if found == hardware => Ok(Some(index)),
             None => Ok(None),
             Some(_) => Err(Error::Interface { interface: name.clone(), problem: InterfaceProblem::OtherHardware }),
         }
@@ -267,7 +327,7 @@ impl Members {
         let (Some(idle), Some((slot, socket))) = (&state.idle, place) else {
             return Err(Error::from(SettingError::NoSuchRing { interface: self.setup.name.clone() }));
         };
-        *slot = Slot::Released;
+        *slot = Seat::Released;
         *socket = Arc::clone(idle);
         Ok(Arc::clone(idle))
     }
@@ -275,14 +335,14 @@ impl Members {
     /// The member's socket on a new interface of the name, once all members of the old one were released; `None` before.
     pub fn again(&self, member: usize) -> Result<Option<Arc<RingSocket>>, Error> {
         let mut state = self.state();
-        if state.slots.iter().all(|slot| *slot == Slot::Released) {
+        if state.slots.iter().all(|slot| *slot == Seat::Released) {
             let Some(index) = self.index()? else { return Ok(None) };
             self.reopen(&mut state, index)?;
         }
         let state = &mut *state;
         match (state.slots.get_mut(member), state.sockets.get(member)) {
-            (Some(slot), Some(socket)) if *slot == Slot::Fresh => {
-                *slot = Slot::Taken;
+            (Some(slot), Some(socket)) if *slot == Seat::Fresh => {
+                *slot = Seat::Taken;
                 Ok(Some(Arc::clone(socket)))
             }
             _ => Ok(None),
@@ -295,6 +355,7 @@ impl Members {
             let (frames, _) = out.statistics().unwrap_or_default();
             state.steered_out += u64::from(frames);
         }
+        self.begin_for(state);
         // The group ends with its last socket; its number is free only then.
         state.out.clear();
         let (opened, number) =
@@ -302,7 +363,7 @@ impl Members {
         state.number = number;
         (state.sockets, state.out) = (opened.sockets, opened.out);
         self.let_in(state)?;
-        state.slots.fill(Slot::Fresh);
+        state.slots.fill(Seat::Fresh);
         state.spare = self.setup.sockets(&state.copies).ok();
         Ok(())
     }

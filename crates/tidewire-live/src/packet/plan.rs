@@ -5,10 +5,11 @@ use tidewire_wire::LinkType;
 use super::{
     Filters, PacketRing, checksum,
     cross_process_group::{Part, parts},
-    group::Members,
+    group::{Beginning, Members},
     hw_timestamps,
     ring::Marks,
     ring_geometry::{RingGeometry, retire_ms, slots},
+    slot::Slot,
     socket_filter::FrameFilter,
     socket_setup::{Join, Number, SocketSetup, Steering},
     steering::{HASH_GROUP, OWN_GROUP, check_modes, flow_steering, kind, programs},
@@ -225,17 +226,7 @@ impl Plan {
             return Err(SettingError::SteeringNeedsEthernet { interface: interface.name.clone() }.into());
         }
         let members = Arc::new(self.members(interface, link, number, filters)?);
-        let marks = Marks {
-            name: interface.name.clone(),
-            link,
-            number,
-            snap_bytes: self.snap_bytes,
-            delay_ns: match self.geometry.slot_bytes {
-                None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
-                Some(_) => AT_ONCE_NS,
-            },
-            checksums_are_checked: checksum::is_checked(),
-        };
+        let marks = self.marks(&interface.name, link, number);
         let failed = |source| Error::kernel(format!("{}: mapping the ring", interface.name), source);
         let mut rings = Vec::with_capacity(self.workers);
         for (worker, places) in places.into_iter().enumerate() {
@@ -243,12 +234,7 @@ impl Plan {
             for (copy, place) in places.into_iter().enumerate() {
                 let member = copy * self.workers + worker;
                 let Some(socket) = members.again(member)? else { continue };
-                let RingGeometry { blocks, block_bytes, slot_bytes } = self.geometry;
-                let blocks = match slot_bytes {
-                    None => Blocks::new(place, blocks, block_bytes),
-                    Some(slot_bytes) => Blocks::of_slots(place, blocks, block_bytes, slot_bytes),
-                };
-                let blocks = blocks.map_err(failed)?;
+                let blocks = self.blocks(place).map_err(failed)?;
                 let members = Arc::clone(&members);
                 mine.push(PacketRing::new(socket, blocks, marks.clone(), members, member).map_err(failed)?);
             }
@@ -264,49 +250,136 @@ impl Plan {
         Ok(Group { rings, number: members.number(), before, members })
     }
 
-    fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {
+    /// Opens rings that wait for an interface that appears, into `places`. `filters`: for each link type of which frames are
+    /// captured, which is not Ethernet alone; none where no frame can be.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_waiting(
+        &self,
+        filters: &[(LinkType, Filters)],
+        places: Vec<Vec<Place>>,
+    ) -> Result<Option<(Vec<Vec<PacketRing>>, Arc<Slot>)>, Error> {
+        let incoming = self.direction == TrafficDirection::In;
+        let beginning = |(link, filters): &(LinkType, Filters)| {
+            // As for interfaces that exist.
+            let is_refused = !self.steering.is_empty() && !self.own && *link != LinkType::ETHERNET;
+            (!is_refused).then(|| self.beginning("", *link, false, 0, filters, incoming)).transpose()
+        };
+        let beginnings = filters.iter().map(beginning).filter_map(Result::transpose);
+        let beginnings = beginnings.collect::<Result<Vec<_>, _>>()?;
+        if beginnings.is_empty() {
+            return Ok(None);
+        }
+        let slot = Slot::new(beginnings.iter().map(|beginning| beginning.link).collect());
+        let setup = self.setup("any", 0, incoming);
+        let members = Arc::new(Members::waiting(setup, Arc::clone(&slot), beginnings)?);
+        let marks = self.marks("any", LinkType::ETHERNET, u16::MAX);
+        let failed = |source| Error::kernel("placing a ring of another interface", source);
+        let mut rings = Vec::with_capacity(self.workers);
+        for (worker, places) in places.into_iter().enumerate() {
+            let mut mine = Vec::with_capacity(self.rings());
+            for (copy, place) in places.into_iter().enumerate() {
+                let Some(socket) = members.idle() else { continue };
+                let blocks = self.blocks(place).map_err(failed)?;
+                let member = copy * self.workers + worker;
+                let (members, slot) = (Arc::clone(&members), Arc::clone(&slot));
+                mine.push(PacketRing::waiting(socket, blocks, marks.clone(), members, member, slot));
+            }
+            rings.push(mine);
+        }
+        Ok(Some((rings, slot)))
+    }
+
+    fn blocks(&self, place: Place) -> std::io::Result<Blocks> {
+        let RingGeometry { blocks, block_bytes, slot_bytes } = self.geometry;
+        match slot_bytes {
+            None => Blocks::new(place, blocks, block_bytes),
+            Some(slot_bytes) => Blocks::of_slots(place, blocks, block_bytes, slot_bytes),
+        }
+    }
+
+    fn marks(&self, name: &str, link: LinkType, number: u16) -> Marks {
+        Marks {
+            name: name.to_owned(),
+            link,
+            number,
+            snap_bytes: self.snap_bytes,
+            delay_ns: match self.geometry.slot_bytes {
+                None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
+                Some(_) => AT_ONCE_NS,
+            },
+            checksums_are_checked: checksum::is_checked(),
+        }
+    }
+
+    fn setup(&self, name: &str, hardware: u16, incoming: bool) -> SocketSetup {
+        SocketSetup {
+            name: name.to_owned(),
+            workers: self.workers,
+            geometry: self.geometry,
+            promiscuous: self.promiscuous,
+            hardware,
+            incoming,
+            retire_ms: self.retire_ms,
+            stamp: self.stamp,
+        }
+    }
+
+    /// How sockets begin in a group of this process.
+    fn beginning(
+        &self,
+        name: &str,
+        link: LinkType,
+        is_loopback: bool,
+        number: u16,
+        filters: &Filters,
+        incoming: bool,
+    ) -> Result<Beginning, Error> {
         // Programs read Ethernet only; the kernel's hash is symmetric, too.
         let by_hash = self.own && link != LinkType::ETHERNET;
-        // Every frame of the loopback interface is seen as it leaves and as it arrives.
-        let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
-        // A cross-process group has the direction of its first member.
-        let incoming = by_us && self.shared.is_empty();
         let (mut copies, mut frame_filters) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
-        let mut tallies = Vec::new();
         for copy in 0..self.rings() {
-            let part = self.shared.get(copy);
-            let last = part.map(Part::last).transpose()?.unwrap_or_default();
-            tallies.extend(last.tally);
             copies.push(match &self.fanout {
-                Some(_) if part.is_some() => part.map(|part| part.join.clone()),
                 Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
             });
             let mut frame_filter = FrameFilter {
-                name: interface.name.clone(),
+                name: name.to_owned(),
                 link,
-                is_loopback: interface.is_loopback(),
+                is_loopback,
                 snap_bytes: self.snap_bytes,
                 direction: self.direction,
                 ignores_outgoing: incoming,
                 filter: None,
-                last: last.program,
+                last: None,
                 is_fixed: self.is_fixed,
             };
             frame_filter.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
             frame_filters.push(frame_filter);
         }
-        let setup = SocketSetup {
-            name: interface.name.clone(),
-            workers: self.workers,
-            geometry: self.geometry,
-            promiscuous: self.promiscuous,
-            hardware: interface.hardware,
-            incoming,
-            retire_ms: self.retire_ms,
-            stamp: self.stamp,
-        };
+        Ok(Beginning { link, copies, frame_filters })
+    }
+
+    fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {
+        // Every frame of the loopback interface is seen as it leaves and as it arrives.
+        let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
+        // A cross-process group has the direction of its first member.
+        let incoming = by_us && self.shared.is_empty();
+        let Beginning { mut copies, mut frame_filters, .. } =
+            self.beginning(&interface.name, link, interface.is_loopback(), number, filters, incoming)?;
+        let mut tallies = Vec::new();
+        let ways = copies.iter_mut().zip(&mut frame_filters);
+        for ((way, frame_filter), part) in ways.zip(&self.shared) {
+            let last = part.last()?;
+            tallies.extend(last.tally);
+            frame_filter.last = frame_filter.last.take().or(last.program);
+            if self.fanout.is_some() {
+                *way = Some(part.join.clone());
+            }
+        }
+        let setup = self.setup(&interface.name, interface.hardware, incoming);
         Members::open(setup, copies, frame_filters, tallies, interface.index)
     }
 

@@ -14,6 +14,7 @@ use super::{
     checksum,
     cross_process_group::membership_part,
     group::Members,
+    slot::Slot,
     socket_setup::Steering,
     stale_frames::{StaleFrames, VLAN_TPID},
 };
@@ -86,6 +87,8 @@ pub struct PacketRing {
     stopped: bool,
     /// The ring was released because its interface is gone; `socket` is unbound.
     released: bool,
+    /// Where it waits for an interface that appears.
+    slot: Option<Arc<Slot>>,
 }
 
 impl PacketRing {
@@ -113,7 +116,42 @@ impl PacketRing {
             outage: None,
             stopped: false,
             released: false,
+            slot: None,
         })
+    }
+
+    /// A ring that waits for an interface; it has no memory yet. `socket` is bound to none.
+    pub(super) fn waiting(
+        socket: Arc<RingSocket>,
+        blocks: Blocks,
+        marks: Marks,
+        members: Arc<Members>,
+        member: usize,
+        slot: Arc<Slot>,
+    ) -> Self {
+        Self {
+            socket,
+            blocks,
+            marks,
+            members,
+            member,
+            held: VecDeque::new(),
+            left: 0,
+            at: 0,
+            ahead: Cell::new(0),
+            counts: RingCounts::default(),
+            stale: StaleFrames::default(),
+            empty: 0,
+            outage: Some((Outage::Gone, Instant::now())),
+            stopped: false,
+            released: true,
+            slot: Some(slot),
+        }
+    }
+
+    /// Whether it waits for an interface that has not appeared yet.
+    fn is_vacant(&self) -> bool {
+        self.slot.as_ref().is_some_and(|slot| !slot.is_occupied())
     }
 
     /// Advances to the next block if the last one was read. Whether a frame is available.
@@ -239,6 +277,9 @@ fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Hea
 
 impl Ring for PacketRing {
     fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
+        if self.released && self.is_vacant() {
+            return Ok(());
+        }
         if self.note(frames, most) > 0 {
             self.empty = 0;
             return Ok(());
@@ -273,7 +314,7 @@ impl Ring for PacketRing {
             return Ok(false);
         }
         if self.outage.is_some() {
-            return Err(self.outage_error());
+            return if self.is_vacant() { Ok(true) } else { Err(self.outage_error()) };
         }
         Ok(!self.blocks.is_ready(0))
     }
@@ -313,6 +354,9 @@ impl Ring for PacketRing {
     }
 
     fn level_permille(&self) -> u32 {
+        if self.released {
+            return 0;
+        }
         // Blocks are filled in order: those found full last time still are.
         let (count, held) = (self.blocks.count(), self.held.len() as u32);
         let mut ahead = self.ahead.get();

@@ -17,6 +17,8 @@ pub(super) fn of_interface(event: &InterfaceEvent) -> String {
         Change::Gone => format!("{name} is gone; the packets it had received were delivered"),
         Change::Back => format!("{name} is back"),
         Change::Renamed(now) => format!("{name} was renamed to {}", legible(now)),
+        Change::Joined => format!("{name} is up; it is captured, too"),
+        Change::LeftOut(reason) => format!("{name} is up, and is not captured: {reason}"),
         other => format!("{name}: {other:?}"),
     }
 }

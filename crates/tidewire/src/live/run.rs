@@ -84,6 +84,11 @@ impl Watch<'_> {
     fn report(&mut self) -> LiveReport {
         self.reported = Instant::now();
         let mut troubles = mem::take(&mut *self.shared.troubles.lock().unwrap_or_else(PoisonError::into_inner));
+        // Interfaces that appeared are in the report before their first frame arrives.
+        let events = self.monitor.events().unwrap_or_else(|error| {
+            troubles.push(error);
+            Vec::new()
+        });
         let interfaces = self.monitor.report().unwrap_or_else(|error| {
             troubles.push(error);
             Vec::new()
@@ -91,10 +96,6 @@ impl Watch<'_> {
         let report = |place: &Mutex<WorkerReport>| place.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let workers = self.shared.reports.iter().map(report).collect();
         let report = LiveReport { elapsed: self.begun.elapsed(), interfaces, workers };
-        let events = self.monitor.events().unwrap_or_else(|error| {
-            troubles.push(error);
-            Vec::new()
-        });
         if let Some(call) = &mut self.hooks.on_event {
             events.iter().for_each(call);
         }

@@ -76,7 +76,7 @@ impl PacketRing {
 
     /// Reopens the ring on a new interface of the old name. False: not possible yet.
     fn reopen(&mut self) -> Result<bool, Error> {
-        if !self.members.is_group() {
+        if !self.released && !self.members.is_group() {
             return self.members.rebind(&self.socket);
         }
         if !self.released {
@@ -95,6 +95,9 @@ impl PacketRing {
         self.blocks.map(&socket).map_err(|error| self.kernel("mapping the ring", error))?;
         self.socket = socket;
         self.released = false;
+        if let Some(occupant) = self.slot.as_ref().and_then(|slot| slot.occupant()) {
+            (self.marks.name, self.marks.link, self.marks.number) = (occupant.name, occupant.link, occupant.number);
+        }
         Ok(true)
     }
 }
