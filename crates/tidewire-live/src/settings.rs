@@ -370,7 +370,8 @@ settings! {
 }
 
 impl LiveSettings {
-    /// The interfaces' names, without repetition; `any` alone names every interface that is switched on.
+    /// The interfaces' names, without repetition; `any` alone names every interface that is switched on, also
+    /// while the capture runs.
     #[must_use]
     pub fn interfaces(&self) -> &[String] {
         &self.interfaces
