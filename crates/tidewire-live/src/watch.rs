@@ -230,7 +230,14 @@ mod tests {
             works: true,
         };
         let socket = LinkSocket::open(true).unwrap();
-        Watch { socket, room: Vec::new(), known: names.iter().map(known).collect(), events: Vec::new() }
+        Watch {
+            socket,
+            room: Vec::new(),
+            known: names.iter().map(known).collect(),
+            events: Vec::new(),
+            follows: false,
+            appeared: Vec::new(),
+        }
     }
 
     fn told(watch: &mut Watch) -> Vec<(usize, Change)> {
