@@ -55,7 +55,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l config -d 'R
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -81,6 +81,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -160,7 +163,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l config -d 
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -186,6 +189,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -271,7 +277,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l config -d 
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -297,6 +303,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -334,6 +343,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l outer -d '
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l json -d 'Print the index as well'
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l stream -d 'The stream\'s id, in place of the last argument' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l community-id -d 'The stream with this Community ID (seed 0), in place of the last argument; of several the first, or the one open at --at' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l at -d 'With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l as -d 'text: unprintable characters as dots; hex: offsets, hexadecimal and text; raw: only the bytes; json: one object for each piece, data in hexadecimal' -r -f -a "text\t''
 hex\t''
 raw\t''
@@ -345,7 +356,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l config -d '
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -371,6 +382,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -420,7 +434,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l config -d 'R
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -446,6 +460,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -501,7 +518,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l config -
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -527,6 +544,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -572,7 +592,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l confi
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -598,6 +618,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -670,7 +693,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s F -l filter -d 'Record only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s j -l workers -d 'Worker threads of interfaces, 1 to 64: each writes segments of its own' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -729,7 +752,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record; and __fish_see
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s F -l filter -d 'Count only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s w -s j -l workers -d 'Worker threads, 1 to 64' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -761,7 +784,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l config -d 'Rea
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l until -d 'Of archives: only packets before this time' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duration -d 'Stop after TIME' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s c -l packets -d 'Stop after N packets that match the filter' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
@@ -787,6 +810,9 @@ verify\t''
 ignore\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
 ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duplicates -d 'Copies of packets, seen at another interface or twice at a mirror port. auto: leave them out where there are several interfaces, or the first packets of a file show them; keep: process them; drop: leave them out' -r -f -a "auto\t''
+keep\t''
+drop\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
 out\t''"
@@ -837,7 +863,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_se
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "missing" -d 'Find sent frames that are missing in captures'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "sink" -d 'The other end of a cable: count frames and drop them, as early as the kernel can'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s c -l packets -d 'Send at most N frames' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
@@ -859,7 +885,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l both -d 'Send replies of the servers as well: with two interfaces, from the second'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s c -l packets -d 'Send at most N frames' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
@@ -884,7 +910,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s 6 -l ipv6 -d 'Use IPv6 [default: IPv4]'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s c -l packets -d 'Send at most N frames' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
@@ -903,7 +929,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print no progress'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s c -l packets -d 'Send at most N frames' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
@@ -919,7 +945,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s q -l quiet -d 'Print no progress'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s c -l packets -d 'Send at most N frames' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
@@ -953,7 +979,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -l limit -d 'Print at most N ranges' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -l json -d 'Print one JSON object'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s i -l interface -d 'The receiving interface' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s i -l interface -d 'The receiving interface' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s d -l duration -d 'Stop after TIME [default: until Ctrl-C]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -l json -d 'Print one JSON object'
 complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1075,7 +1101,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l no-pin -d 'Do 
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l together -d 'End all instances (SIGTERM) when the first one ends [default: the others continue and get its packets]'
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l json -d 'Print the report as JSON'
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s i -l interface -d 'Capture from this interface, or several joined by colons, instead of what FILE names. May be repeated' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s i -l interface -d 'Capture from this interface, or several joined by colons, instead of what FILE names. May be repeated' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -s r -l read -d 'Read capture files, at full speed and without loss, instead of what FILE names; - is standard input. All words after -r are captures: FILE is first' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -l wait-for -d 'Over files: read the first packet when each queue has so many readers [default: the analyzers of FILE]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand sensor; and not __fish_seen_subcommand_from status help" -l metrics -d 'Serve OpenMetrics of all parts at http://ADDR/metrics, as 127.0.0.1:9600' -r
