@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Mode, Stream, legible::distinct};
+use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Mode, Stream, TcpState, legible::distinct};
 use tidewire_exports::{
     FlowRecord, Origin,
     select::{Seen, Select},
@@ -156,6 +156,9 @@ impl Follower {
             timestamp_ns: chunk.timestamp_ns,
         };
         let ports = Ports { client: key.client.port, server: key.server.port };
+        if stream.state() == TcpState::Midstream {
+            stream.data().conversation().joined();
+        }
         stream.data().conversation().data(&piece, ports, &mut self.budget, report);
     }
 

@@ -31,6 +31,8 @@ pub struct Conversation(State);
 enum State {
     #[default]
     New,
+    /// The stream began before what is seen of it; no bytes were seen.
+    Joined,
     /// The client's bytes are of no known protocol: nothing is kept until the server answers.
     Unanswered(Unanswered),
     Going(Place, Ahead),
@@ -59,6 +61,19 @@ impl Ahead {
 const SERVER: usize = Direction::ServerToClient as usize;
 
 impl Conversation {
+    /// Whether no bytes were seen.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        matches!(self.0, State::New)
+    }
+
+    /// The stream was joined after its beginning: its first bytes may be the rest of a message. Before the first [`data`](Self::data).
+    pub fn joined(&mut self) {
+        if self.is_new() {
+            self.0 = State::Joined;
+        }
+    }
+
     /// Takes bytes. What they complete goes to `report`.
     #[inline]
     pub fn data(&mut self, piece: &Piece<'_>, ports: Ports, budget: &mut Budget, report: &mut Report<'_>) {
@@ -107,17 +122,27 @@ impl Conversation {
         self.catch_up(budget);
         let input = Input { side, bytes: piece.bytes, is_datagram: piece.is_datagram, ns: piece.timestamp_ns };
         let place = match self.0 {
-            State::New => {
-                let Some(first) = recognise::first(&input, ports) else {
-                    self.0 = State::Over(None);
-                    return;
+            State::New | State::Joined => {
+                let is_joined = matches!(self.0, State::Joined) && !input.is_datagram;
+                let first = match recognise::first(&input, ports) {
+                    Some(first) => first,
+                    None if is_joined => First::Stream(Verdict::Unknown),
+                    None => {
+                        self.0 = State::Over(None);
+                        return;
+                    }
                 };
-                if let First::Stream(Verdict::Unanswered(unanswered)) = first {
+                if let First::Stream(Verdict::Unanswered(unanswered)) = first
+                    && !is_joined
+                {
                     self.0 = State::Unanswered(unanswered);
                     return;
                 }
                 let place = budget.open();
                 if let Some(going) = budget.going(place) {
+                    if is_joined {
+                        going.joined();
+                    }
                     match first {
                         First::Datagram(service) => going.datagram(service, input, ports, report),
                         First::Stream(verdict) => going.stream(verdict, input, ports, report),
@@ -170,6 +195,8 @@ impl Conversation {
         budget: &mut Budget,
         report: &mut Report<'_>,
     ) {
+        // Of a stream of which nothing was seen, it is as if it had been joined midway.
+        self.joined();
         if let State::Unanswered(unanswered) = self.0
             && !unanswered.survives_gap(direction as usize)
         {
@@ -197,7 +224,7 @@ impl Conversation {
     pub fn close(&mut self, budget: &mut Budget, report: &mut Report<'_>) -> Option<Box<App>> {
         self.catch_up(budget);
         match std::mem::take(&mut self.0) {
-            State::New | State::Unanswered(_) | State::Over(None) => None,
+            State::New | State::Joined | State::Unanswered(_) | State::Over(None) => None,
             State::Going(place, _) | State::Over(Some(place)) => budget.close(place, report),
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     dhcp,
     input::{Input, Ports, Progress},
+    joined::Found,
     leads,
     recognise::{self, Answer, Unanswered, Verdict},
     report::{App, Report},
@@ -23,10 +24,17 @@ pub(crate) struct Going {
     stage: Stage,
     /// Whether the protocol's client is the stream's server.
     swapped: bool,
+    /// Whether the stream may have begun before what was seen of it, while its protocol is not known.
+    is_joined: bool,
     layers: u8,
 }
 
 impl Going {
+    /// The stream was joined after its beginning.
+    pub(crate) fn joined(&mut self) {
+        self.is_joined = true;
+    }
+
     pub(crate) fn data(&mut self, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
         match &mut self.stage {
             Stage::Unknown(..) if input.is_datagram => {
@@ -48,6 +56,11 @@ impl Going {
                 Answer::Open => {}
                 Answer::Unknown => self.stage = Stage::Done,
             },
+            Stage::Joined(joined) => {
+                if let Some(found) = joined.data(input.side, input.bytes, ports) {
+                    self.found(found, input, ports, report);
+                }
+            }
             Stage::Done => {}
             _ => self.pass(Input { side: input.side ^ usize::from(self.swapped), ..input }, ports, report),
         }
@@ -106,6 +119,17 @@ impl Going {
                 }
                 return;
             }
+            Verdict::Unknown | Verdict::Unanswered(_) | Verdict::Answered if self.is_joined => {
+                let kept = std::mem::take(kept);
+                self.stage = Stage::Joined(Box::default());
+                let own = if kept[input.side].is_empty() { input.bytes } else { &kept[input.side] };
+                for (side, bytes) in [(1 - input.side, &kept[1 - input.side][..]), (input.side, own)] {
+                    if !bytes.is_empty() {
+                        self.data(Input { side, bytes, ..input }, ports, report);
+                    }
+                }
+                return;
+            }
             Verdict::Unknown | Verdict::Unanswered(_) => {
                 self.stage = match verdict {
                     Verdict::Unanswered(unanswered) => Stage::Unanswered(unanswered),
@@ -130,10 +154,31 @@ impl Going {
             true => input.bytes,
             false => kept[side].as_slice(),
         });
+        let is_joined = std::mem::take(&mut self.is_joined);
+        for side in [0, 1] {
+            // Its first bytes may be the rest of a message.
+            if is_joined && matches!(self.stage, Stage::Http(_)) && pieces[side].is_empty() {
+                self.gap(side, 1, 0, report);
+            }
+        }
         // The other side's came before what decided.
         for side in [1 - input.side, input.side] {
             if !pieces[side].is_empty() && (side == 1 || !is_answered) {
                 self.data(Input { side, bytes: pieces[side], ..input }, ports, report);
+            }
+        }
+    }
+
+    /// A message begins in a stream that was joined within one. The other side's next bytes may be the rest of a message.
+    fn found(&mut self, found: Found, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
+        self.is_joined = false;
+        self.begin(found.service, found.swapped);
+        if matches!(self.stage, Stage::Http(_)) {
+            self.gap(1 - input.side, 1, 0, report);
+        }
+        for bytes in [&found.bytes, input.bytes.get(found.taken..).unwrap_or_default()] {
+            if !bytes.is_empty() {
+                self.data(Input { bytes, ..input }, ports, report);
             }
         }
     }
@@ -185,7 +230,7 @@ impl Going {
             Stage::Socks(exchange) => exchange.data(input, out),
             Stage::Ssh(exchange) => exchange.data(input, out),
             Stage::Tls(handshake) => handshake.data(input, out),
-            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Done => Progress::Done,
+            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Joined(_) | Stage::Done => Progress::Done,
         };
         match progress {
             Progress::More => {}
@@ -238,7 +283,14 @@ impl Going {
         let side = side ^ usize::from(self.swapped);
         let progress = match &mut self.stage {
             // Of this side nothing was seen yet: it is as if it had been joined midway.
-            Stage::Unknown(kept, _) if kept[side].is_empty() => Progress::More,
+            Stage::Unknown(kept, _) if kept[side].is_empty() => {
+                self.is_joined = true;
+                Progress::More
+            }
+            Stage::Joined(joined) => {
+                joined.gap(side);
+                Progress::More
+            }
             // Whose beginning is missing cannot be told.
             Stage::Unknown(..) | Stage::Done => Progress::Done,
             Stage::Unanswered(unanswered) if unanswered.survives_gap(side) => Progress::More,
@@ -265,7 +317,8 @@ impl Going {
         let app = &mut self.app;
         let out = &mut |transaction| Self::report(app, report, transaction);
         match &mut self.stage {
-            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Done | Stage::Dhcp | Stage::Leads(_) => {}
+            Stage::Unknown(..) | Stage::Unanswered(_) | Stage::Joined(_) | Stage::Done => {}
+            Stage::Dhcp | Stage::Leads(_) => {}
             Stage::Dns(exchange) => exchange.finish(out),
             Stage::Http(exchange) => exchange.finish(out),
             #[cfg(feature = "quic")]

@@ -14,6 +14,7 @@ mod early;
 mod going;
 mod http;
 mod input;
+mod joined;
 mod leads;
 mod lines;
 mod ntp;

@@ -2,7 +2,9 @@
 
 #[cfg(feature = "quic")]
 use crate::quic;
-use crate::{dns, early::Early, http, leads, lines, ntp, recognise::Unanswered, socks, ssh, tls, value::Service};
+use crate::{
+    dns, early::Early, http, joined::Joined, leads, lines, ntp, recognise::Unanswered, socks, ssh, tls, value::Service,
+};
 
 #[derive(Debug)]
 pub(crate) enum Stage {
@@ -10,6 +12,8 @@ pub(crate) enum Stage {
     Unknown([Vec<u8>; 2], u8),
     /// The client's bytes are of no known protocol.
     Unanswered(Unanswered),
+    /// The stream began before it was seen, and its first bytes are of no known protocol.
+    Joined(Box<Joined>),
     Dns(dns::Exchange),
     Http(http::Exchange),
     #[cfg(feature = "quic")]
@@ -63,6 +67,7 @@ impl Stage {
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
             Self::Unknown(kept, _) => kept[0].capacity() + kept[1].capacity(),
+            Self::Joined(joined) => joined.memory_bytes(),
             Self::Dns(exchange) => exchange.memory_bytes(),
             Self::Http(exchange) => exchange.memory_bytes(),
             Self::Leads(exchange) => exchange.memory_bytes(),

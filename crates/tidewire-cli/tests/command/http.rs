@@ -109,6 +109,14 @@ fn the_target_names_the_host() {
     assert_eq!(zeek("target", "http.log")[0]["host"], "other.example");
 }
 
+#[test]
+fn a_stream_joined_within_a_response_is_recognised_by_what_follows() {
+    let flow = &json(&["flows", "--json", &capture("joined")])[0];
+    assert_eq!(flow["app"]["service"], "http");
+    let found: Vec<_> = transactions("joined").iter().map(|http| json!([http["path"], http["status"]])).collect();
+    assert_eq!(found, [json!(["/2", 202]), json!(["/3", 203]), json!(["/4", 204])]);
+}
+
 /// Two names that differ in bytes differ in every format, and each byte can be had back.
 #[test]
 fn bytes_that_are_not_text_differ_in_every_format() {

@@ -113,7 +113,7 @@ pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
 
 /// The start line that a line ends with, if it is one beyond doubt: what precedes it may be the end of a body.
 /// `line`: without its line feed.
-pub(super) fn start_line_at_end(line: &[u8], is_request: bool) -> Option<&[u8]> {
+pub(crate) fn start_line_at_end(line: &[u8], is_request: bool) -> Option<&[u8]> {
     let line = line.strip_suffix(b"\r")?;
     if !is_request {
         let status_line = &line[memchr::memmem::rfind(line, b"HTTP/1.")?..];
@@ -182,6 +182,13 @@ fn set_host(http: &mut Http, authority: Option<&[u8]>) {
         _ => (authority, None),
     };
     (http.host, http.port) = (Some(text(host)), port);
+}
+
+/// Whether a line is a field of a head, or the empty one that ends it. `line`: without its line feed.
+pub(crate) fn is_field_line(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let name = memchr::memchr(b':', line).map(|colon| &line[..colon]);
+    line.is_empty() || name.is_some_and(|name| !name.is_empty() && name.iter().all(|&byte| is_token(byte)))
 }
 
 /// Fields that matter.

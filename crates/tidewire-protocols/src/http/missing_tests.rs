@@ -4,7 +4,7 @@ use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use super::tests::{Summary, conversation, http, summary};
 use crate::{
-    Transaction,
+    Budget, Conversation, Piece, Ports, Report, Service, Transaction,
     testing::{Event, Sent, transactions},
 };
 
@@ -209,4 +209,58 @@ fn a_stream_whose_beginning_is_missing_is_recognised() {
     // Not behind a beginning that does not go on.
     sent.0.insert(0, Event::Bytes(ClientToServer, b"G".to_vec(), false));
     assert_eq!(transactions(&sent, 80), []);
+}
+
+/// What a stream is that was joined within a message: pieces of the client (`>`) and of the server (`<`).
+fn joined(pieces: &[(char, &str)], port: u16) -> Vec<Transaction> {
+    let run = |bytewise: bool| {
+        let (mut conversation, mut budget, mut found) = (Conversation::default(), Budget::default(), Vec::new());
+        conversation.joined();
+        let mut keep = |transaction| found.push(transaction);
+        let report = &mut Report::Each(&mut keep);
+        for (index, (side, text)) in pieces.iter().enumerate() {
+            let direction = if *side == '>' { ClientToServer } else { ServerToClient };
+            let bytes = text.replace('\n', "\r\n").into_bytes();
+            for bytes in bytes.chunks(if bytewise { 1 } else { bytes.len() }) {
+                let piece = Piece { direction, bytes, is_datagram: false, timestamp_ns: index as u64 };
+                conversation.data(&piece, Ports { client: 40_000, server: port }, &mut budget, report);
+            }
+        }
+        conversation.close(&mut budget, report);
+        assert_eq!(budget.used_bytes(), 0);
+        found
+    };
+    let found = run(false);
+    assert_eq!(run(true), found, "{pieces:?}");
+    found
+}
+
+#[test]
+fn a_stream_joined_within_a_message_is_recognised_by_what_follows() {
+    // Short texts alone may become a server's lines before its name in SSH.
+    let whole = format!("HTTP/1.1 202 OK\nContent-Length: 600\n\n{}", "b".repeat(600));
+    let (ask, answer) = (('>', "GET /2 HTTP/1.1\nHost: h\n\n"), ('<', &*whole));
+    let both = [(Some("GET"), Some("/2"), Some(202), Some(600))];
+    let rest = "rest of a body\n".repeat(400);
+    for begin in ["xyz", "\u{1}\u{2}\u{3}", &rest, "<html>\n"] {
+        assert_eq!(summary(&joined(&[('<', begin), ask, answer], 80)), both, "{begin:?}");
+        // The rest of a body and the next response in one piece, and the rest of a request before the next one.
+        let more = format!("{begin}{whole}");
+        assert_eq!(summary(&joined(&[ask, ('<', &more)], 80)), both, "{begin:?}");
+        let (alone, asked) = ((None, None, Some(202), Some(600)), format!("{begin}GET /2 HTTP/1.1\nHost: h\n\n"));
+        assert_eq!(summary(&joined(&[('<', &more)], 8080)), [alone], "{begin:?}");
+        assert_eq!(summary(&joined(&[('>', &asked)], 8080)), [(Some("GET"), Some("/2"), None, None)], "{begin:?}");
+    }
+    // Mail that was being sent, a command of FTP behind the list of a folder, an answer of DNS.
+    let mail = [('>', "the end of a mail\n.\n"), ('<', "250 ok\n"), ('>', "MAIL FROM:<a@b>\n"), ('<', "250 ok\n")];
+    let found = joined(&mail, 25);
+    assert_eq!((found.len(), found[0].service), (1, Service::Smtp));
+    let query = "\0\u{1d}\0\u{7}\u{1}\0\0\u{1}\0\0\0\0\0\0\u{3}www\u{7}example\0\0\u{1}\0\u{1}";
+    let found = joined(&[('<', "\u{1}the end of an answer"), ('>', query)], 53);
+    assert_eq!((found.len(), found[0].name()), (1, Some("www.example")));
+    // Nothing is guessed.
+    for said in ["GET / HTTP/1.1 is a line\n", "see GET / HTTP/1.1\nand more\n", "see HTTP/1.1 200 OK\nmore of it\n"] {
+        assert_eq!(joined(&[('<', said), ('<', said)], 80), [], "{said}");
+    }
+    assert_eq!(joined(&[('<', "x"), ('>', "\u{5}\u{1}\0"), ('<', "\u{5}\0")], 1080), []);
 }

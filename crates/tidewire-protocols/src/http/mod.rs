@@ -17,3 +17,4 @@ mod tests;
 pub use fields::Http;
 
 pub(crate) use exchange::Exchange;
+pub(crate) use head::{is_field_line, start_line_at_end};

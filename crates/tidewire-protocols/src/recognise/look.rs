@@ -3,10 +3,11 @@
 use crate::{input::Ports, value::Service};
 
 /// Bytes of a direction that are kept at most until its protocol is known.
-pub(super) const BYTES_MAX: usize = 512;
+pub(crate) const BYTES_MAX: usize = 512;
 
 /// What one direction's bytes show.
-pub(super) enum Look {
+#[derive(Debug)]
+pub(crate) enum Look {
     Client(Service),
     Server(Service),
     Either(Service),

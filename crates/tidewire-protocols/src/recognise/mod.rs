@@ -13,10 +13,10 @@ use crate::{
     ntp, socks,
     value::Service,
 };
-use look::{BYTES_MAX, Ends, Look};
+use look::{BYTES_MAX, Ends};
 
 pub(crate) use http::METHODS as HTTP_METHODS;
-pub(crate) use look::begins;
+pub(crate) use look::{BYTES_MAX as TURN_BYTES_MAX, Look, begins};
 pub(crate) use unanswered::{Answer, Unanswered};
 
 /// What the first bytes of a stream show.
@@ -176,6 +176,38 @@ fn look(bytes: &[u8], ends: Ends) -> Look {
         dns_message,
     ];
     looks.into_iter().map(|look| look(bytes, ends)).find(decides).unwrap_or(Look::Unknown)
+}
+
+/// What a side shows that speaks behind the other one, in a stream that was joined within a message: only what cannot be the rest of
+/// one by chance. Nothing of what begins a stream is looked for.
+pub(crate) fn turn(bytes: &[u8], side: usize, ports: Ports) -> Look {
+    let ends = Ends::of(side, ports);
+    let looks: [fn(&[u8], Ends) -> Look; 4] =
+        [|bytes, _| tls(bytes), |bytes, _| http::look(bytes), lines::look, whole_dns_message];
+    let is_all = bytes.len() >= BYTES_MAX;
+    let decides = |look: &Look| match look {
+        Look::Unknown => false,
+        Look::Open => !is_all,
+        _ => true,
+    };
+    looks.into_iter().map(|look| look(bytes, ends)).find(decides).unwrap_or(Look::Unknown)
+}
+
+/// A whole message with its question, on any port: a header alone says too little.
+fn whole_dns_message(bytes: &[u8], ends: Ends) -> Look {
+    match dns_message(bytes, ends) {
+        Look::Either(service) => {
+            let message = bytes
+                .split_first_chunk::<2>()
+                .and_then(|(length, message)| message.get(..usize::from(u16::from_be_bytes(*length))));
+            match message {
+                Some(message) if dns::is_whole_message(message) => Look::Either(service),
+                Some(_) => Look::Unknown,
+                None => Look::Open,
+            }
+        }
+        other => other,
+    }
 }
 
 /// What bytes show of one protocol.
