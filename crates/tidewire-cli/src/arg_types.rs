@@ -4,6 +4,7 @@ use std::{net::IpAddr, str::FromStr};
 
 use clap::ValueEnum;
 use tidewire::{DefragPolicy, Direction, TcpPolicy};
+use tidewire_wire::Slicing;
 
 use crate::units::Size;
 
@@ -168,6 +169,24 @@ fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
     match text.rsplit_once('=') {
         Some((left, right)) if !left.trim().is_empty() && !right.is_empty() => Ok((left.trim(), right)),
         _ => Err(format!("expected {form}")),
+    }
+}
+
+/// The value of `--sliced`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliced(pub Slicing);
+
+impl FromStr for Sliced {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(match text {
+            "auto" => Slicing::Auto,
+            "never" => Slicing::Never,
+            _ => Slicing::At(
+                text.parse().map_err(|_| format!("invalid {text:?}: expected auto, never or a number of bytes"))?,
+            ),
+        }))
     }
 }
 

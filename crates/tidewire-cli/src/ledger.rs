@@ -2,16 +2,23 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tidewire::{AnomalyKind, Fate, Ledger, Malformation, OtherLink};
+use tidewire::{AnomalyKind, CaptureLoss, Fate, Ledger, Malformation, OtherLink};
 
 use crate::{
+    capture_losses,
     live::{self, LiveReport},
     output::{Object, push_number},
     units::{Bytes, Count},
 };
 
 /// Appends the ledger as one JSON object: `received` and all fates, which add up to it; everything else is in `detail`.
-pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, elapsed: Duration) {
+pub fn push_json(
+    out: &mut Vec<u8>,
+    ledger: &Ledger,
+    live: Option<&LiveReport>,
+    losses: &[CaptureLoss],
+    elapsed: Duration,
+) {
     let mut object = Object::open(out);
     object.number("received", ledger.received);
     for &fate in Fate::ALL {
@@ -32,6 +39,9 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
         detail.number("streams_open_max", ledger.streams_open_max);
         detail.number("evicted", ledger.evicted);
         detail.number("evicted_half_open", ledger.evicted_half_open);
+        if ledger.sliced_packets > 0 {
+            detail.number("sliced_packets", ledger.sliced_packets);
+        }
         detail.number("datagrams_rebuilt", ledger.datagrams_rebuilt);
         detail.number("datagrams_rejected", ledger.datagrams_rejected);
         if ledger.time_outliers > 0 {
@@ -61,6 +71,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
                 object.close();
             });
         }
+        capture_losses::push_json(detail, losses);
         if let Some(report) = live {
             live::push_json(detail, report, ledger);
         }
@@ -116,6 +127,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     }
     if ledger.evicted + ledger.evicted_half_open > 0 {
         line("evicted", ledger.evicted, &format!("and {} half-open", Count(ledger.evicted_half_open)));
+    }
+    if ledger.sliced_packets > 0 {
+        line("cut before the capture", ledger.sliced_packets, "");
     }
     if ledger.datagrams_rebuilt + ledger.datagrams_rejected > 0 {
         let rejected = format!("and {} rejected", Count(ledger.datagrams_rejected));

@@ -10,6 +10,7 @@ mod arg_types;
 #[cfg(feature = "live")]
 mod attach;
 mod capture_args;
+mod capture_losses;
 #[cfg(feature = "live")]
 mod check_steering;
 mod clock;

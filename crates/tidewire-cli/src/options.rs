@@ -11,7 +11,7 @@ use crate::{
     archive::ArchiveOptions,
     arg_types::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, DuplicatesName, LinkAddressesName, ModeName, Policy,
-        StatsFormat, TargetPolicy, UrgentName, whole,
+        Sliced, StatsFormat, TargetPolicy, UrgentName, whole,
     },
     capture_args,
     cut_off_join::CutOffs,
@@ -113,6 +113,11 @@ pub struct Common {
     /// Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]
     #[arg(long, value_name = "TIME", help_heading = STREAMS)]
     pub closed_timeout: Option<Span>,
+
+    /// Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the
+    /// beginning of the input; never: such packets are malformed; BYTES: all frames of this length
+    #[arg(long, value_name = "BYTES", default_value = "auto", help_heading = STREAMS)]
+    pub sliced: Sliced,
 
     /// Use the outermost IP header, not the innermost (as --tunnel-depth 0)
     #[arg(long, help_heading = STREAMS)]
@@ -398,7 +403,7 @@ impl Common {
             config.set_closed_timeout_ns(ns);
         }
         let tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
-        config.set_wire(config.wire().clone().with_tunnel_depth(tunnel_depth));
+        config.set_wire(config.wire().clone().with_tunnel_depth(tunnel_depth).with_slicing(self.sliced.0));
         config.set_key_ids(self.key);
         self.apply_fragments(config)?;
         self.apply_delivery(config)?;

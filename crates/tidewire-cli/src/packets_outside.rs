@@ -19,7 +19,7 @@ impl Handler for Any {
 /// if all packets are in flows.
 pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
     let line = none_accepted(ledger, common, stop).or_else(|| outside_of_flows(ledger));
-    let lines = line.into_iter().chain(outliers(ledger));
+    let lines = line.into_iter().chain(outliers(ledger)).chain(sliced(ledger));
     lines.flat_map(|line| terminal::wrapped(&line, terminal::width())).collect()
 }
 
@@ -80,6 +80,12 @@ fn outside_of_flows(ledger: &Ledger) -> Option<String> {
     let parts: Vec<_> =
         there.iter().map(|(fate, one, many, rest)| format!("{}{rest}", counted(of(*fate), one, many))).collect();
     Some(format!("{} read{some} {}", counted(read, "packet", "packets"), parts.join(", ")))
+}
+
+/// Packets that were cut before the capture.
+fn sliced(ledger: &Ledger) -> Option<String> {
+    let packets = (ledger.sliced_packets > 0).then(|| counted(ledger.sliced_packets, "frame", "frames"))?;
+    Some(format!("{packets} cut to one length before the capture, as a packet broker does (--sliced never: malformed)"))
 }
 
 /// Other link-layer protocols, by name if there is only one.

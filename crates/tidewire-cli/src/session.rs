@@ -8,10 +8,11 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
+use tidewire::{Capture, CaptureLoss, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
 
 use crate::{
     arg_types::StatsFormat,
+    capture_losses,
     error::{self, CliError},
     export::Exports,
     interrupt::{DONE, INTERRUPTED, on_interrupt},
@@ -54,6 +55,7 @@ pub struct Closing {
     input_errors: Vec<Error>,
     /// The pattern of copies, where it decided that they are left out.
     duplicates: Option<Pattern>,
+    capture_losses: Vec<CaptureLoss>,
     interrupted: bool,
     elapsed: Duration,
     /// Whether a handler ended the run, not a signal.
@@ -114,13 +116,15 @@ impl<'a> Session<'a> {
             read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
         };
         let live = live::report_of(&outcome);
-        let Outcome { handlers, ledger, input_errors, duplicates, elapsed, interrupted, .. } = outcome;
+        let Outcome { handlers, ledger, input_errors, capture_losses, duplicates, elapsed, interrupted, .. } = outcome;
         let signal = INTERRUPTED.load(Ordering::Relaxed);
         let stopped = interrupted && !signal;
         // A signal during the last read counts, too. For interfaces a signal is the normal end.
         let interrupted = signal && live.is_none();
         let stop = self.stop.clone();
-        Ok((handlers, Closing { ledger, live, input_errors, duplicates, interrupted, elapsed, stopped, stop }))
+        let closing =
+            Closing { ledger, live, input_errors, capture_losses, duplicates, interrupted, elapsed, stopped, stop };
+        Ok((handlers, closing))
     }
 }
 
@@ -175,7 +179,8 @@ impl Closing {
         let implied = if json { StatsFormat::Json } else { StatsFormat::Text };
         let stats = common.stats.or((common.limit == Some(0)).then_some(implied));
         if stats == Some(StatsFormat::Json) {
-            ledger::push_json(out.buffer(), &self.ledger, self.live.as_ref(), self.elapsed);
+            let (live, losses) = (self.live.as_ref(), &self.capture_losses);
+            ledger::push_json(out.buffer(), &self.ledger, live, losses, self.elapsed);
             out.buffer().push(b'\n');
         }
         out.flush()?;
@@ -189,6 +194,7 @@ impl Closing {
         }
         self.say_left_out();
         self.say_copies();
+        capture_losses::say(&self.capture_losses);
         if let Some(report) = &self.live {
             live::say_lost(report);
         }

@@ -107,6 +107,9 @@ pub struct Ledger {
     pub shunted_bytes: u64,
     /// Packets of flows whose timestamps are far from those around them: they do not count in the times of their flows.
     pub time_outliers: u64,
+    /// Packets whose frames were cut before the capture, which wrote the cut length as theirs: see
+    /// [`Slicing`](crate::wire::Slicing).
+    pub sliced_packets: u64,
     /// Datagrams rebuilt from fragments.
     pub datagrams_rebuilt: u64,
     /// Datagrams rejected.
@@ -136,6 +139,7 @@ impl Default for Ledger {
             shunted_packets: 0,
             shunted_bytes: 0,
             time_outliers: 0,
+            sliced_packets: 0,
             datagrams_rebuilt: 0,
             datagrams_rejected: 0,
         }
@@ -264,6 +268,7 @@ impl Ledger {
         self.shunted_packets += other.shunted_packets;
         self.shunted_bytes += other.shunted_bytes;
         self.time_outliers += other.time_outliers;
+        self.sliced_packets += other.sliced_packets;
         self.datagrams_rebuilt += other.datagrams_rebuilt;
         self.datagrams_rejected += other.datagrams_rejected;
     }

@@ -4,6 +4,7 @@ use crate::{
     Error,
     encode::Interface,
     limits::{BLOCK_BYTES_MAX, PAGE_BYTES},
+    pcapng::CaptureLoss,
     supplement::Supplement,
 };
 use tidewire_wire::{Batch, Frame, PacketClock};
@@ -249,6 +250,11 @@ pub trait Source: Send {
         Vec::new()
     }
 
+    /// What captures lost before they were written, as the files read so far say themselves: by interface, those that lost any.
+    fn losses(&self) -> Vec<CaptureLoss> {
+        Vec::new()
+    }
+
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
     fn bytes_read(&self) -> u64;
 
@@ -279,6 +285,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn supplements(&mut self) -> Vec<Supplement> {
         (**self).supplements()
+    }
+
+    fn losses(&self) -> Vec<CaptureLoss> {
+        (**self).losses()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -3,7 +3,7 @@
 //!
 //! Only standard blocks: a custom one between packets is a frame to tshark, and shifts the numbers of all that follow.
 
-use tidewire_wire::LinkType;
+use tidewire_wire::{ChecksumStatus, LinkType};
 
 use crate::supplement::{NAMES, SECRETS};
 pub use crate::supplement::{Supplement, Supplements, Writer};
@@ -89,6 +89,17 @@ pub enum Way {
     Out,
 }
 
+/// Flags of a packet (`epb_flags`, draft-ietf-opsawg-pcapng, 4.3.1): the direction.
+const FLAG_IN: u32 = 1;
+const FLAG_OUT: u32 = 2;
+/// Flag: the checksum is not computed yet.
+pub(crate) const FLAG_CHECKSUM_NOT_READY: u32 = 1 << 9;
+/// Flag: the checksum was verified.
+pub(crate) const FLAG_CHECKSUM_VALID: u32 = 1 << 10;
+/// Greatest length of a frame on Ethernet, in bytes, with two tags. Cards and drivers merge packets to longer ones, whose
+/// bytes no longer have the checksum that was verified.
+const ETHERNET_BYTES_MAX: u32 = 1522;
+
 /// A packet to encode.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -102,6 +113,9 @@ pub struct Packet<'a> {
     pub wire_bytes: u32,
     /// Which way it went.
     pub way: Way,
+    /// What the kernel reported about its transport checksum. That it was verified is written only where the bytes do not show
+    /// it: of packets that are cut, or longer than a frame.
+    pub checksum: ChecksumStatus,
     /// Packets that the interface lost since its packet before (`epb_dropcount`); 0 is left out.
     pub dropped: u64,
     /// A comment; empty: none.
@@ -112,11 +126,30 @@ impl<'a> Packet<'a> {
     /// A packet without options.
     #[must_use]
     pub fn new(interface: u32, timestamp_ns: u64, bytes: &'a [u8], wire_bytes: u32) -> Self {
-        Self { interface, timestamp_ns, bytes, wire_bytes, way: Way::Unknown, dropped: 0, comment: "" }
+        let (way, checksum) = (Way::Unknown, ChecksumStatus::Unknown);
+        Self { interface, timestamp_ns, bytes, wire_bytes, way, checksum, dropped: 0, comment: "" }
+    }
+
+    /// The packet's flags (`epb_flags`); 0: nothing is known.
+    #[must_use]
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        let way = match self.way {
+            Way::Unknown => 0,
+            Way::In => FLAG_IN,
+            Way::Out => FLAG_OUT,
+        };
+        let is_visible = self.bytes.len() as u64 == u64::from(self.wire_bytes) && self.wire_bytes <= ETHERNET_BYTES_MAX;
+        let checksum = match self.checksum {
+            ChecksumStatus::NotReady => FLAG_CHECKSUM_NOT_READY,
+            ChecksumStatus::Verified if !is_visible => FLAG_CHECKSUM_VALID,
+            _ => 0,
+        };
+        way | checksum
     }
 
     fn has_options(&self) -> bool {
-        self.way != Way::Unknown || self.dropped != 0 || !self.comment.is_empty()
+        self.flags() != 0 || self.dropped != 0 || !self.comment.is_empty()
     }
 
     /// Bytes of its block.
@@ -131,10 +164,7 @@ impl<'a> Packet<'a> {
     fn option_bytes(&self) -> usize {
         let comment = cut(self.comment).len();
         let of = |there: bool, bytes: usize| if there { bytes } else { 0 };
-        of(self.way != Way::Unknown, 8)
-            + of(self.dropped != 0, 12)
-            + of(comment != 0, 4 + comment.next_multiple_of(4))
-            + 4
+        of(self.flags() != 0, 8) + of(self.dropped != 0, 12) + of(comment != 0, 4 + comment.next_multiple_of(4)) + 4
     }
 }
 
@@ -181,10 +211,9 @@ pub fn enhanced_packet_with(out: &mut Vec<u8>, packet: &Packet<'_>, options: &[u
 
 #[cold]
 fn packet_options(out: &mut Vec<u8>, packet: &Packet<'_>) {
-    match packet.way {
-        Way::Unknown => {}
-        Way::In => put(out, option::FLAGS, &1_u32.to_le_bytes()),
-        Way::Out => put(out, option::FLAGS, &2_u32.to_le_bytes()),
+    match packet.flags() {
+        0 => {}
+        flags => put(out, option::FLAGS, &flags.to_le_bytes()),
     }
     if packet.dropped != 0 {
         put(out, option::DROP_COUNT, &packet.dropped.to_le_bytes());
@@ -377,6 +406,35 @@ mod tests {
             }
         }
         assert_eq!(seen, 36);
+    }
+
+    #[test]
+    fn what_the_kernel_knew_of_checksums_is_read_back() {
+        let mut file = Vec::new();
+        section_header(&mut file, &Writer::default());
+        interface_description(&mut file, &Interface::new("eth0", LinkType::ETHERNET));
+        let (short, long) = (vec![7; 61], vec![7; 3000]);
+        let cases = [
+            (ChecksumStatus::NotReady, &short, 61, ChecksumStatus::NotReady),
+            (ChecksumStatus::Verified, &short, 61, ChecksumStatus::Unknown),
+            (ChecksumStatus::Verified, &short, 900, ChecksumStatus::Verified),
+            (ChecksumStatus::Verified, &long, 3000, ChecksumStatus::Verified),
+            (ChecksumStatus::Unknown, &long, 3000, ChecksumStatus::Unknown),
+        ];
+        for (checksum, bytes, wire_bytes, _) in cases {
+            for (way, comment) in [(Way::Unknown, ""), (Way::In, "a comment"), (Way::Out, "")] {
+                let packet = Packet { checksum, way, comment, ..Packet::new(0, 1, bytes, wire_bytes) };
+                let before = file.len();
+                assert_eq!(enhanced_packet(&mut file, &packet) as usize, packet.block_bytes());
+                assert_eq!(file.len() - before, packet.block_bytes());
+            }
+        }
+        let mut reader = Reader::from_stream("memory", std::io::Cursor::new(file)).unwrap();
+        let (mut block, mut found) = (Block::new(), Vec::new());
+        while reader.fill(&mut block).unwrap() {
+            found.extend(block.batch().frames.iter().map(|frame| frame.checksum));
+        }
+        assert_eq!(found, cases.iter().flat_map(|case| [case.3; 3]).collect::<Vec<_>>());
     }
 
     #[test]

@@ -2,6 +2,7 @@ use crate::{
     Block, Error, Reader, Source,
     encode::Interface,
     limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
+    pcapng::CaptureLoss,
     record_cursor::Count,
     supplement::{Supplement, Supplements},
 };
@@ -44,6 +45,8 @@ pub struct Merge {
     supplements: Supplements,
     keep_open: bool,
     bytes_read: u64,
+    /// What captures lost that were read to their end.
+    losses: Vec<CaptureLoss>,
     bytes_total: Option<u64>,
 }
 
@@ -103,6 +106,7 @@ impl Merge {
             supplements: Supplements::default(),
             keep_open: paths.len() <= MERGE_OPEN_FILES_MAX,
             bytes_read: 0,
+            losses: Vec::new(),
             bytes_total: Some(0),
         };
         merge.active.resize_with(paths.len(), || None);
@@ -181,6 +185,7 @@ impl Merge {
             None => {
                 self.active_count -= 1;
                 self.bytes_read += active.reader.bytes_read();
+                self.losses.extend(active.reader.losses());
                 active.block.clear();
                 self.spare.push(active.block);
             }
@@ -291,6 +296,11 @@ impl Source for Merge {
 
     fn supplements(&mut self) -> Vec<Supplement> {
         self.supplements.take()
+    }
+
+    fn losses(&self) -> Vec<CaptureLoss> {
+        let active = self.active.iter().flatten().flat_map(|active| active.reader.losses());
+        self.losses.iter().cloned().chain(active).collect()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -5,23 +5,18 @@
 use crate::{
     limits::captured_bytes_max,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    signature::{FILE_HEADER_BYTES, LINK_MASK, MAGIC_MODIFIED, MAGIC_NANO, MAGICS_IXIA, begins_another, is_magic},
 };
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
-/// Length of the file header in all forms but Ixia's.
-const FILE_HEADER_BYTES: usize = 24;
+pub(crate) use crate::signature::is_pcap as recognised;
 
 const RECORD_HEADER_BYTES: usize = 16;
 /// Kuznetzov's form adds the interface, the protocol and the packet type.
 const RECORD_HEADER_BYTES_MODIFIED: usize = 24;
 
-const MAGIC_MICRO: u32 = 0xa1b2_c3d4;
-const MAGIC_NANO: u32 = 0xa1b2_3c4d;
-const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
-/// Ixia's captures by hardware and software: microseconds (as tshark reads them), with a word more in the file header.
-const MAGICS_IXIA: [u32; 2] = [0x1c00_01ac, 0x1c00_01ab];
-/// That word, after the file header: bytes of all records.
+/// Ixia's word after the file header: bytes of all records.
 const IXIA_HEADER_BYTES: usize = 4;
 
 /// Which of a record's two lengths comes first.
@@ -45,16 +40,9 @@ pub(crate) struct Pcap {
     unit_ns: u64,
     lengths: Lengths,
     link: LinkType,
+    /// The place of its interface among those of the input: files that are concatenated have one each.
+    pub interface: u16,
     captured_bytes_max: u32,
-}
-
-/// Whether `head` begins with one of the magic numbers, in either order.
-pub(crate) fn recognised(head: &[u8]) -> bool {
-    [false, true].iter().any(|&order| u32_at(head, 0, order).is_some_and(is_magic))
-}
-
-fn is_magic(word: u32) -> bool {
-    matches!(word, MAGIC_MICRO | MAGIC_NANO | MAGIC_MODIFIED) || MAGICS_IXIA.contains(&word)
 }
 
 /// Bytes of a file's header.
@@ -87,12 +75,21 @@ impl Pcap {
         };
         // Bits 28 to 31 are the length of a frame check sequence at each frame's end, bit 26 says that they count:
         // decoders go by the lengths in the headers, so that four bytes more at the end are only padding.
-        let link = word(20) & 0x03ff_ffff;
+        let link = word(20) & LINK_MASK;
         // A number beyond the registry's 16 bits is no type that is known; none of the reserved ones is either.
         let link = LinkType(u16::try_from(link).unwrap_or(u16::MAX));
         let captured_bytes_max = captured_bytes_max(link);
         let header_bytes = file_header_bytes(header);
-        Ok(Self { header_bytes, big_endian, record_header_bytes, unit_ns, lengths, link, captured_bytes_max })
+        Ok(Self {
+            header_bytes,
+            big_endian,
+            record_header_bytes,
+            unit_ns,
+            lengths,
+            link,
+            interface: 0,
+            captured_bytes_max,
+        })
     }
 
     /// Notes the whole records in `bytes`. `origin` is the offset of `bytes` in the file plus one, 0 where the file
@@ -117,6 +114,7 @@ impl Pcap {
     ) -> Walk {
         let header_bytes = if PLAIN { RECORD_HEADER_BYTES } else { self.record_header_bytes };
         let (unit_ns, link, captured_bytes_max) = (self.unit_ns, self.link, self.captured_bytes_max);
+        let interface = self.interface;
         let mut running = std::mem::take(count);
         let mut at = 0;
         let walk = loop {
@@ -126,6 +124,12 @@ impl Pcap {
             let [seconds, fraction, mut captured_bytes, mut wire_bytes] = words::<BIG>(header);
             if !PLAIN && self.lengths.swap(captured_bytes, wire_bytes) {
                 (captured_bytes, wire_bytes) = (wire_bytes, captured_bytes);
+            }
+            // No packet has no bytes at all, so what states that is the header of another file.
+            if captured_bytes.wrapping_sub(1) >= captured_bytes_max
+                && let Some(walk) = unusual(bytes.get(at..).unwrap_or_default(), at, captured_bytes, wire_bytes)
+            {
+                break walk;
             }
             if captured_bytes > captured_bytes_max {
                 break Walk::Damaged(at, too_long(captured_bytes, captured_bytes_max));
@@ -137,7 +141,7 @@ impl Pcap {
             }
             let timestamp_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit_ns;
             let origin = if origin == 0 { 0 } else { origin + from as u64 };
-            let place = Place { at: from, captured_bytes, wire_bytes, link, interface: 0, timestamp_ns, origin };
+            let place = Place { at: from, captured_bytes, wire_bytes, link, interface, timestamp_ns, origin };
             frames.push(running.frame(place));
             at = end;
         };
@@ -169,6 +173,15 @@ impl Lengths {
             Self::Either => first > second,
         }
     }
+}
+
+/// What a record with no captured bytes, or too many, is instead; `None`: a record.
+#[cold]
+fn unusual(rest: &[u8], at: usize, captured_bytes: u32, wire_bytes: u32) -> Option<Walk> {
+    if captured_bytes == 0 && wire_bytes == 0 && recognised(rest) && rest.len() < FILE_HEADER_BYTES {
+        return Some(Walk::Taken(at));
+    }
+    begins_another(rest).then_some(Walk::Another(at))
 }
 
 /// What is said of a record that states more than any record can have.

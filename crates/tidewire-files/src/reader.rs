@@ -6,7 +6,7 @@ use crate::{
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
     netmon::{self, Netmon},
     pcap::{self, Pcap},
-    pcapng::Pcapng,
+    pcapng::{self, CaptureLoss, Pcapng},
     record_cursor::{Count, Walk},
     snoop::{self, Snoop},
     supplement::Supplement,
@@ -50,6 +50,8 @@ pub struct Reader {
     ended: bool,
     bytes_read: Arc<AtomicU64>,
     bytes_total: Option<u64>,
+    /// What captures lost that were read to their end, behind which another file began.
+    losses: Vec<CaptureLoss>,
 }
 
 impl fmt::Debug for Reader {
@@ -76,6 +78,22 @@ impl Format {
             Self::Netmon(netmon) => netmon.walk(bytes, origin, count, frames),
             Self::Erf(erf) => erf.walk(bytes, origin, count, frames),
         }
+    }
+
+    /// The format of another file behind this one, and the length of its header.
+    fn behind(&self, header: &[u8]) -> Result<(Self, usize), String> {
+        let interfaces = match self {
+            Self::Pcapng(pcapng) => pcapng.interfaces_seen(),
+            Self::Pcap(pcap) => pcap.interface.saturating_add(1),
+            _ => 1,
+        };
+        if pcapng::recognised(header) {
+            return Ok((Self::Pcapng(Pcapng::behind(interfaces)), 0));
+        }
+        let mut pcap = Pcap::parse(header)?;
+        pcap.interface = interfaces;
+        let header_bytes = pcap.header_bytes;
+        Ok((Self::Pcap(pcap), header_bytes))
     }
 
     fn take_described(&mut self) -> Vec<(u16, Interface)> {
@@ -193,6 +211,9 @@ impl Reader {
         let walk = self.format.walk(bytes, origin, &mut self.count, frames);
         self.count.settle(frames);
         let offset = self.offset + walk.taken() as u64;
+        if let Walk::Another(at) = walk {
+            return self.another(block, at);
+        }
         if let Walk::Damaged(_, what) = walk {
             self.ended = true;
             self.ending = Some(self.damaged(offset, what));
@@ -204,6 +225,33 @@ impl Reader {
             self.rest.extend_from_slice(bytes.get(walk.taken()..).unwrap_or_default());
         }
         self.offset = offset;
+    }
+
+    /// Reads on behind the header of another file, which begins at `at` in `block`: files of one kind or both were
+    /// concatenated.
+    fn another(&mut self, block: &mut Block, at: usize) {
+        let (bytes, frames) = block.split();
+        let header = bytes.get(at..).unwrap_or_default();
+        self.offset += at as u64;
+        match self.format.behind(header) {
+            Ok((format, header_bytes)) => {
+                self.losses = self.losses();
+                self.format = format;
+                self.offset += header_bytes as u64;
+                let taken = at + header_bytes;
+                if frames.is_empty() {
+                    block.discard_front(taken);
+                } else {
+                    self.rest.clear();
+                    self.rest.extend_from_slice(bytes.get(taken..).unwrap_or_default());
+                }
+                self.rest_is_new = true;
+            }
+            Err(what) => {
+                self.ended = true;
+                self.ending = Some(self.damaged(self.offset, what));
+            }
+        }
     }
 
     fn damaged(&self, offset: u64, what: String) -> Error {
@@ -272,6 +320,14 @@ impl Source for Reader {
 
     fn supplements(&mut self) -> Vec<Supplement> {
         self.format.take_supplements()
+    }
+
+    fn losses(&self) -> Vec<CaptureLoss> {
+        let mut losses = self.losses.clone();
+        if let Format::Pcapng(pcapng) = &self.format {
+            losses.extend(pcapng.losses());
+        }
+        losses
     }
 
     /// Pipes that are not compressed can say: elsewhere bytes may lie between the pipe and here.
@@ -432,6 +488,7 @@ impl Opening {
             ended: false,
             bytes_read: self.bytes_read,
             bytes_total: self.bytes_total,
+            losses: Vec::new(),
         }
     }
 }

@@ -8,12 +8,14 @@ pub(crate) enum Walk {
     Taken(usize),
     /// As above, and what follows is damaged.
     Damaged(usize, String),
+    /// As above, and what follows is the header of another file.
+    Another(usize),
 }
 
 impl Walk {
     pub(crate) fn taken(&self) -> usize {
         match self {
-            Self::Taken(bytes) | Self::Damaged(bytes, _) => *bytes,
+            Self::Taken(bytes) | Self::Damaged(bytes, _) | Self::Another(bytes) => *bytes,
         }
     }
 }

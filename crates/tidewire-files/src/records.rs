@@ -36,6 +36,9 @@ pub enum Record {
     Other,
 }
 
+/// What is said of a file behind the records of another.
+const ANOTHER_FILE: &str = "the header of another capture file follows";
+
 impl Records {
     /// From the first bytes of a capture, 32 at least if it has so many; `None`: it is neither pcap nor pcapng.
     ///
@@ -91,6 +94,7 @@ impl Records {
                 match walk {
                     Walk::Taken(taken) => Ok(taken),
                     Walk::Damaged(at, what) => Err((at, what)),
+                    Walk::Another(at) => Err((at, ANOTHER_FILE.into())),
                 }
             }
             Format::Pcapng(pcapng) => {
@@ -109,8 +113,10 @@ impl Records {
                     // The caller has the block itself.
                     drop(pcapng.take_described());
                     drop(pcapng.take_supplements());
-                    if let Walk::Damaged(_, what) = walk {
-                        return Err((at, what));
+                    match walk {
+                        Walk::Damaged(_, what) => return Err((at, what)),
+                        Walk::Another(_) => return Err((at, ANOTHER_FILE.into())),
+                        Walk::Taken(_) => {}
                     }
                     let record = match self.frames.first() {
                         Some(frame) => Record::Packet(Frame { at: frame.at + at as u32, ..*frame }),

@@ -16,6 +16,24 @@ pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &S
     let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
     let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
     decode_up_to(end, frame, settings, out, |walk| link::first(walk, link));
+    judge_group(link, frame, out);
+}
+
+/// Decodes a frame that was cut without a note of its length, and returns how many bytes are missing at its end, as the
+/// first packet in it says that reaches beyond it.
+pub(crate) fn decode_cut(link: LinkType, frame: &[u8], settings: &Settings, out: &mut Decoded) -> u32 {
+    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
+    let missing_bytes = decode_up_to(frame.len(), frame, settings, out, |walk| {
+        walk.slice();
+        link::first(walk, link)
+    });
+    judge_group(link, frame, out);
+    // Both ends are at most `FRAME_BYTES_MAX`.
+    missing_bytes as u32
+}
+
+/// Notes whether hosts drop the packet for its frame's group address.
+fn judge_group(link: LinkType, frame: &[u8], out: &mut Decoded) {
     if link == LinkType::ETHERNET && ethernet::is_for_host_in_group(frame, out) {
         out.doubts |= Doubts::LINK;
     }
@@ -32,14 +50,15 @@ pub fn decode_subframe(frame: &[u8], subframe: &Subframe, settings: &Settings) -
     decoded
 }
 
-/// Decodes the part of a frame that begins with `first` and ends at `end`, as stated.
+/// Decodes the part of a frame that begins with `first` and ends at `end`, as stated. Returns by how much a packet moved
+/// that end.
 fn decode_up_to(
     end: usize,
     frame: &[u8],
     settings: &Settings,
     out: &mut Decoded,
     first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
-) {
+) -> usize {
     *out = Decoded::EMPTY;
     let mut walk = Walk::new(frame, end, settings, out);
     let kind = match first(&mut walk).and_then(|next| run(&mut walk, next)) {
@@ -55,6 +74,7 @@ fn decode_up_to(
     {
         *walk.out = outer;
     }
+    walk.moved_bytes
 }
 
 /// Whether a packet with this inside belongs to the flow that carries it. A contradiction inside a tunnel that IP itself

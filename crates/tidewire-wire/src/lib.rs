@@ -71,6 +71,7 @@ mod protocol;
 mod radiotap;
 mod routing;
 mod settings;
+mod slices;
 mod sll;
 mod switch_tag;
 mod tcp;
@@ -96,7 +97,8 @@ pub use link_type::LinkType;
 pub use malformation::Malformation;
 pub use other_link::OtherLink;
 pub use routing::final_destination;
-pub use settings::Settings;
+pub use settings::{Settings, Slicing};
+pub use slices::Slices;
 pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
 pub use view::{addresses, icmp_type_and_code, ports};
 

@@ -1,5 +1,18 @@
 //! Settings of the decoder: tunnels and their ports.
 
+/// Which frames are taken as cut before they reached the capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Slicing {
+    /// Frames of one length, where the beginning of the input shows that frames of its interface were cut to it.
+    #[default]
+    Auto,
+    /// None: a packet that is longer than its frame is malformed.
+    Never,
+    /// Frames of this length, in bytes.
+    At(u32),
+}
+
 /// Settings of the decoder: how deep it follows tunnels, and which ports identify them. 0 disables a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,6 +24,9 @@ pub struct Settings {
     /// [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM). An engine that ignores checksums verifies none of these
     /// either.
     pub verify_outer: bool,
+    /// Which frames are taken as cut before the capture. The decoder alone judges by the frame; the engine applies this to
+    /// its input ([`Slices`](crate::Slices)).
+    pub slicing: Slicing,
     /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
     pub vxlan_ports: [u16; 2],
     /// UDP destination port taken as VXLAN-GPE (4790).
@@ -42,6 +58,7 @@ impl Default for Settings {
         Self {
             tunnel_depth: 8,
             verify_outer: true,
+            slicing: Slicing::Auto,
             vxlan_ports: [4789, 8472],
             vxlan_gpe_port: 4790,
             geneve_port: 6081,
@@ -66,12 +83,20 @@ impl Settings {
         self
     }
 
+    /// Sets [`slicing`](Self::slicing), in a method chain.
+    #[must_use]
+    pub fn with_slicing(mut self, slicing: Slicing) -> Self {
+        self.slicing = slicing;
+        self
+    }
+
     /// These settings with all UDP ports disabled: no datagram is decapsulated.
     #[must_use]
     pub fn without_udp_tunnels(self) -> Self {
         Self {
             tunnel_depth: self.tunnel_depth,
             verify_outer: self.verify_outer,
+            slicing: self.slicing,
             vxlan_ports: [0; 2],
             vxlan_gpe_port: 0,
             geneve_port: 0,

@@ -59,6 +59,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) is_cut: bool,
     /// The frame may have been cut before tunnels were added: their content has no end of its own, either.
     is_sliced: bool,
+    /// By how much the end was moved.
+    pub(crate) moved_bytes: usize,
     /// Encapsulations that may still be entered.
     tunnels_left: u8,
     /// Inside a tunnel over UDP: the datagram that the inside must fill.
@@ -82,7 +84,18 @@ impl<'a> Walk<'a> {
     /// Starts at the beginning of a frame that ends at `end`, as stated.
     pub(crate) fn new(frame: &'a [u8], end: usize, settings: &'a Settings, out: &'a mut Decoded) -> Self {
         let tunnels_left = settings.tunnel_depth;
-        Self { frame, end, settings, out, outer: None, is_cut: false, is_sliced: false, tunnels_left, datagram: None }
+        Self {
+            frame,
+            end,
+            settings,
+            out,
+            outer: None,
+            is_cut: false,
+            is_sliced: false,
+            moved_bytes: 0,
+            tunnels_left,
+            datagram: None,
+        }
     }
 
     /// Treats the frame as one that was cut without a note of its length: the first packet in it that reaches beyond the
@@ -99,6 +112,7 @@ impl<'a> Walk<'a> {
                 return false;
             }
             self.is_sliced = false;
+            self.moved_bytes = stated_end - self.end;
         }
         self.is_cut = false;
         self.end = stated_end;
@@ -116,6 +130,7 @@ impl<'a> Walk<'a> {
             outer: None,
             is_cut: false,
             is_sliced: false,
+            moved_bytes: 0,
             tunnels_left: 0,
             datagram: None,
         }

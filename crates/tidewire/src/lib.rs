@@ -285,7 +285,7 @@ pub use tidewire_core::{
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]
-pub use tidewire_files::{Block, Damage, Error as FileError, Source, Supplement};
+pub use tidewire_files::{Block, CaptureLoss, Damage, Error as FileError, Source, Supplement};
 #[cfg(feature = "filter")]
 pub use tidewire_filter::Error as FilterError;
 pub use timed::{Clocked, Timed};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tidewire_core::{Ledger, Pattern};
+use tidewire_files::CaptureLoss;
 
 use crate::Error;
 #[cfg(feature = "live")]
@@ -21,6 +22,8 @@ pub struct Outcome<H> {
     pub input_errors: Vec<Error>,
     /// The pattern of copies that the first packets of files have, where it decided that copies are left out.
     pub duplicates: Option<Pattern>,
+    /// What the captures lost before they were written, as pcapng files say themselves: by interface, those that lost any.
+    pub capture_losses: Vec<CaptureLoss>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
     /// Whether the run ended before the input: by [`Stop`](crate::Stop), or `Streams::finish`.
@@ -56,6 +59,7 @@ impl<H> Outcome<H> {
             ledger: self.ledger,
             input_errors: self.input_errors,
             duplicates: self.duplicates,
+            capture_losses: self.capture_losses,
             elapsed: self.elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

@@ -40,7 +40,7 @@ use crate::{
     path::Paths,
     subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
-    wire::{self, Decoded, Kind},
+    wire::{self, Decoded, Kind, Slices},
 };
 
 /// Slots of the flow table that a slot number can address.
@@ -98,6 +98,10 @@ pub struct Engine<H: Deliver> {
     lookup_cache: Box<LookupCache>,
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
+    /// Frames that were cut before the capture.
+    slices: Slices,
+    /// Those of the current group: their places in it and their lengths on the wire.
+    cut_frames: Vec<(usize, u32)>,
     /// State of the sweep.
     sweep: Sweep,
     /// Closed connections with the clock at which their end is reported, earliest first: (clock, slot, flow id). Each
@@ -129,6 +133,7 @@ impl<H: Deliver> Engine<H> {
         };
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2);
         let streams_bytes = config.memory_bytes - config.fragment_memory_bytes;
+        let slices = Slices::new(config.wire.slicing);
         let context = FlowContext {
             accounting: Accounting::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
             slow_path: config.shed || config.urgent_inline != Config::default().urgent_inline,
@@ -157,6 +162,8 @@ impl<H: Deliver> Engine<H> {
             defragmenter: None,
             lookup_cache: Box::new(LookupCache::new()),
             prepared: None,
+            slices,
+            cut_frames: Vec::new(),
             sweep: Sweep::default(),
             closing: BinaryHeap::new(),
             finishing: None,
@@ -215,6 +222,9 @@ impl<H: Deliver> Engine<H> {
 
     /// Processes a batch. Every worker gets every batch, and counts and processes its share.
     pub fn process(&mut self, batch: &Batch<'_>) {
+        if self.slices.is_open() {
+            self.slices.examine(batch, &self.context.config.wire);
+        }
         let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
         for group in batch.frames.chunks(GROUP) {
             if let Some(first) = group.first() {
@@ -233,6 +243,8 @@ impl<H: Deliver> Engine<H> {
 
     fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) {
         let mut unknown = self.prepare(batch, group, prepared);
+        let lengthened = if self.cut_frames.is_empty() { None } else { Some(self.lengthened(group)) };
+        let group = lengthened.as_deref().unwrap_or(group);
         while unknown != 0 {
             let one = &mut prepared[unknown.trailing_zeros() as usize % GROUP];
             one.slot = self.table.prefetch_entry(one.hash);
@@ -274,10 +286,18 @@ impl<H: Deliver> Engine<H> {
         for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
             let bytes = batch.bytes(frame);
             let settings = &self.context.config.wire;
-            let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
+            let mut brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
             one.hash = 0;
             if brief.kind as u8 > Kind::OtherIp as u8 {
-                continue;
+                if brief.kind == Kind::Malformed
+                    && let Some(wire_bytes) = self.slices.decode(frame, bytes, settings, &mut one.decoded)
+                {
+                    self.cut_frames.push((at, wire_bytes));
+                    brief = one.decoded.brief();
+                }
+                if brief.kind as u8 > Kind::OtherIp as u8 {
+                    continue;
+                }
             }
             let Some(words) = DirectedKey::of(bytes, brief, &one.decoded) else { continue };
             one.place = LookupCache::place(&words);
@@ -295,6 +315,21 @@ impl<H: Deliver> Engine<H> {
             unknown |= u32::from(one.slot == NO_SLOT) << at;
         }
         unknown
+    }
+
+    /// The frames of a group with the lengths that cut ones had on the wire.
+    #[cold]
+    fn lengthened(&mut self, group: &[Frame]) -> Box<[Frame]> {
+        let mut group: Box<[Frame]> = group.into();
+        if self.share.index == 0 {
+            self.context.ledger.sliced_packets += self.cut_frames.len() as u64;
+        }
+        for (at, wire_bytes) in self.cut_frames.drain(..) {
+            if let Some(frame) = group.get_mut(at) {
+                frame.wire_bytes = wire_bytes;
+            }
+        }
+        group
     }
 
     /// Prefetches what flows with holes need: one pointer after the other, each for all packets of the group.

@@ -1,50 +1,40 @@
 //! pcapng: sections of blocks, each with its byte order and its interfaces.
 //!
-//! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: statistics, systemd
-//! journal entries, custom and unknown ones. Names and decryption secrets are passed on as they are.
+//! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: systemd journal
+//! entries, custom and unknown ones. Of statistics only losses are read. Names and decryption secrets are passed on as they are.
 
 mod comments;
 mod interface;
+mod losses;
 
+pub(crate) use crate::signature::is_pcapng as recognised;
 use crate::{
     described::described,
     encode::Interface as Description,
     limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
     pcap::too_long,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    signature::{SECTION_HEADER, begins_pcap, byte_order, is_magic},
     supplement::{NAMES, SECRETS, Supplement, Supplements, supplement},
 };
 use comments::comments;
 use interface::Interface;
+pub use losses::CaptureLoss;
 use tidewire_wire::Frame;
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 /// Obsolete; written by Wireshark until 1.2.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
-
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// Fields of an enhanced packet block before the packet, in bytes.
+const ENHANCED_FIXED_BYTES: usize = 20;
 
 /// Type and two lengths: the shortest block.
 const BLOCK_BYTES_MIN: u32 = 12;
 /// What a packet's block takes beside its packet in libpcap's reckoning: header, trailer and options.
 const BLOCK_OVERHEAD_BYTES: u32 = 128 << 10;
-
-/// Whether `head` begins with a section header.
-pub(crate) fn recognised(head: &[u8]) -> bool {
-    u32_at(head, 0, false) == Some(SECTION_HEADER) && byte_order(head).is_some_and(|order| order.is_ok())
-}
-
-/// Whether the section that `block` begins is big-endian; none if too few bytes are there, an error if neither.
-fn byte_order(block: &[u8]) -> Option<Result<bool, u32>> {
-    match (u32_at(block, 8, false)?, u32_at(block, 8, true)?) {
-        (BYTE_ORDER_MAGIC, _) => Some(Ok(false)),
-        (_, BYTE_ORDER_MAGIC) => Some(Ok(true)),
-        (other, _) => Some(Err(other)),
-    }
-}
 
 /// Where the walk over a pcapng stream stands.
 #[derive(Clone, Debug)]
@@ -61,6 +51,8 @@ pub(crate) struct Pcapng {
     comments: Option<Vec<(u64, Vec<u8>)>>,
     /// Texts of sections, secrets and names since they were taken.
     supplements: Supplements,
+    /// What interfaces lost, by their place among all of the input.
+    losses: Vec<CaptureLoss>,
     /// Simple packets carry no time; they get that of the packet before them.
     timestamp_ns: u64,
 }
@@ -77,14 +69,21 @@ struct Block<'a> {
 
 impl Pcapng {
     pub(crate) fn new() -> Self {
+        Self::behind(0)
+    }
+
+    /// A file behind others in one input, which had so many interfaces.
+    pub(crate) fn behind(interfaces_seen: u16) -> Self {
+        let interfaces_seen = usize::from(interfaces_seen);
         Self {
             big_endian: false,
             interfaces: Vec::new(),
-            interfaces_seen: 0,
+            interfaces_seen,
             block_bytes_max: PCAPNG_BLOCK_BYTES_MAX,
             described: Vec::new(),
             comments: None,
             supplements: Supplements::default(),
+            losses: vec![CaptureLoss::default(); interfaces_seen],
             timestamp_ns: 0,
         }
     }
@@ -97,8 +96,9 @@ impl Pcapng {
                 return Walk::Taken(at);
             };
             let (kind, length) = match self.header(rest) {
-                Ok(header) => header,
-                Err(what) => return Walk::Damaged(at, what),
+                Ok((kind, length)) if !is_magic(kind) || !begins_pcap(rest) => (kind, length),
+                Err(what) if !begins_pcap(rest) => return Walk::Damaged(at, what),
+                _ => return Walk::Another(at),
             };
             let Some(block) = rest.get(..length) else { return Walk::Taken(at) };
             let trailer = u32_at(block, length - 4, self.big_endian).unwrap_or_default();
@@ -112,7 +112,15 @@ impl Pcapng {
             match self.block(kind, Block { body, at: at + 8, origin }) {
                 Ok(None) => {}
                 Ok(Some(place)) => {
-                    let frame = count.frame(place);
+                    let mut frame = count.frame(place);
+                    let options_at = ENHANCED_FIXED_BYTES + (place.captured_bytes as usize).next_multiple_of(4);
+                    if kind == ENHANCED_PACKET && body.len() > options_at {
+                        let options = body.get(options_at..).unwrap_or_default();
+                        let lost = losses::of_packet(options, self.big_endian, &mut frame);
+                        if let Some(loss) = self.losses.get_mut(usize::from(frame.interface)) {
+                            loss.between_packets = loss.between_packets.saturating_add(lost);
+                        }
+                    }
                     frames.push(frame);
                     if self.comments.is_some() {
                         self.note_comments(kind, body, frame.number);
@@ -122,6 +130,12 @@ impl Pcapng {
             }
             at += length;
         }
+    }
+
+    /// Interfaces of all sections so far.
+    pub(crate) fn interfaces_seen(&self) -> u16 {
+        // At most `INTERFACES_MAX`.
+        self.interfaces_seen as u16
     }
 
     /// Type and length of the block that `rest` begins; a section header also sets the byte order.
@@ -169,6 +183,10 @@ impl Pcapng {
                 self.supplement(kind, block.body);
                 Ok(None)
             }
+            INTERFACE_STATISTICS => {
+                self.statistics(block.body);
+                Ok(None)
+            }
             SECRETS | NAMES => {
                 self.supplement(kind, block.body);
                 Ok(None)
@@ -209,10 +227,25 @@ impl Pcapng {
         let interface = Interface::parse(body, self.big_endian, self.interfaces_seen as u16)?;
         let longest = captured_bytes_max(interface.link).saturating_add(BLOCK_OVERHEAD_BYTES);
         self.block_bytes_max = self.block_bytes_max.max(longest);
+        let name = described(body, self.big_endian).map(|found| found.name).unwrap_or_default();
+        self.losses.push(CaptureLoss { interface: name, ..CaptureLoss::default() });
         self.described.extend(described(body, self.big_endian).map(|found| (interface.index, found)));
         self.interfaces_seen += 1;
         self.interfaces.push(interface);
         Ok(())
+    }
+
+    /// Statistics of an interface that is not described concern no packet: they are left out.
+    fn statistics(&mut self, body: &[u8]) {
+        let interface = u32_at(body, 0, self.big_endian).and_then(|index| self.interfaces.get(index as usize));
+        if let Some(loss) = interface.and_then(|interface| self.losses.get_mut(usize::from(interface.index))) {
+            losses::of_statistics(body.get(12..).unwrap_or_default(), self.big_endian, loss);
+        }
+    }
+
+    /// What interfaces lost so far by the file's own account, by their place among all of the input.
+    pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
+        self.losses.iter().filter(|loss| !loss.is_none()).cloned().collect()
     }
 
     /// The interfaces that were described since the last call, by their place among all of the input.

@@ -146,6 +146,7 @@ impl Recorder {
         }
         let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
         packet.dropped = std::mem::take(&mut self.unreported_drops);
+        packet.checksum = frame.checksum;
         let length = match self.comments.take(frame.number) {
             None => enhanced_packet(&mut buffer.bytes, &packet),
             Some(comments) => with_comments(&mut buffer.bytes, &packet, comments),
@@ -205,6 +206,6 @@ impl Recorder {
     /// Bytes of the block of a packet, with the options that it may get. `number`: its frame's.
     pub(super) fn block_bytes(&self, number: u64, captured: usize) -> usize {
         // The option with dropped packets and the end of options have 16 bytes.
-        PACKET_OVERHEAD_BYTES + captured.next_multiple_of(4) + 16 + self.comments.bytes_of(number)
+        PACKET_OVERHEAD_BYTES + captured.next_multiple_of(4) + 24 + self.comments.bytes_of(number)
     }
 }

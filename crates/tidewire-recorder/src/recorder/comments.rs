@@ -8,6 +8,8 @@ use tidewire_archive::block::{Packet, enhanced_packet_with};
 const BYTES_MAX: usize = 16 << 20;
 /// What a comment takes beside its bytes.
 const ENTRY_BYTES: usize = 64;
+/// Option: flags of the packet.
+const FLAGS: u16 = 2;
 /// Options of pcapng: how many packets were lost before, and the end.
 const DROP_COUNT: u16 = 4;
 const END: [u8; 4] = [0; 4];
@@ -62,6 +64,11 @@ impl Comments {
 /// Appends a packet with its comments, and returns its block's length.
 #[cold]
 pub(super) fn with_comments(out: &mut Vec<u8>, packet: &Packet<'_>, mut options: Vec<u8>) -> u32 {
+    if packet.flags() != 0 {
+        options.extend_from_slice(&FLAGS.to_le_bytes());
+        options.extend_from_slice(&4_u16.to_le_bytes());
+        options.extend_from_slice(&packet.flags().to_le_bytes());
+    }
     if packet.dropped != 0 {
         options.extend_from_slice(&DROP_COUNT.to_le_bytes());
         options.extend_from_slice(&8_u16.to_le_bytes());

@@ -1,6 +1,6 @@
 use std::{collections::VecDeque, time::Duration};
 
-use tidewire_files::{Block, Source, Supplement, encode::Interface};
+use tidewire_files::{Block, CaptureLoss, Source, Supplement, encode::Interface};
 use tidewire_wire::LinkType;
 
 use crate::{Error, filter::Filter};
@@ -92,6 +92,10 @@ impl<S: Source> Filtered<S> {
 
     pub(crate) fn supplements(&mut self) -> Vec<Supplement> {
         self.source.supplements()
+    }
+
+    pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
+        self.source.losses()
     }
 
     pub(crate) fn bytes_read(&self) -> u64 {

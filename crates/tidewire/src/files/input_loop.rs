@@ -282,11 +282,16 @@ impl<'a> InputLoop<'a> {
     pub(crate) fn outcome<H>(self, handlers: Vec<H>, mut ledger: Ledger) -> Outcome<H> {
         settle_filtered(&mut ledger, self.filtered());
         let elapsed = self.begun.elapsed();
+        let capture_losses = match &self.source {
+            MaybeFiltered::All(source) => source.losses(),
+            MaybeFiltered::Some(source) => source.losses(),
+        };
         Outcome {
             handlers,
             ledger,
             input_errors: self.input_errors,
             duplicates: self.pattern,
+            capture_losses,
             elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

@@ -115,6 +115,7 @@ impl Watch<'_> {
             ledger,
             input_errors: Vec::new(),
             duplicates: None,
+            capture_losses: Vec::new(),
             elapsed: self.begun.elapsed(),
             interrupted: self.interrupted,
             live: Some(report),

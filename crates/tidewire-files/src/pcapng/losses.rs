@@ -1,0 +1,88 @@
+//! What a capture lost by its own account: drop counts of packets, and statistics of interfaces.
+
+use tidewire_wire::{ChecksumStatus, Frame};
+
+use crate::{
+    encode::{FLAG_CHECKSUM_NOT_READY, FLAG_CHECKSUM_VALID},
+    limits::OPTIONS_MAX,
+    record_cursor::{u16_at, u32_at},
+};
+
+/// Options of an enhanced packet block.
+const FLAGS: u16 = 2;
+const DROP_COUNT: u16 = 4;
+/// Options of interface statistics: packets that the interface and the operating system dropped.
+const INTERFACE_DROPPED: u16 = 5;
+const SYSTEM_DROPPED: u16 = 7;
+
+/// Packets that a capture lost before it was written, as the file itself says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CaptureLoss {
+    /// The name of the interface, as `eth0`; empty: it has none.
+    pub interface: String,
+    /// Packets that the interface dropped, by its last statistics (`isb_ifdrop`).
+    pub interface_dropped: u64,
+    /// Packets that the operating system dropped, by its last statistics (`isb_osdrop`).
+    pub system_dropped: u64,
+    /// Packets lost between its packets, as these say (`epb_dropcount`). They may be counted in the statistics, too.
+    pub between_packets: u64,
+}
+
+impl CaptureLoss {
+    /// Whether nothing was lost.
+    pub(crate) fn is_none(&self) -> bool {
+        self.interface_dropped == 0 && self.system_dropped == 0 && self.between_packets == 0
+    }
+}
+
+/// Calls `each` with the code and the value of each option.
+fn options(mut options: &[u8], big_endian: bool, mut each: impl FnMut(u16, &[u8])) {
+    for _ in 0..OPTIONS_MAX {
+        let (Some(code), Some(length)) = (u16_at(options, 0, big_endian), u16_at(options, 2, big_endian)) else {
+            return;
+        };
+        let length = usize::from(length);
+        let Some(value) = options.get(4..4 + length).filter(|_| code != 0) else { return };
+        each(code, value);
+        options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+/// A 64-bit number.
+fn number(value: &[u8], big_endian: bool) -> Option<u64> {
+    let bytes = *value.first_chunk()?;
+    Some(if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+}
+
+/// Reads the options of a packet: what is known of its checksum, which the frame has from now on. Returns the packets that
+/// were lost before it.
+#[cold]
+pub(super) fn of_packet(found: &[u8], big_endian: bool, frame: &mut Frame) -> u64 {
+    let mut lost = 0;
+    options(found, big_endian, |code, value| match code {
+        FLAGS => {
+            let flags = u32_at(value, 0, big_endian).unwrap_or_default();
+            if flags & FLAG_CHECKSUM_NOT_READY != 0 {
+                frame.checksum = ChecksumStatus::NotReady;
+            } else if flags & FLAG_CHECKSUM_VALID != 0 {
+                frame.checksum = ChecksumStatus::Verified;
+            }
+        }
+        DROP_COUNT => lost = number(value, big_endian).unwrap_or_default(),
+        _ => {}
+    });
+    lost
+}
+
+/// Reads the options of statistics, which count from the beginning of the capture.
+pub(super) fn of_statistics(found: &[u8], big_endian: bool, loss: &mut CaptureLoss) {
+    options(found, big_endian, |code, value| {
+        let Some(value) = number(value, big_endian) else { return };
+        match code {
+            INTERFACE_DROPPED => loss.interface_dropped = value,
+            SYSTEM_DROPPED => loss.system_dropped = value,
+            _ => {}
+        }
+    });
+}
