@@ -70,7 +70,7 @@ impl Handler for Inline {
 
     #[inline]
     fn close(&mut self, stream: &mut Stream<'_, InlineState>, _: EndReason) {
-        if let Some(analyzer) = &self.anomaly {
+        if let Some(analyzer) = &mut self.anomaly {
             analyzer.close(stream, anomaly);
         }
         if let Some(analyzer) = &mut self.scan {

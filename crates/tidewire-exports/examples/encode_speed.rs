@@ -172,7 +172,7 @@ enum Line<'a> {
 
 fn eve_lines(flows: &[Flow], has_transactions: bool) -> usize {
     lines(flows, has_transactions, |out, line| match line {
-        Line::Flow(flow) => eve::push_records(out, flow, eve::Types::default()),
+        Line::Flow(flow) => eve::push_records(out, flow, flow.anomalies, eve::Types::default()),
         Line::Exchange(exchange) => drop(eve::push_transaction(out, exchange, eve::Types::default())),
     })
 }
@@ -182,7 +182,7 @@ fn zeek_lines(flows: &[Flow], has_transactions: bool) -> usize {
     lines(flows, has_transactions, |out, line| match line {
         Line::Flow(flow) => {
             zeek::push_conn(out, zeek::Form::Tsv, flow, &history);
-            zeek::push_weirds(out, zeek::Form::Tsv, flow);
+            zeek::push_weirds(out, zeek::Form::Tsv, flow, flow.anomalies);
         }
         Line::Exchange(exchange) => {
             zeek::push_transaction(out, zeek::Form::Tsv, exchange);

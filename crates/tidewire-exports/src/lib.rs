@@ -17,6 +17,7 @@
 #[cfg(feature = "arrow")]
 pub mod columns;
 pub mod eve;
+mod explained;
 pub mod ipfix;
 pub mod json;
 mod model;
@@ -28,4 +29,5 @@ mod testing;
 mod time;
 pub mod zeek;
 
+pub use explained::{Explained, Explainer};
 pub use model::{CutOff, EventRecord, Exchange, FlowRecord, MatchRecord, Origin};

@@ -246,6 +246,7 @@ mod closures;
 mod community;
 mod control;
 mod error;
+mod explained;
 #[cfg(feature = "files")]
 mod files;
 mod filter;
@@ -265,6 +266,7 @@ pub use closures::Closures;
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::{Error, SettingError, WORKERS_MAX};
+pub use explained::{Explanation, StreamEvidence};
 #[cfg(feature = "files")]
 pub use files::{Files, Streams};
 pub use finished::{FinishedStream, STREAM_BYTES_KEPT};

@@ -1,11 +1,10 @@
-//! Things that belong to no stream: one event of each kind in a second.
-
-/// Packet time in which one event of a kind is made.
-const TIME_NS: u64 = 1_000_000_000;
+//! Things that belong to no stream: one event of each kind in a period.
 
 /// What was seen of each kind. The names are the engine's own: there are few of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rare {
+    /// Packet time in which one event of a kind is made.
+    period_ns: u64,
     kinds: Vec<Kind>,
 }
 
@@ -20,6 +19,10 @@ struct Kind {
 }
 
 impl Rare {
+    pub(super) fn new(period_ns: u64) -> Self {
+        Self { period_ns, kinds: Vec::new() }
+    }
+
     /// Notes one. `Some`: it is to be reported, with the number of those that were not.
     pub(super) fn note(&mut self, what: &'static str, why: &'static str, time_ns: u64) -> Option<u64> {
         let Some(kind) = self.kinds.iter_mut().find(|kind| kind.what == what && kind.why == why) else {
@@ -27,8 +30,8 @@ impl Rare {
             return Some(0);
         };
         kind.last_ns = kind.last_ns.max(time_ns);
-        // A clock that goes back starts another second.
-        if time_ns.abs_diff(kind.reported_ns) < TIME_NS {
+        // A clock that goes back starts another period.
+        if time_ns.abs_diff(kind.reported_ns) < self.period_ns {
             kind.count += 1;
             return None;
         }

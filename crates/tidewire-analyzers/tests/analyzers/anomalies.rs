@@ -106,3 +106,30 @@ fn refusals_are_counted() {
     assert_eq!((matching.0, matching.1.emitted, matching.1.refused), ("match", 0, 2));
     assert_eq!((anomaly.1.refused, scan.1.refused), (0, 0));
 }
+
+/// Checksums that the sender's card fills in: one event for all streams, of none of them, with the number of the others.
+#[test]
+fn checksum_offload_is_an_event_once() {
+    let mut made = Made::new();
+    for port in 4000_u16..4050 {
+        let datagram = [&port.to_be_bytes()[..], &[0, 9, 0, 12, 0x12, 0x34], b"data"].concat();
+        let length = datagram.len() as u16;
+        let mut header =
+            etherparse::Ipv4Header::new(length, 64, etherparse::IpNumber::UDP, CLIENT.0, SERVER.0).unwrap();
+        header.header_checksum = header.calc_header_checksum();
+        let mut packet = Vec::new();
+        header.write(&mut packet).unwrap();
+        packet.extend_from_slice(&datagram);
+        made.packet(&packet);
+    }
+    let mut settings = Settings::default();
+    settings.anomaly.severity = Severity::Info;
+    let events = made.analyzed(&settings, 1);
+    let of_kind: Vec<_> = events.iter().filter(|event| event.kind == "anomaly.bad_checksum").collect();
+    let [first, last] = &of_kind[..] else { panic!("{events:?}") };
+    for event in [first, last] {
+        assert_eq!((event.stream, event.severity, text(event, "reason")), (None, Severity::Info, "checksum_offload"));
+    }
+    // The first one, and the others at the end.
+    assert_eq!(number(last, "more"), 49);
+}

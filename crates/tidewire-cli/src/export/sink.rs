@@ -10,9 +10,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use tidewire::{FlowKey, Ledger, Stop};
+use tidewire::{Anomaly, FlowKey, Ledger, Stop};
 use tidewire_exports::{
-    Exchange, FlowRecord, MatchRecord, Origin, eve,
+    Exchange, Explainer, FlowRecord, MatchRecord, Origin, eve,
     table::Row,
     zeek::{self, History, Log, Tunnel},
 };
@@ -52,7 +52,16 @@ pub struct Exports {
     tunnels: Mutex<HashSet<Tunnel>>,
     /// How long a stream goes on before there is a record of it, nanoseconds; `None`: until its end.
     active_timeout_ns: Option<u64>,
+    /// Time of the first packet of streams that were written.
+    first_ns: AtomicU64,
+    /// Anomalies that the point of the capture explains.
+    explainer: Mutex<Explainer>,
+    /// When they are written next in a capture that lasts, seconds since it began.
+    explained_due_s: AtomicU64,
 }
+
+/// How often they are written then, seconds: a stream that began long ago has its explanation in the same day.
+const EXPLAINED_S: u64 = 3600;
 
 /// Most tunnels that are written of a run: 5 MB of memory.
 const TUNNELS_MAX: usize = 65_536;
@@ -100,6 +109,9 @@ impl Exports {
             periods: Periods::default(),
             tunnels: Mutex::default(),
             active_timeout_ns: content.active_timeout_ns,
+            first_ns: AtomicU64::new(u64::MAX),
+            explainer: Mutex::default(),
+            explained_due_s: AtomicU64::new(EXPLAINED_S),
         })
     }
 
@@ -178,18 +190,20 @@ impl Exports {
         let now_ns = self.now_ns(flow.end_ns);
         self.flows.fetch_add(1, Ordering::Relaxed);
         self.row(&Row::Flow(flow), now_ns);
+        let remaining = self.remaining(flow);
+        let anomalies = remaining.as_deref().unwrap_or(flow.anomalies);
         for sink in &self.sinks {
             scratch.clear();
             match sink {
                 Sink::Eve(eve) => {
-                    eve::push_records(scratch, flow, self.eve);
+                    eve::push_records(scratch, flow, anomalies, self.eve);
                     self.push_eve(eve, scratch, now_ns);
                 }
                 Sink::Zeek(form, logs) => {
                     zeek::push_conn(scratch, *form, flow, history.unwrap_or(&History::default()));
                     self.push(&logs[Log::Conn as usize], scratch, now_ns);
                     scratch.clear();
-                    zeek::push_weirds(scratch, *form, flow);
+                    zeek::push_weirds(scratch, *form, flow, anomalies);
                     self.push(&logs[Log::Weird as usize], scratch, now_ns);
                 }
                 Sink::Messages(_) | Sink::Text(..) | Sink::Tables(_) => {}
@@ -198,6 +212,35 @@ impl Exports {
         // A stream that did nothing since the record before has no further one.
         if rest.is_none_or(|rest| rest.stats.iter().any(|stats| stats.packets > 0)) {
             self.message(rest.unwrap_or(flow), now_ns);
+        }
+    }
+
+    /// The anomalies of a stream that the point of the capture does not explain; `None`: all.
+    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<Vec<Anomaly>> {
+        let first_ns = self.first_ns.fetch_min(flow.start_ns, Ordering::Relaxed).min(flow.start_ns);
+        let has_records = |sink: &Sink| matches!(sink, Sink::Eve(_) | Sink::Zeek(..));
+        if flow.anomalies.is_empty() || !self.sinks.iter().any(has_records) {
+            return None;
+        }
+        lock(&self.explainer).remaining(flow, first_ns)
+    }
+
+    /// Writes the others: one record for all streams.
+    fn explained(&self, now_ns: u64) {
+        let (all, mut scratch) = (lock(&self.explainer).take(), Vec::new());
+        for (sink, explained) in self.sinks.iter().flat_map(|sink| all.iter().map(move |one| (sink, one))) {
+            scratch.clear();
+            match sink {
+                Sink::Eve(eve) if self.eve.has("anomaly") => {
+                    eve::push_explained(&mut scratch, explained, self.origin());
+                    self.push_eve(eve, &scratch, now_ns);
+                }
+                Sink::Zeek(form, logs) => {
+                    zeek::push_explained(&mut scratch, *form, explained);
+                    self.push(&logs[Log::Weird as usize], &scratch, now_ns);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -362,6 +405,11 @@ impl Exports {
     /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before
     /// (`None` for pipes). `elapsed`: since it began; `clock_ns`: the time of a pipe's packets, 0 if there was none.
     pub fn report(&self, elapsed: Duration, clock_ns: u64, counters: impl FnOnce() -> (Ledger, Option<u64>)) {
+        let due_s = self.explained_due_s.load(Ordering::Relaxed);
+        if elapsed.as_secs() >= due_s {
+            self.explained_due_s.store(due_s.saturating_add(EXPLAINED_S), Ordering::Relaxed);
+            self.explained(self.now_ns(0).max(clock_ns));
+        }
         let [is_stats_due, are_statistics_due] = self.periods.ended(elapsed);
         if !is_stats_due && !are_statistics_due {
             return;
@@ -407,6 +455,7 @@ impl Exports {
     /// The first that could not be written; the others are completed all the same.
     pub fn finish(&self, facts: &Facts, is_whole: bool) -> Result<(), CliError> {
         let now_ns = self.now_ns(0);
+        self.explained(now_ns);
         let mut result = Ok(());
         for sink in &self.sinks {
             let finished = match sink {

@@ -529,3 +529,51 @@ db.commit()";
     let selected = ok(&["flows", "--where", "service = http", "--to", &logs, &capture]);
     assert!(selected.contains("tidewire transactions --where selects them"), "{selected}");
 }
+
+/// Checksums that the sender's card fills in behind the capture: one record for each protocol, with the number of streams. A packet with a
+/// wrong checksum that the receiver did not take is its stream's.
+#[test]
+fn checksum_offload_is_reported_once() {
+    const FLOWS: u16 = 40;
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    let (client, server) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 2));
+    for port in 41_000..41_000 + FLOWS {
+        let mut whole = Pcap::new();
+        conversation(&mut whole, port, &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 204 No\r\n\r\n")]);
+        let mut rest = &whole.bytes()[24..];
+        while let Some(&[a, b, c, d]) = rest.get(8..12).and_then(|length| length.first_chunk()) {
+            let (packet, behind) = rest[16..].split_at(u32::from_le_bytes([a, b, c, d]) as usize);
+            let mut frame = packet.to_vec();
+            if frame[26..30] == client.octets() {
+                frame[14 + 20 + 16] ^= 0x55;
+            }
+            pcap.frame(&frame);
+            rest = behind;
+        }
+        let mut datagram = udp(client, server, (port, 9), b"hello");
+        datagram[6] ^= 0x55;
+        pcap.frame(&ipv4(client, server, 17, port, 0, &datagram));
+    }
+    let capture = bench.file("offload.pcap", pcap.bytes());
+    let (eve, zeek) = (bench.path("eve.json"), bench.path("zeek"));
+    ok(&["flows", "--to", &format!("eve:{}", eve.display()), "--to", &format!("zeek:{}", zeek.display()), &capture]);
+    let records = file_lines(&eve);
+    let anomalies: Vec<_> = records.iter().filter(|record| record["event_type"] == "anomaly").collect();
+    let mut found: Vec<_> = anomalies
+        .iter()
+        .map(|record| {
+            (record["proto"].as_str().unwrap(), &record["tidewire"]["explanation"], &record["tidewire"]["streams"])
+        })
+        .collect();
+    found.sort_unstable_by_key(|(proto, ..)| *proto);
+    let (offload, flows) = (Value::from("checksum_offload"), Value::from(FLOWS));
+    assert_eq!(found, [("TCP", &offload, &flows), ("UDP", &offload, &flows)]);
+    let mut names: Vec<_> = log(&zeek.join("weird.log"))
+        .iter()
+        .map(|row| (row["name"].clone(), row["addl"].clone(), row["uid"].clone()))
+        .collect();
+    names.sort();
+    let row = |name: &str| (name.to_owned(), format!("{FLOWS} connections: checksum_offload"), "-".to_owned());
+    assert_eq!(names, [row("bad_TCP_checksum"), row("bad_UDP_checksum")]);
+}

@@ -20,7 +20,7 @@ mod tests;
 mod transaction;
 
 pub use alert::push_alert;
-pub use anomaly::push_anomalies;
+pub use anomaly::{push_anomalies, push_explained};
 pub use flow::{push_flow, push_netflow};
 pub use stats::{Stats, push_stats};
 pub use transaction::push_transaction;
@@ -80,10 +80,10 @@ impl Types {
     }
 }
 
-/// Appends the records of a stream that ended.
-pub fn push_records(out: &mut Vec<u8>, flow: &crate::FlowRecord<'_>, types: Types) {
+/// Appends the records of a stream that ended. `anomalies`: those of its own that have a record each.
+pub fn push_records(out: &mut Vec<u8>, flow: &crate::FlowRecord<'_>, anomalies: &[tidewire::Anomaly], types: Types) {
     if types.includes(const { Types::of("anomaly") }) {
-        push_anomalies(out, flow);
+        push_anomalies(out, flow, anomalies);
     }
     if types.includes(const { Types::of("netflow") }) {
         push_netflow(out, flow);

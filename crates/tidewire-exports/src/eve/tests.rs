@@ -64,11 +64,11 @@ fn records(text: &str) -> Vec<u8> {
     let mut types = Types::default();
     types.add("netflow");
     for key in [key(6), key(17), key6(6), key6(58), key(132), key(200)] {
-        push_records(&mut out, &sample.flow(key), types);
+        push_records(&mut out, &sample.flow(key), &sample.anomalies, types);
     }
     let mut tagged = key(1);
     (tagged.vlan, tagged.icmp) = ([5, 0xffff], [8, 0]);
-    push_records(&mut out, &sample.flow(tagged), types);
+    push_records(&mut out, &sample.flow(tagged), &sample.anomalies, types);
     for transaction in transactions(text) {
         push_transaction(&mut out, &exchange(&transaction), types);
     }
@@ -111,7 +111,7 @@ fn a_flow_is_written_as_documented() {
     let (sample, mut out) = (Sample::new("eth0"), Vec::new());
     let mut types = Types::NONE;
     types.add("flow");
-    push_records(&mut out, &sample.flow(key(6)), types);
+    push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
     let value: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(value["timestamp"], "2026-11-22T06:30:02.123456+0000");
     assert_eq!(value["flow"]["start"], "2026-11-22T06:30:00.123456+0000");
@@ -132,7 +132,7 @@ fn only_lost_bytes_are_gaps() {
         let mut out = Vec::new();
         let mut types = Types::NONE;
         types.add("flow");
-        push_records(&mut out, &sample.flow(key(6)), types);
+        push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
         let value: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["tcp"].get("ts_gap").is_some(), is_gap, "{cause:?}");
     }
@@ -314,7 +314,7 @@ fn netflow_is_of_a_side_of_a_stream() {
     echo.icmp = [8, 0];
     let mut flow = sample.flow(echo);
     (flow.app, flow.stats[1].start_ns) = (None, flow.start_ns + 1_000_000_000);
-    push_records(&mut out, &flow, types);
+    push_records(&mut out, &flow, flow.anomalies, types);
     let lines: Vec<Value> =
         out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let [client, server, whole] = &lines[..] else { panic!("{lines:?}") };
@@ -357,7 +357,7 @@ fn types_are_chosen() {
     for name in TYPES {
         let (mut types, mut out) = (Types::NONE, Vec::new());
         types.add(name);
-        push_records(&mut out, &sample.flow(key(6)), types);
+        push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
         all.iter().for_each(|one| {
             push_transaction(&mut out, &exchange(one), types);
         });
@@ -371,7 +371,7 @@ fn types_are_chosen() {
 #[test]
 fn addresses_have_all_digits() {
     let (sample, mut out) = (Sample::new("text"), Vec::new());
-    push_records(&mut out, &sample.flow(key6(6)), Types::default());
+    push_records(&mut out, &sample.flow(key6(6)), &sample.anomalies, Types::default());
     let line: Value = serde_json::from_slice(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
     assert_eq!(line["src_ip"], "2001:0db8:0000:0000:0000:0000:0000:0001");
 }

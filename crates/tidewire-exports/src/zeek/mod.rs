@@ -24,11 +24,12 @@ pub use history::History;
 pub use tunnel::Tunnel;
 
 use crate::{
+    explained::Explained,
     model::{Exchange, FlowRecord},
     time::push_civil,
     zeek::cell::{Column, Line},
 };
-use tidewire::FlowKey;
+use tidewire::{Anomaly, FlowKey};
 use tidewire_protocols::{Fields, QuicEntry};
 
 /// A log.
@@ -137,9 +138,16 @@ pub fn push_tunnel(out: &mut Vec<u8>, form: Form, tunnel: &Tunnel, time_ns: u64)
     line.close();
 }
 
-/// Appends a stream's lines of the log `weird`.
-pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>) {
-    for anomaly in flow.anomalies {
+/// Appends the line of the log `weird` of streams whose anomaly the point of the capture explains.
+pub fn push_explained(out: &mut Vec<u8>, form: Form, explained: &Explained) {
+    let mut line = Line::open(out, form, weird::COLUMNS);
+    weird::push_explained(&mut line, explained);
+    line.close();
+}
+
+/// Appends a stream's lines of the log `weird` for these of its anomalies.
+pub fn push_weirds(out: &mut Vec<u8>, form: Form, flow: &FlowRecord<'_>, anomalies: &[Anomaly]) {
+    for anomaly in anomalies {
         let mut line = Line::open(out, form, weird::COLUMNS);
         weird::push(&mut line, flow, anomaly);
         line.close();

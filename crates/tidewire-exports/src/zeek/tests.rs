@@ -2,13 +2,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::Value;
+use tidewire::{Anomaly, AnomalyKind, Explanation};
 use tidewire_protocols::{Answer, DnsQuestion, Fields, QuicEntry, Transaction, text_of_bytes};
 
 use crate::{
+    Explained,
     testing::{Sample, exchange, hostile, key, key6, transactions},
     zeek::{
-        Form, History, Log, log_of, push_conn, push_files, push_footer, push_header, push_quic, push_quic_entry,
-        push_transaction, push_weird_answer, push_weirds,
+        Form, History, Log, log_of, push_conn, push_explained, push_files, push_footer, push_header, push_quic,
+        push_quic_entry, push_transaction, push_weird_answer, push_weirds,
     },
 };
 
@@ -68,7 +70,7 @@ fn logs(text: &str, form: Form) -> BTreeMap<Log, String> {
     for key in [key(6), key(17), key6(58), key(1), key(47)] {
         let flow = sample.flow(key);
         push_conn(logs.entry(Log::Conn).or_default(), form, &flow, &History::default());
-        push_weirds(logs.entry(Log::Weird).or_default(), form, &flow);
+        push_weirds(logs.entry(Log::Weird).or_default(), form, &flow, flow.anomalies);
     }
     for transaction in transactions(text) {
         let exchange = exchange(&transaction);
@@ -362,4 +364,32 @@ fn names_of_services_have_their_bytes() {
         weird(&one).split('\t').collect::<Vec<_>>()[6..8],
         ["tidewire_dns_conflicting_answers", "b\u{fc}ro 2.\\xe9.local"]
     );
+}
+
+/// What the point of the capture explains has one line, of no connection; each protocol has Zeek's name for its checksum.
+#[test]
+fn explained_anomalies_have_one_line() {
+    let line = |kind, proto| {
+        let explained = Explained {
+            kind,
+            proto,
+            explanation: Explanation::ChecksumOffload,
+            streams: 2092,
+            first_ns: 1_000_000_000,
+            last_ns: 2_000_000_000,
+        };
+        let mut out = Vec::new();
+        push_explained(&mut out, Form::Tsv, &explained);
+        String::from_utf8(out).unwrap()
+    };
+    let udp = "2.000000\t-\t-\t-\t-\t-\tbad_UDP_checksum\t2092 connections: checksum_offload\tF\ttidewire\tUDP\n";
+    assert_eq!(line(AnomalyKind::BadChecksum, 17), udp);
+    let name = |proto| line(AnomalyKind::BadChecksum, proto).split('\t').nth(6).unwrap().to_owned();
+    assert_eq!(
+        [6, 1, 58, 132].map(name),
+        ["bad_TCP_checksum", "bad_ICMP_checksum", "bad_ICMP_checksum", "tidewire_bad_checksum"]
+    );
+    let (sample, mut out) = (Sample::new("x"), Vec::new());
+    push_weirds(&mut out, Form::Tsv, &sample.flow(key(17)), &[Anomaly::new(AnomalyKind::BadChecksum, 3)]);
+    assert!(String::from_utf8(out).unwrap().contains("\tbad_UDP_checksum\tpacket 3\tF\ttidewire\tUDP\n"));
 }

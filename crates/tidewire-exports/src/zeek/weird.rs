@@ -4,7 +4,8 @@ use tidewire::{Anomaly, AnomalyKind};
 use tidewire_protocols::Dns;
 
 use crate::{
-    model::{Exchange, FlowRecord},
+    explained::Explained,
+    model::{Exchange, FlowRecord, proto},
     zeek::{
         cell::{Column, Line},
         dns::lower_bytes,
@@ -19,14 +20,41 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly) {
     line.identity(flow.end_ns, flow.id, flow.opened_ns, &flow.key);
-    match zeeks(anomaly.kind) {
-        Some(name) => line.text(name),
-        None => line.text(&format!("tidewire_{}", anomaly.kind.name())),
-    }
+    push_name(line, anomaly.kind, flow.key.proto);
     line.text(&format!("packet {}", anomaly.packet));
+    push_end(line, source(flow.key.proto));
+}
+
+/// The line of streams whose anomaly the point of the capture explains: of no connection, with their number.
+pub(super) fn push_explained(line: &mut Line<'_>, explained: &Explained) {
+    line.seconds(explained.last_ns);
+    line.unset_all(5);
+    push_name(line, explained.kind, explained.proto);
+    line.text(&format!("{} connections: {}", explained.streams, explained.explanation.name()));
+    push_end(line, source(explained.proto));
+}
+
+fn push_name(line: &mut Line<'_>, kind: AnomalyKind, proto: u8) {
+    match zeeks(kind, proto) {
+        Some(name) => line.text(name),
+        None => line.text(&format!("tidewire_{}", kind.name())),
+    }
+}
+
+fn push_end(line: &mut Line<'_>, source: &str) {
     line.truth(false);
     line.text("tidewire");
-    line.text("TCP");
+    line.text(source);
+}
+
+/// The analyzer that Zeek names as the source.
+fn source(proto: u8) -> &'static str {
+    match proto {
+        proto::TCP => "TCP",
+        proto::UDP => "UDP",
+        proto::ICMP | proto::ICMP6 => "ICMP",
+        _ => "IP",
+    }
 }
 
 /// The line of an answer of DNS that contradicts an earlier one.
@@ -34,20 +62,23 @@ pub(super) fn push_conflict(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &
     line.identity(exchange.transaction.end_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
     line.text("tidewire_dns_conflicting_answers");
     line.bytes_if(dns.query.as_deref().map(lower_bytes).as_deref());
-    line.truth(false);
-    line.text("tidewire");
-    line.text("DNS");
+    push_end(line, "DNS");
 }
 
 /// The name of an anomaly that Zeek reports, too.
-fn zeeks(kind: AnomalyKind) -> Option<&'static str> {
+fn zeeks(kind: AnomalyKind, proto: u8) -> Option<&'static str> {
     Some(match kind {
         AnomalyKind::SimultaneousOpen => "simultaneous_open",
         AnomalyKind::AfterReset => "data_after_reset",
         AnomalyKind::BlindSyn => "SYN_inside_connection",
         AnomalyKind::ChangedIsn => "SYN_seq_jump",
         AnomalyKind::SynData => "SYN_with_data",
-        AnomalyKind::BadChecksum => "bad_TCP_checksum",
+        AnomalyKind::BadChecksum => match proto {
+            proto::TCP => "bad_TCP_checksum",
+            proto::UDP => "bad_UDP_checksum",
+            proto::ICMP | proto::ICMP6 => "bad_ICMP_checksum",
+            _ => return None,
+        },
         _ => return None,
     })
 }
