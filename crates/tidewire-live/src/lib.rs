@@ -8,6 +8,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("tidewire-live captures from interfaces of Linux");
 
+mod any_limits;
 mod counts;
 mod error;
 mod filter;

@@ -4,18 +4,11 @@ mod opening;
 mod packet;
 mod xdp;
 
-use super::{Interface, Live, LiveEngine, LiveSettings, Role, filter_spec::FilterSpec};
+use super::{Interface, Live, LiveEngine, LiveSettings, Role, any_limits, filter_spec::FilterSpec};
 use crate::{Error, SettingError};
 
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
 const INTERFACES_MAX: usize = 64;
-
-/// Interfaces that may appear while `any` is captured. Each takes a socket for each worker from the beginning, and a ring once it
-/// appears.
-pub(crate) const APPEARING_MAX: usize = 32;
-
-/// Smallest ring of an interface of `any`: a few dozen blocks. Those that appear have such rings.
-const ANY_RING_BYTES_MIN: usize = 8 << 20;
 
 /// Opens a capture: rings, programs and sockets as `settings` say.
 ///
@@ -70,7 +63,7 @@ fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Erro
     if up.len() > INTERFACES_MAX {
         return Err(SettingError::TooManyInterfaces { given: up.len(), limit: INTERFACES_MAX }.into());
     }
-    let ring_bytes = (settings.ring_bytes / up.len()).max(ANY_RING_BYTES_MIN.min(settings.ring_bytes));
+    let ring_bytes = (settings.ring_bytes / up.len()).max(any_limits::ANY_RING_BYTES_MIN.min(settings.ring_bytes));
     Ok(Some(LiveSettings { interfaces: up, ring_bytes, ..settings.clone() }))
 }
 

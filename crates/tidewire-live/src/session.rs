@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Change, Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
+    any_limits::APPEARING_MAX,
     kernel::{Kernel, KernelCounters},
     link_message::Link as LinkState,
-    open::APPEARING_MAX,
     packet::{Slot, SteeredOut},
     xsk::XdpAttachment,
 };

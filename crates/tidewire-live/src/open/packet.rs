@@ -4,12 +4,10 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use tidewire_wire::LinkType;
 
-use super::{
-    ANY_RING_BYTES_MIN, APPEARING_MAX,
-    opening::{Opening, kernel_settings, put_filter},
-};
+use super::opening::{Opening, kernel_settings, put_filter};
 use crate::{
     Error, Interface, Live, LiveSettings, Role, SettingError,
+    any_limits::{ANY_RING_BYTES_MIN, APPEARING_MAX},
     filter_spec::FilterSpec,
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
     packet::{Filters, Plan, SocketFilter},
