@@ -168,7 +168,13 @@ mod tests {
                     let is_last = at + piece.len() == bytes.len();
                     match walked {
                         Ok(taken) => at += taken,
-                        Err(_) => break,
+                        Err((_, what)) => {
+                            // A reader reads on behind the header of another file.
+                            if what == ANOTHER_FILE {
+                                expected.truncate(found.len());
+                            }
+                            break;
+                        }
                     }
                     if is_last {
                         break;
