@@ -106,13 +106,15 @@ impl PacketClock {
 
     /// Two packets in a row are far ahead: that much time passed.
     fn step_ahead(&mut self, before: Outlier, time_ns: u64) {
-        let least_ns = before.time_ns.min(time_ns);
+        // Packets that agree may come a little out of order. Of two that do not, the later one is an outlier.
+        let agree = before.time_ns.abs_diff(time_ns) <= CLOCK_STEP_NS;
+        let from_ns = if agree { before.time_ns } else { before.time_ns.min(time_ns) };
         // Packets with the earlier times may still come.
-        self.remember(self.base_ns.wrapping_add(least_ns).wrapping_sub(self.clock_ns));
-        self.corrections.push((before.number, least_ns));
-        self.clock_ns = least_ns;
-        if time_ns.wrapping_sub(least_ns) <= CLOCK_STEP_NS {
-            self.clock_ns = time_ns;
+        self.remember(self.base_ns.wrapping_add(from_ns).wrapping_sub(self.clock_ns));
+        self.corrections.push((before.number, from_ns));
+        self.clock_ns = from_ns;
+        if agree {
+            self.clock_ns = from_ns.max(time_ns);
             self.last = Outlier::default();
         }
     }
@@ -234,6 +236,8 @@ mod tests {
     #[test]
     fn a_silence_moves_the_clock_from_its_first_packet_on() {
         assert_eq!(clocks(&[NOW, NOW + DAYS, NOW + DAYS + S], 9), [NOW, NOW + DAYS, NOW + DAYS + S]);
+        // The first two packets behind it overtook each other.
+        assert_eq!(clocks(&[NOW, NOW + DAYS + 1, NOW + DAYS], 9), [NOW, NOW + DAYS + 1, NOW + DAYS + 1]);
         // An outlier and the end of a silence: the lesser one.
         let times = [NOW, NOW + YEARS, NOW + DAYS, NOW + DAYS + S];
         assert_eq!(clocks(&times, 9), [NOW, NOW + DAYS, NOW + DAYS, NOW + DAYS + S]);
