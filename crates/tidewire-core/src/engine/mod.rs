@@ -12,6 +12,7 @@ mod held_syn;
 mod lifetime;
 mod midstream;
 mod new_flow;
+mod other_ids;
 mod path;
 mod receive;
 mod reopen;

@@ -2,8 +2,8 @@
 
 use super::{Engine, Prepared};
 use crate::{
-    AnomalyKind, Deliver, EndReason, Fate, Frame,
-    flow::{Found, NO_SLOT, bits},
+    Deliver, EndReason, Fate, Frame,
+    flow::{Found, NO_SLOT},
     packet::{Keyed, Packet},
     tcp::{Segment, flag},
     wire::Kind,
@@ -136,6 +136,11 @@ impl<H: Deliver> Engine<H> {
         };
         let found = self.table.find(hash, key);
         let other = self.table.other();
+        if let (Found::None, Some(_), Some(segment)) = (found, other, &segment)
+            && let Some(slot) = self.moved_flow(keyed, segment)
+        {
+            return Ok(slot);
+        }
         if let Found::FirstPacket(slot) = found {
             if !self.is_first_packet_expired(slot) {
                 return self.promote_first_packet(slot);
@@ -201,21 +206,5 @@ impl<H: Deliver> Engine<H> {
             self.note_other_ids(slot, other);
         }
         Ok(slot)
-    }
-
-    /// A flow begins with a packet of other VLAN or tunnel ids than a flow that is open has in this direction, and not
-    /// with a handshake: another network with the same addresses, another way, or a forged tag. Both are marked.
-    #[cold]
-    fn note_other_ids(&mut self, slot: u32, other: u32) {
-        let flow = self.table.flows.get_mut(other);
-        if !flow.has(bits::LIVE) || flow.is_over() || other == slot || self.context.is_expired(flow) {
-            return;
-        }
-        for slot in [other, slot] {
-            let flow = self.table.flows.get_mut(slot);
-            self.context.now.slot = slot;
-            self.context.note_anomaly_once(flow, AnomalyKind::EncapsulationChange);
-            self.context.accounting.settle_slow_state(&self.context.now, flow);
-        }
     }
 }

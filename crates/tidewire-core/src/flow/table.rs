@@ -231,6 +231,21 @@ impl<D: Default> Table<D> {
         Some(self.other.get()).filter(|slot| *slot != NO_SLOT)
     }
 
+    /// The oldest flow with the addresses and ports of `key`, whatever its ids, for which `is` holds.
+    pub(crate) fn find_other(&self, hash: u64, key: &Key, is: impl Fn(&Flow) -> bool) -> Option<u32> {
+        let mut oldest: Option<(u64, u32)> = None;
+        self.index.find(hash as u32, |slot| {
+            if slot < FIRST_PACKET {
+                let flow = self.flows.get(slot);
+                if flow.key.is_same(key, self.mask) && is(flow) {
+                    oldest = Some(oldest.map_or((flow.id, slot), |oldest| oldest.min((flow.id, slot))));
+                }
+            }
+            false
+        });
+        oldest.map(|oldest| oldest.1)
+    }
+
     #[inline(always)]
     fn key_and_id(&self, slot: u32) -> (&Key, u64) {
         if slot < FIRST_PACKET {

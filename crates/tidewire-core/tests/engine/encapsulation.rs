@@ -100,6 +100,60 @@ fn a_forged_segment_with_the_next_number_is_told() {
     }
 }
 
+/// An Ethernet frame with a packet in GTP-U (3GPP TS 29.281 section 5.1).
+fn gtp_u(teid: u32, inner: &[u8]) -> Vec<u8> {
+    let mut payload = vec![0x30, 0xff];
+    payload.extend((inner.len() as u16).to_be_bytes());
+    payload.extend(teid.to_be_bytes());
+    payload.extend(inner);
+    let mut outer = udp(2152, &payload);
+    outer[22..24].copy_from_slice(&2152_u16.to_be_bytes());
+    ethernet(&[], &outer)
+}
+
+/// A handover: the connection goes on under other TEIDs in both directions, with a segment sent again, and ends there.
+#[test]
+fn a_connection_goes_on_under_other_teids() {
+    const ENDS: [[Wrap; 2]; 2] = [
+        [|packet| gtp_u(1, packet), |packet| gtp_u(2, packet)],
+        [|packet| gtp_u(3, packet), |packet| gtp_u(4, packet)],
+    ];
+    let mut segments = conversation();
+    segments.insert(6, segments[5].clone());
+    segments.push(Seg::new(true, C + 17, S + 13, FIN | ACK, b""));
+    segments.push(Seg::new(false, S + 13, C + 18, FIN | ACK, b""));
+    segments.push(Seg::new(true, C + 18, S + 14, ACK, b""));
+    for handover in 4..segments.len() {
+        let mixed = frames(&segments, |number, segment| {
+            ENDS[usize::from(number > handover)][usize::from(!segment.from_client)]
+        });
+        assert_eq!(changes(&mixed).len(), 1, "after packet {handover}");
+        let streams = log(&config(), &mixed, 1);
+        assert_eq!(streams[&1].bytes, [&b"questionquestion"[..], b"answeranswer"]);
+    }
+}
+
+/// Two subscribers with the same addresses: other numbers, or the same ones again.
+#[test]
+fn connections_under_other_teids_are_apart() {
+    for distance in [0, 500_000] {
+        let mut mixed = Vec::new();
+        for segment in conversation() {
+            mixed.push(gtp_u(1, &segment.bytes()));
+        }
+        for segment in conversation() {
+            let ack = if segment.flags & ACK == 0 { 0 } else { segment.ack + distance };
+            mixed.push(gtp_u(2, &Seg { seq: segment.seq + distance, ack, ..segment }.bytes()));
+        }
+        let streams = log(&config(), &mixed, 1);
+        assert_eq!(streams.len(), 2);
+        assert!(streams.values().all(|log| log.bytes[0] == b"questionquestion"), "{streams:?}");
+    }
+    // Joined midway, and no answer.
+    let one = |teid, payload| gtp_u(teid, &Seg::new(true, C, S, ACK, payload).bytes());
+    assert_eq!(log(&config(), &[one(1, b"one"), one(2, b"other")], 1).len(), 2);
+}
+
 /// Networks with the same addresses at the same time, and a mirror whose directions differ beside them.
 #[test]
 fn networks_with_the_same_addresses_are_apart() {
