@@ -180,8 +180,10 @@ impl History {
             State::Closed => side.before == State::Established,
             _ => false,
         });
-        // Of a side without packets the other one acknowledged at least so much.
-        let is_unseen = self.sides[gap.direction as usize].state == State::Inactive;
+        // Of a side without segments the other one acknowledged at least so much.
+        let is_unseen = self.protocol == proto::TCP
+            && gap.cause == GapCause::NotCaptured
+            && self.sides[gap.direction as usize].state == State::Inactive;
         if is_lost && (is_reliable || is_unseen) {
             self.missed_bytes = self.missed_bytes.saturating_add(gap.bytes);
             self.often(gap.direction as usize, Often::Gap, 'G');
