@@ -125,6 +125,14 @@ fn prefix(whole: &Run, damaged: &Run, frames: usize) -> Option<String> {
     (damaged.after.len() < frames).then(|| format!("{} frames of {frames} before the damage", damaged.after.len()))
 }
 
+/// Whether the last frame is so far ahead of the clock that only the frame behind it shows whether its time is right.
+fn is_last_in_doubt(whole: &Run, cut: &Run) -> bool {
+    const CLOCK_STEP_NS: u64 = 3_600_000_000_000;
+    let Some((last, _)) = cut.after.last() else { return false };
+    let in_whole = whole.after.get(cut.after.len() - 1).map_or(last.clock_ns, |frame| frame.0.clock_ns);
+    last.clock_ns < in_whole && last.timestamp_ns > last.clock_ns.saturating_add(CLOCK_STEP_NS)
+}
+
 #[test]
 fn a_capture_cut_short_is_read_up_to_there() {
     let Some(entries) = sample() else { return };
@@ -140,7 +148,7 @@ fn a_capture_cut_short_is_read_up_to_there() {
                 let at = number(bytes.len());
                 let Ok(cut) = run(&bytes[..at]) else { continue };
                 // All frames that lie before the cut come out, and none that does not.
-                let wrong = prefix(&whole, &cut, cut.after.len());
+                let wrong = prefix(&whole, &cut, cut.after.len() - usize::from(is_last_in_doubt(&whole, &cut)));
                 found.extend(wrong.map(|wrong| format!("cut at {at}: {wrong}")));
                 if !cut.closes {
                     found.push(format!("cut at {at}: the ledger does not close"));

@@ -20,6 +20,13 @@ const BEHIND_INSIDE: &str = "fuzzed: 31 bytes lie behind the packet that a GTP-U
 const AFTER_RESET: &str = "bytes after a reset that nobody acknowledged: no receiver had a connection for them";
 const CHALLENGED: &str =
     "acknowledges what was not sent, right after the receiver answered such a segment: its silence confirms nothing";
+const NETWORKS: &str =
+    "the same addresses and ports under several VLAN ids, VNIs or TEIDs: a flow for each; tshark compares no ids";
+const MIRRORED: &str =
+    "a mirror of two VLANs that copies packets, which are kept here: the copies are in a flow of their VLAN";
+const FINAL_DESTINATION: &str =
+    "a routing header with segments left: the host is its last one (RFC 8200 section 4.4); tshark has the next hop";
+const PPPOE_LENGTH: &str = "the packet is longer than PPPoE's length, or that is longer than the frame: malformed";
 const ON_SYN: &str = "data on a SYN that nobody acknowledged: a host without Fast Open drops it (RFC 7413)";
 
 const STREAMS: &[Doubt] = &[
@@ -64,6 +71,28 @@ const STREAMS: &[Doubt] = &[
     // Payload that was snapped twice: sent twice, whatever of it was captured.
     ("tests/functional/inputs/tls.pcap", 12, "s2c retransmitted_bytes", SNAPPED_TWICE),
     ("tests/of10_inv_OFPST_FLOW.pcap", 0, "c2s retransmitted_bytes", SNAPPED_TWICE),
+    // Networks and hosts by what the packets say of them.
+    ("showcase/pcap_flow_lab_showcase.pcap", 9, "", NETWORKS),
+    ("showcase/pcap_flow_lab_showcase.pcap", 12, "", NETWORKS),
+    ("showcase/pcap_flow_lab_showcase.pcap", 8, "", NETWORKS),
+    ("geneve/19_geneve_same_inner_tuple_different_vni.pcap", 0, "", NETWORKS),
+    ("geneve/22_geneve_identity_outer_and_inner_vlan_splits.pcap", 0, "", NETWORKS),
+    ("geneve/30_geneve_vni_byte_order_distinct_values.pcap", 0, "", NETWORKS),
+    ("gtpu/21_gtpu_same_inner_tuple_different_teid.pcap", 0, "", NETWORKS),
+    ("gtpu/25_gtpu_outer_tagged_contexts.pcap", 0, "", NETWORKS),
+    ("vxlan/10_vxlan_same_inner_tuple_different_vni.pcap", 0, "", NETWORKS),
+    ("Traces/vlan-collisions.pcap", 0, "", NETWORKS),
+    ("Traces/vlan-pcp-dei.pcapng", 0, "", NETWORKS),
+    ("tests/pcap/mongo.pcap", 0, "", MIRRORED),
+    ("tests/pcap/mongo.pcap", 1, "", MIRRORED),
+    ("tests/pcap/mongo.pcap", 4, "", MIRRORED),
+    ("chksums/ip6-route0-tcp-good-chksum.pcap", 0, "", FINAL_DESTINATION),
+    (
+        "bug-76/input.pcap",
+        1,
+        "s2c",
+        "the client acknowledged 1,391 bytes before the first captured one: a gap, where the oracle begins behind it",
+    ),
     // What lies deeper than the packets of the wire.
     (
         "filter/AH-IPcomp-IPv4.pcap",
@@ -192,6 +221,7 @@ pub fn assert_used(used: &[usize]) {
 
 /// With the defaults: capture, the oracle's number of the stream, the checksum mode (empty: both), and why ours stands.
 const DEFAULTS: &[Doubt] = &[
+    ("chksums/ip6-route0-tcp-good-chksum.pcap", 0, "", FINAL_DESTINATION),
     ("pcap/tls_invalid_reads.pcap", 2, "", BEHIND_INSIDE),
     (
         "geneve/06_geneve_invalid_version.pcap",
@@ -247,6 +277,7 @@ pub fn assert_defaults_used(mode: &str, used: &[usize]) {
 
 /// Streams that the oracle does not have, by capture and the first packet's number.
 pub const OURS_ALONE: &[(&str, u64, &str)] = &[
+    ("chksums/ip6-route0-tcp-good-chksum.pcap", 1, FINAL_DESTINATION),
     (
         "showcase/pcap_flow_lab_showcase.pcap",
         1327,
@@ -272,6 +303,31 @@ pub const DATAGRAMS: &[(&str, &str)] = &[
 
 /// tshark's conversations: a capture's end, and why ours stands where they differ.
 const CONVERSATIONS: &[(&str, &str)] = &[
+    ("eoip/08_same_inner_tuple_different_tunnel_ids.pcap", NETWORKS),
+    ("eoip/27_same_tunnel_same_inner_tuple_different_outer_vlan_metadata.pcap", NETWORKS),
+    ("gre/21_gre_same_inner_tuple_different_keys.pcap", NETWORKS),
+    ("geneve/19_geneve_same_inner_tuple_different_vni.pcap", NETWORKS),
+    ("geneve/22_geneve_identity_outer_and_inner_vlan_splits.pcap", NETWORKS),
+    ("geneve/30_geneve_vni_byte_order_distinct_values.pcap", NETWORKS),
+    ("gtpu/21_gtpu_same_inner_tuple_different_teid.pcap", NETWORKS),
+    ("gtpu/25_gtpu_outer_tagged_contexts.pcap", NETWORKS),
+    ("vxlan/10_vxlan_same_inner_tuple_different_vni.pcap", NETWORKS),
+    ("Traces/vlan-collisions.pcap", NETWORKS),
+    ("Traces/vlan-pcp-dei.pcapng", NETWORKS),
+    ("tests/pcap/mongo.pcap", MIRRORED),
+    ("pppoe/19_pppoe_bad_length_short_payload.pcap", PPPOE_LENGTH),
+    ("pppoe/20_pppoe_bad_length_extra_payload.pcap", PPPOE_LENGTH),
+    ("PacketExamples/ipv6_options.pcap", FINAL_DESTINATION),
+    ("tests/ipv6-routing-header.pcap", FINAL_DESTINATION),
+    ("tests/ipv6-srh-insert-cksum.pcap", FINAL_DESTINATION),
+    ("chksums/ip6-route0-tcp-good-chksum.pcap", FINAL_DESTINATION),
+    ("chksums/ip6-route0-udp-bad-chksum.pcap", FINAL_DESTINATION),
+    ("Traces/ipv6-hbh-routing0.pcap", FINAL_DESTINATION),
+    ("mobile-ipv6/ipv6-mobile-routing.pcap", FINAL_DESTINATION),
+    (
+        "tests/pcap/gtp-iphone.pcap",
+        "a datagram with the same ports under another TEID a minute later: nothing shows that it is the same host",
+    ),
     (
         "tunnels/teredo_bubble_with_payload.pcap",
         "four bytes that are no trailer behind a Teredo packet: the datagram belongs to its own flow, with all its bytes",

@@ -17,7 +17,7 @@ use tidewire_testing::InTime as _;
 type Fact = (&'static str, String);
 
 /// What differs for a known reason: the end of the capture's path, the kind, the value.
-const KNOWN: [(&str, &str, &str); 7] = [
+const KNOWN: [(&str, &str, &str); 20] = [
     // Two versions of the same bytes: the one that a Linux host takes.
     ("checksums/capture.pcap", "http", "GET /index.html"),
     ("checksums/capture.pcap", "http", "GET /EVIL!!!!ml"),
@@ -30,6 +30,22 @@ const KNOWN: [(&str, &str, &str); 7] = [
     ("tcp-snapped/capture.pcap", "http", "GET /images/sf.net_box.gif"),
     // An urgent byte, which is part of the stream by default.
     ("tcp-urgent/capture.pcap", "http", "GET /malicXious"),
+    // Two networks with the same addresses and ports: tshark makes one stream of both.
+    ("vlan-tenants/capture.pcap", "http", "GET /ten"),
+    // tshark looks for an Initial packet at the beginning of a connection only.
+    ("quic-initial-behind-others/capture.pcap", "sni", "a2.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "b1.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "b2.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "c1.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "c2.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "d1.example"),
+    ("quic-initial-behind-others/capture.pcap", "sni", "d2.example"),
+    // Names are written as in zone files (RFC 1035 section 5.1), the root as a dot; a name may have 255 bytes.
+    ("dns-questions/capture.pcap", "dns", "."),
+    ("dns-questions/capture.pcap", "dns", "<root>"),
+    ("dns-questions/capture.pcap", "dns", "<name too long>"),
+    ("dns-questions/capture.pcap", "dns", "foo.bar.a\\b.sp ace.nu\\000l.\u{fffd}\u{fffd}.\"q\".tab\\t.org"),
+    ("dns-questions/capture.pcap", "dns", "foo\\.bar.a\\\\b.sp ace.nu\\000l.\\255\\254.\"q\".tab\\009.org"),
 ];
 
 const FIELDS: [&str; 9] = [
@@ -46,7 +62,7 @@ const FIELDS: [&str; 9] = [
 
 /// Every value of these fields that tshark finds. Its options: reassembly as for files.
 fn tsharks(capture: &Path) -> BTreeSet<Fact> {
-    let filter = "tls.handshake.type == 1 or http.request or dns or ssh.kex.hassh or ssh.kex.hasshserver";
+    let filter = "tls.handshake.type == 1 or http.request or dns or mdns or ssh.kex.hassh or ssh.kex.hasshserver";
     let mut command = Command::new("tshark");
     command.arg("-r").arg(capture).args(["-n", "-Y", filter, "-T", "fields", "-E", "separator=\u{1}"]);
     command.args(["-E", "occurrence=a", "-E", "aggregator=\u{2}", "-o", "tcp.reassemble_out_of_order:TRUE"]);
@@ -69,6 +85,7 @@ fn tsharks(capture: &Path) -> BTreeSet<Fact> {
             facts.extend(ja3.iter().map(|hash| ("ja3", (*hash).to_owned())));
         }
         facts.extend(methods.iter().zip(targets).map(|(method, target)| ("http", format!("{method} {target}"))));
+        // (Of several questions in a message, the first.)
         let asked = queries.iter().zip(responses).filter(|(_, response)| **response == "0" && !has("nbns"));
         facts.extend(asked.map(|(name, _)| ("dns", name.to_ascii_lowercase())));
         facts.extend(hassh.iter().chain(hassh_server).map(|hash| ("hassh", (*hash).to_owned())));
