@@ -64,7 +64,7 @@ pub(crate) fn look(path: &Path) -> Result<Beside, Error> {
         return Ok(Beside::Unsearched("encrypted, and of no name that a recorder gives: give it its own again"));
     }
     if let Ok(Some(mut unpacked)) = Unpacked::open(path) {
-        let mut head = vec![0; Records::HEAD_BYTES];
+        let mut head = [0; Records::HEAD_BYTES];
         let mut filled = 0;
         while let Some(room) = head.get_mut(filled..).filter(|room| !room.is_empty())
             && let Ok(read @ 1..) = unpacked.read(room)

@@ -244,7 +244,7 @@ mod tests {
         let long = "ü".repeat(127);
         let folder = Folder::open(place.path()).unwrap();
         folder.make(folder.hidden(&long)).unwrap();
-        folder.rename_new(&folder.hidden(&long), &long).unwrap();
+        folder.rename_new(folder.hidden(&long), &long).unwrap();
     }
 
     #[test]

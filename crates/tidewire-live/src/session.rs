@@ -248,7 +248,7 @@ impl Monitor {
                 name: watched.name.clone(),
                 method: watched.method,
                 description: watched.description.clone(),
-                counts: watched.counts.clone(),
+                counts: watched.counts,
                 kernel: watched.kernel.as_ref().map(|kernel| kernel.counters()),
                 steered_out: watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames)?,
             })

@@ -45,7 +45,7 @@ pub(crate) fn ends<'a>(frame: &'a [u8], brief: Brief, addresses: &'a [u8; 32]) -
 /// The final destination of an IPv6 packet if a routing header names another than the fixed header: the host of the
 /// flow. `None`: the fixed header's is final, or the final one is not known.
 #[must_use]
-pub fn final_destination<'a>(frame: &'a [u8], brief: Brief) -> Option<&'a [u8; 16]> {
+pub fn final_destination(frame: &[u8], brief: Brief) -> Option<&[u8; 16]> {
     if brief.ip_version != 6 {
         return None;
     }

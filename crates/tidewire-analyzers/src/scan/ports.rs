@@ -40,7 +40,7 @@ impl Drop for Bitmap {
 enum Ports {
     Few(Vec<u16>),
     Many(Bitmap),
-    Estimated(Distinct),
+    Estimated(Box<Distinct>),
 }
 
 /// Different ports, and the range that they are in.
@@ -88,7 +88,7 @@ impl Targets for PortSet {
                     few.iter().for_each(|&port| _ = bitmap.add(port));
                     Ports::Many(bitmap)
                 }
-                None => Ports::Estimated(Distinct::default()),
+                None => Ports::Estimated(Box::default()),
             };
         }
         match &mut self.ports {

@@ -277,7 +277,7 @@ impl Drop for Sqlite {
         if let Some(current) = self.current.take_if(|current| !current.is_begun) {
             drop(current.connection);
             for end in ["", "-wal", "-shm"] {
-                let _ = self.names.folder().remove(&format!("{}{end}", current.hidden));
+                let _ = self.names.folder().remove(format!("{}{end}", current.hidden));
             }
         }
     }

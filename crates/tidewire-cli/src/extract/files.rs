@@ -202,7 +202,7 @@ impl Files {
         entry.turn = 0;
         let (name, exists) = (std::mem::take(&mut entry.name), entry.exists);
         if exists.is_some() {
-            let _ = self.folder.remove(&self.draft(&name));
+            let _ = self.folder.remove(self.draft(&name));
         }
         self.free.push(index);
     }

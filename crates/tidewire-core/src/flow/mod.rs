@@ -350,7 +350,7 @@ impl Flow {
     fn carry_packets(&mut self, at: usize, wraps: u64, over: bool) {
         const KEPT: u32 = 1 << 31;
         let half = &mut self.halves[at];
-        let mut carried = wraps + u64::from(over) << 32;
+        let mut carried = (wraps + u64::from(over)) << 32;
         if half.packets < KEPT {
             half.packets += KEPT;
             carried -= u64::from(KEPT);

@@ -20,6 +20,9 @@ use crate::{
     sys::{arena::Place, packet::Blocks},
 };
 
+/// Rings that wait for an interface, by worker, and the slot through which they get one.
+type WaitingRings = (Vec<Vec<PacketRing>>, Arc<Slot>);
+
 /// Limit of members of a group (`PACKET_FANOUT_MAX`); one may be the socket that counts dropped frames.
 const WORKERS_MAX: usize = 255;
 
@@ -259,7 +262,7 @@ impl Plan {
         &self,
         filters: &[(LinkType, Filters)],
         places: Vec<Vec<Place>>,
-    ) -> Result<Option<(Vec<Vec<PacketRing>>, Arc<Slot>)>, Error> {
+    ) -> Result<Option<WaitingRings>, Error> {
         let incoming = self.direction == TrafficDirection::In;
         let beginning = |(link, filters): &(LinkType, Filters)| {
             // As for interfaces that exist.

@@ -250,7 +250,9 @@ fn an_abbreviated_handshake_is_a_resumed_session() {
     };
     let (certificate, done, ticket) = (message(11, &[0, 0, 0]), message(14, &[]), message(4, &[0; 6]));
     let change = [record(20, &[1]), record(22, &[0xe5; 40])].concat();
-    let cases: [(&[u8], &[u8], Vec<u8>, bool, bool); 7] = [
+    // Numbers of the client and the server, messages, whether the end was seen, whether it is resumed.
+    type Case<'a> = (&'a [u8], &'a [u8], Vec<u8>, bool, bool);
+    let cases: [Case<'_>; 7] = [
         // A full handshake; one by number; one by ticket, with an empty number and another ticket.
         (&[], &[7; 32], [&certificate[..], &done].concat(), true, false),
         (&[7; 32], &[7; 32], vec![], true, true),
