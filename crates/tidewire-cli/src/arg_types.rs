@@ -3,8 +3,8 @@
 use std::{net::IpAddr, str::FromStr};
 
 use clap::ValueEnum;
+use tidewire::Slicing;
 use tidewire::{DefragPolicy, Direction, TcpPolicy};
-use tidewire_wire::Slicing;
 
 use crate::units::Size;
 

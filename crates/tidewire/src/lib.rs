@@ -284,7 +284,7 @@ pub use tidewire_core::{
     Handler, History, KeyIds, Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside,
     OutsidePacket, PacketChecksum, Parts, Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies,
     TcpPolicy, TcpState, Unfinished, UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
-    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
+    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Slicing, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]
 pub use tidewire_files::{Block, CaptureLoss, Damage, Error as FileError, Source, Supplement};

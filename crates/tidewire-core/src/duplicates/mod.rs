@@ -20,5 +20,5 @@ pub const COPY_NS_MAX: u64 = 50_000_000;
 /// Time within which a packet at the same interface is a copy, nanoseconds: the two sides of a switch are microseconds apart.
 pub const REPEAT_NS_MAX: u64 = 10_000_000;
 
-/// Packets that a [`DuplicateTable`] remembers: 2 MiB. At a million packets a second those of 32 ms.
+/// Packets that a table of duplicates remembers: 2 MiB. At a million packets a second those of 32 ms.
 pub const REMEMBERED_PACKETS: usize = 1 << 15;
