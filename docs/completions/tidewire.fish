@@ -89,12 +89,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l urgent -d 'T
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -197,12 +198,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l urgent -d 
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -311,12 +313,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l urgent -d 
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -390,12 +393,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l urgent -d '
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -468,12 +472,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l urgent -d 'T
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -552,12 +557,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l urgent -
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -626,12 +632,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l urgen
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
@@ -818,12 +825,13 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l urgent -d 'TCP
 out\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l tunnel-depth -d 'Most nested tunnels to decode' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never [default: 30s; of IPv6 60s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
