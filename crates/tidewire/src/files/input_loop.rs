@@ -48,6 +48,8 @@ pub(crate) struct InputLoop<'a> {
     ahead_max: usize,
     /// Blocks that were read ahead.
     ahead: VecDeque<Block>,
+    /// Whether a block that was read ahead was passed on.
+    has_begun: bool,
     pattern: Option<Pattern>,
 }
 
@@ -118,6 +120,7 @@ impl<'a> InputLoop<'a> {
             duplicates: Duplicates::Keep,
             ahead_max: 0,
             ahead: VecDeque::new(),
+            has_begun: false,
             pattern: None,
         }
     }
@@ -163,11 +166,14 @@ impl<'a> InputLoop<'a> {
         self.again.as_deref()
     }
 
-    /// Fills `block` with the next frames.
+    /// Fills `block` with the next frames. The first ones that were read ahead are passed on even if the run was stopped meanwhile: they
+    /// were read before that.
     pub(crate) fn next(&mut self, block: &mut Block) -> Next {
-        match self.ahead.pop_front().filter(|_| !self.stop.is_stopped()) {
+        let is_wanted = !self.has_begun || !self.stop.is_stopped();
+        match self.ahead.pop_front().filter(|_| is_wanted) {
             Some(read) => {
                 *block = read;
+                self.has_begun = true;
                 Next::Frames
             }
             None => self.read(block),
