@@ -17,7 +17,7 @@ use tidewire_testing::InTime as _;
 type Fact = (&'static str, String);
 
 /// What differs for a known reason: the end of the capture's path, the kind, the value.
-const KNOWN: [(&str, &str, &str); 20] = [
+const KNOWN: [(&str, &str, &str); 21] = [
     // Two versions of the same bytes: the one that a Linux host takes.
     ("checksums/capture.pcap", "http", "GET /index.html"),
     ("checksums/capture.pcap", "http", "GET /EVIL!!!!ml"),
@@ -32,6 +32,8 @@ const KNOWN: [(&str, &str, &str); 20] = [
     ("tcp-urgent/capture.pcap", "http", "GET /malicXious"),
     // Two networks with the same addresses and ports: tshark makes one stream of both.
     ("vlan-tenants/capture.pcap", "http", "GET /ten"),
+    // Files one behind another: tshark stops at the second header.
+    ("file-concatenated/capture.pcap", "http", "GET /second"),
     // tshark looks for an Initial packet at the beginning of a connection only.
     ("quic-initial-behind-others/capture.pcap", "sni", "a2.example"),
     ("quic-initial-behind-others/capture.pcap", "sni", "b1.example"),
