@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tidewire::{Capture, KeyIds, Mode};
+use tidewire::{Capture, Duplicates, KeyIds, Mode};
 
 use crate::{Error, IndexSettings, read_at::ReadAt};
 use attribution::{Attribution, Tracker};
@@ -27,7 +27,8 @@ pub(crate) fn index(data: Box<dyn ReadAt>, path: &Path, settings: &IndexSettings
     let walker = Walker::open(data, path, Arc::clone(&state))?;
     let ids = KeyIds::default().with_vlan(settings.key_vlan).with_tunnel(settings.key_tunnel);
     let depth = settings.tunnel_depth;
-    let capture = Capture::source(walker).mode(Mode::Track).key_ids(ids);
+    // Each packet is indexed, copies too; and the walker's notes are those of the block that the engine has, so that nothing is read ahead.
+    let capture = Capture::source(walker).mode(Mode::Track).key_ids(ids).duplicates(Duplicates::Keep);
     let capture = capture.configure(|config| config.set_wire(config.wire().clone().with_tunnel_depth(depth)));
     let outcome = capture.run_with(Tracker::new(Arc::clone(&state)))?;
     drop(outcome);

@@ -47,6 +47,10 @@ fn captures_of_others_are_read_as_they_lie() {
         match &results[..] {
             [IndexResult::Made { packets: count, bytes: of, index_bytes: own, damage, .. }] => {
                 (bytes, index_bytes, indexed) = (bytes + of, index_bytes + own, indexed + 1);
+                // Files that were appended to one another are indexed up to the second one, which is said.
+                if damage.as_ref().is_some_and(|damage| damage.contains("the header of another capture file follows")) {
+                    continue;
+                }
                 assert_eq!(*count, packets.len() as u64, "{}", path.display());
                 if packets.is_empty() {
                     continue;
