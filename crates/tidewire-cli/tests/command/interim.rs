@@ -27,7 +27,7 @@ struct Biflow {
 /// The records of template 256 in a file of messages by flowId, in order (RFC 7011 section 3).
 fn biflows(file: &Path) -> BTreeMap<u64, Vec<Biflow>> {
     /// Bytes of a record: docs/formats.md has its elements in order.
-    const RECORD_BYTES: usize = 77;
+    const RECORD_BYTES: usize = 79;
     let bytes = fs::read(file).unwrap();
     let word = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
     let number = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -38,9 +38,9 @@ fn biflows(file: &Path) -> BTreeMap<u64, Vec<Biflow>> {
             let next = set + word(set + 2);
             let mut at = set + 4;
             while word(set) == 256 && at + RECORD_BYTES <= next {
-                let figures = [number(at + 32), number(at + 40), number(at + 49), number(at + 57)];
+                let figures = [number(at + 33), number(at + 41), number(at + 51), number(at + 59)];
                 let biflow = Biflow { times: [number(at), number(at + 8)], reason: bytes[at + 29], figures };
-                flows.entry(number(at + 65)).or_default().push(biflow);
+                flows.entry(number(at + 67)).or_default().push(biflow);
                 at += RECORD_BYTES;
             }
             set = next;
