@@ -176,6 +176,7 @@ fn not_with_an_interface_that_goes_away() {
         let ended = running.interrupt();
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert_eq!(ended.records().len(), 3);
-        assert!(ended.ledger()["detail"]["live"]["interfaces"][0]["received"].is_null());
+        // Its counters are those of the last time that they could be read.
+        assert!(ended.ledger()["detail"]["live"]["interfaces"][0]["received"].is_u64());
     });
 }

@@ -34,7 +34,7 @@ fn started(arguments: &[&str]) -> (Child, Lines) {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it runs");
     let said = Lines::new(child.stderr.take().expect("piped"));
-    said.until("lo: packet socket");
+    said.until(": packet socket");
     // Printed once the rings are open.
     (child, said)
 }
