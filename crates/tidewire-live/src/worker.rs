@@ -52,6 +52,8 @@ pub struct Worker {
     place: (u64, u64),
     frames: u64,
     clock: PacketClock,
+    /// Latest timestamp of a frame that was handed over, outliers left out.
+    latest_ns: u64,
     window_ns: u64,
     /// Frames handed over after one with a later timestamp.
     late: u64,
@@ -80,6 +82,7 @@ impl Worker {
             place: (place.0 as u64, place.1.max(1) as u64),
             frames: 0,
             clock: PacketClock::default(),
+            latest_ns: 0,
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
             late: 0,
             draining: false,

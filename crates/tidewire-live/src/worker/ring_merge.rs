@@ -27,8 +27,11 @@ impl Worker {
             self.clock.pass_silence(self.quiet_until_ns());
         }
         for frame in self.batch.iter_mut().skip(before) {
-            self.late += u64::from(frame.timestamp_ns < self.clock.now_ns());
+            self.late += u64::from(frame.timestamp_ns < self.latest_ns);
             frame.clock_ns = self.clock.advance(frame.timestamp_ns, self.frames);
+            if frame.timestamp_ns <= frame.clock_ns {
+                self.latest_ns = self.latest_ns.max(frame.timestamp_ns);
+            }
             frame.number = self.frames * count + index + 1;
             self.frames += 1;
         }
