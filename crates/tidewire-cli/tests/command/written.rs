@@ -164,6 +164,11 @@ fn each_frame_that_statistics_count_is_written_once() {
                 assert!(written.len() as u64 <= expected, "{name}");
                 continue;
             }
+            if name.contains("tunnel-fragments") {
+                // A frame may be a fragment of a packet that is one inside of its tunnel: statistics count the inner ones.
+                assert!(written.len() as u64 >= expected, "{name}");
+                continue;
+            }
             assert_eq!(written.len() as u64, expected, "{name}");
             let mut from_pipe = numbers(&all, &read_bytes(piped.stdout));
             from_pipe.sort_unstable();
