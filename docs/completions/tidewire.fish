@@ -144,8 +144,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ipfix-enterp
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -254,8 +254,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ipfix-ente
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l incoming -d 'Capture incoming packets only, none that this host sends'
@@ -661,12 +661,12 @@ iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `l
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE, as in eve:PLACE: eve, zeek, zeek-json, json, csv, sqlite, parquet, arrow (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l eve-types -d 'Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh, stats, tls' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l ipfix-enterprise -d 'Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others (docs/formats.md)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l incoming -d 'Capture incoming packets only, none that this host sends'

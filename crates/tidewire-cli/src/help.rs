@@ -145,6 +145,12 @@ pub fn completed(program: Command) -> Command {
     program.help_template(template).after_help(examples).after_long_help(long)
 }
 
+/// Lists the fields of `--where`: for the complete help and the manual pages, since other runs need not pay for it.
+pub fn with_fields(program: Command) -> Command {
+    let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, crate::where_option::with_fields))
+}
+
 /// Hides rarely used options from `-h`. The manual pages have all options.
 pub fn shortened(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
@@ -168,7 +174,6 @@ fn available(examples: &str) -> String {
 
 fn of_command(command: Command) -> Command {
     let command = crate::export::narrowed(command);
-    let command = crate::where_option::with_fields(command);
     let examples = OF_COMMANDS.iter().find(|(name, _)| *name == command.get_name());
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let captures = match (has("expression"), has("files"), has("stream")) {

@@ -220,7 +220,7 @@ fn main() -> ExitCode {
         Command::SensorEvents(options) => sensor::parts::events(options),
         #[cfg(feature = "live")]
         Command::SensorSpool(options) => sensor::parts::spool(options),
-        Command::Man(options) => manual::run(options, help::completed(Program::command())),
+        Command::Man(options) => manual::run(options, help::with_fields(help::completed(Program::command()))),
         Command::Completions(options) => completions::run(options, &help::completed(Program::command())),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
@@ -281,6 +281,8 @@ fn definition(words: &[OsString]) -> clap::Command {
         bytes == b"help" || bytes.starts_with(b"-") && !bytes.starts_with(b"--") && bytes.contains(&b'h')
     };
     let complete = help::completed(Program::command());
+    let is_long_help = |word: &OsString| word == "--help" || word == "help";
+    let complete = if words.iter().any(is_long_help) { help::with_fields(complete) } else { complete };
     let command = if words.iter().any(is_short_help) { help::shortened(complete) } else { complete };
     config_file::with_undo(command)
 }
