@@ -1,6 +1,6 @@
 //! The policy `linux` against the running kernel; see `tidewire_lab::oracle`. Needs root and `ip`; says so otherwise.
 
-use std::{collections::HashMap, net::IpAddr, sync::PoisonError};
+use std::{collections::{HashMap, HashSet}, net::IpAddr, sync::PoisonError};
 
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,
@@ -19,11 +19,17 @@ use tidewire_lab::{
     random::Random,
 };
 
+/// Protocol number (IANA).
+const TCP: u8 = 6;
+
 /// What the engine delivers: TCP by the client's port, UDP datagrams by their sender, datagrams of other protocols if they
-/// came in fragments.
+/// came in fragments. A port's connection is the first stream that it has: segments to another network (a VLAN) or another
+/// host (the final destination of a routing header) are streams of their own, and never in it.
 #[derive(Default)]
 struct Collector {
     streams: HashMap<u16, Vec<u8>>,
+    /// Clients' ports whose connection is open or was.
+    connected: HashSet<u16>,
     /// Payload of UDP, by the client's port, and the anomalies of every stream.
     by_port: HashMap<u16, Vec<Vec<u8>>>,
     anomalies: HashMap<u16, Vec<&'static str>>,
@@ -31,20 +37,26 @@ struct Collector {
 }
 
 impl Handler for Collector {
-    type Data = ();
+    /// Whether a stream of TCP is its port's connection.
+    type Data = bool;
     const DATAGRAMS: bool = true;
 
-    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+    fn open(&mut self, stream: &mut Stream<'_, bool>) {
+        let key = stream.key();
+        *stream.data() = key.proto == TCP && self.connected.insert(key.client.port);
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, bool>, chunk: Chunk<'_>) {
         let client = stream.key().client;
         if chunk.is_datagram && stream.key().proto == fragments::UDP {
             self.datagrams.entry(client.address).or_default().push(chunk.bytes.to_vec());
             self.by_port.entry(client.port).or_default().push(chunk.bytes.to_vec());
-        } else if !chunk.is_datagram && chunk.direction == Direction::ClientToServer {
+        } else if *stream.data() && chunk.direction == Direction::ClientToServer {
             self.streams.entry(client.port).or_default().extend_from_slice(chunk.fresh());
         }
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+    fn close(&mut self, stream: &mut Stream<'_, bool>, _: EndReason) {
         let kinds = stream.anomalies().iter().map(|anomaly| anomaly.kind.name());
         self.anomalies.entry(stream.key().client.port).or_default().extend(kinds);
     }
