@@ -97,7 +97,7 @@ pub struct Ledger {
     /// Bytes reported as gaps.
     pub gap_bytes: u64,
     /// Retransmitted bytes that were not compared with their first version, because too many segments were delivered
-    /// since. A different version in them was not noticed.
+    /// since, or because comparisons of their direction had read the input at too many places. A different version in them was not noticed.
     pub uncompared_bytes: u64,
     /// Greatest number of bytes buffered at a time, out of order, in chunks and in fragments.
     pub buffered_bytes_max: u64,

@@ -52,7 +52,7 @@ pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndRe
 pub use stream::Stream;
 #[doc(hidden)]
 pub use subscriber::{Join, Subscription};
-pub use tcp::delivery_log::History;
+pub use tcp::delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge};
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};
 
 /// For the project's own fuzzers and oracles; exempt from semantic versioning.

@@ -16,14 +16,15 @@ use self::{
     settings::Settings,
 };
 use tidewire_core::{
-    AnomalyKind, Batch, Class, Classify, DirectionCutoff, Engine, Fate, Frame, Handler, History, Ledger, Mode, Share,
+    AnomalyKind, Batch, Class, Classify, DirectionCutoff, Engine, Fate, Frame, Handler, History, HistoryAge, Ledger,
+    Mode, Share,
 };
 
 /// Bytes of frames that can be read again.
 struct Again(Vec<u8>);
 
 impl History for Again {
-    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool {
+    fn read(&mut self, origin: u64, _: HistoryAge, buffer: &mut [u8]) -> bool {
         let from = origin as usize - 1;
         let bytes = self.0.get(from..from + buffer.len());
         bytes.is_some_and(|bytes| {

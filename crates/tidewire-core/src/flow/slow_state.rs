@@ -50,6 +50,8 @@ pub(crate) struct SlowState {
     /// Internal offset behind contiguous bytes that wait for an acknowledgment because of wrong checksums.
     pub unconfirmed_end: [u64; 2],
     pub retransmitted_bytes: [u64; 2],
+    /// Distant windows of the input that were read to compare retransmissions: see `FlowContext::compare`.
+    pub windows_read: [u64; 2],
     /// Bit n: `anomalies` contains the kind n.
     pub anomaly_kinds: u32,
     pub anomalies: List<Anomaly>,
@@ -174,6 +176,7 @@ impl Default for SlowState {
             shunted_repeats: [0; 2],
             claimed: [0; 2],
             retransmitted_bytes: [0; 2],
+            windows_read: [0; 2],
             out_of_order_packets: [0; 2],
             unconfirmed_end: [0; 2],
             cutoff: [u64::MAX; 2],

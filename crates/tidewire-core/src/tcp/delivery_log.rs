@@ -9,8 +9,26 @@
 /// Reads delivered bytes again, so that retransmissions can be compared with them.
 pub trait History: Send {
     /// Fills `buffer` from `origin` (see [`Frame::origin`](crate::Frame::origin)). Returns whether that was possible.
-    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool;
+    ///
+    /// Small segments make many reads of a few bytes. What is [`HistoryAge::Near`] should be kept when it was read; of what is
+    /// [`HistoryAge::Distant`] the engine reads at most two windows of [`HISTORY_WINDOW_BYTES`] for each packet, newest first.
+    fn read(&mut self, origin: u64, age: HistoryAge, buffer: &mut [u8]) -> bool;
 }
+
+/// How far back in the input delivered bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryAge {
+    /// At most [`HISTORY_NEAR_BYTES`].
+    Near,
+    /// Farther.
+    Distant,
+}
+
+/// Captured bytes of the input that are near: more than 128 full segments of usual size, with other traffic between them.
+pub const HISTORY_NEAR_BYTES: u64 = 512 << 10;
+
+/// Bytes of a window of the distant input: 128 segments of a few bytes each, one after the other.
+pub const HISTORY_WINDOW_BYTES: u64 = 16 << 10;
 
 /// Marks origins that are positions in the ring of copies.
 const COPIED: u64 = 1 << 63;
@@ -29,6 +47,13 @@ pub(crate) struct Run {
     pub packet: u32,
     /// Captured bytes of the whole input before that packet.
     pub input_at: u64,
+}
+
+impl Run {
+    /// Whether its bytes lie in the ring of copies.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.origin & COPIED != 0
+    }
 }
 
 /// The two rings of the log.
@@ -105,12 +130,18 @@ impl DeliveryLog {
 
     /// Whether a run's bytes are still available. `input_bytes`: captured bytes of the whole input so far.
     pub(crate) fn is_readable(&self, run: &Run, input_bytes: u64) -> bool {
-        run.origin != 0 && (run.origin & COPIED == 0 || input_bytes - run.input_at <= self.copies_max as u64)
+        run.origin != 0 && (!run.is_copied() || input_bytes - run.input_at <= self.copies_max as u64)
     }
 
-    pub(crate) fn read(&self, origin: u64, into: &mut [u8], history: &mut Option<Box<dyn History>>) -> bool {
+    pub(crate) fn read(
+        &self,
+        origin: u64,
+        age: HistoryAge,
+        into: &mut [u8],
+        history: &mut Option<Box<dyn History>>,
+    ) -> bool {
         if origin & COPIED == 0 {
-            return history.as_mut().is_some_and(|history| history.read(origin, into));
+            return history.as_mut().is_some_and(|history| history.read(origin, age, into));
         }
         let position = origin & !COPIED;
         if self.copies.is_empty() || self.copied - position > self.copies.len() as u64 {

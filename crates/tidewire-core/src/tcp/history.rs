@@ -1,10 +1,18 @@
 //! Comparison of retransmissions with delivered bytes: see [`delivery_log`](super::delivery_log).
 
-use super::{delivery_log::Run, payload::Payload};
+use super::{
+    delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, HistoryAge, Run},
+    payload::Payload,
+};
 use crate::{Deliver, Direction, engine::context::FlowContext, flow::Flow};
 
 /// How many runs back a retransmission is searched: what a sender can have in flight, in segments of usual size.
 const STEPS_MAX: u32 = 128;
+
+/// Distant windows of the input that comparisons of a direction read, for each of its packets: a sender that scatters small
+/// segments over the input makes each comparison read it at many places. The first comparison can use what all packets before it
+/// have earned, so that only repetitions reach the bound.
+const WINDOWS_PER_PACKET: u64 = 2;
 
 impl<H: Deliver> FlowContext<H> {
     /// Logs bytes that are delivered.
@@ -41,6 +49,7 @@ impl<H: Deliver> FlowContext<H> {
         let next = flow.halves[direction as usize].next as i64;
         let mut number = flow.halves[direction as usize].delivery_log;
         let mut earliest = end.min(next);
+        let mut window = None;
         for _ in 0..STEPS_MAX {
             let Some(run) = self.delivery_log.get(number, self.now.number) else { return };
             number = run.before;
@@ -55,19 +64,37 @@ impl<H: Deliver> FlowContext<H> {
             if !self.delivery_log.is_readable(&run, self.now.input_bytes) || from >= until {
                 continue;
             }
+            let age = self.age(&run);
+            if age == HistoryAge::Distant && !pay_for_window(flow, direction, &mut window, &run) {
+                self.ledger.uncompared_bytes += (until - start.max(0)).max(0) as u64;
+                return;
+            }
             let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
             let new = &new[..new.len().min((until - from) as usize)];
-            self.compare_run(flow, direction, from, new, run.origin + (from - run_start) as u64);
+            self.compare_run(flow, direction, from, new, (run.origin + (from - run_start) as u64, age));
         }
         if self.delivery_log.get(number, self.now.number).is_some() {
             self.ledger.uncompared_bytes += (earliest - start.max(0)).max(0) as u64;
         }
     }
 
-    fn compare_run(&mut self, flow: &mut Flow, direction: Direction, from: i64, new: &[u8], origin: u64) {
+    /// How far back in the input a run lies. By the input's bytes, which are the same for any number of workers.
+    fn age(&self, run: &Run) -> HistoryAge {
+        let is_near = run.is_copied() || self.now.input_bytes.saturating_sub(run.input_at) <= HISTORY_NEAR_BYTES;
+        if is_near { HistoryAge::Near } else { HistoryAge::Distant }
+    }
+
+    fn compare_run(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        from: i64,
+        new: &[u8],
+        (origin, age): (u64, HistoryAge),
+    ) {
         let mut old = std::mem::take(&mut self.scratch);
         old.resize(new.len(), 0);
-        if self.delivery_log.read(origin, &mut old, &mut self.history) && old != new {
+        if self.delivery_log.read(origin, age, &mut old, &mut self.history) && old != new {
             let bias = flow.bias(direction);
             let mut differing = old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new).map(|(at, _)| at);
             if let Some(first) = differing.next() {
@@ -89,4 +116,20 @@ impl<H: Deliver> FlowContext<H> {
         }
         self.scratch = old;
     }
+}
+
+/// Whether a direction may read a distant run: it lies in the comparison's last window, or there is one left for the direction.
+fn pay_for_window(flow: &mut Flow, direction: Direction, window: &mut Option<u64>, run: &Run) -> bool {
+    let (at, end) = (direction as usize, run.origin + u64::from(run.bytes));
+    if window.is_some_and(|begin| begin <= run.origin && end <= begin + HISTORY_WINDOW_BYTES) {
+        return true;
+    }
+    let earned = flow.packets(at).saturating_mul(WINDOWS_PER_PACKET);
+    let spent = &mut flow.slow_state().windows_read[at];
+    if *spent >= earned {
+        return false;
+    }
+    *spent += 1;
+    *window = Some(end.saturating_sub(HISTORY_WINDOW_BYTES));
+    true
 }

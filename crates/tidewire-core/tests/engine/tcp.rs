@@ -1,7 +1,13 @@
 //! Connections, segment by segment, and the events they cause.
 
 use crate::common::*;
-use tidewire_core::{Config, DirectionCutoff, Fate, Mode, TcpPolicy};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+use tidewire_core::{
+    Config, DirectionCutoff, Fate, HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge, Mode, TcpPolicy,
+};
 
 const C: u32 = 1000;
 const S: u32 = 5000;
@@ -362,6 +368,47 @@ fn what_lies_too_far_back_to_be_compared_is_counted() {
     assert_eq!(feed.engine.ledger().uncompared_bytes, 2);
     let (checker, _) = feed.finish();
     assert_eq!(checker.streams[&1].conflicts[0], 4);
+}
+
+/// An input whose bytes are all the same, that counts the windows which it was asked for.
+#[derive(Clone, Default)]
+struct CountingHistory(Arc<AtomicU64>);
+
+impl History for CountingHistory {
+    fn read(&mut self, _: u64, age: HistoryAge, buffer: &mut [u8]) -> bool {
+        self.0.fetch_add(u64::from(age == HistoryAge::Distant), Ordering::Relaxed);
+        buffer.fill(b'a');
+        true
+    }
+}
+
+/// Small segments lie far from each other in the input. One retransmission over all of them is compared; were it repeated, each of
+/// them would make 128 reads.
+#[test]
+fn retransmissions_over_scattered_segments_read_few_windows() {
+    let mut feed = Feed::new(&config().with_history_segments(4096), InvariantChecker::default());
+    let reads = CountingHistory::default();
+    feed.engine.set_history(Box::new(reads.clone()));
+    feed.segments(&handshake(C, S));
+    for at in 0..128 {
+        feed.origin = 1 + u64::from(at) * HISTORY_WINDOW_BYTES * 2;
+        feed.segment(&client(at, "a"));
+    }
+    // Enough of another conversation that they are far behind.
+    let other = vec![0; 1400];
+    for _ in 0..HISTORY_NEAR_BYTES / 1400 + 1 {
+        feed.ip(&udp(7, &other), 1_000_000_000);
+    }
+    let whole = client(0, &"b".repeat(128));
+    feed.segment(&whole);
+    assert_eq!((reads.0.load(Ordering::Relaxed), feed.engine.ledger().uncompared_bytes), (128, 0));
+    let repeats = 1000;
+    feed.segments(std::iter::repeat_n(&whole, repeats));
+    let packets = 129 + 1 + repeats as u64 + 2;
+    let read = reads.0.load(Ordering::Relaxed);
+    assert!((packets..=2 * packets).contains(&read), "{read} windows for {packets} packets");
+    assert_eq!(feed.engine.ledger().uncompared_bytes, repeats as u64 * 128 - (read - 128));
+    feed.finish();
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The policy `linux` against the running kernel; see `tidewire_lab::oracle`. Needs root and `ip`; says so otherwise.
 
-use std::{collections::{HashMap, HashSet}, net::IpAddr, sync::PoisonError};
+use std::{
+    collections::{HashMap, HashSet},
+    net::IpAddr,
+    sync::PoisonError,
+};
 
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,

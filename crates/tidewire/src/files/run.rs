@@ -27,14 +27,19 @@ use crate::{
 const BLOCKS_QUEUED: usize = 8;
 
 fn engine<H: Deliver>(
-    config: Config,
+    mut config: Config,
     share: Share,
     (handler, classifier): Worker<H>,
     again: Option<&Path>,
 ) -> Engine<H> {
     let remembers = config.history_segments() != 0;
+    let (copy_bytes, near_bytes) = (config.history_copy_bytes(), FileHistory::near_bytes(config.history_copy_bytes()));
+    let history = again.filter(|_| remembers).and_then(|path| FileHistory::open(path, near_bytes));
+    if history.is_some() {
+        config.set_history_copy_bytes(copy_bytes - near_bytes);
+    }
     let mut engine = Engine::new(config, share, handler);
-    if let Some(history) = again.filter(|_| remembers).and_then(FileHistory::open) {
+    if let Some(history) = history {
         engine.set_history(history);
     }
     if let Some(classifier) = classifier {

@@ -224,6 +224,8 @@ pub struct Feed<H: Handler> {
     pub engine: Engine<H>,
     /// What is known of the checksums of the packets to come.
     pub checksum: ChecksumStatus,
+    /// Where the next packet's first byte can be read again; 0: nowhere.
+    pub origin: u64,
     number: u64,
 }
 
@@ -235,7 +237,7 @@ impl<H: Handler> Feed<H> {
     /// One of several workers.
     pub fn shared(config: &Config, share: Share, handler: H) -> Self {
         let engine = Engine::new(config.clone(), share, handler);
-        Self { engine, checksum: ChecksumStatus::Unknown, number: 0 }
+        Self { engine, checksum: ChecksumStatus::Unknown, origin: 0, number: 0 }
     }
 
     /// A packet of a link type, of which `cut` bytes were not captured.
@@ -251,7 +253,7 @@ impl<H: Handler> Feed<H> {
             timestamp_ns: time_ns,
             clock_ns: time_ns,
             number: self.number,
-            origin: 0,
+            origin: self.origin,
             checksum: self.checksum,
         };
         self.engine.process(&Batch { memory: (&bytes[..captured]).into(), frames: &[frame] });
