@@ -21,6 +21,21 @@ pub(crate) const HEAD_BYTES_MIN: usize = 32;
 /// Bytes of compressed input that are read at once.
 pub(crate) const COMPRESSED_PIECE_BYTES: usize = 128 << 10;
 
+/// Bytes that a decompressor may consume for nothing: more than headers, tables and empty blocks of any real file.
+pub(crate) const BARREN_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes that a decompressor may consume for each one that it yields, beyond those: an xz stream of 16 bytes has 80.
+pub(crate) const CONSUMED_PER_BYTE_MAX: u64 = 8;
+
+/// Streams, frames or members without content, such as empty files that were concatenated. An empty one of bzip2 costs 30 us.
+pub(crate) const BARREN_PARTS_MAX: u64 = 4096;
+
+/// Bytes that each part beyond those has to yield on average: decoding so many costs about what a part of bzip2 does.
+pub(crate) const PART_BYTES_MIN: u64 = 256;
+
+/// Bytes that are skipped at the cost of one that is decompressed: 64 MiB of padding or of frames to be skipped are the most.
+pub(crate) const SKIPPED_BYTES_WEIGHT: u64 = 16;
+
 /// Bytes by which an input that is no capture is judged: a block of a tar archive.
 pub(crate) const LOOKS_LIKE_BYTES: usize = 512;
 

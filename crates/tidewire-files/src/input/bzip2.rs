@@ -14,7 +14,13 @@ pub(super) struct Bzip2 {
 
 impl Bzip2 {
     pub fn new(stream: Box<dyn Bytes>) -> Self {
-        Self { feed: Feed::new(stream), decoder: None, is_later: false, ended: false, pending: None }
+        Self {
+            feed: Feed::new(stream, ("bzip2", "bzip2 -dc")),
+            decoder: None,
+            is_later: false,
+            ended: false,
+            pending: None,
+        }
     }
 
     /// What an error means.
@@ -48,8 +54,12 @@ impl Bytes for Bzip2 {
             let consumed = (decoder.total_in() - before_in) as usize;
             let produced = (decoder.total_out() - before_out) as usize;
             self.feed.take(consumed);
+            self.feed.produce(produced);
             match result {
-                Ok(Status::StreamEnd) => (self.decoder, self.is_later) = (None, true),
+                Ok(Status::StreamEnd) => {
+                    (self.decoder, self.is_later) = (None, true);
+                    self.feed.end_part();
+                }
                 Ok(_) if produced == 0 && at_end => {
                     self.pending = Some(Stop::Damaged("the bzip2 data is cut".to_owned()));
                 }

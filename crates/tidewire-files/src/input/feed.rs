@@ -1,7 +1,13 @@
-use super::{Bytes, Stop};
-use crate::limits::COMPRESSED_PIECE_BYTES;
+use super::{Bytes, Stop, WithHead};
+use crate::limits::{
+    BARREN_BYTES_MAX, BARREN_PARTS_MAX, COMPRESSED_PIECE_BYTES, CONSUMED_PER_BYTE_MAX, PART_BYTES_MIN,
+    SKIPPED_BYTES_WEIGHT,
+};
 
-/// Compressed bytes on their way to a decompressor.
+/// Compressed bytes on their way to a decompressor, and the account of what became of them.
+///
+/// A few bytes that are compressed several times over become millions of empty streams, frames or blocks, each of which costs a
+/// decompressor as much as one with content. So what is consumed has to yield something, apart from an allowance.
 pub(super) struct Feed {
     stream: Box<dyn Bytes>,
     buffer: Vec<u8>,
@@ -9,15 +15,57 @@ pub(super) struct Feed {
     to: usize,
     /// The stream said that it has no more.
     ended: bool,
+    /// The format, and the program that unpacks it.
+    name: Name,
+    /// Bytes consumed, in bytes of data: skipped ones cost less.
+    consumed: u64,
+    /// Streams, frames or members that ended.
+    parts: u64,
+    /// Bytes that were decompressed.
+    produced: u64,
 }
 
+/// Names of a format and of the program that unpacks it.
+pub(super) type Name = (&'static str, &'static str);
+
 impl Feed {
-    pub fn new(stream: Box<dyn Bytes>) -> Self {
-        Self { stream, buffer: Vec::new(), from: 0, to: 0, ended: false }
+    pub fn new(stream: Box<dyn Bytes>, name: Name) -> Self {
+        let (buffer, from, to, ended) = (Vec::new(), 0, 0, false);
+        Self { stream, buffer, from, to, ended, name, consumed: 0, parts: 0, produced: 0 }
+    }
+
+    /// Notes that a stream, frame or member ended.
+    pub fn end_part(&mut self) {
+        self.parts += 1;
+    }
+
+    /// Notes that `bytes` were decompressed.
+    pub fn produce(&mut self, bytes: usize) {
+        self.produced += bytes as u64;
+    }
+
+    /// Fails where what was consumed yields next to nothing.
+    fn check_yield(&self) -> Result<(), Stop> {
+        let is_barren = self.consumed > BARREN_BYTES_MAX + self.produced.saturating_mul(CONSUMED_PER_BYTE_MAX);
+        if is_barren || self.parts > BARREN_PARTS_MAX + self.produced / PART_BYTES_MIN {
+            Err(self.barren())
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn barren(&self) -> Stop {
+        let (name, program) = self.name;
+        Stop::Damaged(format!(
+            "the {name} data holds next to nothing: {} bytes in {} parts gave {}; it may be made to keep readers busy: if you trust it, unpack it first, as in: {program} FILE | tidewire ... -",
+            self.consumed, self.parts, self.produced
+        ))
     }
 
     /// The bytes at hand, after reading some where there were none; empty at the end only.
     pub fn bytes(&mut self) -> Result<&[u8], Stop> {
+        self.check_yield()?;
         if self.from == self.to && !self.ended {
             self.buffer.resize(COMPRESSED_PIECE_BYTES, 0);
             (self.from, self.to) = (0, 0);
@@ -30,6 +78,26 @@ impl Feed {
     /// Takes `bytes` of what is at hand.
     pub fn take(&mut self, bytes: usize) {
         self.from = (self.from + bytes).min(self.to);
+        self.consumed += bytes as u64;
+    }
+
+    /// Passes over bytes at hand that no decompressor looks at.
+    fn pass(&mut self, bytes: usize) {
+        self.from = (self.from + bytes).min(self.to);
+        self.consumed += (bytes as u64).div_ceil(SKIPPED_BYTES_WEIGHT);
+    }
+
+    /// Skips zeros; the byte behind them.
+    pub fn byte_behind_zeros(&mut self) -> Result<Option<u8>, Stop> {
+        loop {
+            let there = self.bytes()?;
+            let zeros = there.iter().take_while(|&&byte| byte == 0).count();
+            let is_all = zeros == there.len() && zeros > 0;
+            self.pass(zeros);
+            if !is_all {
+                return self.byte();
+            }
+        }
     }
 
     /// The next byte.
@@ -49,6 +117,13 @@ impl Feed {
         Ok(Some(array))
     }
 
+    /// What is left, as a stream.
+    pub fn into_rest(mut self) -> WithHead {
+        self.buffer.truncate(self.to);
+        self.buffer.drain(..self.from);
+        WithHead::new(self.buffer, None, self.stream)
+    }
+
     /// Skips `bytes`; false where the stream ends before.
     pub fn skip(&mut self, mut bytes: u64) -> Result<bool, Stop> {
         while bytes > 0 {
@@ -57,7 +132,7 @@ impl Feed {
                 return Ok(false);
             }
             let step = there.min(usize::try_from(bytes).unwrap_or(there));
-            self.take(step);
+            self.pass(step);
             bytes -= step as u64;
         }
         Ok(true)

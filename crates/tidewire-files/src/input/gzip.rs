@@ -29,7 +29,7 @@ enum Stage {
 
 impl Gzip {
     pub fn new(stream: Box<dyn Bytes>) -> Self {
-        let feed = Feed::new(stream);
+        let feed = Feed::new(stream, ("gzip", "gzip -dc"));
         Self { feed, inflate: Decompress::new(false), crc: Crc::new(), stage: Stage::FirstHeader, pending: None }
     }
 
@@ -39,9 +39,7 @@ impl Gzip {
         let mut first = self.feed.byte()?;
         if later && first == Some(0) {
             // Tapes and some devices pad with zeros, which gzip ignores too.
-            while first == Some(0) {
-                first = self.feed.byte()?;
-            }
+            first = self.feed.byte_behind_zeros()?;
         }
         match first {
             None if later => return Ok(false),
@@ -84,6 +82,7 @@ impl Gzip {
             let consumed = (self.inflate.total_in() - before_in) as usize;
             let produced = (self.inflate.total_out() - before_out) as usize;
             self.feed.take(consumed);
+            self.feed.produce(produced);
             self.crc.update(room.get(..produced).unwrap_or_default());
             match result {
                 Ok(Status::StreamEnd) => self.trailer(),
@@ -100,6 +99,7 @@ impl Gzip {
     /// Checks what follows a member's data; errors are reported after the data.
     fn trailer(&mut self) {
         self.stage = Stage::LaterHeader;
+        self.feed.end_part();
         let (sum, bytes) = (self.crc.sum(), self.inflate.total_out() as u32);
         self.pending = match self.feed.array::<8>() {
             Err(stop) => Some(stop),

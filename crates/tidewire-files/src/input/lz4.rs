@@ -38,7 +38,7 @@ impl Read for Tap {
 
 impl Lz4 {
     pub fn new(stream: Box<dyn Bytes>, legacy: bool) -> Self {
-        let tap = Tap { feed: Feed::new(stream), taken: 0, ended: false, stop: None };
+        let tap = Tap { feed: Feed::new(stream, ("lz4", "lz4 -dc")), taken: 0, ended: false, stop: None };
         Self { decoder: FrameDecoder::new(tap), within: false, legacy }
     }
 
@@ -51,6 +51,7 @@ impl Lz4 {
         if let Some(Lz4Error::SkippableFrame(bytes)) = error.get_ref().and_then(|inner| inner.downcast_ref())
             && tap.feed.skip(u64::from(*bytes))?
         {
+            tap.feed.end_part();
             return Ok(());
         }
         if tap.ended || error.kind() == io::ErrorKind::UnexpectedEof {
@@ -78,9 +79,11 @@ impl Bytes for Lz4 {
                     }
                     // The end of a frame: there may be another.
                     self.within = false;
+                    self.decoder.get_mut().feed.end_part();
                 }
                 Ok(bytes) => {
                     self.within = true;
+                    self.decoder.get_mut().feed.produce(bytes);
                     return Ok(bytes);
                 }
                 Err(error) => self.stopped(&error)?,

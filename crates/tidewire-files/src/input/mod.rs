@@ -91,9 +91,9 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
         }
         Kind::Skippable => {
             let (_, bytes) = (stream.read_array()?, stream.read_array()?);
-            let mut feed = feed::Feed::new(Box::new(stream));
+            let mut feed = feed::Feed::new(Box::new(stream), ("zstd or lz4", "zstd -dc"));
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
-            Box::new(feed)
+            Box::new(feed.into_rest())
         }
         // Formats; and what this program was built without, which is refused before.
         _ => Box::new(stream),

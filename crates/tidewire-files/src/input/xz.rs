@@ -27,7 +27,7 @@ pub(super) struct Xz {
 impl Xz {
     pub fn new(stream: Box<dyn Bytes>) -> Self {
         Self {
-            feed: Feed::new(stream),
+            feed: Feed::new(stream, ("xz", "xz -dc")),
             decoder: XzStream::new_mem_limit(true, XZ_MEMORY_KIB_MAX),
             input: Vec::with_capacity(INPUT_BYTES),
             taken: 0,
@@ -69,6 +69,7 @@ impl Xz {
             })?;
             self.taken += result.bytes_consumed;
             self.to = result.bytes_produced;
+            self.feed.produce(self.to);
             if result.status == Status::StreamEnd {
                 self.ended = true;
             } else if result.bytes_consumed == 0 && result.bytes_produced == 0 {

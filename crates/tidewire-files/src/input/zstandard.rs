@@ -24,7 +24,7 @@ pub(super) struct Zstandard {
 impl Zstandard {
     pub fn new(stream: Box<dyn Bytes>) -> Result<Self, Stop> {
         let decoder = Decoder::new().map_err(Stop::Failed)?;
-        Ok(Self { feed: Feed::new(stream), decoder, wanted: 0, more_within: false })
+        Ok(Self { feed: Feed::new(stream, ("zstd", "zstd -dc")), decoder, wanted: 0, more_within: false })
     }
 }
 
@@ -53,6 +53,10 @@ impl Bytes for Zstandard {
             self.wanted = result.map_err(|error| Stop::Damaged(format!("the zstd data is damaged: {error}")))?;
             self.more_within = produced == room.len() && self.wanted != 0;
             self.feed.take(consumed);
+            self.feed.produce(produced);
+            if self.wanted == 0 {
+                self.feed.end_part();
+            }
             if produced > 0 {
                 return Ok(produced);
             }

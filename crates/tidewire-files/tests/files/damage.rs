@@ -104,6 +104,44 @@ fn what_a_damaged_compressed_file_held_before_is_delivered() {
     }
 }
 
+/// Streams of each format that cost a decompressor time and hold nothing: empty parts, empty blocks, frames to be skipped.
+#[test]
+fn compressed_input_that_yields_nothing_ends() {
+    let packets = packets(40);
+    let (file, _) = pcap(FORMS[0], Order { big_endian: false }, 1, &packets);
+    let compress: [(&str, Compress); 5] = [("gzip", gzip), ("zstd", zstd), ("lz4", lz4), ("xz", xz), ("bzip2", bzip2)];
+    let parts = |empty: &[u8]| 200_000.min((6 << 20) / empty.len());
+    let holds_nothing = |name: &str, bytes: &[u8]| {
+        let got = read(bytes);
+        assert_eq!(got.packets, packets, "{name}");
+        let said = got.errors.first().map(ToString::to_string).unwrap_or_default();
+        assert!(said.contains("holds next to nothing") && said.contains("-dc FILE"), "{name}: {said:?}");
+    };
+    for (name, compress) in compress {
+        let (content, empty) = (compress(&file), compress(b""));
+        holds_nothing(name, &[&content[..], &empty.repeat(parts(&empty))].concat());
+        // Whatever a person concatenates is read.
+        let got = read(&[&content[..], &empty.repeat(2000)].concat());
+        assert!(got.errors.is_empty() && got.packets == packets, "{name}: {:?}", got.errors);
+        // Compressed once more it is not more dear.
+        let twice = gzip(&[&content[..], &empty.repeat(parts(&empty))].concat());
+        holds_nothing(name, &twice);
+    }
+    let skipped = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(1 << 20);
+    for (name, compress) in [("zstd", zstd as Compress), ("lz4", lz4)] {
+        holds_nothing(name, &[&compress(&file)[..], &skipped].concat());
+    }
+    // Blocks without bytes in one member (RFC 1951 section 3.2.4) and one frame (RFC 8878 section 3.1.1.2).
+    let member = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[0, 0, 0, 0xff, 0xff].repeat(2 << 20)].concat();
+    holds_nothing("gzip", &[gzip(&file), member].concat());
+    let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x58][..], &[0, 0, 0].repeat(3 << 20)].concat();
+    holds_nothing("zstd", &[zstd(&file), frame].concat());
+    // Padding of tapes is no bomb, up to 64 MiB.
+    let padded = [&gzip(&file)[..], &vec![0; 8 << 20]].concat();
+    assert!(read(&padded).errors.is_empty());
+    holds_nothing("gzip", &gzip(&[&gzip(&file)[..], &vec![0; 72 << 20]].concat()));
+}
+
 #[test]
 fn lengths_that_cannot_be_are_damage_and_take_no_memory() {
     let (mut file, starts) = pcap(FORMS[0], Order { big_endian: false }, 1, &packets(3));
