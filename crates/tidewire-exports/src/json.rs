@@ -122,8 +122,16 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
         push_plain(out, text);
         return;
     }
+    out.reserve(text.len() + text.len() / 2);
     out.push(b'"');
-    for c in text.chars() {
+    let mut rest = text;
+    loop {
+        // What needs no escape is copied together.
+        let plain = rest.bytes().position(|byte| is_special(&byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest.as_bytes()[..plain]);
+        rest = &rest[plain..];
+        let Some(c) = rest.chars().next() else { break };
+        rest = &rest[c.len_utf8()..];
         match c {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
@@ -132,7 +140,8 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
             '\t' => out.extend_from_slice(b"\\t"),
             c if is_hidden(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(Formatted(out), "\\u{unit:04x}");
+                    out.extend_from_slice(b"\\u");
+                    out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(*unit >> shift & 15)]));
                 }
             }
             c => {

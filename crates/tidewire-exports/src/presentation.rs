@@ -79,10 +79,7 @@ pub(crate) fn bytes_of(text: &str) -> Cow<'_, [u8]> {
     }
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, behind)) = rest.split_first() {
-        let number = behind
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        let number = if first == b'\\' { byte_of(behind) } else { None };
         let (byte, taken) = match (first, number, behind.first()) {
             (b'\\', Some(number), _) => (number, 4),
             (b'\\', None, Some(&byte)) => (byte, 2),
@@ -92,6 +89,13 @@ pub(crate) fn bytes_of(text: &str) -> Cow<'_, [u8]> {
         rest = &rest[taken..];
     }
     Cow::Owned(bytes)
+}
+
+/// The byte whose three decimal digits come first.
+fn byte_of(text: &[u8]) -> Option<u8> {
+    let digits = text.first_chunk::<3>().filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let number = digits.iter().fold(0, |number, digit| 10 * number + u16::from(digit - b'0'));
+    u8::try_from(number).ok()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::{
     input::Ports,
     recognise::{self, Look, TURN_BYTES_MAX},
     value::Service,
+    work,
 };
 
 /// Longest end of a line in which a start line is looked for, bytes.
@@ -110,11 +111,13 @@ impl Seeker {
             return None;
         }
         self.looked_at = self.looked_at.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        work::pass(bytes.len());
         let mut from = 0;
         while let Some(length) = memchr::memchr(b'\n', &bytes[from..]) {
             self.keep(&bytes[from..from + length]);
             from += length + 1;
             let line = std::mem::take(&mut self.line);
+            work::pass(line.len());
             if let Some((start_line, is_request)) = self.start_line.take()
                 && http::is_field_line(&line)
             {

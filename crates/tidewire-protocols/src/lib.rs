@@ -16,6 +16,7 @@ mod http;
 mod input;
 mod joined;
 mod leads;
+mod line;
 mod lines;
 mod ntp;
 mod quic;
@@ -33,6 +34,7 @@ mod text;
 mod tls;
 mod transaction;
 mod value;
+mod work;
 
 pub use budget::Budget;
 pub use conversation::{Conversation, Piece};

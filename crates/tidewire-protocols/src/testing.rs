@@ -134,6 +134,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
         established: true,
         alert: Some(1),
         certificates: 1,
+        certificates_repeated: 1,
         certificate: Some(Certificate {
             subject: Some("x".to_owned().into()),
             issuer: Some("x".to_owned().into()),
@@ -157,6 +158,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
         is_answered: true,
         rcode: text(),
         answers: vec![answer],
+        answers_left_out: 1,
         latency_ns: Some(1),
         more: vec![DnsQuestion { name: "x".into(), kind: "A".into(), class: Some(3) }],
         conflicting: true,

@@ -1,12 +1,13 @@
 //! Any bytes, in any pieces: the same fields however they are cut, no panic, bounded memory, and nothing left behind.
 
 use proptest::prelude::*;
-use tidewire_core::Direction::{ClientToServer, ServerToClient};
+use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
 
 use crate::{
     App, Budget, Conversation, Piece, Ports, Report, Service, Value,
     testing::{Event, Sent, complete, transactions},
     tls::tests::hello,
+    work,
 };
 
 /// Beginnings that lead into each protocol.
@@ -72,6 +73,115 @@ proptest! {
         for one in transactions(&Sent::datagrams(&datagrams), port) {
             let _ = (one.values(), one.request(), one.response(), one.name().map(str::len));
         }
+    }
+}
+
+/// What a parser is made to do again and again: what both sides say before, and what one side repeats.
+type Repeated = (u16, &'static [(Direction, &'static [u8])], Direction, &'static [u8]);
+
+const CERTIFICATES: &[u8] = b"\x16\x03\x03\x00\x0a\x0b\x00\x00\x06\x00\x00\x03\x00\x00\x00";
+const HELLOS: &[(Direction, &[u8])] = &[
+    (
+        ClientToServer,
+        b"\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03RRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRR\x00\x00\x02\xc0\x2f\x01\x00",
+    ),
+    (ServerToClient, b"\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03SSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSS\x00\xc0\x2f\x00"),
+];
+const GET: (Direction, &[u8]) = (ClientToServer, b"GET / HTTP/1.1\r\n\r\n");
+const SMTP: (Direction, &[u8]) = (ServerToClient, b"220 mx ESMTP\r\n");
+const FTP: &[(Direction, &[u8])] = &[(ServerToClient, b"220 FTP\r\n"), (ClientToServer, b"USER a\r\n")];
+const REPEATED: &[Repeated] = &[
+    (80, &[GET, (ServerToClient, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")], ServerToClient, b"\n"),
+    (
+        80,
+        &[GET, (ServerToClient, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")],
+        ServerToClient,
+        b"1\r\na\r\n",
+    ),
+    (80, &[(ClientToServer, b"GET / HTTP/1.1\r\nReferer: rrrrrrrr")], ClientToServer, b"\r\n xxxxxxxx"),
+    (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"a\n"),
+    (80, &[], ClientToServer, b"GET / HTTP/1.1\r\n\r\n"),
+    (80, &[GET], ServerToClient, b"HTTP/1.1 103 A\r\n\r\n"),
+    (25, &[SMTP], ClientToServer, b"\n"),
+    (25, &[SMTP], ClientToServer, b"\r\r\n"),
+    (25, &[SMTP], ClientToServer, b"x\n"),
+    (25, &[SMTP, (ClientToServer, b"MAIL FROM:<a>\r\nDATA\r\n")], ClientToServer, b".x\n"),
+    (25, &[SMTP, (ClientToServer, b"EHLO a\r\n")], ServerToClient, b"250\n"),
+    (21, FTP, ClientToServer, b"\r\n"),
+    (21, FTP, ClientToServer, b"RETR a\n"),
+    (110, &[(ServerToClient, b"+OK ready\r\n")], ClientToServer, b"\n"),
+    (110, &[(ServerToClient, b"+OK ready\r\n")], ServerToClient, b"+OK\n"),
+    (5222, &[(ClientToServer, b"<stream:stream>")], ClientToServer, b">"),
+    (22, &[(ClientToServer, b"SSH-2.0-a\r\n")], ServerToClient, b"\n"),
+    (443, HELLOS, ServerToClient, CERTIFICATES),
+    (443, HELLOS, ServerToClient, b"\x16\x03\x03\x00\x01\x00"),
+    (443, HELLOS, ServerToClient, b"\x14\x03\x03\x00\x00"),
+    (1080, &[(ClientToServer, b"\x04\x01\x00\x50\xc0\x00\x02\x01")], ClientToServer, b"u"),
+    (1080, &[], ClientToServer, b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50"),
+    (53, &[], ClientToServer, b"\x00\x0c\x00\x07\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+    (9, &[], ClientToServer, b"\x99"),
+];
+
+/// Most steps for a byte, and for a piece: until a protocol is known, the first bytes of both sides are looked at again with each piece.
+const STEPS_OF_BYTE_MAX: u64 = 16;
+const STEPS_OF_PIECE_MAX: u64 = 2048;
+
+/// An answer over TCP of 32 records whose owners, and what they say, are one long name.
+fn answer() -> Vec<u8> {
+    let label = [&[63][..], &[0xff; 63]].concat();
+    let question = [&label.repeat(3)[..], b"\0\0\x05\0\x01"].concat();
+    let record = b"\xc0\x0c\0\x05\0\x01\0\0\0\x3c\0\x02\xc0\x0c";
+    let message = [b"\0\x07\x81\x80\0\x01\0\x20\0\0\0\0", &question[..], &record.repeat(32)].concat();
+    [&(message.len() as u16).to_be_bytes()[..], &message].concat()
+}
+
+/// Passes on events, `piece_bytes` at a time; the steps, and how many are allowed.
+fn steps(events: &[(Direction, Vec<u8>)], port: u16, piece_bytes: &[usize]) -> (u64, u64) {
+    let (mut conversation, mut budget) = (Conversation::default(), Budget::default());
+    let (mut bytes, mut pieces) = (0, 0);
+    let ((), steps) = work::of(|| {
+        for (direction, text) in events {
+            let mut rest = &text[..];
+            while !rest.is_empty() {
+                let (bytes_now, behind) = rest.split_at(piece_bytes[pieces % piece_bytes.len()].min(rest.len()));
+                rest = behind;
+                (bytes, pieces) = (bytes + bytes_now.len(), pieces + 1);
+                let piece = Piece { direction: *direction, bytes: bytes_now, is_datagram: false, timestamp_ns: 1 };
+                let ports = Ports { client: 40_000, server: port };
+                conversation.data(&piece, ports, &mut budget, &mut Report::Each(&mut drop));
+            }
+        }
+        conversation.close(&mut budget, &mut Report::Each(&mut drop));
+    });
+    (steps, STEPS_OF_BYTE_MAX * bytes as u64 + STEPS_OF_PIECE_MAX * (pieces as u64 + 1))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn work_is_bounded_by_the_bytes(
+        pieces in proptest::collection::vec(prop_oneof![1_usize..4, 1_usize..200, Just(1460), Just(16_384)], 1..8),
+        events in proptest::collection::vec(event(), 1..8),
+        port in prop_oneof![Just(53_u16), Just(80), Just(21), Just(25)],
+    ) {
+        for (port, before, direction, unit) in REPEATED {
+            let mut sent: Vec<_> = before.iter().map(|(direction, bytes)| (*direction, bytes.to_vec())).collect();
+            sent.push((*direction, unit.repeat(20_000 / unit.len())));
+            // In large pieces, too: in small ones what is allowed for pieces would hide what bytes cost.
+            for pieces in [&pieces[..], &[16_384]] {
+                let (steps, allowed) = steps(&sent, *port, pieces);
+                prop_assert!(steps <= allowed, "{steps} steps of {allowed} for {:?}", String::from_utf8_lossy(unit));
+            }
+        }
+        let (steps_of_answers, allowed) = steps(&[(ServerToClient, answer().repeat(20))], 53, &[16_384]);
+        prop_assert!(steps_of_answers <= allowed, "{steps_of_answers} steps of {allowed} for answers");
+        let any: Vec<_> = events.into_iter().filter_map(|event| match event {
+            Event::Bytes(direction, bytes, _) | Event::More(direction, bytes) => Some((direction, bytes)),
+            Event::Gap(..) => None,
+        }).collect();
+        let (steps, allowed) = steps(&any, port, &pieces);
+        prop_assert!(steps <= allowed, "{steps} steps of {allowed}");
     }
 }
 

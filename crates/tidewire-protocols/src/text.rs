@@ -86,6 +86,44 @@ pub(crate) fn push_escape(text: &mut String, byte: u8) {
     text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
 }
 
+/// Every byte as `\DDD` (RFC 1035 section 5.1), one behind the other.
+const DECIMAL_ESCAPES: &str = match std::str::from_utf8(&DECIMAL_ESCAPE_DIGITS) {
+    Ok(escapes) => escapes,
+    Err(_) => panic!("digits are ASCII"),
+};
+
+const DECIMAL_ESCAPE_DIGITS: [u8; 4 * 256] = {
+    let mut digits = [b'\\'; 4 * 256];
+    let mut byte = 0;
+    while byte < 256 {
+        digits[4 * byte + 1] = b'0' + (byte / 100) as u8;
+        digits[4 * byte + 2] = b'0' + (byte / 10 % 10) as u8;
+        digits[4 * byte + 3] = b'0' + (byte % 10) as u8;
+        byte += 1;
+    }
+    digits
+};
+
+/// Appends a byte as `\DDD`.
+pub(crate) fn push_decimal_escape(text: &mut String, byte: u8) {
+    let at = 4 * usize::from(byte);
+    text.push_str(&DECIMAL_ESCAPES[at..at + 4]);
+}
+
+/// Appends a character string of DNS: quotation marks and backslashes behind a backslash, other bytes than printable ASCII as `\DDD`.
+pub(crate) fn push_character_string(text: &mut String, bytes: &[u8]) {
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => {
+                text.push('\\');
+                text.push(byte.into());
+            }
+            b' '..=b'~' => text.push(byte.into()),
+            _ => push_decimal_escape(text, byte),
+        }
+    }
+}
+
 /// Bytes as text that is mostly one of a few, which then need no memory.
 pub(crate) fn known_text(bytes: &[u8], known: &'static [&'static str]) -> Cow<'static, str> {
     match known.iter().find(|known| known.as_bytes() == bytes) {
@@ -205,5 +243,10 @@ mod tests {
             assert_eq!(string(out), number.to_string());
         }
         assert_eq!(hex(b"\x00\x1f\xff"), "001fff");
+        for byte in 0..=255 {
+            let mut shown = String::new();
+            push_decimal_escape(&mut shown, byte);
+            assert_eq!(shown, format!("\\{byte:03}"));
+        }
     }
 }

@@ -130,7 +130,10 @@ fn of_bytes(bytes: Vec<u8>) -> String {
         for &byte in error.as_bytes() {
             match byte {
                 byte if byte.is_ascii() => text.push(byte.into()),
-                byte => text.push_str(&format!("\\x{byte:02x}")),
+                byte => {
+                    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+                    text.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
+                }
             }
         }
         text

@@ -48,7 +48,7 @@ const SUMS: [&str; 11] = [
 ];
 
 /// Last parts of the names of counts, besides those of [`SUMS`].
-const COUNTS: [&str; 12] = [
+const COUNTS: [&str; 14] = [
     "transactions",
     "gaps",
     "overlap_conflicts",
@@ -57,7 +57,9 @@ const COUNTS: [&str; 12] = [
     "answer_count",
     "authority_count",
     "additional_count",
+    "answers_left_out",
     "certificates",
+    "certificates_repeated",
     "count",
     "port",
     "duration",

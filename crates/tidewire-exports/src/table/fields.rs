@@ -16,7 +16,7 @@ const QUESTION: &[Column] = &[always("name", Text), always("type", Text), maybe(
 const DNS: &[Column] = &[
     maybe("id", Long), maybe("opcode", Long), maybe("query", Text), maybe("type", Text), maybe("class", Long), maybe("questions", Long),
     maybe("asked", Truth), maybe("answered", Truth), maybe("rd", Truth), maybe("rcode", Text), maybe("aa", Truth), maybe("tc", Truth),
-    maybe("ra", Truth), maybe("answers", List(&Object(ANSWER))), maybe("answer_count", Long), maybe("authority_count", Long),
+    maybe("ra", Truth), maybe("answers", List(&Object(ANSWER))), maybe("answers_left_out", Long), maybe("answer_count", Long), maybe("authority_count", Long),
     maybe("additional_count", Long), maybe("latency_ns", Long), maybe("more_questions", List(&Object(QUESTION))), maybe("conflicting", Truth),
 ];
 
@@ -75,7 +75,7 @@ const CERTIFICATE: &[Column] = &[
 const TLS: &[Column] = &[
     maybe("version", Text), maybe("client_version", Text), maybe("sni", Text), maybe("client_alpn", TEXTS), maybe("alpn", Text),
     maybe("cipher", Text), maybe("ja3", Text), maybe("ja4", Text), maybe("resumed", Truth), maybe("established", Truth),
-    maybe("alert", Long), maybe("certificates", Long), maybe("certificate", Object(CERTIFICATE)),
+    maybe("alert", Long), maybe("certificates", Long), maybe("certificates_repeated", Long), maybe("certificate", Object(CERTIFICATE)),
 ];
 
 /// A column for each protocol, by name.

@@ -2,14 +2,15 @@
 
 use super::{
     answered::Answered,
-    fields::{Asked, Dns},
-    message::{ANSWERS_MAX, Message, Question},
+    fields::{Answer, Asked, Dns},
+    message::{ANSWERS_MAX, HEADER_BYTES, Message, Question, TEXT_BYTES_MAX},
     names,
 };
 use crate::{
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Most queries that wait for their answer; of more, the oldest is reported without one.
@@ -68,12 +69,16 @@ impl Exchange {
             };
             let part = bytes.len().min(wanted - side.message.len());
             side.message.extend_from_slice(&bytes[..part]);
+            work::pass(part);
             bytes = &bytes[part..];
             if side.message.len() == wanted && wanted != 2 {
                 self.message(&side.message[2..], input, out);
                 side.message.clear();
-            } else if side.message == [0, 0] {
-                // No message is empty: this is something else.
+            } else if let [high, low] = side.message[..]
+                && usize::from(u16::from_be_bytes([high, low])) < HEADER_BYTES
+            {
+                // No message is shorter than its header: this is something else.
+                side.message.clear();
                 side.is_lost = true;
             }
         }
@@ -224,6 +229,7 @@ fn answer(dns: &mut Dns, message: &mut Message) {
     dns.recursion[1] = message.recursion()[1];
     dns.counts = [message.counts[1], message.counts[2], message.counts[3]];
     dns.answers = std::mem::take(&mut message.answers);
+    dns.answers_left_out = message.left_out;
 }
 
 /// What a further message of a transfer adds.
@@ -232,8 +238,16 @@ fn append(dns: &mut Dns, message: &mut Message) {
     for (count, more) in dns.counts.iter_mut().zip(&message.counts[1..]) {
         *count = count.saturating_add(*more);
     }
-    let room = ANSWERS_MAX.saturating_sub(dns.answers.len());
-    dns.answers.extend(message.answers.drain(..).take(room));
+    let mut text_bytes: usize = dns.answers.iter().map(Answer::text_bytes).sum();
+    dns.answers_left_out = dns.answers_left_out.saturating_add(message.left_out);
+    for answer in message.answers.drain(..) {
+        if dns.answers.len() < ANSWERS_MAX && text_bytes < TEXT_BYTES_MAX {
+            text_bytes += answer.text_bytes();
+            dns.answers.push(answer);
+        } else {
+            dns.answers_left_out = dns.answers_left_out.saturating_add(1);
+        }
+    }
 }
 
 /// What query and answer have in common.

@@ -34,8 +34,10 @@ pub struct Dns {
     pub truncated: bool,
     /// Recursion desired (of the query where it was seen), and available.
     pub recursion: [bool; 2],
-    /// The records of the answer section, at most 32.
+    /// The records of the answer section: the first 32, and not more behind 8 KiB of text.
     pub answers: Vec<Answer>,
+    /// How many further records of that section were read.
+    pub answers_left_out: u16,
     /// How many records its header states, by section: answers, authorities, additional ones.
     pub counts: [u16; 3],
     /// From the query to the answer, where both were seen.
@@ -124,6 +126,9 @@ impl Dns {
             list.push("tc", Value::Truth(self.truncated));
             list.push("ra", Value::Truth(self.recursion[1]));
             list.push("answers", Value::Objects(self.answers.iter().map(Answer::values).collect()));
+            if self.answers_left_out > 0 {
+                list.number("answers_left_out", Some(self.answers_left_out.into()));
+            }
             for (name, count) in ["answer_count", "authority_count", "additional_count"].into_iter().zip(self.counts) {
                 list.number(name, Some(count.into()));
             }
@@ -169,7 +174,12 @@ impl Answer {
         ]
     }
 
+    /// Bytes of its name and of what it says.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.name.len() + self.data.len()
+    }
+
     fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.name.len() + known_bytes([&self.kind]) + self.data.len()
+        size_of::<Self>() + known_bytes([&self.kind]) + self.text_bytes()
     }
 }

@@ -1,12 +1,22 @@
 //! Messages (RFC 1035 section 4.1).
 
-use super::{fields::Answer, name, names, record::Record};
+use super::{
+    fields::Answer,
+    name::{self, Names},
+    names,
+    record::Record,
+};
+use crate::work;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 12;
 
 /// Most records of an answer that are kept.
 pub(super) const ANSWERS_MAX: usize = 32;
+
+/// Most text of a message's answers that is kept, and of its further questions, bytes: by pointers, a message of 800 bytes names 16 KiB,
+/// and four times as much where bytes are escaped. All that servers send over UDP lies within.
+pub(super) const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// Most questions of a message that are kept.
 const QUESTIONS_MAX: usize = 32;
@@ -33,6 +43,8 @@ pub(super) struct Message {
     /// Those behind the first.
     pub(super) more_questions: Vec<Question>,
     pub(super) answers: Vec<Answer>,
+    /// How many records of the answer section are not kept.
+    pub(super) left_out: u16,
     pub(super) rcode: u16,
     /// How many records of the answer section begin or end a zone (SOA).
     pub(super) zone_marks: u16,
@@ -63,12 +75,14 @@ impl Message {
             question: None,
             more_questions: Vec::new(),
             answers: Vec::new(),
+            left_out: 0,
             rcode: flags & 15,
             zone_marks: 0,
         };
-        let Some(mut at) = read.questions(message) else { return Some(read) };
+        let names = &mut Names::new(message);
+        let Some(at) = read.questions(names) else { return Some(read) };
         if read.is_response() {
-            read.records(message, &mut at);
+            read.records(names, at);
         }
         Some(read)
     }
@@ -95,18 +109,22 @@ impl Message {
     }
 
     /// Reads the questions; where the records begin.
-    fn questions(&mut self, message: &[u8]) -> Option<usize> {
-        let mut at = HEADER_BYTES;
+    fn questions(&mut self, names: &mut Names<'_>) -> Option<usize> {
+        let message = names.message();
+        let (mut at, mut text_bytes) = (HEADER_BYTES, 0);
         for index in 0..usize::from(self.counts[0]) {
             let begin = at;
             at = name::skip(message, begin)?;
             let &[kind_high, kind_low, class_high, class_low] = message.get(at..)?.first_chunk()?;
             at += 4;
-            if index >= QUESTIONS_MAX {
+            work::add(at - begin);
+            if index >= QUESTIONS_MAX || text_bytes > TEXT_BYTES_MAX {
                 continue;
             }
+            let name = names.read(begin)?.0;
+            text_bytes += name.len();
             let question = Question {
-                name: name::read(message, begin)?.0,
+                name,
                 kind: u16::from_be_bytes([kind_high, kind_low]),
                 class: u16::from_be_bytes([class_high, class_low]),
             };
@@ -118,17 +136,28 @@ impl Message {
         Some(at)
     }
 
-    fn records(&mut self, message: &[u8], at: &mut usize) {
+    fn records(&mut self, names: &mut Names<'_>, mut at: usize) {
         let total: usize = self.counts[1..].iter().map(|&count| usize::from(count)).sum();
+        let mut room = TEXT_BYTES_MAX;
         for index in 0..total.min(RECORDS_MAX) {
-            let Some(record) = Record::read(message, *at) else { return };
-            *at = record.end;
+            let Some(record) = Record::read(names.message(), at) else { return };
+            work::add(record.end - at - record.data.len());
+            at = record.end;
             // What UPDATE has in the answers' place is what must hold before it (RFC 2136 section 2.4).
             let is_answer = index < usize::from(self.counts[1]) && self.opcode() != UPDATE;
             self.zone_marks += u16::from(is_answer && record.kind == SOA);
-            if is_answer && self.answers.len() < ANSWERS_MAX {
-                self.answers.extend(record.answer());
-            } else if record.kind == OPT {
+            if is_answer && self.answers.len() < ANSWERS_MAX && room > 0 {
+                let Some(answer) = record.answer(names) else {
+                    self.left_out += 1;
+                    continue;
+                };
+                work::pass(answer.text_bytes());
+                room = room.saturating_sub(answer.text_bytes());
+                self.answers.push(answer);
+            } else if is_answer {
+                self.left_out += 1;
+            }
+            if !is_answer && record.kind == OPT {
                 self.rcode |= (record.ttl >> 24 << 4) as u16;
             }
         }

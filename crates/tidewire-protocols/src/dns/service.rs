@@ -5,7 +5,10 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use crate::{reader::Reader, text::push_base64};
+use crate::{
+    reader::Reader,
+    text::{push_base64, push_character_string},
+};
 
 /// Text of parameters behind which no further one is shown, bytes: all that servers send, with a configuration of Encrypted Client Hello.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -115,18 +118,7 @@ fn list<T>(said: &mut String, values: impl Iterator<Item = T>, mut push: impl Fn
 fn push_quoted(shown: &mut String, bytes: &[u8]) {
     let is_quoted = bytes.iter().any(|byte| b" ;()\"".contains(byte));
     shown.push_str(if is_quoted { "\"" } else { "" });
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => {
-                shown.push('\\');
-                shown.push(byte.into());
-            }
-            b' '..=b'~' => shown.push(byte.into()),
-            _ => {
-                let _ = write!(shown, "\\{byte:03}");
-            }
-        }
-    }
+    push_character_string(shown, bytes);
     shown.push_str(if is_quoted { "\"" } else { "" });
 }
 

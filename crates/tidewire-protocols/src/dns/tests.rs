@@ -280,3 +280,27 @@ fn truncated_answers_say_so() {
     cut[2] |= 2;
     assert_eq!(of(&cut), "192.0.2.5 (truncated)");
 }
+
+/// Records beyond the bounds are counted; over TCP, too, where a transfer has several messages.
+#[test]
+fn text_of_an_answer_is_bounded() {
+    let label = [&[63][..], &[0xff; 63]].concat();
+    let message = |kind: u8, records: u8| {
+        let header = [&b"\0\x07\x81\x80\0\x01\0"[..], &[records], b"\0\0\0\0"].concat();
+        let question = [&label.repeat(3)[..], &[0, 0, kind, 0, 1]].concat();
+        let record = b"\xc0\x0c\0\x05\0\x01\0\0\0\x3c\0\x02\xc0\x0c";
+        [&header[..], &question, &record.repeat(records.into())].concat()
+    };
+    for records in [1, 5, 6, 32, 200] {
+        let found = transactions(&Sent::datagrams(&[(ServerToClient, message(5, records))]), 53);
+        let dns = dns(&found[0]);
+        let text: usize = dns.answers.iter().map(|answer| answer.name.len() + answer.data.len()).sum();
+        assert_eq!(dns.answers.len() + usize::from(dns.answers_left_out), records.into());
+        assert_eq!(dns.answers.len(), usize::from(records).min(6), "each has 2 x 758 bytes");
+        assert!(text < (8 << 10) + 2 * 758 && dns.answers[0].name.starts_with("\\255\\255"));
+    }
+    let query = [&b"\0\x07\x01\0\0\x01\0\0\0\0\0\0"[..], &label.repeat(3), &[0, 0, 252, 0, 1]].concat();
+    let parts = over_tcp(&message(252, 4)).repeat(3);
+    let found = transactions(&Sent::of(&[(ClientToServer, over_tcp(&query)), (ServerToClient, parts)]), 53);
+    assert_eq!((dns(&found[0]).answers.len(), dns(&found[0]).answers_left_out), (6, 6));
+}

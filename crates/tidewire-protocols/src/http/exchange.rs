@@ -12,6 +12,7 @@ use crate::{
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Most pipelined requests that wait for their response, and most memory of them in bytes.
@@ -114,7 +115,7 @@ impl Exchange {
             }
         }
         if has_changed {
-            self.pending_bytes = self.pending_memory_bytes();
+            self.pending_bytes = self.requests.memory_bytes();
         }
         self.end_if_lost(out)
     }
@@ -169,7 +170,7 @@ impl Exchange {
         {
             pending.end_ns = self.answer_ns;
             self.is_asking &= !self.requests.is_empty();
-            self.pending_bytes = self.pending_memory_bytes();
+            self.pending_bytes = self.requests.memory_bytes();
             out(transaction(pending));
         }
     }
@@ -233,7 +234,7 @@ impl Exchange {
         if let Some(pending) = self.pop_answered() {
             out(transaction(pending));
         }
-        self.pending_bytes = self.pending_memory_bytes();
+        self.pending_bytes = self.requests.memory_bytes();
     }
 
     /// Whether nothing showed yet that this is HTTP.
@@ -266,7 +267,7 @@ impl Exchange {
             out(transaction(pending));
         }
         (self.is_answering, self.is_alone) = (false, false);
-        self.pending_bytes = self.pending_memory_bytes();
+        self.pending_bytes = self.requests.memory_bytes();
     }
 
     /// Reports requests whose responses are far behind, where there are very many, but the one that is being answered. Their responses
@@ -282,35 +283,31 @@ impl Exchange {
         }
     }
 
-    /// Memory of the requests that wait, bytes.
-    fn pending_memory_bytes(&self) -> usize {
-        self.requests.iter().map(|pending| size_of::<Pending>() + pending.http.memory_bytes()).sum()
-    }
-
     fn request_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         if self.sides[0].at == At::Start {
             if line.is_empty() {
                 // RFC 9112 section 2.2.
                 return Progress::More;
             }
+            work::add(line.len());
             let mut http = Box::<Http>::default();
             if !head::request_line(line, &mut http, self.is_unnamed) {
                 // Servers answer such requests, too.
                 self.is_doubtful |= !self.was_valid;
                 return Progress::Done;
             }
-            if self.requests.len() >= PENDING_MAX || self.pending_memory_bytes() > PENDING_BYTES_MAX {
+            if self.requests.len() >= PENDING_MAX || self.requests.memory_bytes() > PENDING_BYTES_MAX {
                 self.release_waiting(out);
             }
             self.was_valid = true;
             self.pairing.request(self.requests.is_empty());
             if http.version.as_deref() == Some(head::SIMPLE) {
                 // Nothing follows it.
-                self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
+                self.requests.push_back(Pending::new(http, ns));
                 return Progress::Done;
             }
             self.sides[0].begin_head(self.is_unnamed);
-            self.requests.push_back(Pending { http, start_ns: ns, end_ns: ns });
+            self.requests.push_back(Pending::new(http, ns));
             self.is_asking = true;
             return Progress::More;
         }
@@ -322,9 +319,10 @@ impl Exchange {
         };
         pending.end_ns = ns;
         if !line.is_empty() {
-            head::field(line, true, &mut pending.http, &mut side.framing);
+            head::field(line, true, &mut pending.http, &mut side.framing, &mut pending.folded);
             return Progress::More;
         }
+        head::unfold(&mut pending.folded, &mut pending.http);
         let is_connect = pending.http.method.as_deref() == Some("CONNECT");
         self.begin_request_body(is_connect, ns, out)
     }
@@ -332,7 +330,7 @@ impl Exchange {
     fn orphaned_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {
         let side = &mut self.sides[0];
         if !line.is_empty() {
-            head::field(line, true, &mut Http::default(), &mut side.framing);
+            head::field(line, true, &mut Http::default(), &mut side.framing, &mut None);
             return Progress::More;
         }
         self.begin_request_body(false, ns, out)
@@ -365,6 +363,7 @@ impl Exchange {
 }
 
 pub(super) fn transaction(pending: Pending) -> Transaction {
-    let Pending { http, start_ns, end_ns } = pending;
+    let Pending { mut http, start_ns, end_ns, mut folded, .. } = pending;
+    head::unfold(&mut folded, &mut http);
     Transaction { start_ns, end_ns, service: Service::Http, fields: Fields::Http(http) }
 }

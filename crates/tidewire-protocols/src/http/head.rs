@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::fields::Http;
 use crate::{
     recognise,
-    text::{bytes_of_text, known_text, long_text, text, trimmed},
+    text::{LONG_TEXT_BYTES_MAX, bytes_of_text, known_text, long_text, text, trimmed},
+    work,
 };
 
 /// Longest line that is kept; the rest of a longer one is left out.
@@ -210,6 +211,16 @@ impl Name {
         matches!(self, Self::Length | Self::Coding)
     }
 
+    /// Whether what it says is kept as it is.
+    fn is_text(self) -> bool {
+        !self.is_framing() && self != Self::Host
+    }
+
+    /// Its value, which may be long where it is an address.
+    fn cut(self, value: &[u8]) -> Box<str> {
+        if matches!(self, Self::Referrer | Self::Location) { long_text(value) } else { text(value) }
+    }
+
     fn of(name: &[u8], is_request: bool) -> Option<Self> {
         let (known, found): (&[u8], Self) = match (name.len(), is_request) {
             (4, true) => (b"host", Self::Host),
@@ -227,15 +238,30 @@ impl Name {
 }
 
 /// A field of a request's or a response's head, or the continuation of the one before (RFC 9112 section 5.2). Of those that are
-/// repeated the first one counts.
-pub(super) fn field(line: &[u8], is_request: bool, http: &mut Http, framing: &mut Framing) {
+/// repeated the first one counts. `folded`: the text that the next line may continue; [`unfold`] ends it behind the head.
+pub(super) fn field(
+    line: &[u8],
+    is_request: bool,
+    http: &mut Http,
+    framing: &mut Framing,
+    folded: &mut Option<Box<Folded>>,
+) {
+    work::pass(line.len());
     let is_folded = matches!(line.first(), Some(b' ' | b'\t'));
     if is_folded {
-        if let Some(name) = framing.last.filter(|name| name.is_framing() || !framing.is_unnamed) {
-            continued(name, trimmed(line), is_request, http, framing);
+        match framing.last {
+            Some(name) if name.is_text() && !framing.is_unnamed => {
+                let mut begun = || place(name, is_request, http).and_then(|place| place.take());
+                folded.get_or_insert_with(|| Box::new(Folded::of(name, is_request, begun()))).push(trimmed(line));
+            }
+            Some(name) if name.is_framing() || !framing.is_unnamed => {
+                continued(name, trimmed(line), is_request, http, framing);
+            }
+            _ => {}
         }
         return;
     }
+    unfold(folded, http);
     framing.last = None;
     let Some(colon) = memchr::memchr(b':', line) else { return };
     let Some(name) = Name::of(trimmed(&line[..colon]), is_request) else { return };
@@ -274,14 +300,47 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
             }
         }
         name => {
-            let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) else { return };
-            // Addresses may be long.
-            let cut = if matches!(name, Name::Referrer | Name::Location) { long_text } else { text };
-            *place = Some(match place.take() {
-                None => cut(value),
-                Some(begun) => cut(&[&bytes_of_text(&begun), &b" "[..], value].concat()),
-            });
+            if let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) {
+                *place = Some(name.cut(value));
+            }
         }
+    }
+}
+
+/// A text that several lines of a head make up, until its last one: each line is copied once.
+#[derive(Debug)]
+pub(super) struct Folded {
+    name: Name,
+    is_request: bool,
+    text: Vec<u8>,
+}
+
+impl Folded {
+    fn of(name: Name, is_request: bool, begun: Option<Box<str>>) -> Self {
+        let text = begun.map_or(Vec::new(), |begun| bytes_of_text(&begun).into_owned());
+        Self { name, is_request, text }
+    }
+
+    /// Appends a line, as long as there is room.
+    fn push(&mut self, line: &[u8]) {
+        if !line.is_empty() && self.text.len() < LONG_TEXT_BYTES_MAX {
+            let blank = if self.text.is_empty() { &b""[..] } else { b" " };
+            self.text.extend_from_slice(blank);
+            self.text.extend_from_slice(line);
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.text.capacity()
+    }
+}
+
+/// Puts a text that is complete in its place.
+pub(super) fn unfold(folded: &mut Option<Box<Folded>>, http: &mut Http) {
+    let Some(folded) = folded.take() else { return };
+    work::pass(folded.text.len());
+    if let Some(place) = place(folded.name, folded.is_request, http).filter(|_| !folded.text.is_empty()) {
+        *place = Some(folded.name.cut(&folded.text));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::fields::Http;
+use super::{fields::Http, head::Folded};
+use crate::work;
 
 /// A request, and as much of its response as is known.
 #[derive(Debug)]
@@ -10,6 +11,21 @@ pub(super) struct Pending {
     pub(super) http: Box<Http>,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
+    /// A text of the head that is being read, of which the next line may be a part.
+    pub(super) folded: Option<Box<Folded>>,
+    /// Memory that was counted for it, bytes.
+    counted: usize,
+}
+
+impl Pending {
+    pub(super) fn new(http: Box<Http>, ns: u64) -> Self {
+        Self { http, start_ns: ns, end_ns: ns, folded: None, counted: 0 }
+    }
+
+    /// Memory that it holds, bytes.
+    fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.http.memory_bytes() + self.folded.as_ref().map_or(0, |folded| folded.memory_bytes())
+    }
 }
 
 /// The first of them lies here: most connections never have another at the same time, and need no memory for a queue.
@@ -18,6 +34,8 @@ pub(super) struct Requests {
     first: Option<Pending>,
     /// Those behind the first; none if there is no first.
     others: VecDeque<Pending>,
+    /// Memory of all that was counted, bytes.
+    counted: usize,
 }
 
 impl Requests {
@@ -29,8 +47,14 @@ impl Requests {
         self.first.is_none()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Pending> {
-        self.first.iter().chain(&self.others)
+    /// Memory that they hold, bytes. Only the first and the last ones change, so that only these are counted again.
+    pub(super) fn memory_bytes(&mut self) -> usize {
+        for pending in self.first.iter_mut().chain(self.others.back_mut()) {
+            work::add(1);
+            let held = pending.memory_bytes();
+            self.counted = self.counted - std::mem::replace(&mut pending.counted, held) + held;
+        }
+        self.counted
     }
 
     pub(super) fn front_mut(&mut self) -> Option<&mut Pending> {
@@ -42,6 +66,7 @@ impl Requests {
     }
 
     pub(super) fn push_back(&mut self, pending: Pending) {
+        self.memory_bytes();
         match self.first {
             None => self.first = Some(pending),
             Some(_) => self.others.push_back(pending),
@@ -49,6 +74,8 @@ impl Requests {
     }
 
     pub(super) fn push_front(&mut self, pending: Pending) {
+        self.memory_bytes();
+        self.counted += pending.counted;
         if let Some(next) = self.first.replace(pending) {
             self.others.push_front(next);
         }
@@ -56,6 +83,8 @@ impl Requests {
 
     pub(super) fn pop_front(&mut self) -> Option<Pending> {
         let next = self.others.pop_front();
-        std::mem::replace(&mut self.first, next)
+        let first = std::mem::replace(&mut self.first, next)?;
+        self.counted -= first.counted;
+        Some(first)
     }
 }

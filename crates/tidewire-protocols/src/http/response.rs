@@ -7,7 +7,7 @@ use super::{
     requests::Pending,
     side::At,
 };
-use crate::input::Progress;
+use crate::{input::Progress, work};
 
 impl Exchange {
     /// Takes a line of a head: a status line, a field, or the empty one behind them.
@@ -20,9 +20,10 @@ impl Exchange {
         let Some(pending) = self.requests.front_mut() else { return Progress::Done };
         pending.end_ns = ns;
         if !line.is_empty() {
-            head::field(line, false, &mut pending.http, &mut side.framing);
+            head::field(line, false, &mut pending.http, &mut side.framing, &mut pending.folded);
             return Progress::More;
         }
+        head::unfold(&mut pending.folded, &mut pending.http);
         self.begin_response_body(ns, out)
     }
 
@@ -30,6 +31,7 @@ impl Exchange {
         if line.is_empty() {
             return Progress::More;
         }
+        work::add(line.len());
         let mut seen = Http::default();
         if !head::status_line(line, &mut seen) {
             return if self.was_valid { Progress::Done } else { Progress::Mistaken };
@@ -62,7 +64,7 @@ impl Exchange {
         } else if !self.pairing.is_reported() && !self.requests.is_empty() {
             return self.pairing.answers_first(self.requests.len());
         }
-        self.requests.push_front(Pending { http: Box::default(), start_ns: ns, end_ns: ns });
+        self.requests.push_front(Pending::new(Box::default(), ns));
         self.is_alone = true;
     }
 

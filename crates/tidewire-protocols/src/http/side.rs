@@ -6,12 +6,16 @@ use super::{
     fields::Body,
     head::{self, Framing, LINE_BYTES_MAX},
 };
+use crate::{line::Line, work};
 
 /// Lines of a head behind which only where it and its body end matters.
 const LINES_MAX: u16 = 256;
 
 /// Longest start line that is found behind missing bytes.
 const SOUGHT_BYTES_MAX: usize = 2 << 10;
+
+/// Digits of a chunk's size that are read at once.
+const CHUNK_DIGITS_MAX: usize = 7;
 
 /// Where a direction is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +73,14 @@ pub(super) struct Side {
     pub(super) missing_bytes: u64,
     /// Whether the stream's side ended by itself: that ends a body that nothing else ends.
     pub(super) is_closed: bool,
+    line: Line,
+    /// The end of a line in which a start line is looked for.
     kept: Vec<u8>,
 }
 
 impl Side {
     pub(super) fn memory_bytes(&self) -> usize {
-        self.kept.capacity()
+        self.kept.capacity() + self.line.memory_bytes()
     }
 
     pub(super) fn lose(&mut self) {
@@ -179,7 +185,10 @@ impl Side {
     /// Goes on to the next thing that matters. `is_request`: what start lines of this direction are.
     pub(super) fn step<'a>(&mut self, bytes: &mut &'a [u8], is_request: bool) -> Step<'a> {
         while !bytes.is_empty() {
-            match self.at {
+            let at = self.at;
+            match at {
+                // RFC 9112 section 2.2: empty lines before a message say nothing.
+                At::Start if self.line.take_empty(bytes) > 0 => {}
                 At::Start | At::Head(_) => return self.line(bytes).map_or(Step::More, Step::Line),
                 At::Body(left) | At::Chunk(left) => {
                     let part = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
@@ -201,6 +210,7 @@ impl Side {
                     self.body_bytes += bytes.len() as u64;
                     *bytes = &[];
                 }
+                At::ChunkSize if self.line.is_at_start() && self.take_chunk(bytes) => {}
                 At::ChunkSize | At::ChunkEnd | At::Trailer => {
                     let Some(line) = self.line(bytes) else { return Step::More };
                     match self.chunk_line(&line) {
@@ -225,6 +235,7 @@ impl Side {
     fn found<'a>(&mut self, bytes: &mut &'a [u8], is_request: bool) -> Option<Cow<'a, [u8]>> {
         let end = memchr::memchr(b'\n', bytes);
         let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        work::pass(part.len());
         *bytes = rest.get(1..).unwrap_or_default();
         if end.is_some() && self.kept.is_empty() {
             let line = &part[part.len().saturating_sub(SOUGHT_BYTES_MAX)..];
@@ -254,29 +265,32 @@ impl Side {
 
     /// Takes a line, without its end; `None`: it is not complete.
     fn line<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        let Some(end) = memchr::memchr(b'\n', bytes) else {
-            self.keep(bytes);
-            *bytes = &[];
-            return None;
+        let without_end = |line: &[u8]| {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            let text = &text[..text.len().min(LINE_BYTES_MAX)];
+            text.strip_suffix(b"\r").unwrap_or(text).len()
         };
-        let (part, rest) = bytes.split_at(end);
-        *bytes = &rest[1..];
-        if self.kept.is_empty() {
-            let part = &part[..part.len().min(LINE_BYTES_MAX)];
-            return Some(Cow::Borrowed(part.strip_suffix(b"\r").unwrap_or(part)));
-        }
-        self.keep(part);
-        let mut line = std::mem::take(&mut self.kept);
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        Some(Cow::Owned(line))
+        Some(match self.line.take(bytes, b'\n', LINE_BYTES_MAX + 1)? {
+            Cow::Borrowed(line) => Cow::Borrowed(&line[..without_end(line)]),
+            Cow::Owned(mut line) => {
+                line.truncate(without_end(&line));
+                Cow::Owned(line)
+            }
+        })
     }
 
-    /// Keeps a part of a line as far as there is room.
-    fn keep(&mut self, part: &[u8]) {
-        let room = LINE_BYTES_MAX.saturating_sub(self.kept.len());
-        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+    /// Takes a chunk with its size and the end behind it, if they are all there. `false`: nothing was done.
+    fn take_chunk(&mut self, bytes: &mut &[u8]) -> bool {
+        let near = &bytes[..bytes.len().min(CHUNK_DIGITS_MAX)];
+        let digits = near.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        work::add(1 + digits);
+        let size = near[..digits].iter().fold(0, |size, &digit| size << 4 | hex_digit(digit));
+        let Some(rest) = bytes[digits..].strip_prefix(b"\r\n") else { return false };
+        let Some((_, behind)) = rest.split_at_checked(size) else { return false };
+        let Some(behind) = behind.strip_prefix(b"\r\n").filter(|_| size > 0) else { return false };
+        self.body_bytes += size as u64;
+        *bytes = behind;
+        true
     }
 
     /// Counts a line of a head: of very many the rest says nothing.
@@ -285,4 +299,9 @@ impl Side {
         *lines = lines.saturating_add(1);
         self.framing.is_unnamed |= *lines > LINES_MAX;
     }
+}
+
+/// The value of a digit.
+fn hex_digit(digit: u8) -> usize {
+    usize::from(if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 })
 }

@@ -88,12 +88,13 @@ fn ldap(bytes: &[u8]) -> Look {
     if bytes.len() < START_TLS_AT_MAX + START_TLS.len() { Look::Open } else { Look::Unknown }
 }
 
-/// The length of a first message, as far as it is known: `Some(None)` needs more bytes, `None` is no such message.
+/// The length of a first message, as far as it is known from bytes that are no longer than it: `Some(None)` needs more bytes, `None` is no such message.
 pub(super) fn message_bytes(lead: Lead, side: usize, bytes: &[u8]) -> Option<Option<usize>> {
     match (lead, side) {
-        (Lead::Proxy, 0) if bytes.starts_with(b"P") => match memchr::memchr(b'\n', bytes) {
-            Some(end) => Some(Some(end + 1)),
-            None => (bytes.len() < PROXY_LINE_BYTES_MAX).then_some(None),
+        // (Asked for each byte: those before were no end.)
+        (Lead::Proxy, 0) if bytes.starts_with(b"P") => match bytes.last() {
+            Some(b'\n') => Some(Some(bytes.len())),
+            _ => (bytes.len() < PROXY_LINE_BYTES_MAX).then_some(None),
         },
         (Lead::Proxy, 0) => {
             Some(bytes.get(14..16).map(|length| 16 + usize::from(u16::from_be_bytes([length[0], length[1]]))))

@@ -1,7 +1,11 @@
 //! What was said so far.
 
 use super::{binary, kinds::Lead, lines::Dialogue, xmpp};
-use crate::input::{Input, Progress};
+use crate::{
+    input::{Input, Progress},
+    line::{Line, take_repeated},
+    work,
+};
 
 /// Most bytes of a message, a line or an element that are kept.
 const KEPT_BYTES_MAX: usize = 1024;
@@ -12,6 +16,7 @@ const BYTES_MAX: usize = 16 << 10;
 #[derive(Debug, Default)]
 struct Side {
     kept: Vec<u8>,
+    line: Line,
     bytes: usize,
     /// Whether the first message was read.
     is_read: bool,
@@ -40,7 +45,8 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.sides.iter().map(|side| side.kept.capacity()).sum::<usize>() + self.dialogue.memory_bytes()
+        self.sides.iter().map(|side| side.kept.capacity() + side.line.memory_bytes()).sum::<usize>()
+            + self.dialogue.memory_bytes()
     }
 
     pub(crate) fn data(&mut self, input: Input<'_>) -> Progress {
@@ -65,16 +71,18 @@ impl Exchange {
 
     /// A line or an element. The rest of a long one is left out.
     fn until(&mut self, end: u8, side: usize, rest: &mut &[u8]) -> Step {
-        let at = memchr::memchr(end, rest);
-        let (part, behind) = rest.split_at(at.map_or(rest.len(), |at| at + 1));
-        *rest = behind;
-        let kept = &mut self.sides[side].kept;
-        let room = KEPT_BYTES_MAX.saturating_sub(kept.len());
-        kept.extend_from_slice(&part[..part.len().min(room)]);
-        if at.is_none() {
-            return Step::More;
+        let line = &mut self.sides[side].line;
+        let empty = match end {
+            b'\n' => line.take_empty(rest),
+            // Elements without a beginning.
+            _ if line.is_at_start() => take_repeated(rest, b">"),
+            _ => 0,
+        };
+        if end == b'\n' && side == 0 {
+            self.dialogue.empty(empty);
         }
-        let text = std::mem::take(kept);
+        let Some(text) = self.sides[side].line.take(rest, end, KEPT_BYTES_MAX) else { return Step::More };
+        work::pass(text.len());
         match (self.lead, side) {
             (Lead::Xmpp, 0) => self.asks |= xmpp::asks(&text),
             (Lead::Xmpp, _) => match xmpp::answer(&text) {
@@ -104,6 +112,7 @@ impl Exchange {
                 _ => return Step::Refused,
             }
             // Byte by byte, so that nothing behind the message is taken.
+            work::add(1);
             kept.push(rest[0]);
             *rest = &rest[1..];
         };

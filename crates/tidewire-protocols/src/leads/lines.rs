@@ -60,6 +60,11 @@ impl Dialogue {
         self.open = self.open.saturating_add(1);
     }
 
+    /// Takes so many empty lines of a client.
+    pub(super) fn empty(&mut self, lines: u32) {
+        self.open = self.open.saturating_add(lines);
+    }
+
     /// Takes a server's line, without its end; whether TLS begins behind it.
     pub(super) fn reply(&mut self, line: &[u8]) -> bool {
         let answer = self.answer(line);

@@ -1,10 +1,16 @@
 //! Commands and replies, line by line, up to a change to TLS.
 
-use super::{ftp, replies::Replies, smtp};
+use super::{
+    ftp,
+    replies::{Asked, Replies},
+    smtp,
+};
 use crate::{
     input::{Input, Progress},
+    line::Line,
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Longest line that is kept; the rest of a longer one is left out.
@@ -19,7 +25,7 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Default)]
 struct Side {
-    line: Vec<u8>,
+    line: Line,
     /// Bytes of a mail that are still to come (BDAT, RFC 3030 section 2).
     skip: u64,
     /// Whether the rest of a line is passed over, whose beginning is missing.
@@ -72,19 +78,18 @@ impl Exchange {
                 self.line_ns = input.ns;
                 continue;
             }
-            let end = memchr::memchr(b'\n', rest);
-            let (part, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-            rest = behind;
             if side.is_cut {
+                let end = memchr::memchr(b'\n', rest);
+                work::pass(end.unwrap_or(rest.len()));
+                rest = &rest[end.map_or(rest.len(), |end| end + 1)..];
                 side.is_cut = end.is_none();
                 continue;
             }
-            let room = LINE_BYTES_MAX.saturating_sub(side.line.len());
-            side.line.extend_from_slice(&part[..part.len().min(room)]);
-            if end.is_none() {
-                break;
+            if self.pass_over(input.side, &mut rest) {
+                self.line_ns = input.ns;
+                continue;
             }
-            let line = std::mem::take(&mut side.line);
+            let Some(line) = self.sides[input.side].line.take(&mut rest, b'\n', LINE_BYTES_MAX) else { break };
             if input.side == 0 {
                 self.command(&line, input.ns, out);
             } else if self.reply(line.trim_ascii_end()) {
@@ -96,9 +101,26 @@ impl Exchange {
         Progress::More
     }
 
+    /// Takes lines that say nothing: empty ones, and those of a mail that do not begin with a dot. `false`: none was taken.
+    fn pass_over(&mut self, side: usize, rest: &mut &[u8]) -> bool {
+        let line = &self.sides[side].line;
+        if side == 0 && self.is_body() {
+            return line.is_at_start() && pass_over_mail(rest);
+        }
+        let lines = line.take_empty(rest);
+        if side == 0 {
+            self.replies.ask_more(Asked::Other, lines);
+        }
+        lines > 0
+    }
+
+    fn is_body(&self) -> bool {
+        matches!(&self.session, Session::Smtp(session) if session.is_body())
+    }
+
     /// So many bytes of a side are missing. Within the body of a mail what follows is known, else nothing is.
     pub(crate) fn gap(&mut self, side: usize, bytes: u64) -> Progress {
-        let is_body = side == 0 && matches!(&self.session, Session::Smtp(session) if session.is_body());
+        let is_body = side == 0 && self.is_body();
         let lost = &mut self.sides[side];
         if lost.skip >= bytes {
             lost.skip -= bytes;
@@ -128,7 +150,7 @@ impl Exchange {
             Session::Smtp(session) => session.memory_bytes(),
             Session::Ftp(session) => session.memory_bytes(),
         };
-        self.sides.iter().map(|side| side.line.capacity()).sum::<usize>() + session + self.replies.memory_bytes()
+        self.sides.iter().map(|side| side.line.memory_bytes()).sum::<usize>() + session + self.replies.memory_bytes()
     }
 
     fn transaction(&self, start_ns: u64, end_ns: u64, fields: Fields) -> Transaction {
@@ -141,6 +163,7 @@ impl Exchange {
 
     /// Takes a line with its end.
     fn command(&mut self, line: &[u8], ns: u64, out: Out<'_>) {
+        work::pass(line.len());
         let step = match &mut self.session {
             Session::Smtp(session) => session.command(line, &mut self.replies),
             Session::Ftp(session) => session.command(line, &mut self.replies),
@@ -155,6 +178,7 @@ impl Exchange {
 
     /// Takes a line of a reply; whether TLS begins behind it.
     fn reply(&mut self, line: &[u8]) -> bool {
+        work::pass(line.len());
         let Some((&code, rest)) = line.split_first_chunk::<3>() else { return false };
         let words = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b" ")).unwrap_or(rest);
         match &mut self.session {
@@ -162,4 +186,16 @@ impl Exchange {
             Session::Ftp(session) => session.reply(code, words, line, &mut self.replies),
         }
     }
+}
+
+/// Takes whole lines of a mail up to the next one that begins with a dot, which alone may end it. `false`: there are none.
+fn pass_over_mail(rest: &mut &[u8]) -> bool {
+    if rest.starts_with(b".") {
+        return false;
+    }
+    let end = memchr::memmem::find(rest, b"\n.").or_else(|| memchr::memrchr(b'\n', rest));
+    let bytes = end.map_or(0, |end| end + 1);
+    work::pass(rest.len());
+    *rest = &rest[bytes..];
+    bytes > 0
 }

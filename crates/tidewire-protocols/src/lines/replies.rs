@@ -42,13 +42,18 @@ impl Replies {
 
     /// A command was sent.
     pub fn ask(&mut self, asked: Asked) {
-        if self.is_lost {
+        self.ask_more(asked, 1);
+    }
+
+    /// So many commands were sent.
+    pub fn ask_more(&mut self, asked: Asked, commands: u32) {
+        if self.is_lost || commands == 0 {
             return;
         }
         let has_room = self.waiting.len() < RUNS_MAX;
         match self.waiting.back_mut() {
-            Some((kind, count)) if *kind == asked => *count = count.saturating_add(1),
-            _ if has_room => self.waiting.push_back((asked, 1)),
+            Some((kind, count)) if *kind == asked => *count = count.saturating_add(commands),
+            _ if has_room => self.waiting.push_back((asked, commands)),
             _ => {}
         }
     }

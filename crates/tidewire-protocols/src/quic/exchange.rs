@@ -8,7 +8,7 @@ use super::{
 use crate::{
     input::{Input, Progress},
     text::hex,
-    tls::{ClientHello, ja3, ja4, version_name},
+    tls::{ClientHello, fingerprints, version_name},
     transaction::{Fields, Transaction},
     value::Service,
 };
@@ -126,8 +126,7 @@ impl Exchange {
             self.quic.client_version = Some(version_name(hello.version()));
             self.quic.sni = hello.sni();
             self.quic.client_alpn = hello.alpn();
-            self.quic.ja3 = Some(ja3(&hello));
-            self.quic.ja4 = Some(ja4(&hello, b'q'));
+            (self.quic.ja3, self.quic.ja4) = fingerprints(&hello, b'q').unzip();
         }
         true
     }

@@ -12,6 +12,7 @@ use crate::{
     leads::{self, Lead},
     ntp, socks,
     value::Service,
+    work,
 };
 use look::{BYTES_MAX, Ends};
 
@@ -57,6 +58,7 @@ pub(crate) fn first(input: &Input<'_>, ports: Ports) -> Option<First> {
 /// The first bytes of both directions of a byte stream, client first. Both sides of every protocol here are known by their
 /// beginning, so that one side that is not decides; but servers of HTTP answer anything, and those of SSH may say anything first.
 pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
+    bytes.iter().for_each(|bytes| work::add(bytes.len().min(BYTES_MAX)));
     let verdict = match service(bytes, ports) {
         Verdict::Unknown => lead(bytes),
         verdict => verdict,
@@ -127,6 +129,7 @@ fn service(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
 
 /// The payload of a datagram.
 pub(crate) fn datagram(bytes: &[u8], ports: Ports) -> Option<Service> {
+    work::pass(bytes.len());
     #[cfg(feature = "quic")]
     if crate::quic::is_initial(bytes) {
         return Some(Service::Quic);
@@ -181,6 +184,7 @@ fn look(bytes: &[u8], ends: Ends) -> Look {
 /// What a side shows that speaks behind the other one, in a stream that was joined within a message: only what cannot be the rest of
 /// one by chance. Nothing of what begins a stream is looked for.
 pub(crate) fn turn(bytes: &[u8], side: usize, ports: Ports) -> Look {
+    work::add(bytes.len());
     let ends = Ends::of(side, ports);
     let looks: [fn(&[u8], Ends) -> Look; 4] =
         [|bytes, _| tls(bytes), |bytes, _| http::look(bytes), lines::look, whole_dns_message];

@@ -10,6 +10,7 @@ use crate::{
     text::text,
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// The command that has the server listen for a connection.
@@ -17,6 +18,9 @@ const BIND: u8 = 2;
 
 /// Most bytes of a direction that wait for the rest of a message; the longest has a user's name and password.
 const KEPT_BYTES_MAX: usize = 1024;
+
+/// Bytes of a request of version 4 before the user.
+const HEAD_BYTES: usize = 8;
 
 /// Whether bytes begin a client's first message: `Some(true)`, or may: `Some(false)`.
 pub(crate) fn begins(bytes: &[u8]) -> Option<bool> {
@@ -79,40 +83,51 @@ impl Exchange {
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
         self.end_ns = input.ns;
         let side = input.side;
-        for (index, &byte) in input.bytes.iter().enumerate() {
+        let mut rest = input.bytes;
+        while !rest.is_empty() {
             self.start_ns.get_or_insert(input.ns);
             if self.next[side] == Next::Nothing {
                 // A server has replied by then.
-                self.early.get_or_insert_default().keep(&input.bytes[index..], input.ns);
+                self.early.get_or_insert_default().keep(rest, input.ns);
                 break;
             }
-            self.kept[side].push(byte);
-            let kept = std::mem::take(&mut self.kept[side]);
-            let read = if side == 0 { self.client(&kept) } else { self.server(&kept) };
+            let mut kept = std::mem::take(&mut self.kept[side]);
+            let before = kept.len();
+            let part = &rest[..rest.len().min(KEPT_BYTES_MAX - before)];
+            kept.extend_from_slice(part);
+            work::pass(part.len());
+            let read = match side {
+                0 if is_within_text(&kept, part) => Ok(None),
+                0 => self.client(&kept),
+                _ => self.server(&kept),
+            };
             match read {
                 Err(()) => return self.give_up(out),
                 Ok(None) if kept.len() >= KEPT_BYTES_MAX => return self.give_up(out),
-                Ok(None) => self.kept[side] = kept,
-                Ok(Some(_)) if side == 1 && self.next[1] == Next::Nothing => {
-                    let is_granted = matches!((self.socks.version, self.socks.reply), (5, Some(0)) | (4, Some(90)));
-                    if is_granted && self.socks.command == Some(BIND) && !self.is_listening {
-                        self.is_listening = true;
-                        self.next[1] = Next::Request;
-                        continue;
-                    }
-                    self.finish(out);
-                    if is_granted {
-                        return Progress::Switch(index + 1);
-                    }
-                    // The client may ask again.
-                    *self = Self::default();
+                Ok(None) => {
+                    self.kept[side] = kept;
+                    break;
                 }
-                Ok(Some(_)) if side == 1 && self.is_refused_name => {
-                    self.finish(out);
-                    self.is_refused_name = false;
-                    self.socks.version = 5;
+                // It was not whole before these bytes.
+                Ok(Some(bytes)) => rest = rest.get(bytes.saturating_sub(before)..).unwrap_or_default(),
+            }
+            if side == 1 && self.next[1] == Next::Nothing {
+                let is_granted = matches!((self.socks.version, self.socks.reply), (5, Some(0)) | (4, Some(90)));
+                if is_granted && self.socks.command == Some(BIND) && !self.is_listening {
+                    self.is_listening = true;
+                    self.next[1] = Next::Request;
+                    continue;
                 }
-                Ok(Some(_)) => {}
+                self.finish(out);
+                if is_granted {
+                    return Progress::Switch(input.bytes.len() - rest.len());
+                }
+                // The client may ask again.
+                *self = Self::default();
+            } else if side == 1 && self.is_refused_name {
+                self.finish(out);
+                self.is_refused_name = false;
+                self.socks.version = 5;
             }
         }
         Progress::More
@@ -154,7 +169,9 @@ impl Exchange {
         Progress::Done
     }
 
+    /// Reads the message that bytes of the client begin with.
     fn client(&mut self, bytes: &[u8]) -> Read {
+        work::add(1);
         let version = bytes[0];
         match self.next[0] {
             Next::Greeting if version == 4 => self.request_of_4(bytes),
@@ -165,35 +182,40 @@ impl Exchange {
                 }
                 self.socks.version = 5;
                 self.next[0] = Next::Request;
-                Ok(Some(bytes.len()))
+                Ok(Some(bytes.len() - reader.rest().len()))
             }
             // RFC 1929.
             Next::Request if version == 1 => {
                 let mut reader = Reader::new(&bytes[1..]);
                 let (Some(user), Some(_)) = (reader.block8(), reader.block8()) else { return Ok(None) };
                 self.socks.user = Some(text(user.rest()));
-                Ok(Some(bytes.len()))
+                Ok(Some(bytes.len() - reader.rest().len()))
             }
             Next::Request if version == 5 => {
-                let Some((command, host, port)) = address(bytes)? else { return Ok(None) };
-                (self.socks.command, self.socks.host, self.socks.port) = (Some(command), Some(host), Some(port));
+                let Some(address) = address(bytes)? else { return Ok(None) };
+                (self.socks.command, self.socks.port) = (Some(address.code), Some(address.port));
+                self.socks.host = Some(address.host);
                 self.next[0] = Next::Nothing;
-                Ok(Some(bytes.len()))
+                Ok(Some(address.bytes))
             }
             _ => Err(()),
         }
     }
 
     fn request_of_4(&mut self, bytes: &[u8]) -> Read {
-        let Some((head, rest)) = bytes.split_first_chunk::<8>() else { return Ok(None) };
-        let Some(end) = rest.iter().position(|&byte| byte == 0) else { return Ok(None) };
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
+        work::pass(rest.len());
+        let Some(end) = memchr::memchr(0, rest) else { return Ok(None) };
+        let mut bytes = head.len() + end + 1;
         let [_, command, port @ .., a, b, c, d] = *head;
         let host = match [a, b, c, d] {
             // Version 4a: the name follows.
-            [0, 0, 0, last] if last != 0 => match rest[end + 1..].split_last() {
-                Some((0, name)) => text(name),
-                _ => return Ok(None),
-            },
+            [0, 0, 0, last] if last != 0 => {
+                let behind = &rest[end + 1..];
+                let Some(name_bytes) = memchr::memchr(0, behind) else { return Ok(None) };
+                bytes += name_bytes + 1;
+                text(&behind[..name_bytes])
+            }
             address => Ipv4Addr::from(address).to_string().into(),
         };
         *self.socks = Socks {
@@ -205,18 +227,20 @@ impl Exchange {
             reply: None,
         };
         self.next = [Next::Nothing, Next::Request];
-        Ok(Some(bytes.len()))
+        Ok(Some(bytes))
     }
 
+    /// Reads the message that bytes of the server begin with.
     fn server(&mut self, bytes: &[u8]) -> Read {
+        work::add(1);
         match (self.next[1], self.socks.version) {
             (Next::Greeting, 5) => {
-                let &[version, method] = bytes else { return Ok(None) };
+                let &[version, method, ..] = bytes else { return Ok(None) };
                 self.next[1] = if method == 2 { Next::Credentials } else { Next::Request };
                 if version == 5 { Ok(Some(2)) } else { Err(()) }
             }
             (Next::Credentials, _) => {
-                let &[version, status] = bytes else { return Ok(None) };
+                let &[version, status, ..] = bytes else { return Ok(None) };
                 // Other credentials may follow those that were refused.
                 self.is_refused_name = status != 0 && self.next[0] == Next::Request;
                 self.next[1] = if self.is_refused_name { Next::Credentials } else { Next::Request };
@@ -235,18 +259,33 @@ impl Exchange {
                 Ok(Some(8))
             }
             (Next::Request, 5) => {
-                let Some((reply, ..)) = address(bytes)? else { return Ok(None) };
-                self.socks.reply = Some(reply);
+                let Some(address) = address(bytes)? else { return Ok(None) };
+                self.socks.reply = Some(address.code);
                 self.next[1] = Next::Nothing;
-                Ok(Some(bytes.len()))
+                Ok(Some(address.bytes))
             }
             _ => Err(()),
         }
     }
 }
 
-/// A request or a reply of version 5: command or code, address, port. `None`: not complete.
-fn address(bytes: &[u8]) -> Result<Option<(u8, Box<str>, u16)>, ()> {
+/// Whether all of the new bytes are within a user or a name of version 4, which a zero ends, as some before them were.
+fn is_within_text(kept: &[u8], new: &[u8]) -> bool {
+    kept[0] == 4 && kept.len() - new.len() >= HEAD_BYTES && memchr::memchr(0, new).is_none()
+}
+
+/// A request or a reply of version 5.
+struct Address {
+    /// Its command or code.
+    code: u8,
+    host: Box<str>,
+    port: u16,
+    /// How long the message is.
+    bytes: usize,
+}
+
+/// The request or the reply that bytes begin with. `None`: not complete.
+fn address(bytes: &[u8]) -> Result<Option<Address>, ()> {
     let &[version, code, _, kind, ref rest @ ..] = bytes else { return Ok(None) };
     let mut reader = Reader::new(rest);
     let host = match kind {
@@ -259,5 +298,8 @@ fn address(bytes: &[u8]) -> Result<Option<(u8, Box<str>, u16)>, ()> {
             .map(|bytes| Ipv6Addr::from(bytes).to_string().into()),
         _ => return Err(()),
     };
-    Ok(host.and_then(|host| Some((code, host, reader.u16()?))))
+    Ok(host.and_then(|host| {
+        let port = reader.u16()?;
+        Some(Address { code, host, port, bytes: bytes.len() - reader.rest().len() })
+    }))
 }

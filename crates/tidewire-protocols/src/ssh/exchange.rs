@@ -5,10 +5,12 @@ use md5::{Digest as _, Md5};
 use super::fields::Ssh;
 use crate::{
     input::{Input, Progress},
+    line::Line,
     reader::Reader,
     text::{hex, text, until_nul},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Most bytes of a line before the key exchange that are kept; an identification has 255 at most (RFC 4253 section 4.2).
@@ -35,7 +37,8 @@ struct Side {
     at: At,
     /// Bytes of lines so far.
     line_bytes: u32,
-    /// The line or the packet that is not complete.
+    line: Line,
+    /// The packet that is not complete.
     kept: Vec<u8>,
 }
 
@@ -81,7 +84,8 @@ impl Exchange {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.sides.iter().map(|side| side.kept.capacity()).sum::<usize>() + self.ssh.memory_bytes()
+        self.sides.iter().map(|side| side.kept.capacity() + side.line.memory_bytes()).sum::<usize>()
+            + self.ssh.memory_bytes()
     }
 
     fn end_if_read(&mut self, out: Out<'_>) -> Progress {
@@ -94,25 +98,21 @@ impl Exchange {
 
     /// Takes bytes up to the end of a line.
     fn line(&mut self, from: usize, side: &mut Side, bytes: &mut &[u8]) {
-        let end = memchr::memchr(b'\n', bytes);
-        let part = end.map_or(bytes.len(), |end| end + 1);
-        let room = LINE_BYTES_MAX.saturating_sub(side.kept.len());
-        side.kept.extend_from_slice(&bytes[..part.min(room)]);
-        side.line_bytes = side.line_bytes.saturating_add(u32::try_from(part).unwrap_or(u32::MAX));
-        *bytes = &bytes[part..];
-        if end.is_some() && self.identification(from, until_nul(&side.kept)) {
+        let before = bytes.len();
+        side.line.take_empty(bytes);
+        let line = side.line.take(bytes, b'\n', LINE_BYTES_MAX);
+        let taken = u32::try_from(before - bytes.len()).unwrap_or(u32::MAX);
+        side.line_bytes = side.line_bytes.saturating_add(taken);
+        if line.is_some_and(|line| self.identification(from, &line)) {
             side.at = At::Packets;
-            side.kept.clear();
         } else if side.line_bytes > LINES_BYTES_MAX {
             *side = Side { at: At::Done, ..Side::default() };
-        } else if end.is_some() {
-            side.kept.clear();
         }
     }
 
     /// `SSH-protoversion-softwareversion SP comments` (RFC 4253 section 4.2).
     fn identification(&mut self, from: usize, line: &[u8]) -> bool {
-        let Some(rest) = line.strip_prefix(b"SSH-") else { return false };
+        let Some(rest) = line.strip_prefix(b"SSH-").map(until_nul) else { return false };
         let mut parts = rest.splitn(2, |&byte| byte == b'-');
         let version = parts.next().map(text);
         let software = parts.next().map(text);
@@ -135,9 +135,11 @@ impl Exchange {
         }
         let part = bytes.len().min(wanted - side.kept.len());
         side.kept.extend_from_slice(&bytes[..part]);
+        work::pass(part);
         *bytes = &bytes[part..];
         // The length alone is no packet yet.
         if side.kept.len() == wanted && (wanted > 4 || side.kept == [0; 4]) {
+            work::pass(side.kept.len());
             let fingerprint = fingerprint(&side.kept, from);
             match from {
                 0 => self.ssh.hassh = fingerprint,

@@ -48,9 +48,10 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The fields of a certificate. One that cannot be parsed has its digests only.
-pub(super) fn read(der: &[u8]) -> Certificate {
-    let (sha256, sha1) = (hex(&Sha256::digest(der)).into(), Sha1::digest(der).into());
+/// The fields of a certificate. One that cannot be parsed has its digests only. `sha256`: its digest, if that is known.
+pub(super) fn read(der: &[u8], sha256: Option<&[u8; 32]>) -> Certificate {
+    let sha256 = sha256.copied().unwrap_or_else(|| Sha256::digest(der).into());
+    let (sha256, sha1) = (hex(&sha256).into(), Sha1::digest(der).into());
     let Ok((_, certificate)) = X509Certificate::from_der(der) else {
         return Certificate { sha256, sha1, ..Certificate::default() };
     };

@@ -32,6 +32,8 @@ pub struct Tls {
     pub alert: Option<u8>,
     /// How many certificates the server sent in clear text.
     pub certificates: u32,
+    /// Messages of certificates in clear text behind the first of each side, which alone are read.
+    pub certificates_repeated: u32,
     /// The server's own certificate: only up to TLS 1.2.
     pub certificate: Option<Certificate>,
     /// SHA-256 of the certificates that the client and the server sent in clear text, each side's own first and its issuers behind
@@ -90,6 +92,9 @@ impl Tls {
         list.number("alert", self.alert.map(u64::from));
         if self.certificates > 0 {
             list.number("certificates", Some(self.certificates.into()));
+        }
+        if self.certificates_repeated > 0 {
+            list.number("certificates_repeated", Some(self.certificates_repeated.into()));
         }
         list.some("certificate", self.certificate.as_ref().map(|certificate| Value::Object(certificate.list())));
     }

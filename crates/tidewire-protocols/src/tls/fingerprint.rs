@@ -5,10 +5,27 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use super::hello::{ClientHello, is_grease};
-use crate::text::{hex, push_decimal, push_hex, string};
+use crate::{
+    text::{hex, push_decimal, push_hex, string},
+    work,
+};
 
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
+
+/// Most values of a hello that has fingerprints: cipher suites, extensions, groups and algorithms of signatures. Registries have 400 suites, and
+/// clients that probe servers offer all of these.
+const VALUES_MAX: usize = 512;
+
+/// JA3 and JA4 of a hello; `None`: it has too many values. `protocol`: `t` over TCP, `q` in QUIC.
+pub(crate) fn fingerprints(hello: &ClientHello<'_>, protocol: u8) -> Option<(Box<str>, Box<str>)> {
+    let lists = hello.groups().count() + hello.signature_algorithms().count();
+    let values = hello.ciphers.len() + hello.extensions.len() + lists;
+    (values <= VALUES_MAX).then(|| {
+        work::add(16 * values);
+        (ja3(hello), ja4(hello, protocol))
+    })
+}
 
 fn known(values: impl IntoIterator<Item = u16>) -> impl Iterator<Item = u16> {
     values.into_iter().filter(|&value| !is_grease(value))
@@ -26,7 +43,7 @@ fn push_joined(out: &mut Vec<u8>, values: impl IntoIterator<Item = u16>) {
 }
 
 /// MD5 over version, cipher suites, extensions, groups and point formats, all decimal.
-pub(crate) fn ja3(hello: &ClientHello<'_>) -> Box<str> {
+fn ja3(hello: &ClientHello<'_>) -> Box<str> {
     let mut values = Vec::with_capacity(512);
     push_decimal(&mut values, hello.legacy_version);
     push_joined(&mut values, known(hello.ciphers.iter().copied()));
@@ -36,8 +53,8 @@ pub(crate) fn ja3(hello: &ClientHello<'_>) -> Box<str> {
     hex(&Md5::digest(values)).into()
 }
 
-/// JA4; `protocol`: `t` over TCP, `q` in QUIC.
-pub(crate) fn ja4(hello: &ClientHello<'_>, protocol: u8) -> Box<str> {
+/// JA4.
+fn ja4(hello: &ClientHello<'_>, protocol: u8) -> Box<str> {
     let mut ciphers: Vec<u16> = known(hello.ciphers.iter().copied()).collect();
     let mut extensions: Vec<u16> = known(hello.extensions.iter().map(|extension| extension.0)).collect();
     let mut text = Vec::with_capacity(36);
@@ -142,6 +159,18 @@ mod tests {
         assert_eq!(&*ja4(&hello, b't'), "t13d1516h2_8daaf6152771_e5627efa2ab1");
         let plain = ClientHello { extensions: Vec::new(), ciphers: Vec::new(), ..hello };
         assert_eq!(&*ja4(&plain, b'q'), "q12i000000_000000000000_000000000000");
+    }
+
+    #[test]
+    fn a_hello_of_very_many_values_has_no_fingerprints() {
+        let of = |values: usize| ClientHello {
+            legacy_version: 0x0303,
+            session: &[],
+            ciphers: vec![0x1301; values / 2],
+            extensions: vec![(1, &[]); values - values / 2],
+        };
+        assert!(fingerprints(&of(VALUES_MAX), b't').is_some());
+        assert_eq!(fingerprints(&of(VALUES_MAX + 1), b't'), None);
     }
 
     /// The examples of the specification.

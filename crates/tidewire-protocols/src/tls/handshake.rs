@@ -8,7 +8,7 @@ use super::certificate::{self, Chain};
 use super::{
     ciphers,
     fields::Tls,
-    fingerprint,
+    fingerprint::fingerprints,
     hello::{self, ClientHello, ServerHello},
     old,
     record::{Message, Side},
@@ -17,7 +17,11 @@ use crate::{
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
+
+/// Most hellos of a server that are read: one that asks for another hello of the client (RFC 8446 section 4.1.4), and its answer to that.
+const SERVER_HELLOS_MAX: u8 = 2;
 
 /// Both sides of a handshake in progress.
 #[derive(Debug, Default)]
@@ -29,6 +33,10 @@ pub(crate) struct Handshake {
     is_retried: bool,
     /// Whether the server chose TLS 1.2 or an older version.
     is_old: bool,
+    /// Hellos of the server that were read.
+    server_hellos: u8,
+    /// Whether a side has sent its certificates.
+    has_certificates: [bool; 2],
     start_ns: Option<u64>,
     end_ns: u64,
     is_over: bool,
@@ -97,16 +105,17 @@ impl Handshake {
     /// A message of the handshake, or an alert.
     fn take(&mut self, from: usize, side: &mut Side, message: Message<'_>) {
         match message {
-            Message::Handshake(1, body) if from == 0 => {
-                // The first hello is the one that shows the client.
-                if let Some(hello) = ClientHello::parse(body)
-                    && self.tls.client_version.is_none()
-                {
+            // The first hello is the one that shows the client.
+            Message::Handshake(1, body) if from == 0 && self.tls.client_version.is_none() => {
+                work::add(body.len());
+                if let Some(hello) = ClientHello::parse(body) {
                     self.session = hello.session.into();
                     take_client(&mut self.tls, &hello);
                 }
             }
-            Message::Handshake(2, body) if from == 1 => {
+            Message::Handshake(2, body) if from == 1 && self.server_hellos < SERVER_HELLOS_MAX => {
+                work::add(body.len());
+                self.server_hellos += 1;
                 if let Some(hello) = ServerHello::parse(body) {
                     take_server(&mut self.tls, &hello, &self.session);
                     self.is_old = hello.version < 0x0304;
@@ -117,13 +126,24 @@ impl Handshake {
                     }
                 }
             }
-            Message::Handshake(11, body) => self.take_certificates(from, body),
+            Message::Handshake(11, body) => self.certificates(from, body),
             Message::Handshake(..) => {}
             Message::Old(kind, body) => self.take_old(from, kind, body),
             Message::Alert(description) => {
                 self.tls.alert.get_or_insert(description);
             }
         }
+    }
+
+    /// Reads the first message of certificates of a side; a handshake has no other one. Further ones are counted: to read them costs much,
+    /// and whoever sends them again and again loses nothing.
+    fn certificates(&mut self, from: usize, body: &[u8]) {
+        if std::mem::replace(&mut self.has_certificates[from], true) {
+            self.tls.certificates_repeated = self.tls.certificates_repeated.saturating_add(1);
+            return;
+        }
+        work::add(body.len());
+        self.take_certificates(from, body);
     }
 
     /// A hello of SSL 2.0.
@@ -146,8 +166,9 @@ impl Handshake {
     fn take_old_certificate(&mut self, body: &[u8]) {
         if let Some(der) = old::server_certificate(body) {
             self.tls.certificates = 1;
-            self.tls.certificate = Some(certificate::read(der));
-            self.tls.chains[1] = vec![Sha256::digest(der).into()];
+            let sha256 = Sha256::digest(der).into();
+            self.tls.certificate = Some(certificate::read(der, Some(&sha256)));
+            self.tls.chains[1] = vec![sha256];
         }
     }
 
@@ -159,7 +180,7 @@ impl Handshake {
         let Some(chain) = Chain::read(body) else { return };
         if from == 1 {
             self.tls.certificates = chain.count;
-            self.tls.certificate = chain.first.map(certificate::read);
+            self.tls.certificate = chain.first.map(|der| certificate::read(der, chain.sha256.first()));
         }
         self.tls.chains[from] = chain.sha256;
     }
@@ -173,8 +194,7 @@ fn take_client(tls: &mut Tls, hello: &ClientHello<'_>) {
     tls.client_version = Some(hello::version_name(hello.version()));
     tls.sni = hello.sni();
     tls.client_alpn = hello.alpn();
-    tls.ja3 = Some(fingerprint::ja3(hello));
-    tls.ja4 = Some(fingerprint::ja4(hello, b't'));
+    (tls.ja3, tls.ja4) = fingerprints(hello, b't').unzip();
 }
 
 /// What a server's hello says.

@@ -19,7 +19,7 @@ pub use distinguished_name::{Attribute, DistinguishedName};
 pub use fields::{Certificate, Tls};
 
 #[cfg(feature = "quic")]
-pub(crate) use fingerprint::{ja3, ja4};
+pub(crate) use fingerprint::fingerprints;
 pub(crate) use handshake::Handshake;
 #[cfg(feature = "quic")]
 pub(crate) use hello::{ClientHello, version_name};

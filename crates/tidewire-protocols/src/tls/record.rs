@@ -2,12 +2,18 @@
 //! several messages may share a record, and a message may take several.
 
 use super::old;
+use crate::work;
 
 /// Longest message that is read; longer ones are skipped. Two certificates fit, as does a hello with post-quantum keys.
 const MESSAGE_BYTES_MAX: usize = 32 << 10;
 
 /// Longest record: 2^14 bytes, and what old versions add to encrypted ones.
 const RECORD_BYTES_MAX: u16 = (1 << 14) + 2048;
+
+/// Most records of a side in clear text, and most messages of the handshake in them. A handshake has a dozen messages; clients that hide
+/// from observers cut a hello of 2 kB into records of one byte.
+const RECORDS_MAX: u16 = 4096;
+const MESSAGES_MAX: u16 = 1024;
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
@@ -60,6 +66,8 @@ pub(super) struct Side {
     skip: u32,
     alert: [u8; 2],
     alert_bytes: u8,
+    records: u16,
+    messages: u16,
 }
 
 /// Whether a message is one of those that are read: hellos and certificates.
@@ -189,11 +197,20 @@ impl Side {
             APPLICATION_DATA => return self.end(State::Encrypted),
             _ => return self.end(State::Mistaken),
         }
+        work::add(1);
+        self.records += 1;
+        if self.records > RECORDS_MAX || self.messages > MESSAGES_MAX {
+            return self.end(State::Lost);
+        }
         self.left = length;
     }
 
     fn handshake(&mut self, mut bytes: &[u8], take: Take<'_>) {
         while !bytes.is_empty() {
+            work::add(1);
+            if self.messages > MESSAGES_MAX {
+                return self.end(State::Lost);
+            }
             if self.skip > 0 {
                 let skipped = bytes.len().min(self.skip as usize);
                 self.skip -= skipped as u32;
@@ -212,6 +229,7 @@ impl Side {
             };
             let part = bytes.len().min(wanted - self.message.len());
             self.message.extend_from_slice(&bytes[..part]);
+            work::pass(part);
             bytes = &bytes[part..];
             self.end_message(take);
         }
@@ -232,6 +250,7 @@ impl Side {
 
     fn pass(&mut self, kind: u8, body: &[u8], take: Take<'_>) {
         self.seen |= bit(kind);
+        self.messages += 1;
         if kind == 1 {
             self.expects_hello = false;
         }
@@ -244,6 +263,7 @@ impl Side {
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
         if !is_read(kind, length) {
             self.seen |= bit(kind);
+            self.messages += 1;
             self.skip = length as u32;
             self.message.clear();
         } else if self.message.len() == 4 + length {

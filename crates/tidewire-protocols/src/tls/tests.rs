@@ -199,6 +199,18 @@ fn hellos_of_ssl_2_lead_into_tls() {
 
 #[cfg(feature = "certificates")]
 #[test]
+fn further_certificates_are_counted() {
+    let mut sent = handshake();
+    let messages = [certificates_message(&[b"first"]), certificates_message(&[b"a", b"b"]).repeat(500)].concat();
+    sent[1].1 =
+        [record(22, &server_hello()), messages.chunks(10_000).flat_map(|part| record(22, part)).collect()].concat();
+    let found = transactions(&Sent::of(&sent), 443);
+    let tls = tls(&found[0]);
+    assert_eq!((tls.certificates, tls.certificates_repeated, tls.chains[1].len()), (1, 500, 1));
+}
+
+#[cfg(feature = "certificates")]
+#[test]
 fn certificates_of_both_sides_have_digests() {
     let mut sent = handshake();
     let chain: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 9]).collect();
