@@ -1,6 +1,6 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
-# Variables: PREFIX, DESTDIR, FEATURES, SYMBOLS (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), SIDE (differential), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events).
-.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor bench-events bench-record bench-exports attack fuzz differential crash kafka-test sanitize lab install uninstall
+# Variables: PREFIX, DESTDIR, FEATURES, SYMBOLS (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), SIDE (differential), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile).
+.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap bench-sensor bench-events bench-record bench-exports bench-hostile attack fuzz differential crash kafka-test sanitize lab install uninstall
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
@@ -16,6 +16,7 @@ bench-pcap: ; @scripts/bench-pcap.sh
 bench-sensor: ; @scripts/bench-sensor.sh
 bench-events: ; @scripts/bench-events.sh
 bench-record: ; @scripts/bench-record.sh
+bench-hostile: ; @scripts/bench-hostile.sh
 bench-exports: ; @scripts/bench-exports.sh
 attack: ; @scripts/attack.sh
 fuzz:  ; @scripts/fuzz.sh

@@ -7,6 +7,7 @@ pub mod concurrency;
 pub mod count;
 pub mod feed;
 pub mod files;
+pub mod hostile;
 pub mod live;
 pub mod locality;
 pub mod machine;

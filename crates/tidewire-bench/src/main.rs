@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use tidewire::{ChecksumMode, DefragPolicy};
-use tidewire_bench::{concurrency, count::count, feed::feed, files, live, locality, pcap, record, sensor};
+use tidewire_bench::{concurrency, count::count, feed::feed, files, hostile, live, locality, pcap, record, sensor};
 use tidewire_locality::Key;
 
 /// Measure Tidewire and its peers on the same traffic.
@@ -53,6 +53,20 @@ enum Command {
         /// The script that records traffic: scripts/record.sh
         #[arg(long)]
         record: PathBuf,
+        /// Only rows whose names contain one of these
+        rows: Vec<String>,
+    },
+    /// Measure content that is made to be dear against benign content, in instructions (run by `make bench-hostile`)
+    Hostile {
+        /// Folder for bench-hostile.md, and for captures meanwhile
+        #[arg(long)]
+        output: PathBuf,
+        /// Small captures
+        #[arg(long)]
+        quick: bool,
+        /// The program `tidewire`
+        #[arg(long)]
+        program: PathBuf,
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
@@ -291,6 +305,13 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Files { folder, output, quick, runs, programs, floor, record, rows } => {
             let options = files::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             print!("{}", files::run(&options)?);
+        }
+        Command::Hostile { output, quick, program, rows } => {
+            let (table, is_within) = hostile::run(&hostile::Options { output, program, quick, rows })?;
+            print!("{table}");
+            if !is_within {
+                return Err("rows are beyond their bounds: see the table".into());
+            }
         }
         Command::Live { output, quick, programs, threaded, rows } => {
             let options = live::Options { output, quick, programs, threaded, only: rows };

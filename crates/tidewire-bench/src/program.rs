@@ -168,6 +168,18 @@ impl Finished {
     }
 }
 
+/// What a command is preceded by so that its instructions are counted: [`collected`] finds them in its standard error.
+pub const CALLGRIND: [&str; 3] = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+
+/// The instructions that callgrind counted.
+///
+/// # Errors
+/// It counted none.
+pub fn collected(errors: &str) -> Result<f64, String> {
+    let line = errors.lines().find(|line| line.contains("Collected :")).ok_or("callgrind counted nothing")?;
+    line.rsplit(' ').next().and_then(|word| word.parse().ok()).ok_or_else(|| format!("not a number: {line}"))
+}
+
 /// Creates an unlinked file, on tmpfs where there is one: what programs print costs them as much as writing it.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use crate::{
     },
     median::median,
     peer_output::Format,
-    program::Program,
+    program::{CALLGRIND, Program, collected},
     report::{Goal, Section, Table},
 };
 
@@ -72,10 +72,7 @@ fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Progr
 
 /// Instructions of a run, counted by callgrind.
 fn instructions(options: &Options, ours: bool, path: &Path) -> Result<f64, String> {
-    let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
-    let finished = tcpdump(options, ours, &valgrind, path).run()?;
-    let line = finished.errors.lines().find(|line| line.contains("Collected :")).ok_or("callgrind counted nothing")?;
-    line.rsplit(' ').next().and_then(|word| word.parse().ok()).ok_or_else(|| format!("not a number: {line}"))
+    collected(&tcpdump(options, ours, &CALLGRIND, path).run()?.errors)
 }
 
 /// `tcpdump -r FILE -w /dev/null`: CPU time, and instructions per packet.

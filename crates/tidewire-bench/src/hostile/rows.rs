@@ -1,0 +1,63 @@
+//! The kinds, each with its twin: another kind is another line.
+
+use super::traffic::{Made, dns, http, lines, proxy, tls};
+
+/// Makes traffic of so many packets, about; how many things it holds that cost is divided by: packets, or records where packets hold
+/// many of them.
+pub(super) type Make = fn(&mut Made, usize) -> usize;
+
+/// Content that is dear, and content of the same shape that is not.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) hostile: Make,
+    pub(super) benign: Make,
+    /// What it is, and where the kind comes from.
+    pub(super) kind: &'static str,
+    /// Commands that read it; empty: those of [`VIEWS`].
+    pub(super) views: &'static [&'static str],
+}
+
+/// Commands whose cost is measured: `{}` is the capture, `{out}` a place for files.
+pub(super) const VIEWS: &[&str] = &[
+    "flows --json {}",
+    "streams --json {}",
+    "transactions --json {}",
+    "flows {} --to eve:{out}/eve.json",
+    "flows {} --to zeek:{out}/zeek",
+    "flows {} --to ipfix:{out}/flows.ipfix",
+];
+
+const fn row(name: &'static str, hostile: Make, benign: Make, kind: &'static str) -> Row {
+    Row { name, hostile, benign, kind, views: &[] }
+}
+
+/// All of them. Parsers first; retransmissions, decompressors and patterns behind them.
+pub(super) const ROWS: &[Row] = &[
+    row(
+        "dns-escaped",
+        dns::escaped,
+        dns::letters,
+        "32 answers that point to a name of 254 bytes that no letter is (RFC 1035 section 4.1.4)",
+    ),
+    row("dns-soa", dns::authorities, dns::letters, "the same with two more pointers in each record (SOA)"),
+    row("dns-chains", dns::chains, dns::letters, "32 answers that point to the end of a chain of 100 pointers"),
+    row("http-empty-lines", http::empty_lines, http::body, "empty lines before a status line (RFC 9112 section 2.2)"),
+    row("http-chunks", http::chunks, http::body, "chunks of one byte (RFC 9112 section 7.1)"),
+    row("http-folded", http::folded, http::body, "a long field that short lines continue (RFC 9112 section 5.2)"),
+    row("http-pipelined", http::pipelined, http::requests, "81 requests a packet, none answered; per request"),
+    row("smtp-empty-lines", lines::smtp_empty, http::body, "empty commands"),
+    row("smtp-mail", lines::smtp_mail, http::body, "a mail of empty lines"),
+    row("ftp-empty-lines", lines::ftp_empty, http::body, "empty commands"),
+    row("pop3-empty-lines", lines::pop3_empty, http::connections, "empty commands, 11 packets of each connection"),
+    row(
+        "ssh-empty-lines",
+        lines::ssh_empty,
+        http::connections,
+        "empty lines before an identification (RFC 4253 section 4.2), 22 packets of each connection",
+    ),
+    row("tls-certificates", tls::certificates, http::body, "messages of certificates, again and again"),
+    row("tls-ciphers", tls::ciphers, tls::hellos, "a hello of 8,000 cipher suites"),
+    row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
+    row("socks4-user", proxy::socks4, proxy::unknown, "a user of 503 bytes"),
+    row("socks4-user-bytewise", proxy::socks4_bytewise, proxy::unknown_bytewise, "the same, a byte a packet"),
+];

@@ -1,0 +1,69 @@
+//! Answers of DNS whose records name much in few bytes.
+
+use super::Made;
+
+/// Records of an answer.
+const RECORDS: usize = 32;
+
+/// Labels of 254 bytes in all, each of one byte again and again.
+fn name(byte: u8) -> Vec<u8> {
+    let label = |bytes: usize| [vec![bytes as u8], vec![byte; bytes]].concat();
+    [label(63), label(63), label(63), label(58), vec![0]].concat()
+}
+
+/// A message with a question and records; `owner` and `data`: of each record.
+fn message(question: &[u8], kind: u16, between: &[u8], owner: u16, data: &[u8]) -> Vec<u8> {
+    let mut message = vec![0x12, 0x34, 0x81, 0x80, 0, 1, 0, RECORDS as u8, 0, 0, 0, 0];
+    message.extend(question);
+    message.extend([kind.to_be_bytes(), 1_u16.to_be_bytes()].concat());
+    if !between.is_empty() {
+        // A record that nobody knows holds what others point to.
+        message[7] += 1;
+        message.extend(b"\0\xff\x00\0\x01\0\0\0\0");
+        message.extend((between.len() as u16).to_be_bytes());
+        message.extend(between);
+    }
+    for _ in 0..RECORDS {
+        message.extend((0xc000 | owner).to_be_bytes());
+        message.extend([kind.to_be_bytes(), 1_u16.to_be_bytes()].concat());
+        message.extend(60_u32.to_be_bytes());
+        message.extend((data.len() as u16).to_be_bytes());
+        message.extend(data);
+    }
+    message
+}
+
+fn answers(made: &mut Made, packets: usize, message: &[u8]) -> usize {
+    for _ in 0..packets {
+        made.datagram(53, message);
+    }
+    packets
+}
+
+/// Names of letters.
+pub(in super::super) fn letters(made: &mut Made, packets: usize) -> usize {
+    answers(made, packets, &message(&name(b'a'), 5, &[], 12, &[0xc0, 12]))
+}
+
+/// Names whose bytes need escapes.
+pub(in super::super) fn escaped(made: &mut Made, packets: usize) -> usize {
+    answers(made, packets, &message(&name(0xff), 5, &[], 12, &[0xc0, 12]))
+}
+
+/// Three such names in each record.
+pub(in super::super) fn authorities(made: &mut Made, packets: usize) -> usize {
+    let data = [&[0xc0, 12, 0xc0, 12][..], &[0xff; 20]].concat();
+    answers(made, packets, &message(&name(0xff), 6, &[], 12, &data))
+}
+
+/// Pointers to pointers.
+pub(in super::super) fn chains(made: &mut Made, packets: usize) -> usize {
+    const POINTERS: u16 = 100;
+    let question = b"\x01a\0";
+    let begin = 12 + question.len() as u16 + 4 + 11;
+    let chain: Vec<u8> = (0..POINTERS)
+        .flat_map(|index| (0xc000 | if index == 0 { 12 } else { begin + 2 * (index - 1) }).to_be_bytes())
+        .collect();
+    let last = begin + 2 * (POINTERS - 1);
+    answers(made, packets, &message(question, 5, &chain, last, &(0xc000 | last).to_be_bytes()))
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Content that a stranger makes dear (names by pointers, lines of one byte, handshakes without end) against benign content of the
+# same shape: instructions of a packet in each command and format, their ratio, and whether they grow with the length of the
+# input. Writes target/bench-hostile/bench-hostile.md; fails if a row is beyond its bound (8 times). QUICK=1: small captures.
+# ROWS="dns http": only rows whose names contain one of these.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+scripts/setup.sh build bench
+target=${CARGO_TARGET_DIR:-target}
+profile=${PROFILE:-release}
+cargo build --locked --profile "$profile" -p tidewire-cli
+cargo build --locked -p tidewire-bench
+mkdir -p "$target/bench-hostile"
+options=(--output "$target/bench-hostile" --program "$target/$profile/tidewire")
+[ "${QUICK:-0}" = 0 ] || options+=(--quick)
+read -ra rows <<<"${ROWS:-}"
+status=0
+"$target/debug/tidewire-bench" hostile "${options[@]}" "${rows[@]}" >"$target/bench-hostile/bench-hostile.md" || status=$?
+cat "$target/bench-hostile/bench-hostile.md"
+echo "written: $target/bench-hostile/bench-hostile.md"
+exit "$status"
