@@ -1,6 +1,6 @@
 //! `tidewire match`: searches reassembled streams for many patterns at once.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{cmp::Ordering, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::legible};
@@ -12,19 +12,19 @@ use crate::{
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
-    print_rows::{self},
     record,
     row::Column,
     row::{Cells, Form, Row},
     session::Session,
     shared_output::SharedOutput,
+    sorted::{Key, Room, Sortable, Sorted, Sorter},
     table::Table,
     text_file,
     units::counted,
     write::{Choose, Comment, Want, WriteOption},
 };
 use tidewire_exports::{MatchRecord, table::MATCHES};
-use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
+use tidewire_patterns::{self as patterns, Border, MATCHES_AT_MAX, Pattern, Patterns, Syntax};
 
 /// Search streams for byte patterns, across segment borders
 ///
@@ -32,7 +32,8 @@ use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 ///
 /// A pattern is text; |0d 0a| within it stands for bytes in hexadecimal, and other characters between bars are an error. In
 /// `hex:0d0a` all is hexadecimal, in `text:|0d|` nothing is. Matches are printed by stream, direction and offset; from
-/// interfaces, as they are found.
+/// interfaces, as they are found. Of more than 8 that end at the same byte, the longest are reported, and the end says how many
+/// were left out.
 ///
 /// Attributes may come first: |id=NAME severity=LEVEL nocase|PATTERN. The id is the pattern in the output, nocase ignores the case of
 /// this one, and the severity (info, low, medium, high, critical) is that of the sensor's events. Lines of a file that begin with |#
@@ -102,18 +103,10 @@ struct Match {
 struct Looking {
     borders: [Border; 2],
     found: u64,
-    matches: Vec<Match>,
     /// The first matches, for comments on packets.
     noted: Vec<Match>,
     /// Whether a match was printed.
     printed: bool,
-}
-
-/// A stream with matches.
-struct Found {
-    id: u64,
-    key: FlowKey,
-    matches: Vec<Match>,
 }
 
 /// A match with its stream: a line of the output.
@@ -123,6 +116,36 @@ struct Hit<'a> {
     one: Match,
     pattern: &'a Pattern,
 }
+
+/// By stream, direction, offset and pattern.
+#[derive(Clone, Copy)]
+struct ByPlace {
+    /// How many are printed; `None`: all.
+    limit: Option<usize>,
+}
+
+impl Sorter<Hit<'_>> for ByPlace {
+    fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn compare(&self, one: &Hit<'_>, other: &Hit<'_>) -> Ordering {
+        (one.id, one.one).cmp(&(other.id, other.one))
+    }
+
+    fn key(&self, hit: &Hit<'_>) -> Key {
+        [hit.id, hit.one.direction.into(), hit.one.offset, hit.one.pattern.into(), hit.id]
+    }
+}
+
+impl Sortable for Hit<'_> {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Bytes of a stream that are searched before their matches are reported: it bounds how many wait.
+const PIECE_BYTES: usize = 8 << 10;
 
 /// Matches of a stream that the comment on its first packet may name.
 const NOTED_MAX: usize = 16;
@@ -141,7 +164,11 @@ struct Matcher<'a> {
     left_in_stream: u64,
     counts: Vec<u64>,
     streams: u64,
-    found: Vec<Found>,
+    /// Matches beyond [`MATCHES_AT_MAX`] at one byte.
+    left_out: u64,
+    /// Matches of the current piece.
+    matches: Vec<Match>,
+    found: Sorted<Hit<'a>, ByPlace>,
     /// Prints matches as they are found, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     /// Writes matches as they are found.
@@ -154,33 +181,24 @@ impl Handler for Matcher<'_> {
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, Looking>, chunk: Chunk<'_>) {
-        let looking = stream.data();
-        let border = &mut looking.borders[chunk.direction as usize];
         if chunk.is_datagram {
             // Datagrams are separate: no match reaches from one into the next.
-            border.reset();
+            stream.data().borders[chunk.direction as usize].reset();
         }
-        let begin = chunk.offset + chunk.repeated_bytes as u64;
-        let (patterns, first) = (self.patterns, looking.matches.len());
-        let mut number = 0;
-        let (matches, lengths, counts) = (&mut looking.matches, self.lengths, &mut self.counts);
-        let exact = self.keeps
-            || self.exports.is_some()
-            || self.notes
-            || self.left != u64::MAX
-            || self.left_in_stream != u64::MAX;
-        patterns.find(border, chunk.fresh(), &mut |hit| {
-            number += 1;
-            if exact {
+        let mut begin = chunk.offset + chunk.repeated_bytes as u64;
+        let (patterns, lengths) = (self.patterns, self.lengths);
+        for piece in chunk.fresh().chunks(PIECE_BYTES) {
+            let border = &mut stream.data().borders[chunk.direction as usize];
+            let matches = &mut self.matches;
+            self.left_out += patterns.find(border, piece, &mut |hit| {
                 let end = begin + hit.end as u64;
                 let offset = end.saturating_sub(lengths[hit.pattern as usize] as u64);
                 matches.push(Match { direction: chunk.direction as u8, offset, pattern: hit.pattern });
-            } else {
-                counts[hit.pattern as usize] += 1;
+            });
+            if !self.matches.is_empty() {
+                self.settle(stream, chunk.timestamp_ns);
             }
-        });
-        if number > 0 {
-            self.settle(stream, first, number, chunk.timestamp_ns);
+            begin += piece.len() as u64;
         }
     }
 
@@ -194,9 +212,6 @@ impl Handler for Matcher<'_> {
     fn close(&mut self, stream: &mut Stream<'_, Looking>, _: EndReason) {
         let looking = std::mem::take(stream.data());
         self.streams += u64::from(looking.found > 0);
-        if !looking.matches.is_empty() {
-            self.found.push(Found { id: stream.id(), key: stream.key(), matches: looking.matches });
-        }
     }
 }
 
@@ -224,63 +239,62 @@ impl Choose for Matcher<'_> {
     }
 
     fn candidates(&self) -> Option<Vec<u64>> {
-        Some(self.found.iter().map(|found| found.id).collect())
+        let mut ids = self.found.ids();
+        ids.sort_unstable();
+        ids.dedup();
+        Some(ids)
     }
 }
 
 impl Matcher<'_> {
-    /// Processes `number` new matches of a stream, from index `first`: limits and counts.
-    fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64, time_ns: u64) {
+    /// Processes the matches of a piece: limits, counts and reports.
+    fn settle(&mut self, stream: &mut Stream<'_, Looking>, time_ns: u64) {
         let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
+        let (list, lengths) = (self.list, self.lengths);
+        let mut matches = std::mem::take(&mut self.matches);
+        // Ordered by the end of the match, the longest first: the first complete match comes first.
+        let end = |found: &Match| found.offset + lengths[found.pattern as usize] as u64;
+        matches.sort_unstable_by_key(|found| (end(found), *found));
+        self.left_out += leave_out(&mut matches, end);
         let looking = stream.data();
         let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
-        let taken = number.min(room);
-        looking.found += taken;
+        matches.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        looking.found += matches.len() as u64;
         // `u64::MAX`: no limit.
-        self.left -= if self.left == u64::MAX { 0 } else { taken };
-        if looking.matches.len() > first {
-            // Ordered by the end of the match: the first complete match comes first.
-            let lengths = self.lengths;
-            let end = |found: &Match| (found.offset + lengths[found.pattern as usize] as u64, *found);
-            looking.matches[first..].sort_unstable_by_key(end);
-            looking.matches.truncate(first + taken as usize);
-            for found in &looking.matches[first..] {
-                self.counts[found.pattern as usize] += 1;
-            }
-            if self.notes {
-                let room = NOTED_MAX.saturating_sub(looking.noted.len());
-                looking.noted.extend(looking.matches[first..].iter().take(room));
-            }
-            if let Some(sink) = &self.sink {
-                for &one in &looking.matches[first..] {
-                    let pattern = &self.list[one.pattern as usize];
-                    looking.printed |= sink.push(&Hit { id, key, one, pattern }, &mut self.scratch);
-                }
-            }
+        self.left -= if self.left == u64::MAX { 0 } else { matches.len() as u64 };
+        if self.notes {
+            let room = NOTED_MAX.saturating_sub(looking.noted.len());
+            looking.noted.extend(matches.iter().take(room));
+        }
+        for &one in &matches {
+            self.counts[one.pattern as usize] += 1;
+            let pattern = &list[one.pattern as usize];
+            let hit = Hit { id, key, one, pattern };
             if let Some(exports) = &self.exports {
-                for &one in &looking.matches[first..] {
-                    let pattern = &self.list[one.pattern as usize];
-                    let found = MatchRecord {
-                        stream: id,
-                        key,
-                        stream_start_ns,
-                        time_ns,
-                        direction: record::DIRECTIONS[usize::from(one.direction)],
-                        offset: one.offset,
-                        length: pattern.bytes.len() as u64,
-                        pattern: &pattern.name,
-                        pattern_index: one.pattern.into(),
-                        severity: pattern.severity,
-                        origin: exports.origin(),
-                    };
-                    exports.matched(&found, &mut self.scratch);
-                    exports.text(&Hit { id, key, one, pattern }, time_ns, &mut self.scratch);
-                }
+                let found = MatchRecord {
+                    stream: id,
+                    key,
+                    stream_start_ns,
+                    time_ns,
+                    direction: record::DIRECTIONS[usize::from(one.direction)],
+                    offset: one.offset,
+                    length: pattern.bytes.len() as u64,
+                    pattern: &pattern.name,
+                    pattern_index: one.pattern.into(),
+                    severity: pattern.severity,
+                    origin: exports.origin(),
+                };
+                exports.matched(&found, &mut self.scratch);
+                exports.text(&hit, time_ns, &mut self.scratch);
             }
-            if !self.keeps || self.sink.is_some() {
-                looking.matches.truncate(first);
+            match &self.sink {
+                Some(sink) => looking.printed |= sink.push(&hit, &mut self.scratch),
+                None if self.keeps => self.found.push(hit),
+                None => {}
             }
         }
+        matches.clear();
+        self.matches = matches;
         if self.left == 0 {
             self.stop.stop();
         }
@@ -288,6 +302,17 @@ impl Matcher<'_> {
             stream.discard();
         }
     }
+}
+
+/// Keeps the first [`MATCHES_AT_MAX`] of those that end at the same byte; returns how many it removed. Those were all there, or
+/// the search left out the rest.
+fn leave_out(matches: &mut Vec<Match>, end: impl Fn(&Match) -> u64) -> u64 {
+    let (before, mut at, mut number) = (matches.len(), u64::MAX, 0);
+    matches.retain(|found| {
+        (at, number) = if end(found) == at { (at, number + 1) } else { (end(found), 0) };
+        number < MATCHES_AT_MAX
+    });
+    (before - matches.len()) as u64
 }
 
 /// Runs the subcommand.
@@ -323,6 +348,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
     let writes_all = common.limit.is_none();
+    let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let (order, room) = (ByPlace { limit }, Room::new(&common, form, &layout));
     let mut writing = options.write.begin(&common, Mode::Strict, sink.is_none() && !writes_all, &mut session)?;
     let make = |_| Matcher {
         patterns: &patterns,
@@ -336,23 +363,27 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         left_in_stream: options.stop_after_stream.unwrap_or(u64::MAX),
         counts: vec![0; list.len()],
         streams: 0,
-        found: Vec::new(),
+        left_out: 0,
+        matches: Vec::new(),
+        found: Sorted::new(order, &room),
         sink: sink.clone(),
         exports: opened.as_ref().map(|opened| Arc::clone(&opened.exports)),
         scratch: Vec::new(),
     };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut counts = vec![0; list.len()];
-    let (mut found, mut streams) = (Vec::new(), 0);
+    let (mut found, mut streams, mut left_out) = (Vec::new(), 0, 0);
     for handler in handlers {
         counts.iter_mut().zip(&handler.counts).for_each(|(sum, count)| *sum += count);
         streams += handler.streams;
-        found.extend(handler.found);
+        left_out += handler.left_out;
+        found.push(handler.found);
     }
-    found.sort_unstable_by_key(|found: &Found| found.id);
-    found.iter_mut().for_each(|found| found.matches.sort_unstable());
+    let found = Sorted::merged(found, order, room);
     let total: u64 = counts.iter().sum();
-    let written = writing.finish(options.printed(&found));
+    let mut printed = if options.write.is_on() { found.ids()? } else { Vec::new() };
+    printed.dedup();
+    let written = writing.finish(printed);
     let exported = opened.as_ref().map_or(Ok(()), |opened| opened.finish(&closing));
     let mut out = Out::stdout();
     if is_exported {
@@ -360,19 +391,17 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     } else if options.count && common.limit != Some(0) {
         options.print_counts(&list, &counts, &mut out)?;
     } else {
-        let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let hit = |found: &Found, &one: &Match| Hit {
-            id: found.id,
-            key: found.key,
-            one,
-            pattern: &list[one.pattern as usize],
-        };
-        let hits = found.iter().flat_map(|found| found.matches.iter().map(move |one| hit(found, one))).take(limit);
-        print_rows::print(hits, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
+        found.print(common.limit != Some(0) && sink.is_none(), &mut out)?;
     }
     if !options.json && !options.csv && opened.as_ref().is_none_or(|opened| opened.is_shown) {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
         closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
+    }
+    if left_out > 0 {
+        let left_out = counted(left_out, "match", "matches");
+        error::notify(format_args!(
+            "{left_out} left out: at most {MATCHES_AT_MAX} that end at one byte are reported, the longest"
+        ));
     }
     let code = if total > 0 { error::OK } else { error::NOT_FOUND };
     let code = closing.finish(&common, options.json, &mut out, code)?;
@@ -396,17 +425,6 @@ impl Options {
             return Err(CliError::Usage("no pattern: give one with -e, or a file of patterns with -f".into()));
         }
         Ok(list)
-    }
-
-    /// The ids of streams with a match that is printed.
-    fn printed(&self, found: &[Found]) -> Vec<u64> {
-        let mut left = self.common.limit.unwrap_or(u64::MAX);
-        let is_printed = |found: &&Found| {
-            let before = left;
-            left = left.saturating_sub(found.matches.len() as u64);
-            before > 0
-        };
-        found.iter().take_while(is_printed).map(|found| found.id).collect()
     }
 
     /// Prints the number of matches of each pattern, also where it is 0.

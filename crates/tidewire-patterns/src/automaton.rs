@@ -2,10 +2,10 @@
 
 use aho_corasick::{Anchored, MatchKind, StartKind, automaton::StateID, dfa::DFA, nfa::contiguous::NFA};
 
-use super::{Hit, Pattern};
+use super::{Hit, MATCHES_AT_MAX, Pattern};
 
-/// Most bytes of all patterns for a full transition table; each state takes up to 1 KiB.
-const DFA_BYTES_MAX: usize = 256 << 10;
+/// Most bytes of all patterns for a full transition table; each state takes up to 1 KiB, so that it has 32 MiB at most.
+const DFA_BYTES_MAX: usize = 32 << 10;
 
 /// A state for each part.
 pub(super) type States = [Option<StateID>; 2];
@@ -44,13 +44,14 @@ impl Automaton {
         Ok(Self { parts })
     }
 
-    pub(super) fn find(&self, states: &mut States, piece: &[u8], found: &mut impl FnMut(Hit)) {
-        for (Part { steps, indexes }, state) in self.parts.iter().zip(states) {
-            match steps {
-                Steps::Dfa(automaton) => step_through(automaton, state, indexes, piece, found),
-                Steps::Nfa(automaton) => step_through(automaton, state, indexes, piece, found),
-            }
-        }
+    /// Returns how many matches were left out: of each part, at one byte, all but the longest [`MATCHES_AT_MAX`].
+    pub(super) fn find(&self, states: &mut States, piece: &[u8], found: &mut impl FnMut(Hit)) -> u64 {
+        let parts = self.parts.iter().zip(states);
+        let left_out = parts.map(|(Part { steps, indexes }, state)| match steps {
+            Steps::Dfa(automaton) => step_through(automaton, state, indexes, piece, found),
+            Steps::Nfa(automaton) => step_through(automaton, state, indexes, piece, found),
+        });
+        left_out.sum()
     }
 }
 
@@ -78,17 +79,22 @@ fn step_through<A: aho_corasick::automaton::Automaton>(
     indexes: &[u32],
     piece: &[u8],
     found: &mut impl FnMut(Hit),
-) {
+) -> u64 {
     let start = kept.or_else(|| automaton.start_state(Anchored::No).ok());
-    let Some(mut state) = start else { return };
+    let Some(mut state) = start else { return 0 };
+    let mut left_out = 0;
     for (index, &byte) in piece.iter().enumerate() {
         state = automaton.next_state(Anchored::No, state, byte);
         if automaton.is_special(state) && automaton.is_match(state) {
-            for at in 0..automaton.match_len(state) {
+            // A state has its matches in the order of their lengths: its own, then those of the states behind its failure link.
+            let matches = automaton.match_len(state);
+            left_out += matches.saturating_sub(MATCHES_AT_MAX) as u64;
+            for at in 0..matches.min(MATCHES_AT_MAX) {
                 let pattern = indexes[automaton.match_pattern(state, at).as_usize()];
                 found(Hit { end: index + 1, pattern });
             }
         }
     }
     *kept = Some(state);
+    left_out
 }

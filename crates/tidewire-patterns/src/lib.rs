@@ -21,6 +21,16 @@ const SAMPLED_BYTES_MAX: usize = 1024;
 /// Most patterns with the same four bytes for samples: an attacker might send nothing else.
 const SHARED_MAX: u32 = 16;
 
+/// Most matches that end at one byte of a stream: of more, the longest are reported. Patterns inside each other would make their
+/// number of matches for each byte.
+pub const MATCHES_AT_MAX: usize = 8;
+
+/// Bytes that may be compared with patterns for each byte that is searched: text that nearly matches costs more than that by
+/// samples, and no more than other text by an automaton.
+const COMPARED_PER_BYTE_MAX: u64 = 4;
+/// Bytes that may be compared beyond those: what a few near matches of the longest patterns take.
+const COMPARED_BYTES_MAX: u64 = 32 << 10;
+
 /// A set of patterns, ready to search.
 pub enum Patterns {
     /// By samples of four bytes.
@@ -36,6 +46,9 @@ pub struct Border {
     tail: Vec<u8>,
     /// For the automata: their states, if any.
     states: automaton::States,
+    /// Bytes searched by samples, and bytes compared with patterns for that.
+    searched: u64,
+    compared: u64,
 }
 
 impl Border {
@@ -43,6 +56,11 @@ impl Border {
     pub fn reset(&mut self) {
         self.tail.clear();
         self.states = Default::default();
+    }
+
+    /// Whether text that nearly matches cost so much that the rest is searched by an automaton.
+    fn is_costly(&self) -> bool {
+        self.compared > COMPARED_BYTES_MAX + self.searched.saturating_mul(COMPARED_PER_BYTE_MAX)
     }
 }
 
@@ -60,11 +78,16 @@ impl Patterns {
         Ok(Self::Automaton(Box::new(Automaton::new(patterns, ignore_case)?)))
     }
 
-    /// Finds every occurrence that ends in `piece`, which follows the bytes of `border`. The order is unspecified.
+    /// Finds every occurrence that ends in `piece`, which follows the bytes of `border`. The order is unspecified. Returns how many
+    /// were left out: where more than [`MATCHES_AT_MAX`] end at one byte, only the longest may be found.
     #[inline]
-    pub fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) {
+    pub fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) -> u64 {
         match self {
-            Self::Sampled(sampled) => sampled.find(&mut border.tail, piece, found),
+            Self::Sampled(sampled) if border.is_costly() => sampled.find_by_automaton(border, piece, found),
+            Self::Sampled(sampled) => {
+                sampled.find(border, piece, found);
+                0
+            }
             Self::Automaton(automaton) => automaton.find(&mut border.states, piece, found),
         }
     }

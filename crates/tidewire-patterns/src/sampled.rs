@@ -5,9 +5,12 @@
 //! occurs, so that each occurrence is found once. Most samples cost a multiplication and one look into a bit table. Unlike the
 //! steps of an automaton, these do not depend on each other.
 
-use std::{cmp::Reverse, collections::HashMap};
+mod compare;
 
-use super::{Hit, Pattern};
+use std::{cmp::Reverse, collections::HashMap, sync::OnceLock};
+
+use super::{Border, Hit, Pattern, automaton::Automaton};
+use compare::{Candidate, Comparer};
 
 /// Bytes of a sample.
 pub const GRAM_BYTES: usize = 4;
@@ -49,12 +52,8 @@ pub struct Sampled {
     /// Bytes to keep between pieces: one less than the longest pattern.
     kept_bytes: usize,
     shared_max: u32,
-}
-
-/// A pattern that is compared with where its gram was found.
-struct Candidate {
-    bytes: Box<[u8]>,
-    ignore_case: bool,
+    /// The same patterns as automata, built once a text nearly matches too often; `None`: they are too many.
+    automaton: OnceLock<Option<Box<Automaton>>>,
 }
 
 /// A multiplicative hash (Knuth); its upper bits are the best.
@@ -104,14 +103,12 @@ impl Sampled {
             starts[index] += starts[index - 1];
         }
         let longest = patterns.iter().map(|pattern| pattern.bytes.len()).max().unwrap_or(1);
-        let candidate = |pattern: &Pattern| Candidate {
-            bytes: pattern.bytes.clone().into_boxed_slice(),
-            ignore_case: ignore_all || pattern.ignore_case,
-        };
+        let candidate = |pattern: &Pattern| Candidate::new(&pattern.bytes, ignore_all || pattern.ignore_case);
         let patterns = patterns.iter().map(candidate).collect();
         let kept_bytes = longest.saturating_sub(1);
         let shared_max = uses.into_values().max().unwrap_or(0);
-        Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max }
+        let automaton = OnceLock::new();
+        Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max, automaton }
     }
 
     /// The most patterns that share a gram: the worst cost of a sample.
@@ -119,21 +116,48 @@ impl Sampled {
         self.shared_max
     }
 
-    /// See [`super::Patterns::find`]; `tail` holds the last bytes before the piece.
+    /// See [`super::Patterns::find`].
     #[inline]
-    pub(super) fn find(&self, tail: &mut Vec<u8>, piece: &[u8], found: &mut impl FnMut(Hit)) {
-        if !tail.is_empty() {
-            self.find_across(tail, piece, found);
+    pub(super) fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) {
+        let mut comparer = Comparer::default();
+        if !border.tail.is_empty() {
+            self.find_across(&mut border.tail, piece, &mut comparer, found);
         }
-        self.scan(piece, &mut |end, pattern| found(Hit { end, pattern }));
-        self.keep(tail, piece);
+        comparer.begin();
+        self.scan(piece, &mut comparer, &mut |end, pattern| found(Hit { end, pattern }));
+        self.keep(&mut border.tail, piece);
+        border.searched += piece.len() as u64;
+        border.compared += comparer.compared;
+    }
+
+    /// As above, for a direction whose text nearly matches too often.
+    #[inline(never)]
+    pub(super) fn find_by_automaton(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) -> u64 {
+        let Some(automaton) = self.automaton.get_or_init(|| self.as_automaton().map(Box::new)) else {
+            self.find(border, piece, found);
+            return 0;
+        };
+        // What came before may begin a match; what ends in it was found.
+        let tail = std::mem::take(&mut border.tail);
+        automaton.find(&mut border.states, &tail, &mut |_| ());
+        automaton.find(&mut border.states, piece, found)
+    }
+
+    fn as_automaton(&self) -> Option<Automaton> {
+        let pattern = |candidate: &Candidate| Pattern {
+            bytes: candidate.bytes.to_vec(),
+            ignore_case: candidate.ignore_case,
+            ..Pattern::default()
+        };
+        Automaton::new(&self.patterns.iter().map(pattern).collect::<Vec<_>>(), false).ok()
     }
 
     /// Finds occurrences that begin in `tail` and end in `piece`.
-    fn find_across(&self, tail: &mut Vec<u8>, piece: &[u8], found: &mut impl FnMut(Hit)) {
+    fn find_across(&self, tail: &mut Vec<u8>, piece: &[u8], comparer: &mut Comparer, found: &mut impl FnMut(Hit)) {
         let before = tail.len();
         tail.extend_from_slice(piece.get(..self.kept_bytes).unwrap_or(piece));
-        self.scan(tail, &mut |end, pattern| {
+        comparer.begin();
+        self.scan(tail, comparer, &mut |end, pattern| {
             let begin = end - self.patterns[pattern as usize].bytes.len();
             if begin < before && end > before {
                 found(Hit { end: end - before, pattern });
@@ -157,24 +181,33 @@ impl Sampled {
         }
     }
 
-    fn scan(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
-        if self.ignore_case { self.scan_as::<true>(bytes, found) } else { self.scan_as::<false>(bytes, found) }
+    fn scan(&self, bytes: &[u8], comparer: &mut Comparer, found: &mut impl FnMut(usize, u32)) {
+        if self.ignore_case {
+            self.scan_as::<true>(bytes, comparer, found);
+        } else {
+            self.scan_as::<false>(bytes, comparer, found);
+        }
     }
 
-    fn scan_as<const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
+    fn scan_as<const FOLDED: bool>(&self, bytes: &[u8], comparer: &mut Comparer, found: &mut impl FnMut(usize, u32)) {
         match self.stride {
-            1 => self.scan_by::<1, FOLDED>(bytes, found),
-            2 => self.scan_by::<2, FOLDED>(bytes, found),
-            3 => self.scan_by::<3, FOLDED>(bytes, found),
-            4 => self.scan_by::<4, FOLDED>(bytes, found),
-            6 => self.scan_by::<6, FOLDED>(bytes, found),
-            _ => self.scan_by::<8, FOLDED>(bytes, found),
+            1 => self.scan_by::<1, FOLDED>(bytes, comparer, found),
+            2 => self.scan_by::<2, FOLDED>(bytes, comparer, found),
+            3 => self.scan_by::<3, FOLDED>(bytes, comparer, found),
+            4 => self.scan_by::<4, FOLDED>(bytes, comparer, found),
+            6 => self.scan_by::<6, FOLDED>(bytes, comparer, found),
+            _ => self.scan_by::<8, FOLDED>(bytes, comparer, found),
         }
     }
 
     /// Tests a sample every `STRIDE` bytes.
     #[inline]
-    fn scan_by<const STRIDE: usize, const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
+    fn scan_by<const STRIDE: usize, const FOLDED: bool>(
+        &self,
+        bytes: &[u8],
+        comparer: &mut Comparer,
+        found: &mut impl FnMut(usize, u32),
+    ) {
         let mut at = 0;
         while let Some(block) = bytes.get(at..at + (BLOCK_SAMPLES - 1) * STRIDE + GRAM_BYTES) {
             // Bit i: sample i of the block is a candidate.
@@ -185,13 +218,13 @@ impl Sampled {
                 interesting |= (self.bit(if FOLDED { value | FOLD } else { value }) & 1) << sample;
             }
             while interesting != 0 {
-                self.examine(bytes, at + interesting.trailing_zeros() as usize * STRIDE, found);
+                self.examine(bytes, at + interesting.trailing_zeros() as usize * STRIDE, comparer, found);
                 interesting &= interesting - 1;
             }
             at += BLOCK_SAMPLES * STRIDE;
         }
         while at + GRAM_BYTES <= bytes.len() {
-            self.examine(bytes, at, found);
+            self.examine(bytes, at, comparer, found);
             at += STRIDE;
         }
     }
@@ -205,7 +238,7 @@ impl Sampled {
 
     /// Reports every pattern that has the sample at `at`.
     #[inline]
-    fn examine(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
+    fn examine(&self, bytes: &[u8], at: usize, comparer: &mut Comparer, found: &mut impl FnMut(usize, u32)) {
         let Some(value) = gram(bytes, at, self.ignore_case) else { return };
         if self.bit(value) & 1 == 0 {
             return;
@@ -216,12 +249,10 @@ impl Sampled {
             if gram.value != value {
                 continue;
             }
-            let Candidate { bytes: pattern, ignore_case } = &self.patterns[gram.pattern as usize];
+            let pattern = &self.patterns[gram.pattern as usize];
             let Some(begin) = at.checked_sub(gram.at as usize) else { continue };
-            let Some(candidate) = bytes.get(begin..begin + pattern.len()) else { continue };
-            let equal = if *ignore_case { candidate.eq_ignore_ascii_case(pattern) } else { *candidate == **pattern };
-            if equal {
-                found(begin + pattern.len(), gram.pattern);
+            if comparer.is_equal(pattern, gram.pattern, bytes, begin) {
+                found(begin + pattern.bytes.len(), gram.pattern);
             }
         }
     }

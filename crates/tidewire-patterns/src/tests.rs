@@ -71,6 +71,58 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
     }
 }
 
+/// Periodic text that nearly matches long patterns at every sample: what is compared stays within a bound, what is found does not
+/// change, whether the rest is searched by samples or by an automaton.
+#[test]
+fn text_that_nearly_matches_costs_little() {
+    let mut numbers = Numbers(11);
+    let ending = |letter: u8| named(&[&[b'a'; 999][..], &[letter]].concat());
+    let sets: [Vec<Pattern>; 4] = [
+        vec![ending(b'b')],
+        (0..16).map(|index| ending(b'b' + index)).collect(),
+        (1..16).map(|index| named(&[&[b'a'; 300][..], b"X", &[b'a'; 10].repeat(index)[..]].concat())).collect(),
+        vec![named(&b"ab".repeat(400)), named(&[&b"ab".repeat(200)[..], b"x", &b"ab".repeat(200)[..]].concat())],
+    ];
+    let mut by_automaton = 0;
+    for patterns in sets {
+        for ignore_case in [false, true] {
+            for defect in [0, 7, 250, 999, 1000, 5000] {
+                let mut text = if patterns.len() == 2 { b"ab".repeat(10_000) } else { vec![b'a'; 20_000] };
+                for at in (1..text.len()).step_by(defect.max(1)).filter(|_| defect > 0) {
+                    text[at] = b"bXA"[numbers.below(3)];
+                }
+                let set = Patterns::new(&patterns, ignore_case).unwrap();
+                assert!(matches!(set, Patterns::Sampled(_)));
+                let (mut border, mut hits) = (Border::default(), Vec::new());
+                for (index, piece) in text.chunks(700).enumerate() {
+                    set.find(&mut border, piece, &mut |hit| hits.push((index * 700 + hit.end, hit.pattern)));
+                }
+                hits.sort_unstable();
+                assert_eq!(hits, naive(&patterns, &text, ignore_case));
+                // A piece and what is kept before it are compared at most once more than the bound.
+                let bound = COMPARED_BYTES_MAX + (text.len() as u64) * COMPARED_PER_BYTE_MAX;
+                assert!(border.compared <= bound + 2000 * 1000 * 16 / 8, "{} of {bound}", border.compared);
+                by_automaton += u64::from(border.is_costly());
+            }
+        }
+    }
+    assert!(by_automaton > 0, "some text has to be costly");
+}
+
+#[test]
+fn of_many_matches_at_one_byte_the_longest_are_found() {
+    let nested: Vec<Pattern> = (1..=200).map(|length| named(&vec![b'a'; length])).collect();
+    let set = Patterns::new(&nested, false).unwrap();
+    let mut hits = Vec::new();
+    let left_out = set.find(&mut Border::default(), &[b'a'; 300], &mut |hit| hits.push(hit));
+    let at_byte = |end: usize| hits.iter().filter(|hit| hit.end == end).map(|hit| hit.pattern + 1).collect::<Vec<_>>();
+    assert_eq!(at_byte(3), [3, 2, 1]);
+    assert_eq!(at_byte(150), (143..=150).rev().collect::<Vec<_>>());
+    let all: u64 = (1..=300_u64).map(|end| end.min(200)).sum();
+    assert_eq!(hits.len() as u64 + left_out, all);
+    assert!(hits.len() <= 300 * MATCHES_AT_MAX);
+}
+
 #[test]
 fn how_patterns_are_looked_for() {
     let by_samples = |patterns: &[Pattern]| matches!(Patterns::new(patterns, false).unwrap(), Patterns::Sampled(_));
