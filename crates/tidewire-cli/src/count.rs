@@ -3,7 +3,6 @@
 use std::{
     io::Write as _,
     path::PathBuf,
-    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -16,7 +15,6 @@ use tidewire::{
 use crate::{
     arg_types::whole,
     error::{self, CliError},
-    interrupt,
     live::{self, Live},
     output::{Object, Out},
     terminal,
@@ -259,7 +257,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let look = |report: &LiveReport| counts.look(report, &ending);
     let capture = live::watched(capture, &options.live, &stop, look, &mut is_closed, &[])?;
     let outcome = capture.count(Duration::from_nanos(options.work.0));
-    interrupt::DONE.store(true, Ordering::Relaxed);
     let outcome = outcome?;
     match counts.failure.take() {
         Some(failure) => Err(failure),

@@ -7,7 +7,7 @@ use std::{
 
 #[cfg(feature = "live")]
 use tidewire::live::LiveError;
-use tidewire::{Error, legible::legible};
+use tidewire::{Error, FileError, legible::legible};
 
 #[cfg(feature = "live")]
 use crate::live::advice;
@@ -38,7 +38,8 @@ Exit status:
   3    an input is damaged or unreadable (packets before the damage were
        processed); an interface cannot be opened
   4    the output cannot be written
-  130  interrupted while reading files; packets read so far were processed";
+  130  interrupted while reading files; packets read so far were processed.
+       Also where an output took nothing: no process reads the pipe";
 
 /// The reason why a command ends early.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub enum CliError {
     Output(String),
     /// The reader of our output closed the pipe.
     ClosedPipe,
+    /// A signal ended the run; the message says what is not there.
+    Interrupted(String),
 }
 
 impl CliError {
@@ -69,6 +72,7 @@ impl CliError {
             Self::Usage(message) => (message, USAGE),
             Self::Input(message) => (message, INPUT),
             Self::Output(message) => (message, OUTPUT),
+            Self::Interrupted(message) => (message, INTERRUPTED),
         };
         notify(message);
         code
@@ -79,7 +83,9 @@ impl Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClosedPipe => f.write_str("the output was closed"),
-            Self::Usage(message) | Self::Input(message) | Self::Output(message) => f.write_str(message),
+            Self::Usage(message) | Self::Input(message) | Self::Output(message) | Self::Interrupted(message) => {
+                f.write_str(message)
+            }
         }
     }
 }
@@ -112,6 +118,11 @@ impl From<Error> for CliError {
             None => error.to_string(),
         };
         match &error {
+            Error::File(FileError::Read { path, cause, .. }) if cause.kind() == io::ErrorKind::Interrupted => {
+                let name = path.display().to_string();
+                let name = if name == "-" { "standard input" } else { &name };
+                Self::Interrupted(format!("interrupted; nothing was read: {name} gave nothing"))
+            }
             Error::Filter(_) | Error::Setting { .. } => Self::Usage(text),
             #[cfg(feature = "live")]
             Error::Live(

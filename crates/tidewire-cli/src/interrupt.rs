@@ -1,10 +1,13 @@
-//! Signals: the first ends reading, the second ends the process.
+//! Signals: the first ends reading, and the process where an input or output keeps it from ending; the second ends the process.
+
+mod waiting;
 
 use std::{
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -15,8 +18,16 @@ use crate::{
     progress,
 };
 
-/// Time until a user wonders whether Ctrl-C was noticed.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a process may wait for something outside of it after a signal: users expect the end within a second.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The same for a capture from interfaces, whose threads look for the signal a few times a second.
+const LIVE_PATIENCE: Duration = Duration::from_millis(800);
+/// How often it is looked whether the process waits.
+const LOOK: Duration = Duration::from_millis(50);
+/// Computing time within [`PATIENCE`] that is none: of threads that wait and look from time to time.
+const COMPUTED_MAX: Duration = Duration::from_millis(10);
+/// How long a message may take: standard error may be a pipe without a reader, too.
+const MESSAGE: Duration = Duration::from_millis(100);
 
 /// Signals within this time are one: a terminal that is closed, and programs such as timeout(1), send it to a process and to its group.
 const ONE_SIGNAL: Duration = Duration::from_millis(200);
@@ -26,39 +37,63 @@ static FIRST: OnceLock<Instant> = OnceLock::new();
 
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether reading has ended.
-pub static DONE: AtomicBool = AtomicBool::new(false);
-
 /// Restores the terminal before the process ends.
 pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 
-/// The first Ctrl-C, SIGTERM or SIGHUP ends reading as soon as the current read returns. With a pipe that may be never, which
-/// is reported. A second signal ends the process.
+/// The first Ctrl-C, SIGTERM or SIGHUP ends reading at once, and what was read is processed and written. An output that takes nothing
+/// ends the process instead, which is reported: files that are not complete keep their hidden names. A second signal ends the process.
 pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
     let stop = stop.clone();
+    // The thread begins now: a confined process may start none later.
+    let watch = thread::spawn(move || {
+        while FIRST.get().is_none() {
+            thread::park();
+        }
+        end_where_it_waits(if is_live { LIVE_PATIENCE } else { PATIENCE });
+    });
     let handler = move || {
         let first = FIRST.get_or_init(Instant::now);
         if INTERRUPTED.load(Ordering::Relaxed) && first.elapsed() < ONE_SIGNAL {
             return;
         }
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            if let Some(give_back) = GIVE_BACK.get() {
-                give_back();
-            }
-            progress::remove();
-            std::process::exit(i32::from(error::INTERRUPTED));
+            end();
         }
         stop.stop();
+        watch.thread().unpark();
         if is_live {
             progress::hide_echo();
-            return;
         }
-        std::thread::spawn(|| {
-            std::thread::sleep(PATIENCE);
-            if !DONE.load(Ordering::Relaxed) {
-                error::notify("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
-            }
-        });
     };
     ctrlc::set_handler(handler).map_err(|error| CliError::Output(format!("signals cannot be handled: {error}")))
+}
+
+/// Ends the process.
+fn end() -> ! {
+    if let Some(give_back) = GIVE_BACK.get() {
+        give_back();
+    }
+    progress::remove();
+    std::process::exit(i32::from(error::INTERRUPTED))
+}
+
+/// Ends the process once all its threads have waited for `patience`. Whatever takes longer but computes or uses a disk goes on.
+fn end_where_it_waits(patience: Duration) {
+    let (mut since, mut computed) = (Instant::now(), waiting::computed());
+    while since.elapsed() < patience {
+        thread::sleep(LOOK);
+        let computed_now = waiting::computed();
+        if computed_now.saturating_sub(computed) > COMPUTED_MAX || !waiting::all_threads_wait() {
+            (since, computed) = (Instant::now(), computed_now);
+        }
+    }
+    let report = thread::spawn(|| {
+        let what = waiting::what();
+        error::notify(format_args!("interrupted; {what}: what was written before stays, and is not complete"));
+    });
+    let begun = Instant::now();
+    while !report.is_finished() && begun.elapsed() < MESSAGE {
+        thread::sleep(Duration::from_millis(1));
+    }
+    end();
 }

@@ -15,7 +15,7 @@ use crate::{
     capture_losses,
     error::{self, CliError},
     export::Exports,
-    interrupt::{DONE, INTERRUPTED, on_interrupt},
+    interrupt::{INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
     options::Common,
@@ -146,9 +146,7 @@ fn read<H: Handler + Send>(
         }),
         false => capture,
     };
-    let outcome = capture.run(make);
-    DONE.store(true, Ordering::Relaxed);
-    outcome
+    capture.run(make)
 }
 
 /// Reads a pipe; records are printed as streams end.
@@ -167,7 +165,6 @@ fn read_unending<H: Handler + Send>(
     let begun = Instant::now();
     let report = |ledger: &Ledger, clock_ns| outputs.report_pipe(ledger, begun.elapsed(), clock_ns);
     let outcome = capture.report_closed(REPORT_CLOSED).on_ledger(report).on_progress(flush).run(make);
-    DONE.store(true, Ordering::Relaxed);
     outputs.finish()?;
     Ok(outcome?)
 }

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod cancel;
 mod described;
 pub mod encode;
 mod erf;
@@ -36,6 +37,7 @@ mod supplement;
 mod unpacked;
 
 pub use block::{Block, BlockFull, Source};
+pub use cancel::Cancel;
 pub use described::described;
 pub use error::{Damage, Error};
 pub use merge::Merge;
@@ -52,9 +54,17 @@ use std::path::PathBuf;
 /// # Errors
 /// See [`Reader::open`] and [`Merge::open`].
 pub fn open(paths: &[PathBuf]) -> Result<Box<dyn Source>, Error> {
+    open_until(paths, &Cancel::default())
+}
+
+/// As [`open`]; opening and reading end when `cancel` says so.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_until(paths: &[PathBuf], cancel: &Cancel) -> Result<Box<dyn Source>, Error> {
     match paths {
-        [path] => Ok(Box::new(Reader::open(path)?)),
-        paths => Ok(Box::new(Merge::open(paths)?)),
+        [path] => Ok(Box::new(Reader::open_until(path, cancel)?)),
+        paths => Ok(Box::new(Merge::open_until(paths, cancel)?)),
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::{
-    Block, Error, Reader, Source,
+    Block, Cancel, Error, Reader, Source,
     encode::Interface,
     limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
     pcapng::CaptureLoss,
@@ -48,6 +48,7 @@ pub struct Merge {
     /// What captures lost that were read to their end.
     losses: Vec<CaptureLoss>,
     bytes_total: Option<u64>,
+    cancel: Cancel,
 }
 
 impl fmt::Debug for Merge {
@@ -91,6 +92,14 @@ impl Merge {
     /// The first file that is missing, a directory, not readable or no capture: then nothing was read. Empty and damaged files
     /// are reported at the end.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
+        Self::open_until(paths, &Cancel::default())
+    }
+
+    /// As [`Self::open`]; opening and reading end when `cancel` says so.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_until(paths: &[PathBuf], cancel: &Cancel) -> Result<Self, Error> {
         let mut merge = Self {
             waiting: BinaryHeap::new(),
             heads: BinaryHeap::new(),
@@ -108,6 +117,7 @@ impl Merge {
             bytes_read: 0,
             losses: Vec::new(),
             bytes_total: Some(0),
+            cancel: cancel.clone(),
         };
         merge.active.resize_with(paths.len(), || None);
         for (index, path) in paths.iter().enumerate() {
@@ -118,7 +128,7 @@ impl Merge {
 
     /// Reads the first frame of an input, and lets go of the file again where there are too many.
     fn look(&mut self, index: usize, path: &Path) -> Result<(), Error> {
-        match Reader::open_as(path, self.keep_open, PIECE_BYTES_MIN) {
+        match Reader::open_as(path, self.keep_open, PIECE_BYTES_MIN, &self.cancel) {
             Ok(reader) => {
                 self.bytes_total = self.bytes_total.zip(reader.bytes_total()).map(|(sum, bytes)| sum + bytes);
                 self.start(index, reader);
@@ -199,7 +209,7 @@ impl Merge {
         {
             self.waiting.pop();
             let Some(path) = self.paths.get(due.index).cloned() else { continue };
-            match Reader::open_as(&path, false, PIECE_BYTES_MIN) {
+            match Reader::open_as(&path, false, PIECE_BYTES_MIN, &self.cancel) {
                 Ok(reader) => self.start(due.index, reader),
                 Err(error) => self.problems.push_back(error),
             }

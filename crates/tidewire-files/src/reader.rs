@@ -1,5 +1,5 @@
 use crate::{
-    Block, Damage, Error, Source,
+    Block, Cancel, Damage, Error, Source,
     encode::Interface,
     erf::{self, Erf},
     input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
@@ -38,6 +38,7 @@ pub struct Reader {
     /// Frames carry an origin: the file is a plain one.
     seekable: bool,
     piece_bytes: usize,
+    cancel: Cancel,
     /// The beginning of a record, left over by the last block; at first, what was read to recognise the format.
     rest: Vec<u8>,
     /// Whether `rest` was not walked yet and may have whole records.
@@ -134,6 +135,7 @@ struct Opening {
     bytes_read: Arc<AtomicU64>,
     bytes_total: Option<u64>,
     piece_bytes: usize,
+    cancel: Cancel,
 }
 
 impl Reader {
@@ -142,7 +144,15 @@ impl Reader {
     /// # Errors
     /// See [`Error`]: missing, a directory, not readable, empty, or no capture. A file header that is cut is damage.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open_as(path.as_ref(), true, PIECE_BYTES)
+        Self::open_until(path, &Cancel::default())
+    }
+
+    /// As [`Self::open`]; opening and reading end when `cancel` says so.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_until(path: impl AsRef<Path>, cancel: &Cancel) -> Result<Self, Error> {
+        Self::open_as(path.as_ref(), true, PIECE_BYTES, cancel)
     }
 
     /// Reads a capture from a stream; `name` is what messages call it.
@@ -152,19 +162,19 @@ impl Reader {
     pub fn from_stream(name: impl Into<PathBuf>, stream: impl Read + Send + 'static) -> Result<Self, Error> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let stream = Box::new(Pipe::new(Box::new(stream), Arc::clone(&bytes_read)));
-        let opening = Opening { path: name.into(), bytes_read, bytes_total: None, piece_bytes: PIECE_BYTES };
-        opening.recognise(stream)
+        let (bytes_total, piece_bytes, cancel) = (None, PIECE_BYTES, Cancel::default());
+        Opening { path: name.into(), bytes_read, bytes_total, piece_bytes, cancel }.recognise(stream)
     }
 
-    pub(crate) fn open_as(path: &Path, keep_open: bool, piece_bytes: usize) -> Result<Self, Error> {
+    pub(crate) fn open_as(path: &Path, keep_open: bool, piece_bytes: usize, cancel: &Cancel) -> Result<Self, Error> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        if path.as_os_str() == "-" {
-            let stream = Box::new(Pipe::stdin(Arc::clone(&bytes_read)));
-            let opening = Opening { path: path.to_path_buf(), bytes_read, bytes_total: None, piece_bytes };
-            return opening.recognise(stream);
-        }
-        let (stream, bytes_total) = input::open(path, keep_open, Arc::clone(&bytes_read))?;
-        Opening { path: path.to_path_buf(), bytes_read, bytes_total, piece_bytes }.recognise(stream)
+        let (stream, bytes_total): (Box<dyn Bytes>, _) = if path.as_os_str() == "-" {
+            (Box::new(Pipe::stdin(Arc::clone(&bytes_read), cancel)), None)
+        } else {
+            input::open(path, keep_open, Arc::clone(&bytes_read), cancel)?
+        };
+        Opening { path: path.to_path_buf(), bytes_read, bytes_total, piece_bytes, cancel: cancel.clone() }
+            .recognise(stream)
     }
 
     /// The name it was opened by.
@@ -282,6 +292,10 @@ impl Source for Reader {
         }
         let mut was_waited_for = true;
         while !self.ended {
+            if let Err(cause) = self.cancel.check() {
+                self.ended = true;
+                return Err(Error::Read { path: self.path.clone(), offset: self.offset, cause });
+            }
             let begun = self.offset;
             let comes = std::mem::take(&mut was_waited_for) || self.rest_is_new || self.stream.wait(PATIENCE);
             if !comes {
@@ -480,6 +494,7 @@ impl Opening {
             compressed,
             seekable: self.bytes_total.is_some() && !compressed,
             piece_bytes: self.piece_bytes,
+            cancel: self.cancel,
             rest: head.get(taken..).unwrap_or_default().to_vec(),
             rest_is_new: true,
             offset: taken as u64,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Error,
+    Cancel, Error,
     input::{self, Bytes, Kind, WithHead, read_head},
     limits::{HEAD_BYTES_MIN, LAYERS_MAX},
     reader::stop_error,
@@ -34,7 +34,7 @@ impl Unpacked {
     /// It cannot be read, has more than 4 layers of compression, or one that this program was built without.
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let path = path.as_ref().to_path_buf();
-        let (mut stream, _) = input::open(&path, true, Arc::new(AtomicU64::new(0)))?;
+        let (mut stream, _) = input::open(&path, true, Arc::new(AtomicU64::new(0)), &Cancel::default())?;
         let mut layers = 0;
         loop {
             let mut head = Vec::new();

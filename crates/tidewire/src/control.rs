@@ -35,6 +35,12 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// The same flag, for inputs.
+    #[cfg(feature = "files")]
+    pub(crate) fn cancel(&self) -> tidewire_files::Cancel {
+        tidewire_files::Cancel::by(&self.0)
+    }
+
     /// Whether [`stop`](Self::stop) was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

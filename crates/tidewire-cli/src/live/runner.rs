@@ -1,6 +1,6 @@
 //! Runs a capture from interfaces with its signals, privileges, metrics and messages.
 
-use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::atomic::Ordering};
+use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use tidewire::{
     Capture, Handler, Outcome, Stop,
@@ -10,7 +10,7 @@ use tidewire::{
 use super::{Live, report, status};
 use crate::{
     error::{self, CliError},
-    interrupt::{DONE, on_interrupt},
+    interrupt::on_interrupt,
     metrics::{Family, Metrics},
     outputs::Outputs,
     progress,
@@ -45,7 +45,6 @@ pub fn run<H: Handler + Send>(
     let watching = Watching { opened, look: flush, families: Vec::new, ports };
     let capture = watched_with(capture, live, stop, watching, &mut is_closed, writable)?;
     let outcome = capture.run(make);
-    DONE.store(true, Ordering::Relaxed);
     progress::remove();
     outputs.finish()?;
     if is_closed {

@@ -8,7 +8,6 @@ use tidewire_archive::{Figures, Recall};
 use super::summary::Times;
 use crate::{
     error::{self, CliError},
-    interrupt::DONE,
     write::{Captured, PacketFile},
 };
 
@@ -46,7 +45,6 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
         let interface = recall.interfaces().get(usize::from(frame.interface));
         file.push_recorded(&captured, interface, &options);
     }
-    DONE.store(true, std::sync::atomic::Ordering::Relaxed);
     if stop.is_stopped() && !file.has_failed() {
         error::notify("interrupted; packets read so far were written");
         code = error::INTERRUPTED;

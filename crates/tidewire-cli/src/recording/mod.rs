@@ -26,7 +26,7 @@ use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
 use crate::{
     capture_args,
     error::{self, CliError},
-    interrupt::{DONE, INTERRUPTED, on_interrupt},
+    interrupt::{INTERRUPTED, on_interrupt},
     live,
     output::Out,
     progress,
@@ -214,7 +214,6 @@ impl<'a> Recording<'a> {
         let capture = Capture::files(files.iter().cloned()).stop_when(&self.stop);
         let capture = capture.on_progress(move |_| line.show(&statuses, &targets));
         let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
-        DONE.store(true, Ordering::Relaxed);
         progress::remove();
         let outcome = outcome?;
         outcome.input_errors.iter().for_each(error::notify);
@@ -267,7 +266,6 @@ impl<'a> Recording<'a> {
         let watching = live::Watching { opened, look, families, ports: Vec::new() };
         let capture = live::watched_with(capture, &self.options.live, &self.stop, watching, &mut is_closed, &writable)?;
         let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
-        DONE.store(true, Ordering::Relaxed);
         progress::remove();
         let mut outcome = outcome?;
         outcome.handlers.clear();

@@ -9,7 +9,6 @@ mod view;
 use std::{
     cell::RefCell,
     io::{self, IsTerminal as _},
-    sync::atomic::Ordering,
 };
 
 use clap::Args;
@@ -20,7 +19,6 @@ use tidewire::{
 
 use crate::{
     error::{self, CliError},
-    interrupt,
     live::{self, advice::WithHint},
     options::Common,
     terminal,
@@ -140,7 +138,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         top.borrow_mut().model.snapshot.trouble = trouble;
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });
-    interrupt::DONE.store(true, Ordering::Relaxed);
     let top = top.into_inner();
     drop(top.screen);
     let _ = outcome?;

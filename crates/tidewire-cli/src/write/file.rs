@@ -205,6 +205,16 @@ impl PacketFile {
         }
     }
 
+    /// Writes what is there; the file keeps its hidden name.
+    pub fn leave_hidden(&self) {
+        let mut inner = self.lock();
+        inner.flush(&self.stop);
+        // An empty one is removed.
+        if inner.packets > 0 {
+            inner.hidden = None;
+        }
+    }
+
     /// Completes the file: it gets its name.
     ///
     /// # Errors

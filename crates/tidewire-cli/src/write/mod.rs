@@ -148,7 +148,11 @@ impl Writing {
         let Some(file) = self.file.take() else { return Ok(()) };
         self.gathered.print(printed);
         let copied = if self.gathered.chosen.count() == 0 { Ok(()) } else { self.copy(&file) };
-        file.finish()?;
+        if let Err(CliError::Interrupted(_)) = copied {
+            file.leave_hidden();
+        } else {
+            file.finish()?;
+        }
         copied?;
         let left_out = self.left_out + self.gathered.left_out;
         if left_out > 0 {
@@ -179,11 +183,15 @@ impl Writing {
         let outcome = capture.run_frames(copying)?;
         let (copied, count) = (outcome.handler().copied, chosen.count());
         if copied < count && !file.has_failed() {
-            let why = if interrupted() { "interrupted" } else { "the input changed before it was read a second time" };
-            return Err(CliError::Output(format!(
-                "{}: {why}; {copied} of {count} packets are in the file",
-                file.name()
-            )));
+            let name = file.name();
+            return Err(match interrupted() {
+                true => CliError::Interrupted(format!(
+                    "{name}: interrupted; {copied} of {count} packets are in a file with a hidden name beside it"
+                )),
+                false => CliError::Output(format!(
+                    "{name}: the input changed before it was read a second time; {copied} of {count} packets are in the file"
+                )),
+            });
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ mod recorder_kills;
 #[cfg(feature = "live")]
 mod recording;
 mod segments;
+mod signals;
 mod sorted;
 mod steering;
 #[cfg(feature = "live")]

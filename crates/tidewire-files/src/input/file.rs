@@ -1,5 +1,5 @@
 use super::{Bytes, Stop, system};
-use crate::Error;
+use crate::{Cancel, Error};
 use std::{
     fs::File,
     io::{self, ErrorKind, Read},
@@ -30,10 +30,19 @@ pub(crate) struct Pipe {
     /// The same, where it can be waited for.
     waited: Option<system::Waited>,
     read: Arc<AtomicU64>,
+    cancel: Cancel,
 }
 
+/// How long a pipe is waited for before it is looked whether reading has to end.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Opens `path`: a stream, its size where it is a file, and the count of the bytes read from it.
-pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result<(Box<dyn Bytes>, Option<u64>), Error> {
+pub(crate) fn open(
+    path: &Path,
+    keep_open: bool,
+    read: Arc<AtomicU64>,
+    cancel: &Cancel,
+) -> Result<(Box<dyn Bytes>, Option<u64>), Error> {
     let metadata = std::fs::metadata(path).map_err(|source| cannot_open(path, source))?;
     if metadata.is_dir() {
         return Err(Error::Directory { path: path.to_path_buf() });
@@ -42,9 +51,11 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
         let source = io::Error::other("it is a socket");
         return Err(Error::Open { path: path.to_path_buf(), cause: source });
     }
-    let file = File::open(path).map_err(|source| cannot_open(path, source))?;
+    // Opening a pipe without a writer waits for one: it is waited for before the first read instead.
+    let file = if system::is_pipe(&metadata) { system::open_pipe(path) } else { File::open(path) };
+    let file = file.map_err(|source| cannot_open(path, source))?;
     if !metadata.is_file() {
-        return Ok((Box::new(Pipe::of_file(file, read)), None));
+        return Ok((Box::new(Pipe::of_file(file, read, cancel)), None));
     }
     let metadata = file.metadata().map_err(|source| cannot_open(path, source))?;
     let (size, identity) = (metadata.len(), system::identity(&metadata));
@@ -92,19 +103,19 @@ impl Bytes for OpenFile {
 
 impl Pipe {
     pub(crate) fn new(stream: Box<dyn Read + Send>, read: Arc<AtomicU64>) -> Self {
-        Self { stream, waited: None, read }
+        Self { stream, waited: None, read, cancel: Cancel::default() }
     }
 
     /// A pipe or a device that is open.
-    pub(crate) fn of_file(file: File, read: Arc<AtomicU64>) -> Self {
+    pub(crate) fn of_file(file: File, read: Arc<AtomicU64>, cancel: &Cancel) -> Self {
         let waited = system::Waited::of(&file);
-        Self { stream: Box::new(file), waited, read }
+        Self { stream: Box::new(file), waited, read, cancel: cancel.clone() }
     }
 
     /// Standard input, without the buffer of the standard library, in which bytes would be out of sight.
-    pub(crate) fn stdin(read: Arc<AtomicU64>) -> Self {
+    pub(crate) fn stdin(read: Arc<AtomicU64>, cancel: &Cancel) -> Self {
         match system::stdin() {
-            Some(file) => Self::of_file(file, read),
+            Some(file) => Self::of_file(file, read, cancel),
             None => Self::new(Box::new(io::stdin()), read),
         }
     }
@@ -113,6 +124,10 @@ impl Pipe {
 impl Bytes for Pipe {
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop> {
         loop {
+            self.cancel.check().map_err(Stop::Failed)?;
+            if !self.wait(PATIENCE) {
+                continue;
+            }
             match self.stream.read(room) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Stop::Failed(error)),
@@ -141,7 +156,7 @@ mod tests {
         let write = |bytes: &[u8]| std::fs::write(&path, bytes).unwrap();
         write(b"0123456789");
         let count = Arc::new(AtomicU64::new(0));
-        let (mut stream, size) = open(&path, false, Arc::clone(&count)).unwrap();
+        let (mut stream, size) = open(&path, false, Arc::clone(&count), &Cancel::default()).unwrap();
         let mut room = [0; 4];
         assert_eq!((stream.read(&mut room).unwrap(), room, size), (4, *b"0123", Some(10)));
         write(b"0123456789abcdef");

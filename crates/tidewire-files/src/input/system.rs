@@ -1,9 +1,9 @@
 //! What the standard library has for some systems only.
 
 #[cfg(not(unix))]
-pub(super) use other::{Identity, Waited, identity, is_socket, read_at, stdin};
+pub(super) use other::{Identity, Waited, identity, is_pipe, is_socket, open_pipe, read_at, stdin};
 #[cfg(unix)]
-pub(super) use unix::{Identity, Waited, identity, is_socket, read_at, stdin};
+pub(super) use unix::{Identity, Waited, identity, is_pipe, is_socket, open_pipe, read_at, stdin};
 
 #[cfg(unix)]
 mod unix {
@@ -12,13 +12,15 @@ mod unix {
         io,
         os::{
             fd::{AsFd as _, OwnedFd},
-            unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _},
+            unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _},
         },
+        path::Path,
         time::Duration,
     };
 
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
+        fs::{OFlags, fcntl_getfl, fcntl_setfl},
         io::Errno,
     };
 
@@ -31,6 +33,17 @@ mod unix {
 
     pub(in crate::input) fn is_socket(metadata: &Metadata) -> bool {
         metadata.file_type().is_socket()
+    }
+
+    pub(in crate::input) fn is_pipe(metadata: &Metadata) -> bool {
+        metadata.file_type().is_fifo()
+    }
+
+    /// Opens a named pipe without waiting for a writer. Until one comes, it is not ready; afterwards it is read as any other.
+    pub(in crate::input) fn open_pipe(path: &Path) -> io::Result<File> {
+        let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+        fcntl_setfl(&file, fcntl_getfl(&file)? & !OFlags::NONBLOCK)?;
+        Ok(file)
     }
 
     pub(in crate::input) fn read_at(file: &mut File, room: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -67,6 +80,7 @@ mod other {
     use std::{
         fs::{File, Metadata},
         io::{self, Read as _, Seek as _, SeekFrom},
+        path::Path,
         time::{Duration, SystemTime},
     };
 
@@ -79,6 +93,14 @@ mod other {
 
     pub(in crate::input) fn is_socket(_: &Metadata) -> bool {
         false
+    }
+
+    pub(in crate::input) fn is_pipe(_: &Metadata) -> bool {
+        false
+    }
+
+    pub(in crate::input) fn open_pipe(path: &Path) -> io::Result<File> {
+        File::open(path)
     }
 
     pub(in crate::input) fn read_at(file: &mut File, room: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -115,7 +115,7 @@ impl<'a> Files<'a> {
         let source: Box<dyn Source> = match self.from {
             FileInput::Paths(paths) => {
                 again = rereadable(&paths);
-                tidewire_files::open(&paths)?
+                tidewire_files::open_until(&paths, &setup.stop.cancel())?
             }
             FileInput::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             FileInput::Source(source) => source,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    io::ErrorKind,
     mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use tidewire_core::{Config, DuplicatePattern, Fate, Ledger, Pattern};
-use tidewire_files::{Block, Source, Supplement, encode::Interface};
+use tidewire_files::{Block, Error as FileError, Source, Supplement, encode::Interface};
 
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter, setup::Duplicates};
@@ -204,6 +205,9 @@ impl<'a> InputLoop<'a> {
                     return Next::Frames;
                 }
                 Ok(false) => return Next::End,
+                // It is the end of reading, and no damage.
+                Err(Error::File(FileError::Read { cause, .. }))
+                    if cause.kind() == ErrorKind::Interrupted && self.stop.is_stopped() => {}
                 Err(damage) => self.input_errors.push(damage),
             }
             if self.input_errors.len() >= INPUT_ERRORS_MAX {

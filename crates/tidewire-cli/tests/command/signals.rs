@@ -1,0 +1,201 @@
+//! One signal ends a command, whatever its input gives and its output takes.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use tidewire_testing::{Ends as _, Signal, signal, wait_until};
+
+use crate::common::*;
+
+/// Moments of signals: every run has the same ones (Marsaglia's xorshift).
+struct Moments(u64);
+
+impl Moments {
+    fn next_ms(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % 300
+    }
+}
+
+fn mkfifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// The programs that compress, and the bytes of a capture by each.
+fn compressed(plain: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let by = |program: &'static str| {
+        let mut child = Command::new(program).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut input = child.stdin.take()?;
+        let bytes = plain.to_vec();
+        let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
+        let output = child.output_in_time(program);
+        writer.join().unwrap();
+        Some((program, output.stdout))
+    };
+    let all = ["gzip", "zstd", "lz4", "xz", "bzip2"].into_iter().filter_map(by);
+    [("plain", plain.to_vec())].into_iter().chain(all).collect()
+}
+
+/// What standard input gives: nothing at all, or so much and then no more.
+enum Given<'a> {
+    Beginning(&'a [u8]),
+    /// A named pipe without a writer.
+    Pipe,
+}
+
+/// What takes the output.
+#[derive(Clone, Copy, Debug)]
+enum Taking {
+    /// Standard output, which no process reads.
+    NoReader,
+    /// A named pipe that no process has opened.
+    Pipe,
+    File,
+}
+
+/// Starts a command; its output is `{}` in the arguments.
+fn start(bench: &Bench, number: usize, arguments: &[&str], given: &Given<'_>, taking: Taking) -> Child {
+    let out = bench.path(&format!("out-{number}"));
+    if matches!(taking, Taking::Pipe) {
+        mkfifo(&out);
+    }
+    let input = bench.path(&format!("in-{number}"));
+    if matches!(given, Given::Pipe) {
+        mkfifo(&input);
+    }
+    let out = out.to_str().unwrap().to_owned();
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|word| word.replace("{}", &out))
+        .map(
+            |word| if word == "IN" && matches!(given, Given::Pipe) { input.to_str().unwrap().to_owned() } else { word },
+        )
+        .map(|word| if word == "IN" { "-".to_owned() } else { word })
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let stdout = if matches!(taking, Taking::NoReader) { Stdio::piped() } else { Stdio::null() };
+    command(&arguments).stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Sends one signal, and requires that it is enough: otherwise the command waits for ever.
+fn ends_by_one_signal(mut child: Child, given: &Given<'_>, moment_ms: u64, case: &str) {
+    // What no process reads stays open until the end.
+    let (input, _stdout) = (child.stdin.take(), child.stdout.take());
+    let bytes = if let Given::Beginning(bytes) = given { bytes.to_vec() } else { Vec::new() };
+    let writer = std::thread::spawn(move || {
+        let mut input = input.unwrap();
+        let _ = input.write_all(&bytes);
+        input
+    });
+    wait_until("it handles signals", || handles_interrupts(&child) || matches!(child.try_wait(), Ok(Some(_))));
+    std::thread::sleep(Duration::from_millis(moment_ms));
+    signal(&child, if moment_ms.is_multiple_of(2) { Signal::INT } else { Signal::TERM });
+    let output = child.output_in_time(case);
+    drop(writer.join());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{case}: {said}");
+    assert!(said.contains("interrupted; ") || case.starts_with("record"), "{case}: {said}");
+}
+
+fn handles_interrupts(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (Signal::INT.as_raw() - 1) & 1 == 1
+}
+
+#[test]
+fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for port in 20_000..22_000 {
+        conversation(&mut pcap, port, &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 404 No\r\n\r\n")]);
+    }
+    let compressed = compressed(pcap.bytes());
+    let commands: [&[&str]; 12] = [
+        &["flows", "--json", "IN"],
+        &["flows", "--json", "-j", "2", "IN"],
+        &["streams", "--json", "IN"],
+        &["transactions", "--json", "IN"],
+        &["match", "-e", "HTTP", "--json", "IN"],
+        &["datagrams", "--json", "IN"],
+        &["extract", "-o", "{}", "IN"],
+        &["flows", "--to", "eve:{}", "IN"],
+        &["flows", "--to", "ipfix:{}", "IN"],
+        &["streams", "--to", "csv:{}", "--to", "json:-", "IN"],
+        &["flows", "--json", "-w", "{}", "IN"],
+        &["record", "-o", "{}", "-r", "IN"],
+    ];
+    let has_pipe =
+        |words: &[&str]| words.iter().any(|word| word.ends_with("{}")) && !["extract", "record"].contains(&words[0]);
+    let mut moments = Moments(35);
+    let mut number = 0;
+    let (bench, compressed) = (&bench, &compressed);
+    for words in commands {
+        // The commands of one kind run side by side.
+        std::thread::scope(|scope| {
+            let beginnings =
+                compressed.iter().map(|(name, bytes)| (*name, Given::Beginning(&bytes[..bytes.len() * 9 / 10])));
+            let others = [("nothing", Given::Beginning(&[])), ("pipe", Given::Pipe)];
+            for (name, given) in beginnings.chain(others) {
+                let taking = match number % 3 {
+                    0 => Taking::NoReader,
+                    1 if has_pipe(words) => Taking::Pipe,
+                    _ => Taking::File,
+                };
+                let (at, moment_ms) = (number, moments.next_ms());
+                number += 1;
+                scope.spawn(move || {
+                    let case = format!("{} of {name}, {taking:?}, after {moment_ms} ms", words.join(" "));
+                    let child = start(bench, at, words, &given, taking);
+                    ends_by_one_signal(child, &given, moment_ms, &case);
+                });
+            }
+        });
+    }
+}
+
+/// The input is read a second time for `-w`: what is interrupted there is not complete, and replaces no file of an earlier run.
+#[test]
+fn packets_of_an_interrupted_second_reading_keep_a_hidden_name() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for port in 20_000..32_000 {
+        conversation(&mut pcap, port, &[(false, &[b'x'; 1000]), (true, &[b'y'; 1000])]);
+    }
+    let capture = bench.file("a.pcap", pcap.bytes());
+    let out = bench.file("out.pcapng", b"an earlier one");
+    let hidden = || {
+        let entries = fs::read_dir(bench.path("")).unwrap().flatten();
+        let is_hidden = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with('.') && name.contains("out"));
+        entries.filter(|entry| is_hidden(&entry.file_name())).find_map(|entry| entry.metadata().ok())
+    };
+    for _ in 0..10 {
+        let mut command = command(&["flows", "--limit", "1000000", &capture, "-w", &out]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        while hidden().is_none_or(|file| file.len() == 0) && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        signal(&child, Signal::TERM);
+        let output = child.output_in_time("the command");
+        if output.status.success() {
+            // It was faster than this test; another attempt.
+            fs::write(&out, b"an earlier one").unwrap();
+            continue;
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(said.contains("out.pcapng: interrupted; ") && said.contains("with a hidden name"), "{said}");
+        assert_eq!(fs::read(&out).unwrap(), b"an earlier one");
+        assert!(hidden().is_some(), "what was copied stays");
+        return;
+    }
+    panic!("the second reading was never interrupted");
+}
