@@ -21,7 +21,7 @@ use crate::{
 /// How long a process may wait for something outside of it after a signal: users expect the end within a second.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The same for a capture from interfaces, whose threads look for the signal a few times a second.
-const LIVE_PATIENCE: Duration = Duration::from_millis(800);
+pub const LIVE_PATIENCE: Duration = Duration::from_millis(800);
 /// How often it is looked whether the process waits.
 const LOOK: Duration = Duration::from_millis(50);
 /// Computing time within [`PATIENCE`] that is none: of threads that wait and look from time to time.
@@ -44,26 +44,33 @@ pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 /// ends the process instead, which is reported: files that are not complete keep their hidden names. A second signal ends the process.
 pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
     let stop = stop.clone();
+    on_signal(if is_live { LIVE_PATIENCE } else { PATIENCE }, move || {
+        stop.stop();
+        if is_live {
+            progress::hide_echo();
+        }
+    })
+}
+
+/// The same for a command without a [`Stop`]: `first` ends it.
+pub fn on_signal(patience: Duration, first: impl Fn() + Send + 'static) -> Result<(), CliError> {
     // The thread begins now: a confined process may start none later.
     let watch = thread::spawn(move || {
         while FIRST.get().is_none() {
             thread::park();
         }
-        end_where_it_waits(if is_live { LIVE_PATIENCE } else { PATIENCE });
+        end_where_it_waits(patience);
     });
     let handler = move || {
-        let first = FIRST.get_or_init(Instant::now);
-        if INTERRUPTED.load(Ordering::Relaxed) && first.elapsed() < ONE_SIGNAL {
+        let begun = FIRST.get_or_init(Instant::now);
+        if INTERRUPTED.load(Ordering::Relaxed) && begun.elapsed() < ONE_SIGNAL {
             return;
         }
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             end();
         }
-        stop.stop();
+        first();
         watch.thread().unpark();
-        if is_live {
-            progress::hide_echo();
-        }
     };
     ctrlc::set_handler(handler).map_err(|error| CliError::Output(format!("signals cannot be handled: {error}")))
 }

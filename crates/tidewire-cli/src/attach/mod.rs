@@ -23,7 +23,8 @@ use self::{
 };
 use crate::{
     error::{self, CliError, notify},
-    generate::{on_signal, stopped},
+    generate::{on_signal_within, stopped},
+    interrupt::LIVE_PATIENCE,
     terminal::is_terminal,
     units::{Bytes, counted},
 };
@@ -75,7 +76,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         return Err(CliError::Usage(message.into()));
     }
     let Place { socket, request } = options.place()?;
-    on_signal();
+    // A program that gets the records has its own time to end.
+    on_signal_within(if options.exec.is_some() { Duration::MAX } else { LIVE_PATIENCE });
     let Some(reader) = attach(&socket, &request, options.follow, None)? else { return Ok(error::OK) };
     // Where there is no queue, no program is started.
     let sink = Sink::new(options.exec.as_deref())?;

@@ -12,7 +12,7 @@ mod udp;
 use clap::{Args, Subcommand};
 
 use crate::error::CliError;
-pub use sending::{from_live, on_signal, stopped};
+pub use sending::{from_live, on_signal, on_signal_within, stopped};
 
 /// Send synthetic traffic, and report what was sent
 ///

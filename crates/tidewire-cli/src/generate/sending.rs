@@ -12,6 +12,7 @@ use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Tr
 use super::report;
 use crate::{
     error::{self, CliError},
+    interrupt,
     output::Out,
     terminal,
     units::{Bytes, Count, Span},
@@ -119,15 +120,15 @@ pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// The first signal ends sending, a second one the process.
+/// The first signal ends sending, and the process where its output takes nothing; a second one ends the process.
 pub fn on_signal() {
-    let handler = || {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(error::INTERRUPTED));
-        }
-    };
+    on_signal_within(interrupt::LIVE_PATIENCE);
+}
+
+/// As above; the process may wait so long for others after the first signal.
+pub fn on_signal_within(patience: Duration) {
     // Otherwise a signal would end the process without a report.
-    let _ = ctrlc::set_handler(handler);
+    let _ = interrupt::on_signal(patience, || STOP.store(true, Ordering::Relaxed));
 }
 
 /// Sends traffic, as fast as possible by default, and prints the report.
