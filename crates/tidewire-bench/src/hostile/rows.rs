@@ -1,6 +1,6 @@
 //! The kinds, each with its twin: another kind is another line.
 
-use super::traffic::{Made, dns, http, lines, proxy, tls};
+use super::traffic::{Made, dns, http, lines, patterns, proxy, retransmit, tls};
 
 /// Makes traffic of so many packets, about; how many things it holds that cost is divided by: packets, or records where packets hold
 /// many of them.
@@ -31,7 +31,22 @@ const fn row(name: &'static str, hostile: Make, benign: Make, kind: &'static str
     Row { name, hostile, benign, kind, views: &[] }
 }
 
-/// All of them. Parsers first; retransmissions, decompressors and patterns behind them.
+/// Searches for a pattern of 99 equal bytes and another one, with and without case.
+const SEARCHES: &[&str] = &[
+    concat!(
+        "match --count {} -e ",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
+    ),
+    concat!(
+        "match --count -I {} -e ",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
+    ),
+];
+
+/// Commands that reassemble.
+const STREAMS: &[&str] = &["streams --json {}", "flows {} --to eve:{out}/eve.json"];
+
+/// All of them. Parsers first; retransmissions and patterns behind them.
 pub(super) const ROWS: &[Row] = &[
     row(
         "dns-escaped",
@@ -60,4 +75,31 @@ pub(super) const ROWS: &[Row] = &[
     row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
     row("socks4-user", proxy::socks4, proxy::unknown, "a user of 503 bytes"),
     row("socks4-user-bytewise", proxy::socks4_bytewise, proxy::unknown_bytewise, "the same, a byte a packet"),
+    Row {
+        views: STREAMS,
+        ..row(
+            "bytes-then-whole",
+            retransmit::bytes_then_whole,
+            http::body,
+            "retransmissions of 1,460 bytes that came in a segment each",
+        )
+    },
+    Row {
+        views: STREAMS,
+        ..row(
+            "overlap-by-8",
+            retransmit::overlap_by_8,
+            http::body,
+            "segments with eight new bytes and other ones before",
+        )
+    },
+    Row {
+        views: STREAMS,
+        ..row("scattered", retransmit::scattered, http::body, "retransmissions over bytes that lie far from each other")
+    },
+    Row {
+        views: SEARCHES,
+        ..row("match-near", patterns::near, patterns::other, "a pattern's bytes but the last, at every byte")
+    },
+    Row { views: SEARCHES, ..row("match-broken", patterns::broken, patterns::other, "the same, broken now and then") },
 ];

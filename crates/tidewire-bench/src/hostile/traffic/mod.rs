@@ -3,7 +3,9 @@
 pub(super) mod dns;
 pub(super) mod http;
 pub(super) mod lines;
+pub(super) mod patterns;
 pub(super) mod proxy;
+pub(super) mod retransmit;
 pub(super) mod tls;
 
 use std::{
