@@ -11,7 +11,9 @@ profile=${PROFILE:-release}
 cargo build --locked --profile "$profile" -p tidewire-cli
 cargo build --locked -p tidewire-bench
 mkdir -p "$target/bench-hostile"
-options=(--output "$target/bench-hostile" --program "$target/$profile/tidewire")
+# Callgrind reads symbols at each start, for seconds.
+strip -o "$target/bench-hostile/tidewire" "$target/$profile/tidewire"
+options=(--output "$target/bench-hostile" --program "$target/bench-hostile/tidewire")
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
 read -ra rows <<<"${ROWS:-}"
 status=0

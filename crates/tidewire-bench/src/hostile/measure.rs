@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    rows::{Make, ROWS, Row, VIEWS},
+    rows::{Make, QUICK_VIEWS, ROWS, Row, VIEWS},
     traffic::Made,
 };
 use crate::program::{CALLGRIND, Program, collected};
@@ -54,7 +54,12 @@ pub fn run(options: &Options) -> Result<(String, bool), String> {
     let (mut is_within, mut twins) = (true, Vec::new());
     let is_wanted = |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(&**part));
     for row in ROWS.iter().filter(is_wanted) {
-        for view in if row.views.is_empty() { VIEWS } else { row.views } {
+        let views = match row.views {
+            [] if options.quick => QUICK_VIEWS,
+            [] => VIEWS,
+            views => views,
+        };
+        for view in views {
             let hostile = cost(options, row.hostile, view)?;
             let benign = twin(options, row.benign, view, &mut twins)?;
             let ratio = hostile.item / benign;
