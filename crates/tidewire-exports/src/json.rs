@@ -124,17 +124,21 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     }
     out.reserve(text.len() + text.len() / 2);
     out.push(b'"');
-    let mut rest = text;
-    loop {
-        // What needs no escape is copied together.
-        let plain = rest.bytes().position(|byte| is_special(&byte)).unwrap_or(rest.len());
-        out.extend_from_slice(&rest.as_bytes()[..plain]);
-        rest = &rest[plain..];
-        let Some(c) = rest.chars().next() else { break };
-        rest = &rest[c.len_utf8()..];
+    // What needs no escape is copied together.
+    let (bytes, mut from, mut at) = (text.as_bytes(), 0, 0);
+    while let Some(plain) = bytes[at..].iter().position(is_special) {
+        at += plain;
+        out.extend_from_slice(&bytes[from..at]);
+        if matches!(bytes[at], b'"' | b'\\') {
+            // It stays, behind a backslash.
+            out.push(b'\\');
+            (from, at) = (at, at + 1);
+            continue;
+        }
+        let Some(c) = text[at..].chars().next() else { break };
+        at += c.len_utf8();
+        from = at;
         match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
             '\n' => out.extend_from_slice(b"\\n"),
             '\r' => out.extend_from_slice(b"\\r"),
             '\t' => out.extend_from_slice(b"\\t"),
@@ -144,12 +148,10 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
                     out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(*unit >> shift & 15)]));
                 }
             }
-            c => {
-                let mut bytes = [0; 4];
-                out.extend_from_slice(c.encode_utf8(&mut bytes).as_bytes());
-            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
+    out.extend_from_slice(&bytes[from..]);
     out.push(b'"');
 }
 

@@ -28,7 +28,8 @@ pub(super) const VIEWS: &[&str] = &[
 ];
 
 /// Those of a quick run: the fields of one transaction, of each, and the longest format.
-pub(super) const QUICK_VIEWS: &[&str] = &["flows --json {}", "transactions --json {}", "flows {} --to eve:{out}/eve.json"];
+pub(super) const QUICK_VIEWS: &[&str] =
+    &["flows --json {}", "transactions --json {}", "flows {} --to eve:{out}/eve.json"];
 
 const fn row(name: &'static str, hostile: Make, benign: Make, kind: &'static str) -> Row {
     Row { name, hostile, benign, kind, views: &[] }

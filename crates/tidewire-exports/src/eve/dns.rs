@@ -126,17 +126,16 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
 /// Bytes as Suricata shows them: UTF-8 as it is; else ASCII, and other bytes as `\xHH`.
 fn of_bytes(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
-        let mut text = String::new();
+        let mut text = Vec::with_capacity(4 * error.as_bytes().len());
         for &byte in error.as_bytes() {
+            let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
             match byte {
-                byte if byte.is_ascii() => text.push(byte.into()),
-                byte => {
-                    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-                    text.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
-                }
+                byte if byte.is_ascii() => text.push(byte),
+                byte => text.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]),
             }
         }
-        text
+        // ASCII alone.
+        String::from_utf8(text).unwrap_or_default()
     })
 }
 
