@@ -78,7 +78,12 @@ pub(super) const ROWS: &[Row] = &[
     row("tls-ciphers", tls::ciphers, tls::hellos, "a hello of 8,000 cipher suites"),
     row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
     row("socks4-user", proxy::socks4, proxy::unknown, "a user of 503 bytes"),
-    row("socks4-user-bytewise", proxy::socks4_bytewise, proxy::unknown_bytewise, "the same, a byte a packet"),
+    row(
+        "socks4-user-bytewise",
+        proxy::socks4_bytewise,
+        proxy::unknown_bytewise,
+        "the beginning of the same, a byte a packet",
+    ),
     Row {
         views: STREAMS,
         ..row(

@@ -2,6 +2,9 @@
 
 use super::{Made, Side};
 
+/// Bytes of a message that come in a packet each: few, so that captures of each size hold another number of connections.
+const BYTEWISE_BYTES: usize = 90;
+
 /// A connection for each first message, in segments of a size. Its packets.
 fn first_messages(made: &mut Made, port: u16, message: &[u8], segment_bytes: usize, packets: usize) -> usize {
     let mut sent = 0;
@@ -26,7 +29,7 @@ pub(in super::super) fn unknown(made: &mut Made, packets: usize) -> usize {
 }
 
 pub(in super::super) fn unknown_bytewise(made: &mut Made, packets: usize) -> usize {
-    first_messages(made, 4444, &unknown_message(), 1, packets)
+    first_messages(made, 4444, &unknown_message()[..BYTEWISE_BYTES], 1, packets)
 }
 
 /// A request of SOCKS 4 with a long user.
@@ -35,5 +38,5 @@ pub(in super::super) fn socks4(made: &mut Made, packets: usize) -> usize {
 }
 
 pub(in super::super) fn socks4_bytewise(made: &mut Made, packets: usize) -> usize {
-    first_messages(made, 1080, &request(), 1, packets)
+    first_messages(made, 1080, &request()[..BYTEWISE_BYTES], 1, packets)
 }
