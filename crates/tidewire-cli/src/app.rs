@@ -15,6 +15,7 @@ use crate::{
     app_cells::name,
     cut_off_join::CutOffs,
     error,
+    memory::Parts,
     options::Common,
     output::{Object, push_value},
     units::{Size, counted},
@@ -89,7 +90,6 @@ pub fn of_flows(common: &Common, wants: Wants) -> (Cow<'_, Common>, Mode) {
 }
 
 /// What a worker needs to follow conversations.
-#[derive(Default)]
 pub struct Follower {
     budget: Budget,
     /// What streams are selected by.
@@ -99,9 +99,14 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// One that notes what `select` wants to know.
-    pub fn with(select: &Selected, cuts: &Option<Arc<CutOffs>>) -> Self {
-        Self { select: select.clone(), cuts: cuts.clone(), ..Self::default() }
+    /// One whose streams' fields have so much of the memory.
+    pub fn new(parts: &Parts) -> Self {
+        Self { budget: Budget::new(parts.worker_fields()), select: None, cuts: None }
+    }
+
+    /// The same, which notes what `select` wants to know.
+    pub fn with(self, select: &Selected, cuts: &Option<Arc<CutOffs>>) -> Self {
+        Self { select: select.clone(), cuts: cuts.clone(), ..self }
     }
 
     /// Passes something to a stream's conversation, which keeps its first transaction.
@@ -203,7 +208,7 @@ impl Follower {
 pub fn say_refused(refused: u64) {
     if refused > 0 {
         let streams = counted(refused, "stream has", "streams have");
-        error::notify(format_args!("memory limit of protocol fields: {streams} none (use more workers)"));
+        error::notify(format_args!("memory limit of protocol fields: {streams} none (raise --memory)"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `tidewire datagrams`: datagrams that arrived in fragments, rebuilt or rejected.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{cmp::Ordering, net::IpAddr, sync::Arc};
 
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -10,14 +10,15 @@ use crate::{
     clock::Clock,
     error::{self, CliError},
     layout::{ColumnOptions, Layout, TimeOption},
+    memory::Kept,
     options::Common,
     output::{self, Object, Out},
-    print_rows::{self},
     record,
     row::Column,
     row::{Cells, Form, Row},
     session::Session,
     shared_output::SharedOutput,
+    sorted::{Key, Room, Sortable, Sorted, Sorter},
     units::{Bytes, counted},
     write::{Choose, Want, WriteOption},
 };
@@ -58,13 +59,45 @@ struct Entry {
     rejected: Option<Rejection>,
 }
 
-#[derive(Default)]
+/// By packet, then by addresses.
+#[derive(Clone, Copy)]
+struct ByPacket {
+    /// How many are printed; `None`: all.
+    limit: Option<usize>,
+}
+
+impl Sorter<Entry> for ByPacket {
+    fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn compare(&self, one: &Entry, other: &Entry) -> Ordering {
+        self.key(one).cmp(&self.key(other))
+    }
+
+    /// Datagrams of one packet lie within each other: few, so that halves of IPv6 addresses may be folded.
+    fn key(&self, entry: &Entry) -> Key {
+        let folded = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.to_bits().into(),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
+        };
+        let id = u64::from(entry.ip_id) << 8 | u64::from(entry.proto);
+        [entry.packet, folded(entry.source), folded(entry.destination), id, entry.packet]
+    }
+}
+
+impl Sortable for Entry {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
 struct Datagrams {
     /// Whether nothing is printed, so that counting suffices.
     counts_only: bool,
     rebuilt: u64,
     rejected: u64,
-    entries: Vec<Entry>,
+    entries: Sorted<Entry, ByPacket>,
     /// Prints datagrams as they complete, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
@@ -114,9 +147,9 @@ impl Choose for Datagrams {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, Form::of(options.json, options.csv));
-    let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
-    let mut session = Session::new(common)?;
+    let mut session = Session::new(common)?.keeping(Kept::RECORDS);
     let sink = common.is_unending().then(|| SharedOutput::stdout::<Entry>(form, &layout, common.limit, &session.stop));
     let all_or_none = match common.limit {
         None => Want::Yes,
@@ -125,21 +158,23 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     };
     let mut writing =
         options.write.begin(common, Mode::Track, sink.is_none() && all_or_none == Want::Later, &mut session)?;
-    let make =
-        |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), printed: all_or_none, ..Datagrams::default() };
+    let (order, room) = (ByPacket { limit }, Room::new(common, form, &layout));
+    let make = |_| Datagrams {
+        counts_only: limit == Some(0),
+        rebuilt: 0,
+        rejected: 0,
+        entries: Sorted::new(order, &room),
+        sink: sink.clone(),
+        scratch: Vec::new(),
+        printed: all_or_none,
+    };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
-    let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
-    for handler in handlers {
-        rebuilt += handler.rebuilt;
-        rejected += handler.rejected;
-        entries.extend(handler.entries);
-    }
-    let order = |entry: &Entry| (entry.packet, entry.source, entry.destination, entry.ip_id, entry.proto);
-    entries.sort_by_key(order);
-    entries.truncate(limit);
-    let written = writing.finish(entries.iter().map(|entry: &Entry| entry.packet));
+    let rebuilt = handlers.iter().map(|handler| handler.rebuilt).sum();
+    let rejected: u64 = handlers.iter().map(|handler| handler.rejected).sum();
+    let entries = Sorted::merged(handlers.into_iter().map(|handler| handler.entries), order, room);
+    let written = writing.finish(if options.write.is_on() { entries.ids()? } else { Vec::new() });
     let mut out = Out::stdout();
-    print_rows::print(entries, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
+    entries.print(limit != Some(0) && sink.is_none(), &mut out)?;
     if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }

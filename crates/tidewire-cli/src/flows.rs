@@ -14,6 +14,7 @@ use crate::{
     cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
+    memory::Kept,
     options::Common,
     output::{self, Object, Out},
     record::{self, Record},
@@ -178,16 +179,16 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Flow>(select.as_deref())?;
-    let mut session = Session::new(common)?;
+    let mut session = Session::new(common)?.keeping(Kept::FIELDS);
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, mode, sink.is_none() && want == Want::Later, &mut session)?;
-    let room = Room::new(common, form, &layout);
+    let (room, parts) = (Room::new(common, form, &layout), common.parts(Kept::FIELDS));
     let make = |_| Flows {
         order,
         totals: Totals::default(),
         kept: Sorted::new(order, &room),
-        follower: Follower::with(&select, &cuts),
+        follower: Follower::new(&parts).with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
         form,

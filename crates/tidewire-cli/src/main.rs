@@ -47,6 +47,7 @@ mod ledger;
 mod live;
 mod manual;
 mod matching;
+mod memory;
 #[cfg(feature = "live")]
 mod metrics;
 mod option_hints;

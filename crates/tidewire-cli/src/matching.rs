@@ -10,6 +10,7 @@ use crate::{
     error::{self, CliError},
     export::{ExportOptions, Exports},
     layout::{ColumnOptions, Layout, TimeOption},
+    memory::Kept,
     options::Common,
     output::{Object, Out, push_number},
     record,
@@ -339,7 +340,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let keeps = !options.count && !is_exported && common.limit != Some(0);
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
-    let mut session = Session::new(&common)?;
+    let mut session = Session::new(&common)?.keeping(Kept::RECORDS);
     let opened = match is_exported {
         true => Some(options.export.open(Some(&common), &[MATCHES], Hit::csv_header, &session.stop)?),
         false => None,

@@ -17,11 +17,9 @@ use crate::{
     cut_off_join::CutOffs,
     error::CliError,
     live::{Interfaces, Live},
+    memory::{ENGINE_BYTES_MIN, Kept, Parts},
     units::{Binary, Share, Size, Span, counted},
 };
-
-/// Least memory of a worker, bytes (`WORKER_MEMORY_BYTES_MIN` of `tidewire-core`).
-const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 
 /// Headings of the help.
 const INPUT: &str = "Input";
@@ -174,9 +172,10 @@ pub struct Common {
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = DELIVERY)]
     pub flush_timeout: Span,
 
-    /// Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M
-    /// for each worker. Rings of interfaces and file buffers are not included. Records that a command sorts take an eighth as much
-    /// beside it; further ones lie in a temporary file (in TMPDIR, else /var/tmp) until they are printed
+    /// Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history, protocol fields of
+    /// streams (three eighths), records that are sorted or encoded (an eighth). At least 2M for each worker. Rings of interfaces and file
+    /// buffers are not included. Further records that are sorted lie in a temporary file (in TMPDIR, else /var/tmp) until they are
+    /// printed
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = MEMORY)]
     pub memory: Size,
 
@@ -222,6 +221,11 @@ impl Common {
     /// The capture from interfaces that these options describe.
     pub fn of_interfaces<'a>(&self, mode: Mode) -> Result<Capture<Interfaces<'a>>, CliError> {
         self.set(self.named_interfaces()?, mode)
+    }
+
+    /// The parts of the memory for a command that keeps `kept`.
+    pub fn parts(&self, kept: Kept) -> Parts {
+        Parts::of(self.memory.0, self.workers, kept)
     }
 
     /// Checks the options without running a capture.
@@ -456,7 +460,7 @@ impl Common {
 
     /// Refuses a `--memory` that is too small for the workers. The engine checks it, too, but knows only bytes.
     fn check_memory(&self) -> Result<(), CliError> {
-        let (least, workers) = (WORKER_MEMORY_BYTES_MIN.saturating_mul(self.workers as u64), self.workers as u64);
+        let (least, workers) = (ENGINE_BYTES_MIN.saturating_mul(self.workers as u64), self.workers as u64);
         // A wrong number of workers has its own message.
         if self.memory.0 >= least || !(1..=64).contains(&workers) {
             return Ok(());

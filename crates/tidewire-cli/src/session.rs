@@ -18,6 +18,7 @@ use crate::{
     interrupt::{INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
+    memory::Kept,
     options::Common,
     output::Out,
     outputs::Outputs,
@@ -37,6 +38,8 @@ const REPORT_CLOSED: Duration = Duration::from_secs(1);
 /// A run before its start.
 pub struct Session<'a> {
     common: &'a Common,
+    /// What of the memory is not the engine's.
+    kept: Kept,
     /// Ends the run.
     pub stop: Stop,
     /// Paths below which files are written.
@@ -74,7 +77,13 @@ impl<'a> Session<'a> {
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
-        Ok(Self { common, stop, writable: Vec::new(), packets: None, exports: None })
+        Ok(Self { common, kept: Kept::default(), stop, writable: Vec::new(), packets: None, exports: None })
+    }
+
+    /// Declares what the command keeps of the traffic: the engine has the rest of the memory.
+    pub fn keeping(mut self, kept: Kept) -> Self {
+        self.kept = kept;
+        self
     }
 
     /// Declares that files are written below `path`, which exists.
@@ -108,12 +117,12 @@ impl<'a> Session<'a> {
         let is_gradual =
             !sinks.is_empty() || common.is_unending() && (self.packets.is_some() || self.exports.is_some());
         let outcome = if common.live.is_on() {
-            let capture = common.of_interfaces(mode)?.stop_when(stop);
+            let capture = self.settled(common.of_interfaces(mode)?);
             live::run(capture, &common.live, stop, outputs, &self.writable, make)?
         } else if !is_gradual {
-            read(common.of_files(mode)?.stop_when(stop), outputs.exports, &mut make)?
+            read(self.settled(common.of_files(mode)?), outputs.exports, &mut make)?
         } else {
-            read_unending(common.of_files(mode)?.stop_when(stop), outputs, &mut make)?
+            read_unending(self.settled(common.of_files(mode)?), outputs, &mut make)?
         };
         let live = live::report_of(&outcome);
         let Outcome { handlers, ledger, input_errors, capture_losses, duplicates, elapsed, interrupted, .. } = outcome;
@@ -125,6 +134,13 @@ impl<'a> Session<'a> {
         let closing =
             Closing { ledger, live, input_errors, capture_losses, duplicates, interrupted, elapsed, stopped, stop };
         Ok((handlers, closing))
+    }
+}
+
+impl Session<'_> {
+    fn settled<I>(&self, capture: Capture<I>) -> Capture<I> {
+        let engine_bytes = self.common.parts(self.kept).engine();
+        capture.memory(engine_bytes).stream_bytes(self.kept.stream_bytes).stop_when(&self.stop)
     }
 }
 

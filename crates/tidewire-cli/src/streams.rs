@@ -17,6 +17,7 @@ use crate::{
     cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
+    memory::Kept,
     options::Common,
     output::{self, Object, Out, push_number},
     record::{self, DIRECTIONS, Irregularities, Record},
@@ -207,16 +208,16 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Ended>(select.as_deref())?;
-    let mut session = Session::new(common)?;
+    let mut session = Session::new(common)?.keeping(Kept::FIELDS);
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, Mode::Strict, sink.is_none() && want == Want::Later, &mut session)?;
-    let room = Room::new(common, form, &layout);
+    let (room, parts) = (Room::new(common, form, &layout), common.parts(Kept::FIELDS));
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
         kept: Sorted::new(order, &room),
-        follower: Follower::with(&select, &cuts),
+        follower: Follower::new(&parts).with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
         scratch: Vec::new(),

@@ -18,6 +18,7 @@ use crate::{
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Texts},
     layout::{ColumnOptions, Layout, TimeOption},
+    memory::Kept,
     options::Common,
     output::{Object, Out, push_number},
     record,
@@ -201,18 +202,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Found>(&options.columns, &options.time, form)?;
-    let session = Session::new(common)?;
+    let session = Session::new(common)?.keeping(Kept::FIELDS);
     let keeps = common.limit != Some(0);
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Found>(form, &layout, common.limit, &session.stop));
     let (order, room) = (ByTime::new(common.limit), Room::new(common, form, &layout));
+    let parts = common.parts(Kept::FIELDS);
     let make = |_| Transactions {
         services: &options.service,
         select: select.clone(),
         keeps,
         count: 0,
         found: Sorted::new(order, &room),
-        follower: Follower::default(),
+        follower: Follower::new(&parts),
         sink: sink.clone(),
         scratch: Vec::new(),
     };

@@ -153,6 +153,13 @@ impl<I> Capture<I> {
         self
     }
 
+    /// Counts so many bytes more for each stream in the part of the [`memory`](Self::memory) for the flow table: what each
+    /// [`Handler::Data`] holds outside of itself. Default 0.
+    pub fn stream_bytes(mut self, bytes: usize) -> Self {
+        self.setup.stream_bytes = bytes;
+        self
+    }
+
     /// Which bytes win where segments or fragments overlap, for receivers without a policy of their own ([`Config::targets`]).
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
         self.setup.config.set_tcp_policy(tcp);

@@ -60,6 +60,8 @@ pub struct Setup {
     pub(crate) workers: usize,
     pub(crate) config: Config,
     pub(crate) memory_bytes: u64,
+    /// What the state of a stream holds outside of itself.
+    pub(crate) stream_bytes: usize,
     pub(crate) key_is_set: bool,
     /// Whether the caller chose a cutoff; `streams` has another default than the engine.
     pub(crate) cutoff_is_set: bool,
@@ -76,6 +78,7 @@ impl Default for Setup {
             // What flows hold is bounded by their part of the memory, not by the default of a single engine.
             config: Config::default().with_memory_bytes(MEMORY_BYTES_DEFAULT),
             memory_bytes: MEMORY_BYTES_DEFAULT,
+            stream_bytes: 0,
             key_is_set: false,
             cutoff_is_set: false,
             classes: Vec::new(),
@@ -89,7 +92,9 @@ impl Setup {
     /// Checks the settings, divides the memory and draws a key. `data_bytes`: size of the handler's state of a stream.
     pub(crate) fn settle(&mut self, workers: usize, data_bytes: usize) -> Result<(), Error> {
         self.check()?;
-        self.config.share_out(self.memory_bytes, workers, data_bytes).map_err(SettingError::from)?;
+        self.config
+            .share_out(self.memory_bytes, workers, data_bytes.saturating_add(self.stream_bytes))
+            .map_err(SettingError::from)?;
         let highest = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0);
         self.config.set_priorities(self.config.priorities().max(highest + 1));
         if !self.key_is_set {

@@ -10,6 +10,9 @@ use tidewire_exports::{
 use super::{file::Files, rotate::Rotate, tables::Tables};
 use crate::error::CliError;
 
+/// The share of the memory for rows that are gathered: encoded they take as much again, and once more on their way to the file.
+const BATCH_SHARE: u64 = 4;
+
 /// Rows of one table.
 pub struct Arrow {
     table: &'static Table,
@@ -25,9 +28,15 @@ pub struct Arrow {
 
 impl Arrow {
     /// Rows of `table` into `files`.
-    pub fn new(table: &'static Table, files: Files, rotate: Rotate, facts: &[(&'static str, String)]) -> Self {
+    pub fn new(
+        table: &'static Table,
+        files: Files,
+        rotate: Rotate,
+        facts: &[(&'static str, String)],
+        memory_bytes: u64,
+    ) -> Self {
         let form = if files.are_files() { IpcForm::File } else { IpcForm::Stream };
-        let batch = Batch::new(table, facts);
+        let batch = Batch::new(table, facts).within(memory_bytes / BATCH_SHARE);
         Self { table, form, batch, encoder: None, files, rotate, opened_ns: 0, bytes: 0, failure: None }
     }
 

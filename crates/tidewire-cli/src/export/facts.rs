@@ -56,6 +56,8 @@ pub struct Source {
 /// What a subcommand writes.
 #[derive(Clone, Copy)]
 pub struct Content {
+    /// Memory for rows that are gathered and encoded, bytes.
+    pub rows_bytes: u64,
     /// Its records as rows; the first is what it is about.
     pub tables: &'static [Table],
     /// The first line of its comma-separated values.

@@ -10,6 +10,7 @@ use super::{interim::Interim, sink::Exports, text::Rows};
 use crate::{
     app::{Follower, HasConversation, Selected},
     cut_off_join::CutOffs,
+    memory::Parts,
     record::Record,
     selection::Totals,
 };
@@ -47,18 +48,12 @@ pub struct Exporting<const HISTORY: bool> {
     services: Arc<[Service]>,
     exports: Arc<Exports>,
     scratch: Vec<u8>,
-    /// What histories of QUIC hold.
+    /// What histories of QUIC hold, and may hold: beyond that those of streams that go on are written as they are, and end.
     quic_bytes: usize,
+    quic_bytes_max: usize,
     /// Histories of QUIC that were written before their streams ended.
     pub cut_histories: u64,
 }
-
-/// Memory of a worker's histories of QUIC, bytes, beyond which no more hellos are read for them. That of a connection takes 2 KiB until both
-/// hellos were seen, and 500 bytes then.
-const QUIC_HELLO_BYTES_MAX: usize = 64 << 20;
-
-/// Most memory of a worker's histories of QUIC, bytes: beyond it those of streams that go on are written as they are, and end.
-const QUIC_BYTES_MAX: usize = 80 << 20;
 
 /// State of a stream.
 #[derive(Default)]
@@ -74,6 +69,15 @@ pub struct State {
     interim: Option<Box<Interim>>,
 }
 
+/// Bytes of a stream's state that lie outside of [`State`] as long as it is open. `has_history`: whether its packets are followed;
+/// `has_interim`: whether records come before its end.
+pub fn stream_bytes(has_history: bool, has_interim: bool) -> usize {
+    // What the allocator adds to each.
+    const OVERHEAD_BYTES: usize = 16;
+    let bytes = |is_kept: bool, bytes: usize| if is_kept { bytes + OVERHEAD_BYTES } else { 0 };
+    bytes(has_history, size_of::<History>()) + bytes(has_interim, size_of::<Interim>())
+}
+
 impl HasConversation for State {
     fn conversation(&mut self) -> &mut Conversation {
         &mut self.conversation
@@ -86,11 +90,12 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         (select, cuts): (Selected, Option<Arc<CutOffs>>),
         services: &Arc<[Service]>,
         exports: &Arc<Exports>,
+        parts: &Parts,
     ) -> Self {
         Self {
             totals: Totals::default(),
             transactions: 0,
-            follower: Follower::with(&None, &cuts),
+            follower: Follower::new(parts).with(&None, &cuts),
             kind,
             rows,
             select,
@@ -99,6 +104,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             exports: Arc::clone(exports),
             scratch: Vec::new(),
             quic_bytes: 0,
+            quic_bytes_max: parts.worker_quic(),
             cut_histories: 0,
         }
     }
@@ -116,11 +122,12 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         let before = state.quic.as_ref().map_or(0, |quic| quic.memory_bytes());
         let quic = state.quic.get_or_insert_default();
         quic.datagram(packet.direction as usize, datagram, packet.timestamp_ns);
-        if self.quic_bytes > QUIC_HELLO_BYTES_MAX {
+        // The history of a connection takes 2 KiB until both hellos were seen, and 500 bytes then: behind four fifths no more are read.
+        if self.quic_bytes > self.quic_bytes_max / 5 * 4 {
             quic.release();
         }
         self.quic_bytes = (self.quic_bytes + quic.memory_bytes()).saturating_sub(before);
-        if self.quic_bytes > QUIC_BYTES_MAX {
+        if self.quic_bytes > self.quic_bytes_max {
             state.is_quic_over = true;
             self.cut_histories += 1;
             self.close_quic(stream);

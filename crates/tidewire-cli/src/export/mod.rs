@@ -42,6 +42,7 @@ use crate::{
     clock::Clock,
     cut_off_join::CutOffs,
     error::{self, CliError},
+    memory::Kept,
     options::Common,
     output::Out,
     own_input,
@@ -63,6 +64,9 @@ const ACTIVE_TIMEOUT: Span = Span(60_000_000_000);
 
 /// Messages a second over UDP: a socket's buffer of Linux's default size holds those of 50 milliseconds.
 const UDP_RATE: u32 = 2000;
+
+/// Memory for rows on their way to columns where no capture is read, bytes.
+const MEMORY_BYTES: u64 = 128 << 20;
 
 /// The options.
 #[derive(Args, Clone, Debug, Default)]
@@ -316,7 +320,12 @@ impl ExportOptions {
                 }
             }
         }
+        let memory_bytes = captures.map_or(MEMORY_BYTES, |common| common.parts(Kept::RECORDS).records());
+        let outputs =
+            targets.iter().filter(|target| matches!(target.format, Format::Parquet | Format::Arrow)).count().max(1)
+                as u64;
         let content = Content {
+            rows_bytes: memory_bytes / outputs,
             tables,
             csv_header,
             eve: self.eve(),
@@ -339,6 +348,7 @@ impl ExportOptions {
         let opened = self.open(Some(job.common), tables, csv_header, &session.stop)?;
         let has_both = job.select.is_none() && self.writes_transactions()?;
         let exports = &opened.exports;
+        session = session.keeping(kept(exports));
         session.export(exports);
         let (totals, transactions, closing) = run(exports, job, &session)?;
         let finished = opened.finish(&closing);
@@ -410,8 +420,11 @@ where
     Exporting<HISTORY>: Handler,
 {
     let services: Arc<[Service]> = job.services.into();
-    let make =
-        |_| Exporting::<HISTORY>::new((job.kind, job.rows), (job.select.clone(), job.cuts.clone()), &services, exports);
+    let parts = job.common.parts(kept(exports));
+    let make = |_| {
+        let (rows, selected) = ((job.kind, job.rows), (job.select.clone(), job.cuts.clone()));
+        Exporting::<HISTORY>::new(rows, selected, &services, exports, &parts)
+    };
     let (handlers, closing) = session.run(job.mode, &[], make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
@@ -421,11 +434,18 @@ where
     Ok((totals, handlers.iter().map(|handler| handler.transactions).sum(), closing))
 }
 
+/// What a run that writes keeps of the traffic.
+fn kept(exports: &Exports) -> Kept {
+    let (has_history, has_interim) = (exports.wants_history(), exports.active_timeout_ns().is_some());
+    let fields = !exports.wants_figures_only();
+    Kept { fields, quic: has_history, stream_bytes: follow::stream_bytes(has_history, has_interim), ..Kept::FIELDS }
+}
+
 /// Says which histories are not whole.
 fn say_cut(histories: u64) {
     if histories > 0 {
         let streams = counted(histories, "stream", "streams");
-        error::notify(format_args!("memory limit of QUIC's history: that of {streams} was cut off (use more workers)"));
+        error::notify(format_args!("memory limit of QUIC's history: that of {streams} was cut off (raise --memory)"));
     }
 }
 

@@ -25,13 +25,19 @@ pub fn open_tables(
         }
         #[cfg(feature = "parquet")]
         (Format::Parquet, Place::Path(path)) => {
-            Ok(Box::new(super::parquet::ParquetFolder::open(path, rotate, facts(source))?))
+            Ok(Box::new(super::parquet::ParquetFolder::open(path, rotate, facts(source), content.rows_bytes)?))
         }
         #[cfg(feature = "parquet")]
         (Format::Arrow, place) => {
             let files = super::file::open_files(place, super::file::Frame::None, rotate, now_ns)?;
             let table = &content.tables[0];
-            Ok(Box::new(super::arrow::Arrow::new(table, files.completed_by_caller(), rotate, &facts(source))))
+            Ok(Box::new(super::arrow::Arrow::new(
+                table,
+                files.completed_by_caller(),
+                rotate,
+                &facts(source),
+                content.rows_bytes,
+            )))
         }
         (format, _) => Err(CliError::Usage(format!(
             "this tidewire was built without {}; it is a feature of the build: cargo build --release -p tidewire-cli --features {}",

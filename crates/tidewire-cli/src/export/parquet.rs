@@ -17,6 +17,12 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 /// group of rows, so another one completes the oldest.
 const HOURS_MAX: usize = 3;
 
+/// The share of the memory for the rows of a file that are gathered; the rest is for groups of rows.
+const BATCH_SHARE: u64 = 16;
+
+/// The share of the memory for what a file holds of its groups until its end.
+const INDEX_SHARE: u64 = 8;
+
 /// The folder.
 pub struct ParquetFolder {
     root: Folder,
@@ -25,6 +31,8 @@ pub struct ParquetFolder {
     /// What files say of themselves.
     facts: Vec<(&'static str, String)>,
     parts: Vec<Part>,
+    /// Memory for all rows that wait.
+    memory_bytes: u64,
     failure: Option<CliError>,
 }
 
@@ -39,15 +47,22 @@ struct Part {
     /// Bytes of what was passed on, and about of what the encoder has.
     bytes: u64,
     waiting_bytes: u64,
+    /// Memory that this takes.
+    held_bytes: u64,
 }
 
 impl ParquetFolder {
     /// Opens the folder, which is made where it does not exist.
-    pub fn open(path: &Path, rotate: Rotate, facts: Vec<(&'static str, String)>) -> Result<Self, CliError> {
+    pub fn open(
+        path: &Path,
+        rotate: Rotate,
+        facts: Vec<(&'static str, String)>,
+        memory_bytes: u64,
+    ) -> Result<Self, CliError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let opened = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
         let root = opened.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?;
-        Ok(Self { root, shown, rotate, facts, parts: Vec::new(), failure: None })
+        Ok(Self { root, shown, rotate, facts, parts: Vec::new(), memory_bytes, failure: None })
     }
 
     fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, CliError> {
@@ -68,10 +83,12 @@ impl ParquetFolder {
         let shown = format!("{}/{}/{}.parquet", self.shown, names.join("/"), table.name);
         let folder = self.folder_of(&names);
         let folder = folder.map_err(|error| CliError::Output(format!("{shown}: cannot be written: {error}")))?;
-        let batch = Batch::new(table, &self.facts);
+        let batch = Batch::new(table, &self.facts).within(self.memory_bytes / BATCH_SHARE);
         let encoder = Parquet::new(table, &batch).map_err(|error| CliError::Output(format!("{shown}: {error}")))?;
         let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name));
-        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns: now_ns, bytes: 0, waiting_bytes: 0 });
+        let opened_ns = now_ns;
+        let (bytes, waiting_bytes, held_bytes) = (0, 0, 0);
+        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns, bytes, waiting_bytes, held_bytes });
         Ok(self.parts.len() - 1)
     }
 
@@ -84,7 +101,26 @@ impl ParquetFolder {
         let part = &mut self.parts[index];
         row.cells(&mut |cell| part.batch.cell(cell));
         part.batch.end_row();
-        if part.batch.is_full() { part.write(now_ns) } else { Ok(()) }
+        if !part.batch.is_full() {
+            return Ok(());
+        }
+        part.write(now_ns)?;
+        if part.encoder.index_bytes() as u64 >= self.memory_bytes / INDEX_SHARE {
+            return self.parts.remove(index).complete(now_ns);
+        }
+        self.make_room(now_ns)
+    }
+
+    /// Ends the largest groups of rows while all of them together are too large.
+    fn make_room(&mut self, now_ns: u64) -> Result<(), CliError> {
+        while self.parts.iter().map(|part| part.held_bytes).sum::<u64>() > self.memory_bytes
+            && let Some(largest) = self.parts.iter_mut().max_by_key(|part| part.held_bytes)
+        {
+            largest.encoder.end_group().map_err(|error| CliError::Output(error.to_string()))?;
+            largest.pass(now_ns);
+            (largest.waiting_bytes, largest.held_bytes) = (0, 0);
+        }
+        Ok(())
     }
 
     fn note(&mut self, result: Result<(), CliError>) {
@@ -106,7 +142,7 @@ impl Part {
         self.encoder.push(&mut self.batch).map_err(|error| CliError::Output(error.to_string()))?;
         self.pass(now_ns);
         // Each column is asked: too much for each row.
-        self.waiting_bytes = self.encoder.waiting_bytes() as u64;
+        (self.waiting_bytes, self.held_bytes) = (self.encoder.waiting_bytes() as u64, self.encoder.held_bytes() as u64);
         Ok(())
     }
 

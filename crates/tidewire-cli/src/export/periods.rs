@@ -61,6 +61,7 @@ mod tests {
         let target = |format: &str, name: &str| format!("{format}:{}", folder.path().join(name).display());
         let targets = [target("eve", "eve.json"), target("ipfix", "a.ipfix")].map(|text| text.parse().unwrap());
         let content = Content {
+            rows_bytes: 1 << 20,
             tables: &[table::FLOWS],
             csv_header: |_| String::new(),
             eve: eve::Types::default(),

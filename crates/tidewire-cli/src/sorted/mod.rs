@@ -15,14 +15,12 @@ use spill::{Reader, Run, Spill};
 use crate::{
     error::CliError,
     layout::Layout,
+    memory::Kept,
     options::Common,
     output::Out,
     print_rows::Printer,
     row::{Form, Row},
 };
-
-/// The share of `--memory` for records that wait to be printed. Where a list of them grows, it takes twice its room for a moment.
-const MEMORY_SHARE: u64 = 8;
 
 /// A record that is sorted before it is printed.
 pub trait Sortable: Row {
@@ -53,8 +51,7 @@ pub struct Room {
 impl Room {
     /// The room of a run's workers.
     pub fn new(common: &Common, form: Form, layout: &Layout) -> Arc<Self> {
-        let bytes = common.memory.0 / MEMORY_SHARE / common.workers.max(1) as u64;
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let bytes = common.parts(Kept::RECORDS).worker_records();
         Arc::new(Self::of_bytes(bytes, form, layout, common.live.is_on()))
     }
 

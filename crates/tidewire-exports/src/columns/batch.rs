@@ -29,6 +29,8 @@ pub struct Batch {
     rows: usize,
     /// Bytes that each row takes in columns, whatever is in it.
     row_bytes: usize,
+    /// Bytes behind which it is full.
+    bytes_max: u64,
     /// Bytes of texts and of what is nested in cells.
     content_bytes: usize,
     /// The column of the next cell.
@@ -44,7 +46,13 @@ impl Batch {
         let fields: Vec<_> = builders.iter().map(Builder::field).collect();
         let facts: HashMap<_, _> = facts.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let (schema, stage) = (Arc::new(Schema::new_with_metadata(fields, facts)), Stage::new(builders.len()));
-        Self { schema, builders, stage, rows: 0, row_bytes, content_bytes: 0, at: 0 }
+        Self { schema, builders, stage, rows: 0, row_bytes, bytes_max: BATCH_BYTES as u64, content_bytes: 0, at: 0 }
+    }
+
+    /// Is full behind about so many bytes, if that is less than otherwise.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> Self {
+        Self { bytes_max: self.bytes_max.min(bytes), ..self }
     }
 
     /// How many rows there are.
@@ -68,7 +76,7 @@ impl Batch {
     /// Whether it should be taken: texts of rows may be of any length, so rows alone do not bound its memory.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS || self.bytes() >= BATCH_BYTES as u64
+        self.rows >= BATCH_ROWS || self.bytes() >= self.bytes_max
     }
 
     /// The next cell of a row. Those beyond the table's columns are ignored.

@@ -264,20 +264,18 @@ impl Builder {
         }
         self.settle();
         let (nulls, len) = (self.nulls.finish(), std::mem::take(&mut self.len));
-        let ends = |ends: &mut Vec<i32>| {
-            OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(ends, Vec::with_capacity(BATCH_ROWS + 1))))
-        };
+        let ends = |ends: &mut Vec<i32>| OffsetBuffer::new(ScalarBuffer::from(emptied(ends)));
         Ok(match &mut self.values {
             Values::Times(list) => {
-                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                let list = emptied(list);
                 Arc::new(TimestampMicrosecondArray::try_new(list.into(), nulls)?.with_timezone("UTC"))
             }
             Values::Longs(list) => {
-                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                let list = emptied(list);
                 Arc::new(Int64Array::try_new(list.into(), nulls)?)
             }
             Values::Ints(list) => {
-                let list = std::mem::replace(list, Vec::with_capacity(BATCH_ROWS));
+                let list = emptied(list);
                 Arc::new(Int32Array::try_new(list.into(), nulls)?)
             }
             Values::Truths(list) => Arc::new(BooleanArray::new(list.finish(), nulls)),
@@ -299,6 +297,12 @@ impl Builder {
             }
         })
     }
+}
+
+/// Takes a list, and leaves room for one of the same length.
+fn emptied<T>(list: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(list.len());
+    std::mem::replace(list, room)
 }
 
 /// The fields of a protocol. They mostly come in the order of the columns: the next one is looked at first.

@@ -15,8 +15,8 @@ use crate::{
 /// Rows of a group, at most.
 pub const ROW_GROUP_ROWS: usize = 256 << 10;
 
-/// Memory of a group, which is held until it is complete, and about twice more while it is written: behind so many bytes it is complete,
-/// whatever its rows.
+/// Most memory of a group, which is held until it is complete, and about twice more while it is written: behind so many bytes it is
+/// complete, whatever its rows.
 pub const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// Bytes of a dictionary behind which texts of a group are written as they are: about 5,000 addresses. Looking up each of many more costs
@@ -24,7 +24,14 @@ pub const ROW_GROUP_BYTES: usize = 32 << 20;
 const DICTIONARY_BYTES: usize = 96 << 10;
 
 /// An encoder.
-pub struct Parquet(ArrowWriter<Vec<u8>>);
+pub struct Parquet {
+    writer: ArrowWriter<Vec<u8>>,
+    /// Columns of a group, those inside of others included.
+    leaves: usize,
+}
+
+/// About what the index at a file's end holds of a column of a group, bytes.
+const INDEX_BYTES: usize = 1 << 10;
 
 impl Parquet {
     /// Begins a file of the table of `batch`.
@@ -32,7 +39,9 @@ impl Parquet {
     /// # Errors
     /// None that is known.
     pub fn new(table: &Table, batch: &Batch) -> Result<Self, ColumnsError> {
-        Ok(Self(ArrowWriter::try_new(Vec::new(), batch.schema().clone(), Some(properties(table)))?))
+        let writer = ArrowWriter::try_new(Vec::new(), batch.schema().clone(), Some(properties(table)))?;
+        let leaves = leaves(table.columns);
+        Ok(Self { writer, leaves })
     }
 
     /// Adds the rows of `batch` and empties it.
@@ -41,23 +50,43 @@ impl Parquet {
     /// None that is known.
     pub fn push(&mut self, batch: &mut Batch) -> Result<(), ColumnsError> {
         if batch.rows() > 0 {
-            self.0.write(&batch.take()?)?;
+            self.writer.write(&batch.take()?)?;
         }
-        if self.0.memory_size() >= ROW_GROUP_BYTES {
-            self.0.flush()?;
+        if self.held_bytes() >= ROW_GROUP_BYTES {
+            self.end_group()?;
         }
         Ok(())
     }
 
+    /// Ends the group of rows before it is as large as it may be.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn end_group(&mut self) -> Result<(), ColumnsError> {
+        Ok(self.writer.flush()?)
+    }
+
+    /// Memory of rows that wait for their group to be complete, bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    /// About how much memory the index of the groups so far takes, which is written at the end, bytes.
+    #[must_use]
+    pub fn index_bytes(&self) -> usize {
+        self.writer.flushed_row_groups().len() * self.leaves * INDEX_BYTES
+    }
+
     /// What is to be written now.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
-        self.0.inner_mut()
+        self.writer.inner_mut()
     }
 
     /// Bytes of rows that wait for their group to be complete, about.
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {
-        self.0.in_progress_size()
+        self.writer.in_progress_size()
     }
 
     /// Adds the end, which says what is where: without it nothing can be read.
@@ -65,7 +94,7 @@ impl Parquet {
     /// # Errors
     /// None that is known.
     pub fn finish(&mut self) -> Result<(), ColumnsError> {
-        self.0.finish()?;
+        self.writer.finish()?;
         Ok(())
     }
 }
@@ -108,6 +137,15 @@ fn with_column(mut all: WriterPropertiesBuilder, column: &Column, outside: &[&st
         all = all.set_column_statistics_enabled(place, EnabledStatistics::None);
     }
     all
+}
+
+/// Columns, and those inside of them.
+fn leaves(columns: &[Column]) -> usize {
+    let of = |kind: &Kind| match kind {
+        Kind::Object(columns) | Kind::List(Kind::Object(columns)) => leaves(columns),
+        _ => 1,
+    };
+    columns.iter().map(|column| of(&column.kind)).sum()
 }
 
 fn is_unique(column: &Column) -> bool {

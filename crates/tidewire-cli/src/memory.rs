@@ -1,0 +1,74 @@
+//! The parts of `--memory`: for the engine, and for what a command keeps of the traffic beside it.
+
+/// The least that the engine of a worker works with, bytes (`WORKER_MEMORY_BYTES_MIN` of `tidewire-core`).
+pub const ENGINE_BYTES_MIN: u64 = 2 << 20;
+
+/// What a command keeps beside the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kept {
+    /// Records that wait for their order, or to be encoded.
+    pub records: bool,
+    /// Protocol fields of streams.
+    pub fields: bool,
+    /// What packets of QUIC said.
+    pub quic: bool,
+    /// Bytes of each stream's state that lie outside of the engine's entry.
+    pub stream_bytes: usize,
+}
+
+impl Kept {
+    /// Records.
+    pub const RECORDS: Self = Self { records: true, fields: false, quic: false, stream_bytes: 0 };
+    /// Records and protocol fields.
+    pub const FIELDS: Self = Self { fields: true, ..Self::RECORDS };
+}
+
+/// The parts of a run's memory, bytes of all its workers together.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    workers: u64,
+    records: u64,
+    fields: u64,
+    quic: u64,
+    engine: u64,
+}
+
+impl Parts {
+    /// The parts of `memory` bytes for a command that keeps `kept`.
+    pub fn of(memory: u64, workers: usize, kept: Kept) -> Self {
+        let workers = workers.max(1) as u64;
+        let part = |is_kept: bool, bytes: u64| if is_kept { bytes } else { 0 };
+        let records = part(kept.records, memory / 8);
+        let fields = part(kept.fields, memory / 8 * 3);
+        let quic = part(kept.quic, memory / 8);
+        // Of less than 4 MiB a worker the engine takes what it needs; the other parts come on top.
+        let least = (ENGINE_BYTES_MIN * workers).min(memory);
+        let engine = (memory - records - fields - quic).max(least);
+        Self { workers, records, fields, quic, engine }
+    }
+
+    /// For the engines of all workers.
+    pub fn engine(&self) -> u64 {
+        self.engine
+    }
+
+    /// For the records of all workers.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// For the records of each worker.
+    pub fn worker_records(&self) -> usize {
+        usize::try_from(self.records / self.workers).unwrap_or(usize::MAX)
+    }
+
+    /// For the protocol fields of each worker's streams.
+    pub fn worker_fields(&self) -> u64 {
+        self.fields / self.workers
+    }
+
+    /// For the packets of QUIC of each worker.
+    pub fn worker_quic(&self) -> usize {
+        usize::try_from(self.quic / self.workers).unwrap_or(usize::MAX)
+    }
+}
