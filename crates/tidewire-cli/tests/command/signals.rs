@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_testing::{Ends as _, Signal, signal, wait_until};
+use tidewire_testing::{Ends as _, InTime as _, Signal, signal, wait_until};
 
 use crate::common::*;
 
@@ -26,7 +26,7 @@ impl Moments {
 }
 
 fn mkfifo(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(path).status_in_time().unwrap().success());
 }
 
 /// The programs that compress, and the bytes of a capture by each.

@@ -1,4 +1,4 @@
-use super::{Bytes, Stop, WithHead};
+use super::{Bytes, Stop};
 use crate::limits::{
     BARREN_BYTES_MAX, BARREN_PARTS_MAX, COMPRESSED_PIECE_BYTES, CONSUMED_PER_BYTE_MAX, PART_BYTES_MIN,
     SKIPPED_BYTES_WEIGHT,
@@ -117,11 +117,11 @@ impl Feed {
         Ok(Some(array))
     }
 
-    /// What is left, as a stream.
-    pub fn into_rest(mut self) -> WithHead {
+    /// What is left: bytes at hand, and the stream behind them.
+    pub fn into_rest(mut self) -> (Vec<u8>, Box<dyn Bytes>) {
         self.buffer.truncate(self.to);
         self.buffer.drain(..self.from);
-        WithHead::new(self.buffer, None, self.stream)
+        (self.buffer, self.stream)
     }
 
     /// Skips `bytes`; false where the stream ends before.

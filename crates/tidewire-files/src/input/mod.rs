@@ -93,7 +93,8 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
             let (_, bytes) = (stream.read_array()?, stream.read_array()?);
             let mut feed = feed::Feed::new(Box::new(stream), ("zstd or lz4", "zstd -dc"));
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
-            Box::new(feed.into_rest())
+            let (there, rest) = feed.into_rest();
+            Box::new(WithHead::new(there, None, rest))
         }
         // Formats; and what this program was built without, which is refused before.
         _ => Box::new(stream),
