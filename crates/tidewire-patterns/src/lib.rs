@@ -2,14 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod automaton;
+mod border;
 mod parse;
 mod pattern;
 mod sampled;
 #[cfg(test)]
 mod tests;
 
+pub use border::Border;
 pub use parse::{Syntax, parse, parse_file};
-pub use pattern::{Hit, ID_BYTES_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
+pub use pattern::{Hit, ID_BYTES_MAX, MATCHES_AT_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
 
 use automaton::Automaton;
 use sampled::Sampled;
@@ -21,47 +23,12 @@ const SAMPLED_BYTES_MAX: usize = 1024;
 /// Most patterns with the same four bytes for samples: an attacker might send nothing else.
 const SHARED_MAX: u32 = 16;
 
-/// Most matches that end at one byte of a stream: of more, the longest are reported. Patterns inside each other would make their
-/// number of matches for each byte.
-pub const MATCHES_AT_MAX: usize = 8;
-
-/// Bytes that may be compared with patterns for each byte that is searched: text that nearly matches costs more than that by
-/// samples, and no more than other text by an automaton.
-const COMPARED_PER_BYTE_MAX: u64 = 4;
-/// Bytes that may be compared beyond those: what a few near matches of the longest patterns take.
-const COMPARED_BYTES_MAX: u64 = 32 << 10;
-
 /// A set of patterns, ready to search.
 pub enum Patterns {
     /// By samples of four bytes.
     Sampled(Sampled),
     /// By an Aho-Corasick automaton: patterns of less than four bytes, very long ones, or many similar ones.
     Automaton(Box<Automaton>),
-}
-
-/// State of one direction between two pieces.
-#[derive(Debug, Default)]
-pub struct Border {
-    /// For samples: the last bytes, one less than the longest pattern.
-    tail: Vec<u8>,
-    /// For the automata: their states, if any.
-    states: automaton::States,
-    /// Bytes searched by samples, and bytes compared with patterns for that.
-    searched: u64,
-    compared: u64,
-}
-
-impl Border {
-    /// Resets the state: bytes are missing.
-    pub fn reset(&mut self) {
-        self.tail.clear();
-        self.states = Default::default();
-    }
-
-    /// Whether text that nearly matches cost so much that the rest is searched by an automaton.
-    fn is_costly(&self) -> bool {
-        self.compared > COMPARED_BYTES_MAX + self.searched.saturating_mul(COMPARED_PER_BYTE_MAX)
-    }
 }
 
 impl Patterns {

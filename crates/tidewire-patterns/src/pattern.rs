@@ -1,3 +1,7 @@
+/// Most matches that end at one byte of a stream: of more, the longest are reported. Patterns inside each other would make their
+/// number of matches for each byte.
+pub const MATCHES_AT_MAX: usize = 8;
+
 /// Longest pattern, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 64 << 10;
 /// Bytes of an id, at most: a name of a kind of events, which has 64, holds it behind `match.`.

@@ -9,7 +9,7 @@ mod compare;
 
 use std::{cmp::Reverse, collections::HashMap, sync::OnceLock};
 
-use super::{Border, Hit, Pattern, automaton::Automaton};
+use super::{Hit, Pattern, automaton::Automaton, border::Border};
 use compare::{Candidate, Comparer};
 
 /// Bytes of a sample.

@@ -1,4 +1,7 @@
-use super::*;
+use super::{
+    border::{COMPARED_BYTES_MAX, COMPARED_PER_BYTE_MAX},
+    *,
+};
 
 /// A small generator of numbers, so that every run is the same (Marsaglia's xorshift).
 struct Numbers(u64);
