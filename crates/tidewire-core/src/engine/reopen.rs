@@ -10,9 +10,9 @@ use crate::{
 
 impl Flow {
     /// Whether the other side of a closed connection accepts a SYN, as far as the capture shows before it answers:
-    /// after a reset, or where it is not seen; and where its FIN was acknowledged and the SYN's number lies beyond this
-    /// side's FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux:
-    /// `tcp_timewait_state_process`).
+    /// after a reset, or where it is not seen; and where it was the server, which listens, its FIN was acknowledged and
+    /// the SYN's number lies beyond this side's FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191,
+    /// Linux: `tcp_timewait_state_process`, which looks for a listener).
     #[inline]
     fn answers_syn(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -27,7 +27,11 @@ impl Flow {
             _ => 0,
         };
         let is_beyond = segment.seq.wrapping_sub(end(me)) as i32 > 0;
-        is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
+        direction == Direction::ClientToServer
+            && is_acknowledged(me, peer)
+            && is_acknowledged(peer, me)
+            && age <= 0
+            && (is_beyond || age < 0)
     }
 
     /// Whether a refused SYN is retried with its number, as Windows sends it three times: the same attempt, unless the
