@@ -57,6 +57,7 @@ pub struct Source {
 #[derive(Clone, Copy)]
 pub struct Content {
     /// Memory for rows that are gathered and encoded, bytes.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet and Arrow gather rows"))]
     pub rows_bytes: u64,
     /// Its records as rows; the first is what it is about.
     pub tables: &'static [Table],
