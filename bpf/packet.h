@@ -93,8 +93,9 @@ struct ipv6 {
 struct extension {
     u8 next;
     u8 length;
-    u8 option;
-    u8 more[5];
+    u8 option;        /* of options the first one's type, of a routing header its type */
+    u8 segments_left; /* of a routing header */
+    u8 more[4];
 };
 struct ports {
     u32 both;
@@ -200,8 +201,8 @@ INLINE int ipv4(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
     return transport(cursor, protocol, bytes - 20, vlan, packet);
 }
 
-/* IPv6 and up to four extension headers. Fragments, authenticated and jumbo packets pass, and hop-by-hop options that may
- * make a packet jumbo. */
+/* IPv6 and up to four extension headers. Fragments, authenticated and jumbo packets pass, hop-by-hop options that may
+ * make a packet jumbo, and packets whose final destination a routing header names (RFC 8200 section 4.4). */
 INLINE int ipv6(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
 {
     PEEK(ipv6, ip, cursor);
@@ -225,6 +226,8 @@ INLINE int ipv6(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
             return 0;
         u32 extension_bytes = (extension->length + 1) * 8;
         if (next == HOP_BY_HOP && (extension_bytes > 8 || extension->option == JUMBO_OPTION))
+            return 0;
+        if (next == ROUTING && extension->segments_left != 0)
             return 0;
         if (extension_bytes > bytes)
             return 0;
