@@ -22,6 +22,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The same for a capture from interfaces, whose threads look for the signal a few times a second.
 pub const LIVE_PATIENCE: Duration = Duration::from_millis(800);
+/// The same where no input or output is known to be what it waits for: the kernel closes the sockets of many interfaces one after
+/// the other, and a thread may wait for another one.
+const UNKNOWN_PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the process waits.
 const LOOK: Duration = Duration::from_millis(50);
 /// Computing time within [`PATIENCE`] that is none: of threads that wait and look from time to time.
@@ -84,18 +87,27 @@ fn end() -> ! {
     std::process::exit(i32::from(error::INTERRUPTED))
 }
 
-/// Ends the process once all its threads have waited for `patience`. Whatever takes longer but computes or uses a disk goes on.
+/// Ends the process once all its threads have waited for `patience`, one of them for an input or output. Whatever takes longer but
+/// computes or uses a disk goes on.
 fn end_where_it_waits(patience: Duration) {
     let (mut since, mut computed) = (Instant::now(), waiting::computed());
-    while since.elapsed() < patience {
+    let what = loop {
         thread::sleep(LOOK);
         let computed_now = waiting::computed();
         if computed_now.saturating_sub(computed) > COMPUTED_MAX || !waiting::all_threads_wait() {
             (since, computed) = (Instant::now(), computed_now);
         }
-    }
-    let report = thread::spawn(|| {
-        let what = waiting::what();
+        if since.elapsed() < patience {
+            continue;
+        }
+        if let Some(what) = waiting::blocked() {
+            break what;
+        }
+        if since.elapsed() >= UNKNOWN_PATIENCE {
+            break "a part of the run does not end".into();
+        }
+    };
+    let report = thread::spawn(move || {
         error::notify(format_args!("interrupted; {what}: what was written before stays, and is not complete"));
     });
     let begun = Instant::now();

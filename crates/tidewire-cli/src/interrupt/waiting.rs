@@ -21,29 +21,29 @@ pub fn computed() -> Duration {
 
 /// Whether all threads but this one wait for something that is no disk; true where that is not known.
 pub fn all_threads_wait() -> bool {
-    let this = gettid().as_raw_nonzero().get().to_string();
     let waits = |stat: String| {
         // The name before the state is in parentheses, and may contain some.
         let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
         matches!(state, Some('S') | None)
     };
-    threads().filter(|thread| *thread != this).all(|thread| about(&thread, "stat").is_none_or(waits))
+    threads().all(|thread| about(&thread, "stat").is_none_or(waits))
 }
 
-/// What one of the threads waits for, for a message.
-pub fn what() -> String {
+/// What an input or output does that one of the threads waits for, for a message; `None` where all wait for each other, for a
+/// time or for packets, or where the kernel does not say.
+pub fn blocked() -> Option<String> {
     let calls: Vec<(i64, u64)> = threads().filter_map(|thread| call(&about(&thread, "syscall")?)).collect();
     let of = |numbers: &[i64]| calls.iter().find(|(number, _)| numbers.contains(number)).map(|(_, argument)| *argument);
     if let Some(descriptor) = of(&WRITING) {
-        return format!("no process reads {}", named(descriptor));
+        return Some(format!("no process reads {}", named(descriptor)));
     }
     if of(&OPENING).is_some() {
-        return "no process reads the pipe that an output names".into();
+        return Some("no process reads the pipe that an output names".into());
     }
-    match of(&READING) {
-        Some(descriptor) => format!("{} gives nothing", named(descriptor)),
-        None => "an output takes nothing".into(),
+    if of(&[libc::SYS_connect]).is_some() {
+        return Some("a collector does not answer".into());
     }
+    of(&READING).map(|descriptor| format!("{} gives nothing", named(descriptor)))
 }
 
 /// Calls that open.
@@ -53,9 +53,11 @@ const OPENING: [i64; 2] = [libc::SYS_openat, libc::SYS_open];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: [i64; 1] = [libc::SYS_openat];
 
+/// All threads but this one.
 fn threads() -> impl Iterator<Item = String> {
+    let this = gettid().as_raw_nonzero().get().to_string();
     let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok())
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(move |thread| *thread != this)
 }
 
 fn about(thread: &str, what: &str) -> Option<String> {

@@ -100,17 +100,18 @@ pub fn watched_with<'a>(
     let shown = Rc::clone(&metrics);
     let confinement = live.confinement(writable, ports);
     let capture = capture.before_start(move |interfaces| {
+        opened(interfaces.iter().map(|interface| interface.name.clone()).collect());
+        // Before any thread starts, including that of signals: a thread keeps its privileges.
+        let confined = confinement.map(|confinement| confinement.confine()).transpose()?;
+        let failed = |failure: CliError| LiveError::Callback(failure.to_string().into());
+        // Who reads what follows may send a signal.
+        on_interrupt(stop, true).map_err(failed)?;
         if !live.quiet {
             report::say_engines(interfaces);
         }
         report::say_down(interfaces);
-        opened(interfaces.iter().map(|interface| interface.name.clone()).collect());
-        // Before any thread starts, including that of signals: a thread keeps its privileges.
-        if let Some(confinement) = confinement {
-            confinement.confine()?.missing.iter().for_each(error::notify);
-        }
-        begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
-            .map_err(|failure| LiveError::Callback(failure.to_string().into()))
+        confined.iter().flat_map(|confined| &confined.missing).for_each(error::notify);
+        serve(metrics.borrow_mut().as_mut(), live.quiet).map_err(failed)
     });
     let capture = capture.on_trouble(report::say_trouble).on_event(report::say_event);
     Ok(capture.on_report(move |report| {
@@ -126,9 +127,8 @@ pub fn watched_with<'a>(
     }))
 }
 
-/// Starts the threads of a capture. Until now a signal ended the process: nothing was captured yet.
-fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), CliError> {
-    on_interrupt(stop, true)?;
+/// Begins to serve metrics.
+fn serve(metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), CliError> {
     let Some(metrics) = metrics else { return Ok(()) };
     metrics.start()?;
     if !quiet {

@@ -15,6 +15,9 @@ const KNOWN: ABI = ABI::V6;
 /// What the kernel says of processors: values of maps with one for each of them are read by their number.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
+/// What the kernel says of this process's threads: whether they wait for an output when it is to end.
+const THREADS: &str = "/proc/self/task";
+
 /// How far the kernel went along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restricted {
@@ -47,7 +50,7 @@ pub(super) fn restrict<P: AsRef<Path>>(
         .map_err(said)?;
     let reads = AccessFs::ReadFile | AccessFs::ReadDir;
     let writes = reads | (AccessFs::from_write(KNOWN) & !special());
-    for path in readable.iter().map(AsRef::as_ref).chain([Path::new(PROCESSORS)]) {
+    for path in readable.iter().map(AsRef::as_ref).chain([PROCESSORS, THREADS].map(Path::new)) {
         rules = allow(rules, path, reads)?;
     }
     for path in writable {
