@@ -186,6 +186,19 @@ impl Directory {
         Ok(writer)
     }
 
+    /// Restores the file of a segment that is written if it or its directory was removed, see [`SegmentWriter::keep`].
+    ///
+    /// # Errors
+    /// What the system says; that the directory is another one, where that is why it refuses.
+    pub fn keep(&self, writer: &mut SegmentWriter<FolderFile>) -> Result<(), Error> {
+        writer.keep(self.storage()).map_err(|error| match &error {
+            Error::Io { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
+                self.settle().err().unwrap_or(error)
+            }
+            _ => error,
+        })
+    }
+
     /// If the directory was removed, and there is another one in its place: goes on there.
     pub(crate) fn settle(&self) -> Result<(), Error> {
         let path = self.path();

@@ -122,7 +122,7 @@ impl Closer {
     fn complete(&self, mut writer: SegmentWriter<FolderFile>, mut written: Written, ending: Ending) {
         let Some(directory) = self.directory() else { return };
         let finish = |writer: &mut SegmentWriter<FolderFile>| {
-            let finished = writer.keep(directory.storage()).and_then(|()| writer.finish());
+            let finished = directory.keep(writer).and_then(|()| writer.finish());
             // A disk that is full has room once the oldest segments are gone.
             finished.inspect_err(|_| self.retain())
         };
@@ -146,7 +146,7 @@ impl Closer {
             // Both may be removed between two attempts; after the rename there is no hidden name.
             match directory.complete(&name, &sections, summary.clone(), wall_ns()) {
                 Err(Error::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
-                    writer.keep(directory.storage())?;
+                    directory.keep(&mut writer)?;
                     directory.complete(&name, &sections, summary.clone(), wall_ns())
                 }
                 other => other,

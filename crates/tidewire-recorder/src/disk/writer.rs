@@ -157,7 +157,7 @@ impl Writer {
         let is_dirty = |writer: &&mut SegmentWriter<FolderFile>| writer.durable_bytes() < writer.plain_bytes();
         let Some(writer) = current.writer.as_mut().filter(is_dirty) else { return };
         let flush = || {
-            writer.keep(directory.storage())?;
+            directory.keep(writer)?;
             writer.flush()
         };
         match self.attempts.until(flush) {
