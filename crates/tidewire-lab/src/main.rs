@@ -124,6 +124,12 @@ enum Command {
         /// Use IPv6
         #[arg(long)]
         ipv6: bool,
+        /// Honest connections at a time
+        #[arg(long, default_value_t = attack::Load::USUAL.at_once)]
+        at_once: usize,
+        /// Their late segments arrive 1 to this many segments late
+        #[arg(long, default_value_t = attack::Load::USUAL.late_max, value_parser = clap::value_parser!(u64).range(1..))]
+        late: u64,
     },
 }
 
@@ -210,9 +216,16 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Attack { quick, curves, floods } => {
             print!("{}", attack::run(&attack::Options { quick, only: floods, curves })?);
         }
-        Command::AttackOne { flood, memory, packets, share, sources, destinations, ipv6 } => {
+        Command::AttackOne { flood, memory, packets, share, sources, destinations, ipv6, at_once, late } => {
             let crowd = attack::Crowd { sources, destinations, is_v6: ipv6 };
-            let one = attack::One { flood, crowd, memory_bytes: memory, packets, share };
+            let one = attack::One {
+                flood,
+                crowd,
+                memory_bytes: memory,
+                packets,
+                share,
+                load: attack::Load { at_once, late_max: late },
+            };
             println!("{}", serde_json::to_string(&attack::one(&one)?)?);
         }
     }

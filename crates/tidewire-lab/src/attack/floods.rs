@@ -31,6 +31,10 @@ pub enum Flood {
     Holes3000,
     /// A hole with eight segments of 1,400 bytes behind it, in every connection.
     FullHoles,
+    /// Eight segments of 1,400 bytes, each behind a hole of one byte, in every connection.
+    ByteHoles,
+    /// 36 segments of 1,400 bytes in order, then a hole with 46 behind it, about a window, in every connection.
+    WindowHoles,
     /// Segments of one byte; of every 512 first those at odd offsets, then those at even ones.
     TinySegments,
     /// Behind a hole, segments with different bytes that all overlap each other.
@@ -58,6 +62,8 @@ impl Flood {
         Self::Holes1000,
         Self::Holes3000,
         Self::FullHoles,
+        Self::ByteHoles,
+        Self::WindowHoles,
         Self::TinySegments,
         Self::Overlaps,
         Self::Unfinished,
@@ -80,6 +86,8 @@ impl Flood {
             Self::Holes1000 => "holes-1000",
             Self::Holes3000 => "holes-3000",
             Self::FullHoles => "full-holes",
+            Self::ByteHoles => "byte-holes",
+            Self::WindowHoles => "window-holes",
             Self::TinySegments => "tiny-segments",
             Self::Overlaps => "overlaps",
             Self::Unfinished => "unfinished-fragments",
@@ -94,7 +102,13 @@ impl Flood {
     pub fn is_copied(self) -> bool {
         matches!(
             self,
-            Self::FullHoles | Self::Overlaps | Self::OverlappingFragments | Self::Unfinished | Self::MidstreamFull
+            Self::FullHoles
+                | Self::ByteHoles
+                | Self::WindowHoles
+                | Self::Overlaps
+                | Self::OverlappingFragments
+                | Self::Unfinished
+                | Self::MidstreamFull
         )
     }
 }
@@ -212,6 +226,10 @@ impl Maker {
             Flood::Holes1000 => self.round(3000, 1000, |maker, n, step| maker.ahead(n, 1 + 2 * step, 1)),
             Flood::Holes3000 => self.round(3000, 3000, |maker, n, step| maker.ahead(n, 1 + 2 * step, 1)),
             Flood::FullHoles => self.round(OPEN, 8, |maker, n, step| maker.ahead(n, 1400 * (1 + step), 1400)),
+            Flood::ByteHoles => self.round(OPEN, 8, |maker, n, step| maker.ahead(n, 1 + 1401 * step, 1400)),
+            Flood::WindowHoles => {
+                self.round(OPEN, 82, |maker, n, step| maker.ahead(n, 1400 * (step + u64::from(step >= 36)), 1400))
+            }
             Flood::TinySegments => self.round(64, 4096, |maker, n, step| {
                 let (span, at) = (step / 512 * 512, step % 512);
                 maker.ahead(n, span + if at < 256 { 2 * at + 1 } else { 2 * (at - 256) }, 1)

@@ -1,4 +1,4 @@
-//! Honest connections among the attacker's packets: with handshake and close, 3 of 100 segments late.
+//! Honest connections among the attacker's packets: with handshake and close, some of their segments late.
 
 use std::{
     collections::VecDeque,
@@ -16,13 +16,27 @@ const SEGMENTS: u32 = 40;
 const SEGMENT_BYTES: u32 = 1400;
 /// Bytes of the client's request.
 const REQUEST_BYTES: u32 = 300;
-/// Of 100 segments, how many arrive up to 8 segments late.
+/// Of 100 segments, how many arrive late.
 const LATE_PERCENT: u64 = 3;
 /// The server's port, which identifies honest connections.
 pub const PORT: u16 = 443;
 
 /// Bytes that each side of a connection delivers: client, server.
 pub const BYTES: [u64; 2] = [REQUEST_BYTES as u64, (SEGMENTS * SEGMENT_BYTES) as u64];
+
+/// How many honest connections there are, and how late their late segments are.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Connections at a time.
+    pub at_once: usize,
+    /// A late segment arrives 1 to this many segments late.
+    pub late_max: u64,
+}
+
+impl Load {
+    /// That of `make attack`.
+    pub const USUAL: Self = Self { at_once: 1000, late_max: 8 };
+}
 
 /// A packet that is not sent yet, relative to the initial sequence numbers of both sides.
 #[derive(Clone, Copy)]
@@ -39,10 +53,10 @@ struct Connection {
     planned: VecDeque<Planned>,
 }
 
-/// Honest connections, a fixed number of them open at a time.
+/// Honest connections, under a fixed load.
 pub struct Honest {
     open: Vec<Connection>,
-    at_once: usize,
+    load: Load,
     random: Random,
     noise: Vec<u8>,
     /// Connections opened so far.
@@ -50,13 +64,13 @@ pub struct Honest {
 }
 
 impl Honest {
-    /// `at_once` connections at a time.
+    /// None yet.
     #[must_use]
-    pub fn new(at_once: usize) -> Self {
+    pub fn new(load: Load) -> Self {
         let mut random = Random::new(11);
         let mut noise = vec![0; 2048];
         random.fill(&mut noise);
-        Self { open: Vec::new(), at_once, random, noise, begun: 0 }
+        Self { open: Vec::new(), load, random, noise, begun: 0 }
     }
 
     fn plan(&mut self) -> VecDeque<Planned> {
@@ -72,7 +86,10 @@ impl Honest {
         let mut order: Vec<(u32, u32)> = (0..SEGMENTS)
             .map(|number| {
                 let is_late = self.random.below(100) < LATE_PERCENT;
-                (number * 2 + if is_late { 1 + 2 * (1 + self.random.below(8) as u32) } else { 0 }, number)
+                (
+                    number * 2 + if is_late { 1 + 2 * (1 + self.random.below(self.load.late_max) as u32) } else { 0 },
+                    number,
+                )
             })
             .collect();
         order.sort_unstable();
@@ -94,7 +111,7 @@ impl Honest {
 
     /// The next frame. With `ends` no connection is opened any more; `None` when all have ended.
     pub fn next_frame(&mut self, ends: bool) -> Option<Vec<u8>> {
-        while !ends && self.open.len() < self.at_once {
+        while !ends && self.open.len() < self.load.at_once {
             let planned = self.plan();
             self.open.push(Connection { n: self.begun, planned });
             self.begun += 1;

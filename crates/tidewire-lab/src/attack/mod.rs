@@ -7,6 +7,7 @@ mod one;
 use std::{fmt::Write as _, process::Command};
 
 pub use floods::{Crowd, Flood, Maker};
+pub use honest::Load;
 pub use one::{Figures, One, frame, one};
 
 /// Memory that a process may use beyond its budget.
@@ -38,11 +39,12 @@ impl Options {
 /// A measurement in a separate process.
 fn apart(what: &One) -> Result<Figures, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let One { flood, crowd, memory_bytes, packets, share } = what;
+    let One { flood, crowd, memory_bytes, packets, share, load } = what;
     let mut command = Command::new(program);
     command.args(["attack-one", flood.name(), "--packets", &packets.to_string(), "--share", &share.to_string()]);
     command.args(["--memory", &memory_bytes.to_string(), "--sources", &crowd.sources.to_string()]);
     command.args(["--destinations", &crowd.destinations.to_string()]);
+    command.args(["--at-once", &load.at_once.to_string(), "--late", &load.late_max.to_string()]);
     if crowd.is_v6 {
         command.arg("--ipv6");
     }
@@ -87,7 +89,7 @@ fn floods(options: &Options) -> Result<String, String> {
     let mut missed = Vec::new();
     for memory in MEMORIES_MIB {
         let memory_bytes = memory << 20;
-        let what = |flood, share| One { flood, crowd, memory_bytes, packets, share };
+        let what = |flood, share| One { flood, crowd, memory_bytes, packets, share, load: Load::USUAL };
         let benign = least(&what(Flood::Benign, 100))?.ns_per_packet;
         for flood in options.floods() {
             let alone = least(&what(flood, 100))?;
@@ -144,7 +146,8 @@ fn curves(options: &Options) -> Result<String, String> {
             for (name, crowd) in crowds {
                 let _ = write!(table, "| {} | {memory} MiB | {name} |", flood.name());
                 for share in [10, 30, 50, 70, 90] {
-                    let figures = apart(&One { flood, crowd, memory_bytes: memory << 20, packets, share })?;
+                    let figures =
+                        apart(&One { flood, crowd, memory_bytes: memory << 20, packets, share, load: Load::USUAL })?;
                     let _ = write!(table, " {:.2} |", percent(&figures));
                 }
                 table.push('\n');

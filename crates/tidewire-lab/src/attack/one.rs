@@ -9,14 +9,12 @@ use tidewire_core::{
 
 use super::{
     floods::{Crowd, Flood, Maker},
-    honest::{BYTES, Honest, PORT},
+    honest::{BYTES, Honest, Load, PORT},
 };
 use crate::{random::Random, sys::thread_cpu_ns};
 
 /// About the size of a block that a file is read into.
 const BATCH_BYTES: usize = 256 << 10;
-/// Honest connections at a time.
-const HONEST_AT_ONCE: usize = 1000;
 /// Packet time between two frames.
 const PACKET_NS: u64 = 2_000;
 
@@ -33,6 +31,8 @@ pub struct One {
     pub packets: u64,
     /// The attacker's share of them, percent.
     pub share: u64,
+    /// The honest connections, to which the other packets belong.
+    pub load: Load,
 }
 
 /// The figures of a run.
@@ -137,7 +137,7 @@ pub fn one(what: &One) -> Result<Figures, String> {
     let engine = Engine::new(config, Share::ALL, Observer::default());
     let mut feed = Feed { engine, memory: Vec::with_capacity(BATCH_BYTES), frames: Vec::new(), packets: 0, cpu_ns: 0 };
     let mut maker = Maker::new(what.flood, what.crowd, what.packets * what.share / 100);
-    let mut honest = Honest::new(HONEST_AT_ONCE);
+    let mut honest = Honest::new(what.load);
     let mut random = Random::new(3);
     while feed.packets < what.packets {
         let is_attack = random.below(100) < what.share;

@@ -10,9 +10,6 @@ use crate::TcpPolicy;
 /// of memory. This store bounds bytes instead, so that moving a piece is never slow.
 pub(crate) const COALESCED_BYTES_MAX: u64 = 64 << 10;
 
-/// Up to this size the memory of a piece doubles when it grows.
-const DOUBLED_BYTES_MAX: usize = 16 << 10;
-
 /// A segment to be stored; its bytes are still borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
@@ -320,8 +317,8 @@ impl Store {
         let segment = self.tree.segment_mut(node);
         let (held, more) = (segment.data.len(), arrival.bytes.len());
         if segment.data.capacity() - held < more {
-            // Doubled while small; later by halves, because the allocation is what is charged.
-            segment.data.reserve_exact(more.max(if held < DOUBLED_BYTES_MAX { held } else { held / 2 }));
+            // By eighths at least: the allocation is what is charged, and what is copied for it is bounded.
+            segment.data.reserve_exact(more.max(held / 8));
         }
         segment.data.extend_from_slice(arrival.bytes);
         self.data_charge += segment.data_charge();
