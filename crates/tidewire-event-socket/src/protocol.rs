@@ -95,6 +95,16 @@ pub enum Refusal {
     /// A name that is none, or the event processor's own.
     #[error("'{}' cannot be the name of an analyzer or a destination", .0.escape_debug())]
     Name(String),
+    /// A name that belongs to another user.
+    #[error(
+        "user {user} may not send events as '{name}', which is the name of another user's analyzer or of a part of the sensor"
+    )]
+    Owner {
+        /// The user.
+        user: u32,
+        /// The name.
+        name: String,
+    },
     /// Not the first packet of this version.
     #[error("its packet is not understood: {0}")]
     Packet(&'static str),

@@ -81,7 +81,11 @@ fn add_events(events: &EventsStatus, all: &mut Vec<Family>) {
     let (counter, gauge) = (Kind::Counter, Kind::Gauge);
     let by_analyzer = |value: fn(&AnalyzerStatus) -> f64| -> Vec<Sample> {
         // Analyzers name themselves; the event processor has a bound of them.
-        let of = |one: &AnalyzerStatus| Sample { labels: vec![("analyzer", one.name.clone())], value: value(one) };
+        let of = |one: &AnalyzerStatus| {
+            let user = one.user.map(|user| ("user", user.to_string()));
+            let labels = [("analyzer", one.name.clone())].into_iter().chain(user).collect();
+            Sample { labels, value: value(one) }
+        };
         events.analyzers.iter().map(of).collect()
     };
     add(counter, "tidewire_events_received", "Events that analyzers emitted", by_analyzer(|one| one.events as f64));

@@ -50,8 +50,9 @@ const READERS: [Column; 9] = [
     Column::figures("LOST BYTES", "lost_bytes", 3),
 ];
 
-const ANALYZERS: [Column; 6] = [
+const ANALYZERS: [Column; 7] = [
     Column::words("EVENTS OF", "analyzer", 0),
+    Column::figures("USER", "user", 3),
     Column::figures("CLIENTS", "clients", 1),
     Column::figures("EVENTS", "events", 0),
     Column::figures("BYTES", "bytes", 2),
@@ -173,6 +174,7 @@ fn analyzer_cells(analyzer: &AnalyzerStatus) -> Vec<String> {
     let some = |count: u64| if count == 0 { String::new() } else { Count(count).to_string() };
     vec![
         legible(&analyzer.name).into_owned(),
+        analyzer.user.map(|user| user.to_string()).unwrap_or_default(),
         analyzer.clients.to_string(),
         Count(analyzer.events).to_string(),
         Bytes(analyzer.bytes).to_string(),

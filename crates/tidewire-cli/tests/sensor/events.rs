@@ -1,7 +1,9 @@
 //! Events: from scripts to the store, through ends and kills.
 
 use std::{
+    fs,
     io::Write as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -95,6 +97,67 @@ fn what_was_emitted_is_stored_once_although_the_event_processor_is_killed() {
     let log = sensor.end().join("\n");
     assert!(log.contains("the event processor ended: killed by signal 9 (SIGKILL); started again in 100ms"), "{log}");
     assert!(log.contains("events: the end: "), "{log}");
+}
+
+/// Names belong to users, as the kernel states them: nobody silences or forges what a part or another user's analyzer reports.
+#[test]
+fn nobody_sends_events_under_anothers_name() {
+    const STRANGER: u32 = 65_532;
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let tables = "[analyzer.ids]\ncommand = [\"sleep\", \"60\"]\nuser = \"65533\"\n\
+                  [analyzer.mine]\ncommand = [\"sleep\", \"60\"]\nuser = \"65532\"\n";
+    let text = live(tables).replace("[sensor]", "[sensor]\nusers = [\"65532\"]");
+    let sensor = Sensor::start(&text, &[]);
+    sensor.until("it runs", |status| status["state"] == "running");
+    let folder = sensor.directory();
+    for folder in folder.ancestors().take(2) {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    let emit = |user: u32, name: &str| {
+        let mut command = command(&sensor, &["event", "emit", "--analyzer", name, "--kind", "test.name"]);
+        // The other user may not see the working directory.
+        command.uid(user).gid(user).current_dir("/");
+        command.run_in_time()
+    };
+    if emit(STRANGER, "anything").is_err() {
+        return skip("no right to run as another user");
+    }
+    for (name, is_refused) in [
+        ("ids", true),
+        ("scan", true),
+        ("match", true),
+        ("anomaly", true),
+        ("capture", true),
+        ("events", true),
+        ("spool", true),
+        ("tidewire", true),
+        ("mine", false),
+        ("another", false),
+    ] {
+        let output = emit(STRANGER, name).expect("tidewire");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), !is_refused, "{name}: {said}");
+        assert!(!is_refused || name == "tidewire" || said.contains("user 65532 may not send events as"), "{said}");
+    }
+    // Two users may have one name that is nobody's: each is counted, and made to wait, alone.
+    assert!(emit(0, "another").expect("tidewire").status.success());
+    let stored = events(&sensor, &["--kind", "test.name"]);
+    let names: Vec<_> = stored.iter().map(|event| event["analyzer"].as_str().unwrap_or_default()).collect();
+    assert_eq!(names, ["anything", "mine", "another", "another"]);
+    let status = sensor.until("they are counted", |status| {
+        status["events"]["analyzers"]
+            .as_array()
+            .is_some_and(|all| all.iter().filter(|one| one["name"] == "another").count() == 2)
+    });
+    let of: Vec<_> = status["events"]["analyzers"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|one| one["name"] == "another")
+        .collect();
+    assert!(of[0]["user"] == 0 && of[1]["user"] == STRANGER, "{of:?}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ const OTHERS: &str = "(others)";
 pub struct AnalyzerCounts {
     /// Its name; `(others)`: all beyond 256.
     pub name: String,
+    /// The user of its clients, as the kernel states it; `None`: of all those beyond 256.
+    pub user: Option<u32>,
     /// Its clients that are connected.
     pub clients: u64,
     /// Events that were received, each once.
@@ -55,10 +57,13 @@ impl Bucket {
     }
 }
 
+/// Who has an account: an analyzer's name, and the user of its clients. So nobody spends what another user may send.
+type Key = (String, u32);
+
 #[derive(Debug)]
 struct Account {
-    /// `None`: there were too many names when its client came, and it is the client's alone.
-    name: Option<String>,
+    /// `None`: there were too many when its client came, and it is the client's alone.
+    of: Option<Key>,
     counts: AnalyzerCounts,
     bucket: Option<Bucket>,
     /// Clients that have it.
@@ -74,7 +79,7 @@ struct Account {
 pub(super) struct Accounts {
     all: Vec<Option<Account>>,
     free: Vec<usize>,
-    by_name: BTreeMap<String, usize>,
+    by_key: BTreeMap<Key, usize>,
     /// Of those that were given up.
     others: AnalyzerCounts,
     used: u64,
@@ -82,35 +87,36 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// An account for an analyzer that the settings name, whoever comes before it.
-    pub fn keep(&mut self, name: &str, rate: Option<u64>) {
-        let at = self.of(name, rate);
+    pub fn keep(&mut self, name: &str, user: u32, rate: Option<u64>) {
+        let at = self.of(name, user, rate);
         if let Some(Some(account)) = self.all.get_mut(at) {
             (account.is_kept, account.holders) = (true, 0);
         }
     }
 
     /// The place of an analyzer that a client has from now on. `rate`: events a second.
-    pub fn of(&mut self, name: &str, rate: Option<u64>) -> usize {
+    pub fn of(&mut self, name: &str, user: u32, rate: Option<u64>) -> usize {
         self.used += 1;
-        if let Some(at) = self.by_name.get(name).copied() {
+        let key = (name.to_owned(), user);
+        if let Some(at) = self.by_key.get(&key).copied() {
             if let Some(Some(account)) = self.all.get_mut(at) {
                 (account.holders, account.used) = (account.holders + 1, self.used);
             }
             return at;
         }
-        if self.by_name.len() >= ANALYZERS_MAX {
+        if self.by_key.len() >= ANALYZERS_MAX {
             self.forget_one();
         }
-        let name = (self.by_name.len() < ANALYZERS_MAX).then(|| name.to_owned());
-        let counts = AnalyzerCounts { name: name.clone().unwrap_or_default(), ..AnalyzerCounts::default() };
+        let of = (self.by_key.len() < ANALYZERS_MAX).then_some(key);
+        let counts = of.as_ref().map(AnalyzerCounts::of).unwrap_or_default();
         let bucket = rate.map(Bucket::new);
-        let account = Account { name: name.clone(), counts, bucket, holders: 1, is_kept: false, used: self.used };
+        let account = Account { of: of.clone(), counts, bucket, holders: 1, is_kept: false, used: self.used };
         let at = self.free.pop().unwrap_or(self.all.len());
         match self.all.get_mut(at) {
             Some(place) => *place = Some(account),
             None => self.all.push(Some(account)),
         }
-        self.by_name.extend(name.map(|name| (name, at)));
+        self.by_key.extend(of.map(|key| (key, at)));
         at
     }
 
@@ -129,8 +135,8 @@ impl Accounts {
         let Some(account) = self.all.get_mut(at).and_then(Option::take) else { return };
         self.free.push(at);
         add(&mut self.others, &account.counts);
-        if let Some(name) = account.name {
-            self.by_name.remove(&name);
+        if let Some(key) = account.of {
+            self.by_key.remove(&key);
         }
     }
 
@@ -138,7 +144,7 @@ impl Accounts {
     pub fn release(&mut self, at: usize) {
         let Some(Some(account)) = self.all.get_mut(at) else { return };
         account.holders = account.holders.saturating_sub(1);
-        if account.holders == 0 && account.name.is_none() {
+        if account.holders == 0 && account.of.is_none() {
             self.forget(at);
         }
     }
@@ -165,10 +171,10 @@ impl Accounts {
     /// By name. What the settings name and nobody was, and others if there were none, are left out.
     pub fn counts(&self) -> Vec<AnalyzerCounts> {
         let mut others = self.others.clone();
-        for account in self.all.iter().flatten().filter(|account| account.name.is_none()) {
+        for account in self.all.iter().flatten().filter(|account| account.of.is_none()) {
             add(&mut others, &account.counts);
         }
-        let named = self.by_name.values().filter_map(|at| self.all.get(*at)?.as_ref());
+        let named = self.by_key.values().filter_map(|at| self.all.get(*at)?.as_ref());
         let seen = named.filter(|account| !account.is_kept || account.was_seen());
         let mut all: Vec<_> = seen.map(|account| account.counts.clone()).collect();
         if others != AnalyzerCounts::default() {
@@ -179,16 +185,22 @@ impl Accounts {
     }
 }
 
+impl AnalyzerCounts {
+    /// Nothing was sent.
+    fn of((name, user): &Key) -> Self {
+        Self { name: name.clone(), user: Some(*user), ..Self::default() }
+    }
+}
+
 impl Account {
     fn was_seen(&self) -> bool {
-        let nothing = AnalyzerCounts { name: self.counts.name.clone(), ..AnalyzerCounts::default() };
-        self.holders > 0 || self.counts != nothing
+        self.holders > 0 || self.of.as_ref().is_none_or(|key| self.counts != AnalyzerCounts::of(key))
     }
 }
 
 /// Adds counts to those of others.
 fn add(others: &mut AnalyzerCounts, counts: &AnalyzerCounts) {
-    let AnalyzerCounts { name: _, clients, events, bytes, repeated, waits, refused } = counts;
+    let AnalyzerCounts { name: _, user: _, clients, events, bytes, repeated, waits, refused } = counts;
     others.clients += clients;
     others.events += events;
     others.bytes += bytes;
@@ -204,15 +216,15 @@ mod tests {
     #[test]
     fn names_that_nobody_has_make_room_for_others() {
         let mut accounts = Accounts::default();
-        accounts.keep("ids", Some(7));
-        let held = accounts.of("held", Some(10));
+        accounts.keep("ids", 1, Some(7));
+        let held = accounts.of("held", 1, Some(10));
         accounts.change(held, |counts| counts.events = 3);
         for number in 0..1000 {
-            let at = accounts.of(&format!("hostile-{number}"), Some(10));
+            let at = accounts.of(&format!("hostile-{number}"), 1, Some(10));
             accounts.change(at, |counts| counts.events = 1);
             accounts.release(at);
         }
-        let ids = accounts.of("ids", Some(10));
+        let ids = accounts.of("ids", 1, Some(10));
         accounts.spend(ids, 15, Instant::now());
         assert!(
             accounts.until(ids).is_some_and(|until| until > Instant::now() + Duration::from_millis(900)),
@@ -226,12 +238,23 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_two_users_has_two_accounts() {
+        let mut accounts = Accounts::default();
+        let (one, other) = (accounts.of("ids", 1, Some(10)), accounts.of("ids", 2, Some(10)));
+        accounts.spend(one, 1000, Instant::now());
+        accounts.change(one, |counts| counts.events = 1000);
+        assert!(accounts.until(one).is_some() && accounts.until(other).is_none());
+        let counts: Vec<_> = accounts.counts().into_iter().map(|one| (one.name, one.user, one.events)).collect();
+        assert_eq!(counts, [("ids".to_owned(), Some(1), 1000), ("ids".to_owned(), Some(2), 0)]);
+    }
+
+    #[test]
     fn clients_beyond_all_names_have_a_rate_of_their_own() {
         let mut accounts = Accounts::default();
         for number in 0..256 {
-            accounts.of(&format!("held-{number}"), Some(10));
+            accounts.of(&format!("held-{number}"), 1, Some(10));
         }
-        let (honest, hostile) = (accounts.of("honest", Some(10)), accounts.of("hostile", Some(10)));
+        let (honest, hostile) = (accounts.of("honest", 1, Some(10)), accounts.of("hostile", 1, Some(10)));
         accounts.spend(hostile, 1000, Instant::now());
         accounts.change(hostile, |counts| counts.events = 1000);
         assert!(accounts.until(hostile).is_some());

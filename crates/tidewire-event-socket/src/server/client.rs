@@ -81,6 +81,8 @@ pub(super) struct Shared<'a> {
     pub accounts: &'a mut Accounts,
     pub window: Window,
     pub rate: &'a dyn Fn(&str) -> Option<u64>,
+    /// Whether this user may have this name.
+    pub may_be: &'a dyn Fn(u32, &str) -> bool,
     /// Whether this user may say what was delivered.
     pub may_control: &'a dyn Fn(u32) -> bool,
 }
@@ -140,6 +142,10 @@ impl Client {
         }
         match (ClientPacket::parse(packet)?, &mut self.role) {
             (ClientPacket::Hello(hello), role) if self.is_pair || matches!(role, Role::Unknown) => {
+                let mut names = std::iter::once(&hello.name).chain(&hello.analyzers);
+                if let Some(name) = names.find(|name| !(shared.may_be)(self.user, name)) {
+                    return Err(Refusal::Owner { user: self.user, name: name.clone() });
+                }
                 self.leave(shared);
                 self.welcome(&hello, shared);
             }
@@ -169,7 +175,9 @@ impl Client {
         let session = Sessions::name(&hello.name, hello.session);
         let durable = shared.sessions.join(&session, hello.first);
         let names = std::iter::once(&hello.name).chain(&hello.analyzers).take(1 + NAMES_MAX);
-        let names: Vec<_> = names.map(|name| (name.clone(), shared.accounts.of(name, (shared.rate)(name)))).collect();
+        let user = self.user;
+        let account = |name: &String| (name.clone(), shared.accounts.of(name, user, (shared.rate)(name)));
+        let names: Vec<_> = names.map(account).collect();
         if let Some((_, account)) = names.first() {
             shared.accounts.change(*account, |counts| counts.clients += 1);
         }

@@ -100,10 +100,14 @@ impl Server {
             listener.open_to_all()?;
         }
         let mut accounts = Accounts::default();
-        settings.rates.iter().for_each(|(name, rate)| accounts.keep(name, Some(*rate)));
+        let own_user = listener.own_user();
+        for (name, rate) in &settings.rates {
+            let user = settings.owners.get(name).copied().flatten().unwrap_or(own_user);
+            accounts.keep(name, user, Some(*rate));
+        }
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
-            own_user: listener.own_user(),
+            own_user,
             listener: Some(listener),
             settings,
             clients: Vec::new(),
@@ -309,13 +313,17 @@ impl Server {
     ) -> Option<End> {
         let settings = &self.settings;
         let rate = |name: &str| settings.rates.get(name).copied().or(settings.rate);
-        let own_user = self.own_user;
+        let places = Places { max: settings.clients_max, own_user: self.own_user };
         let mut shared = Shared {
             sessions: &mut self.sessions,
             accounts: &mut self.accounts,
             window: settings.window,
             rate: &rate,
-            may_control: &|user| user == 0 || user == own_user,
+            may_be: &|user, name| {
+                let owner = settings.owners.get(name);
+                places.is_own(user) || owner.is_none_or(|owner| *owner == Some(user))
+            },
+            may_control: &|user| places.is_own(user),
         };
         let client = self.clients.get_mut(at)?;
         client.say();
@@ -387,6 +395,7 @@ impl Server {
             accounts: &mut self.accounts,
             window: self.settings.window,
             rate: &|_| None,
+            may_be: &|_, _| false,
             may_control: &|_| false,
         };
         client.leave(&mut shared);

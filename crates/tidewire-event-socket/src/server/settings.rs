@@ -20,6 +20,9 @@ pub struct ServerSettings {
     pub rate: Option<u64>,
     /// The same by the analyzer's name.
     pub rates: BTreeMap<String, u64>,
+    /// Names that belong to a user, as the kernel states it (`SO_PEERCRED`): of other clients only root's and those of the server's
+    /// own user may have them. `None`: of nobody else. Names that are not here are for any user, and of each user another one.
+    pub owners: BTreeMap<String, Option<u32>>,
 }
 
 impl Default for ServerSettings {
@@ -31,6 +34,7 @@ impl Default for ServerSettings {
             window: Window::default(),
             rate: None,
             rates: BTreeMap::new(),
+            owners: BTreeMap::new(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub use doubt::Doubt;
 pub use mistake::Mistake;
 use read::Document;
 pub use sections::DIRECTORY;
+pub use sections::OWN_NAMES;
 use sections::{Places, Sections};
 pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
 pub use system::{Machine, System};

@@ -75,7 +75,7 @@ pub struct Machine;
 
 impl System for Machine {
     fn user(&self, name: &str) -> Result<(u32, u32), String> {
-        let number = name.parse::<u32>().ok();
+        let number = number(name)?;
         let found = match number {
             Some(number) => User::from_uid(number.into()),
             None => User::from_name(name),
@@ -90,7 +90,7 @@ impl System for Machine {
     }
 
     fn group(&self, name: &str) -> Result<u32, String> {
-        if let Ok(number) = name.parse::<u32>() {
+        if let Some(number) = number(name)? {
             return Ok(number);
         }
         match Group::from_name(name) {
@@ -156,6 +156,18 @@ impl System for Machine {
     }
 }
 
+/// The number of a user or group, where a name is one. The highest is no id: it tells setresuid(2) and chown(2) to change
+/// nothing, so that a program would keep the sensor's user.
+fn number(name: &str) -> Result<Option<u32>, String> {
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    match name.parse() {
+        Ok(u32::MAX) => Err(format!("{} is no id: the kernel takes it as \"leave it as it is\"", u32::MAX)),
+        Ok(number) => Ok(Some(number)),
+        Err(_) if is_number => Err(format!("ids are numbers below {}", u32::MAX)),
+        Err(_) => Ok(None),
+    }
+}
+
 /// The memory limit of our control group (`memory.max` of cgroup v2), without those above it.
 fn control_group_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -173,6 +185,9 @@ mod tests {
         assert_eq!(machine.user("root"), Ok((0, 0)));
         assert_eq!(machine.user("0"), Ok((0, 0)));
         assert_eq!(machine.user("4000000"), Ok((4_000_000, 4_000_000)));
+        for none in ["4294967295", "4294967296", "04294967295"] {
+            assert!(machine.user(none).is_err() && machine.group(none).is_err(), "{none}");
+        }
         assert!(machine.user("nobody-is-called-so").is_err() && machine.user("").is_err());
         assert_eq!((machine.group("root"), machine.group("7")), (Ok(0), Ok(7)));
         assert!(machine.program("sh").is_ok() && machine.program("no-such-program").is_err());

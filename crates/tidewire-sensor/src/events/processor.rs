@@ -244,6 +244,7 @@ impl Processor {
         let counts = self.intake.counts();
         let analyzers = self.server.counts().into_iter().map(|counts| AnalyzerStatus {
             name: counts.name,
+            user: counts.user,
             clients: counts.clients,
             events: counts.events,
             bytes: counts.bytes,

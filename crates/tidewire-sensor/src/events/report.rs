@@ -83,7 +83,9 @@ pub struct EventsStatus {
 pub struct AnalyzerStatus {
     /// Its name.
     pub name: String,
-    /// Clients of this name that are connected.
+    /// The user of its clients, as the kernel states it.
+    pub user: Option<u32>,
+    /// Clients of this name and user that are connected.
     pub clients: u64,
     /// Events that were received, each once.
     pub events: u64,

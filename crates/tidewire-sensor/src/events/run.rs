@@ -127,6 +127,7 @@ impl Run<'_> {
             users: settings.users.clone(),
             rate: settings.rate,
             rates: settings.rates.clone(),
+            owners: settings.owners.clone(),
             ..ServerSettings::default()
         };
         let mut server = Server::bind(&path, server).map_err(failed)?;

@@ -24,6 +24,9 @@ pub struct EventsSettings {
     pub rate: Option<u64>,
     /// The same by the analyzer's name.
     pub rates: BTreeMap<String, u64>,
+    /// Names of analyzers that belong to a user: a configured one's to its own, that of a part of the sensor (`None`) to nobody else.
+    #[serde(default)]
+    pub owners: BTreeMap<String, Option<u32>>,
     /// Bytes that open folds may take. Default 32 MiB: with all else, the process stays below 64 MiB.
     pub memory_bytes: u64,
     /// How events are folded, by their kind.
@@ -71,6 +74,7 @@ impl Default for EventsSettings {
             recipients: Vec::new(),
             rate: Some(500_000),
             rates: BTreeMap::new(),
+            owners: BTreeMap::new(),
             memory_bytes: 32 << 20,
             kinds: BTreeMap::new(),
             nice: 0,

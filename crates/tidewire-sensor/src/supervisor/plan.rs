@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     EVENTS_SOCKET,
-    config::{AnalyzerConfig, SensorConfig, queue_of},
+    config::{AnalyzerConfig, OWN_NAMES, SensorConfig, queue_of},
     events::EventsSettings,
 };
 
@@ -71,7 +71,14 @@ pub fn events_settings(config: &SensorConfig) -> Option<EventsSettings> {
     let events = config.events.clone()?;
     // It notes where destinations are when the spooler has ended.
     let lingers = config.spool.is_some();
-    Some(EventsSettings { destinations: Some(destinations.collect()), lingers, ..events })
+    let parts = OWN_NAMES.iter().map(|name| ((*name).to_owned(), None));
+    // One without a user runs as the sensor's, which has all names.
+    let analyzers = config.analyzers.iter().map(|one| (one.name.clone(), one));
+    let all = plans(config);
+    let instances = all.iter().map(|plan| (plan.name.clone(), &plan.analyzer));
+    let analyzers = analyzers.chain(instances).map(|(name, one)| (name, one.user.map(|(user, _)| user)));
+    let owners = parts.chain(analyzers).collect();
+    Some(EventsSettings { destinations: Some(destinations.collect()), lingers, owners, ..events })
 }
 
 /// What the spooler is started with; `None`: there is no destination.

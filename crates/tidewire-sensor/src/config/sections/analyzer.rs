@@ -10,7 +10,7 @@ use crate::config::{
 };
 
 /// Parts and analyzers of the sensor itself: the status, the log and events have their names.
-const OWN_NAMES: &[&str] = &["capture", "events", "spool", "tidewire", "anomaly", "match", "scan"];
+pub const OWN_NAMES: &[&str] = &["capture", "events", "spool", "tidewire", "anomaly", "match", "scan"];
 /// Its keys.
 pub const ANALYZER: &[&str] = &["command", "queue", "group", "instances", "user", "nice", "restart"];
 

@@ -9,7 +9,7 @@ mod inline;
 mod queue;
 mod sensor;
 
-pub use analyzer::Analyzer;
+pub use analyzer::{Analyzer, OWN_NAMES};
 pub use capture::Capture;
 pub use common::{Places, Sections};
 pub use events::{AllEvents, DIRECTORY};
