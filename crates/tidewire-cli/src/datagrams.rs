@@ -173,13 +173,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let rejected: u64 = handlers.iter().map(|handler| handler.rejected).sum();
     let entries = Sorted::merged(handlers.into_iter().map(|handler| handler.entries), order, room);
     let written = writing.finish(if options.write.is_on() { entries.ids()? } else { Vec::new() });
-    let mut out = Out::stdout();
+    let mut out = Out::last();
     entries.print(limit != Some(0) && sink.is_none(), &mut out)?;
     if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }
-    let code = closing.finish(common, options.json, &mut out, error::OK)?;
-    written.map(|()| code)
+    let code = closing.finish(common, options.json, &mut out, error::OK);
+    error::concluded(written, code)
 }
 
 impl Row for Entry {

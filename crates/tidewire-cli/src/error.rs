@@ -79,6 +79,28 @@ impl CliError {
     }
 }
 
+/// The end of a run whose output is complete, or is not, and that comes to `code` otherwise.
+pub fn concluded(written: Result<(), CliError>, code: Result<u8, CliError>) -> Result<u8, CliError> {
+    let (code, ended) = match code {
+        Ok(code) => (code, Ok(())),
+        Err(error) => (OK, Err(error)),
+    };
+    graver(written, ended).map(|()| code)
+}
+
+/// Of what two parts of a run came to, what the run comes to: a failure counts before success, and a reader that closed our output,
+/// who wanted no more, before no failure. Of two failures the first counts, and the other is said now.
+pub fn graver(first: Result<(), CliError>, second: Result<(), CliError>) -> Result<(), CliError> {
+    match (first, second) {
+        (Err(CliError::ClosedPipe) | Ok(()), second @ Err(_)) => second,
+        (first, Ok(()) | Err(CliError::ClosedPipe)) => first,
+        (first, Err(second)) => {
+            second.report();
+            first
+        }
+    }
+}
+
 impl Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

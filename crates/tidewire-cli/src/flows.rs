@@ -204,7 +204,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let flows = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
     let written = writing.finish(if options.write.is_on() { flows.ids()? } else { Vec::new() });
-    let mut out = Out::stdout();
+    let mut out = Out::last();
     flows.print(false, &mut out)?;
     // The process ends: giving each text back would take a tenth of what finding it took.
     std::mem::forget(flows);
@@ -212,8 +212,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let lines = closing_lines(&totals, order, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
-    written.map(|()| code)
+    let code = closing.finish(common, options.selection.json, &mut out, error::OK);
+    error::concluded(written, code)
 }
 
 impl Row for Flow {

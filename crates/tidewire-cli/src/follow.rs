@@ -319,6 +319,9 @@ impl Follow {
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, wanted) = options.input()?;
     common.need_bytes("follow")?;
+    if options.form == Form::Raw && terminal::is_terminal() {
+        return Err(CliError::Usage("raw bytes are not for a terminal: redirect them, or leave out --as raw".into()));
+    }
     let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
     let mut session = Session::new(&common)?;
     let id = match &wanted {
@@ -372,8 +375,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         }
     }
     let code = if found { error::OK } else { error::NOT_FOUND };
-    let code = closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)?;
-    written.map(|()| code)
+    let code = closing.finish(&common, options.form == Form::Json, &mut Out::last(), code);
+    error::concluded(written, code)
 }
 
 impl Options {

@@ -57,6 +57,7 @@ mod output_dir;
 mod outputs;
 mod own_input;
 mod packets_outside;
+mod place;
 mod print_rows;
 mod progress;
 #[cfg(feature = "live")]

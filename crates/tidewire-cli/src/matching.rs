@@ -386,7 +386,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     printed.dedup();
     let written = writing.finish(printed);
     let exported = opened.as_ref().map_or(Ok(()), |opened| opened.finish(&closing));
-    let mut out = Out::stdout();
+    let mut out = Out::last();
     if is_exported {
         // Written as they were found.
     } else if options.count && common.limit != Some(0) {
@@ -405,8 +405,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         ));
     }
     let code = if total > 0 { error::OK } else { error::NOT_FOUND };
-    let code = closing.finish(&common, options.json, &mut out, code)?;
-    written.and(exported).map(|()| code)
+    let code = closing.finish(&common, options.json, &mut out, code);
+    error::concluded(error::graver(written, exported), code)
 }
 
 impl Options {

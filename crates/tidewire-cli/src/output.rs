@@ -6,7 +6,7 @@ use std::io::{self, Write};
 pub use tidewire_exports::json::push_string;
 pub use tidewire_exports::json::{Object, hex, push_number, push_value};
 
-use crate::{error::CliError, progress, terminal::is_terminal};
+use crate::{error::CliError, place, progress, terminal::is_terminal};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -15,12 +15,30 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub struct Out {
     inner: io::Stdout,
     buffer: Vec<u8>,
+    /// What the last of a run is printed with: a reader that went away keeps nobody from saying what else failed.
+    is_last: bool,
+    is_closed: bool,
 }
 
 impl Out {
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { inner: io::stdout(), buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)) }
+        Self {
+            inner: io::stdout(),
+            buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)),
+            is_last: false,
+            is_closed: false,
+        }
+    }
+
+    /// Standard output for the result of a run that is over: where its reader closes it, the rest is dropped, and that is no error.
+    pub fn last() -> Self {
+        Self { is_last: true, ..Self::stdout() }
+    }
+
+    /// Whether its reader closed it, so that nothing more needs to be printed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// The buffer, to append text.
@@ -45,8 +63,22 @@ impl Out {
         if progress::is_shown() && is_terminal() {
             progress::remove();
         }
+        if self.is_closed {
+            self.buffer.clear();
+            return Ok(());
+        }
+        if !self.buffer.is_empty() && place::is_closed() {
+            self.buffer.clear();
+            return Err(CliError::Output("standard output is closed: nothing can be printed".into()));
+        }
         let written = self.inner.write_all(&self.buffer).and_then(|()| self.inner.flush());
         self.buffer.clear();
-        written.map_err(CliError::from_output)
+        match written {
+            Err(error) if self.is_last && error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            written => written.map_err(CliError::from_output),
+        }
     }
 }

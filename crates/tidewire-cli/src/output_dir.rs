@@ -7,7 +7,7 @@ use std::{
     io,
     os::{
         fd::{AsRawFd as _, OwnedFd},
-        unix::fs::MetadataExt as _,
+        unix::fs::{MetadataExt as _, PermissionsExt as _, lchown},
     },
     path::{Path, PathBuf},
 };
@@ -131,6 +131,47 @@ impl Folder {
         }
     }
 
+    /// Whether a name is still that of a file of this run, and its only one: another file that got it would be published as ours.
+    ///
+    /// # Errors
+    /// It is not; the system's error.
+    pub fn check(&self, name: &str, identity: Identity) -> io::Result<()> {
+        let found = self.by_handle().join(name).symlink_metadata()?;
+        if identity_of(&found) != identity || found.nlink() != 1 {
+            return Err(io::Error::other("a file was replaced while it was written"));
+        }
+        Ok(())
+    }
+
+    /// Gives a complete file of this run its name, and what it replaces there its mode and owner.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check); the system's error.
+    pub fn publish(&self, hidden: &str, identity: Identity, name: &OsStr) -> io::Result<()> {
+        self.check(hidden, identity)?;
+        if let Ok(found) = self.by_handle().join(name).symlink_metadata() {
+            self.make_alike(hidden, &found)?;
+        }
+        self.rename(hidden, name)
+    }
+
+    /// Gives a file of this run the mode of the one that it will replace, and its owner where that is allowed.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn make_alike(&self, name: &str, replaced: &Metadata) -> io::Result<()> {
+        if !replaced.is_file() {
+            return Ok(());
+        }
+        let path = self.by_handle().join(name);
+        // Its owner first, or else the others read it for a moment; only root gives files away.
+        let (owner, group) = (Some(replaced.uid()), Some(replaced.gid()));
+        if lchown(&path, owner, group).is_err() {
+            let _ = lchown(&path, None, group);
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(replaced.mode() & 0o777))
+    }
+
     /// Removes a file or a link.
     ///
     /// # Errors
@@ -151,6 +192,26 @@ impl Folder {
     pub fn by_handle(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
+}
+
+/// Whether a path may be followed where its last component is a link, by the kernel's rule for sticky folders that all may write to
+/// (`fs.protected_symlinks`): one's own, or of the folder's owner. What follows it in user space asks here.
+///
+/// # Errors
+/// `PermissionDenied` for another user's link; the system's error.
+pub fn check_link(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_symlink() {
+        return Ok(());
+    }
+    let folder = fs::metadata(parent_path(path))?;
+    let is_open = folder.mode() & 0o1002 == 0o1002;
+    let own = rustix::process::geteuid().as_raw();
+    if is_open && found.uid() != own && found.uid() != folder.uid() {
+        let message = format!("it is a link of another user ({}); name the file that it leads to", found.uid());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(())
 }
 
 /// The identity of a file.

@@ -38,8 +38,10 @@ impl Outputs<'_> {
         }
     }
 
-    /// Completes the records; packets and exports are completed by who opened their files.
+    /// Completes the records; packets and exports are completed by who opened their files. A reader that went away ended the run
+    /// already, and whatever else failed is still to be said.
     pub fn finish(&self) -> Result<(), CliError> {
-        self.sinks.iter().try_for_each(|sink| sink.finish())
+        let finished = self.sinks.iter().map(|sink| sink.finish());
+        finished.filter(|finished| !matches!(finished, Err(CliError::ClosedPipe))).collect()
     }
 }

@@ -6,21 +6,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::CliError;
+use crate::{
+    error::CliError,
+    place::{self, Standard},
+};
 
 /// Refuses a place for output that is one of the files that are read, by whatever name, or lies in an archive that is.
 pub fn refuse_over(inputs: &[PathBuf], output: &Path) -> Result<(), CliError> {
-    if output.as_os_str() == "-" {
-        return Ok(());
-    }
-    let there = fs::metadata(output).ok();
+    // Also the file that standard output is appended to.
+    let is_stdout = output.as_os_str() == "-" || place::named(output) == Some(Standard::Output);
+    let there = fs::metadata(if is_stdout { Path::new("/proc/self/fd/1") } else { output }).ok();
     let folder = match output.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,
         None => output,
     };
     let folder = if output.is_dir() { output } else { folder };
-    let folder = fs::canonicalize(folder).ok();
+    let folder = fs::canonicalize(folder).ok().filter(|_| !is_stdout);
     for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
         let Ok(read) = fs::metadata(input) else { continue };
         let is_same = there.as_ref().is_some_and(|there| (there.dev(), there.ino()) == (read.dev(), read.ino()));

@@ -25,6 +25,11 @@ impl<'a> Printer<'a> {
         Self { form, layout, table: Table::new(R::COLUMNS, layout), has_header: false, out }
     }
 
+    /// Whether nobody reads it any more.
+    pub fn is_closed(&self) -> bool {
+        self.out.is_closed()
+    }
+
     /// Prints the header of comma-separated values, which the first record does otherwise.
     pub fn header<R: Row>(&mut self) -> Result<(), CliError> {
         if self.form != Form::Csv || std::mem::replace(&mut self.has_header, true) {

@@ -231,14 +231,14 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let streams = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
     let written = writing.finish(if options.write.is_on() { streams.ids()? } else { Vec::new() });
-    let mut out = Out::stdout();
+    let mut out = Out::last();
     streams.print(false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, order, common, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    let code = closing.finish(common, options.selection.json, &mut out, error::OK)?;
-    written.map(|()| code)
+    let code = closing.finish(common, options.selection.json, &mut out, error::OK);
+    error::concluded(written, code)
 }
 
 impl Row for Ended {

@@ -222,7 +222,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     let count: u64 = handlers.iter().map(|handler| handler.count).sum();
     let found = Sorted::merged(handlers.into_iter().map(|handler| handler.found), order, room);
-    let mut out = Out::stdout();
+    let mut out = Out::last();
     found.print(false, &mut out)?;
     if form == Form::Table {
         out.line(&counted(count, "transaction", "transactions"))?;

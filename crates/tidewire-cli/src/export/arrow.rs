@@ -112,10 +112,11 @@ impl Tables for Arrow {
         self.files.flush();
     }
 
-    fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
+        self.files.set_whole(is_whole);
         // A file of no rows has columns all the same.
         self.complete(now_ns);
-        let finished = self.files.finish(now_ns);
+        let finished = self.files.finish(now_ns, is_whole);
         self.failure.take().map_or(finished, Err)
     }
 

@@ -1,6 +1,6 @@
 //! A file of EVE, and how many records are in it.
 
-use super::file::Files;
+use super::{current, file::Files};
 
 /// The file.
 pub struct Eve {
@@ -20,11 +20,8 @@ impl Eve {
         self.records
     }
 
-    /// Adds whole records: each is a line.
-    pub fn push(&mut self, lines: &[u8], now_ns: u64) {
-        if !lines.is_empty() {
-            self.records += memchr::memchr_iter(b'\n', lines).count() as u64;
-            self.files.push(lines, now_ns);
-        }
+    /// Counts records that are added to the file: each is a line.
+    pub fn count(&mut self, records: &[u8]) {
+        self.records += current::lines(records);
     }
 }

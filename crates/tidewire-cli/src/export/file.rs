@@ -2,7 +2,7 @@
 //! are complete.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,10 +11,17 @@ use std::{
 use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 
-use super::{current::Current, names::Names, rotate::Rotate, target::Place};
+use super::{
+    current::{self, Current},
+    names::Names,
+    rotate::Rotate,
+    target::Place,
+};
 use crate::{
     error::{self, CliError},
     output_dir::{self, Folder},
+    place::{self, Standard},
+    units::counted,
 };
 
 /// Bytes that are collected before they are written.
@@ -57,21 +64,12 @@ pub struct Files {
     current: Option<Current>,
     gathered: Vec<u8>,
     failure: Option<io::Error>,
-}
-
-/// The folder that a file lies in, and its name there; `None`: it is a pipe or a device.
-fn place(path: &Path) -> io::Result<Option<PathBuf>> {
-    // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other.
-    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
-        return Ok(None);
-    }
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Ok(None),
-        Ok(_) => fs::canonicalize(path).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
-        Err(error) => Err(error),
-    }
+    /// Whether the failure was said.
+    is_said: bool,
+    /// Whether there was a record for it.
+    is_begun: bool,
+    /// Records in the files that are complete.
+    records: u64,
 }
 
 impl Files {
@@ -79,12 +77,12 @@ impl Files {
     pub fn open(path: &Path, frame: Frame, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
-        let Some(path) = place(path).map_err(cannot)? else {
-            if rotate.is_on() {
+        let path = match place::open(path).map_err(cannot)? {
+            place::Place::File(path) => path,
+            place::Place::Direct(_) if rotate.is_on() => {
                 return Err(CliError::Usage(format!("{shown} is no file that --rotate could rename")));
             }
-            let file = fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
-            return Ok(Self::direct(shown, file, frame));
+            place::Place::Direct(file) => return Ok(Self::direct(shown, file, frame)),
         };
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
         let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
@@ -96,9 +94,8 @@ impl Files {
 
     /// Standard output.
     pub fn stdout(frame: Frame) -> Result<Self, CliError> {
-        use std::os::fd::AsFd as _;
-        let file = io::stdout().as_fd().try_clone_to_owned().map_err(CliError::from_output)?;
-        Ok(Self::direct("standard output".into(), file.into(), frame))
+        let file = place::opened(Standard::Output).map_err(CliError::from_output)?;
+        Ok(Self::direct("standard output".into(), file, frame))
     }
 
     /// A log of a folder; it is made with its first record.
@@ -123,7 +120,18 @@ impl Files {
     }
 
     fn new(shown: String, place: Where, frame: Frame, rotate: Rotate) -> Self {
-        Self { shown, place, frame, rotate, current: None, gathered: Vec::new(), failure: None }
+        Self {
+            shown,
+            place,
+            frame,
+            rotate,
+            current: None,
+            gathered: Vec::new(),
+            failure: None,
+            is_said: false,
+            is_begun: false,
+            records: 0,
+        }
     }
 
     /// Without limits of its own: a part of what the caller encodes is no file.
@@ -150,6 +158,19 @@ impl Files {
     /// Whether writing failed; what is added then is dropped.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
+    }
+
+    /// The failure of writing, the first time that it is asked for; without words where a reader went away, who wanted no more.
+    pub fn news(&mut self) -> Option<Option<String>> {
+        let failure = self.failure.as_ref().filter(|_| !self.is_said)?;
+        self.is_said = true;
+        let is_closed = failure.kind() == io::ErrorKind::BrokenPipe;
+        Some((!is_closed).then(|| format!("{}: cannot be written: {failure}", self.shown)))
+    }
+
+    /// Whether the next record is the first one.
+    pub fn begins(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_begun, true)
     }
 
     /// Whether the file ends before so many further bytes.
@@ -204,7 +225,7 @@ impl Files {
             && self.frame.is_of_lines()
             && !current.is_shown
         {
-            self.failure = names.show(&current.hidden).err();
+            self.failure = output_dir::identity(&current.file).and_then(|file| names.show(&current.hidden, file)).err();
             current.is_shown = self.failure.is_none();
         }
     }
@@ -231,23 +252,28 @@ impl Files {
 
     /// Completes the file: it gets its name.
     pub fn complete(&mut self, now_ns: u64) {
+        let before = self.gathered.len();
         if let (Frame::Zeek(form, _), true) = (&self.frame, self.current.is_some()) {
             zeek::push_footer(&mut self.gathered, *form, second(now_ns));
         }
+        let footer = current::lines(self.gathered.get(before..).unwrap_or_default());
         self.flush();
         if self.failure.is_some() {
             return;
         }
-        if let Some(current) = self.current.take() {
+        if let Some(mut current) = self.current.take() {
+            current.frame_lines += footer;
+            self.records += current.records();
             self.failure = self.name_it(&current).err();
         }
     }
 
-    /// Completes the last file, if one was begun.
+    /// Completes the last file, if one was begun. `is_whole`: whether it has all that the run was to find; another one replaces nothing.
     ///
     /// # Errors
-    /// What could not be written. A file that is not shown keeps its hidden name then.
-    pub fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+    /// What could not be written, and how many records were. A file that is not shown keeps its hidden name then.
+    pub fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
+        self.set_whole(is_whole);
         self.complete(now_ns);
         let Some(failure) = self.failure.take() else {
             self.note_earlier_log();
@@ -256,12 +282,24 @@ impl Files {
         if failure.kind() == io::ErrorKind::BrokenPipe {
             return Err(CliError::ClosedPipe);
         }
+        let records = self.records + self.current.as_ref().map_or(0, Current::records);
+        let records = counted(records, "whole record", "whole records");
         let there = match self.current.take() {
-            Some(current) if current.is_shown => "; it has the records up to there".to_owned(),
+            Some(current) if current.is_shown => format!("; it has {records}"),
+            Some(current) if self.frame.is_of_lines() => {
+                format!("; {records} in {} beside it", legible(&current.hidden))
+            }
             Some(current) => format!("; what there is, is in {} beside it", legible(&current.hidden)),
             None => String::new(),
         };
         Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
+    }
+
+    /// Whether files that are completed from now on may replace those of an earlier run.
+    pub fn set_whole(&mut self, is_whole: bool) {
+        if let Where::Folder(names) = &mut self.place {
+            names.is_whole = is_whole;
+        }
     }
 
     /// What an earlier run wrote under this name: it is removed if this run's file is whole (`is_whole`), or else its place is said.
@@ -298,6 +336,7 @@ impl Files {
     }
 
     fn push_header(&mut self, now_ns: u64) {
+        let before = self.gathered.len();
         match &self.frame {
             Frame::None | Frame::Lines => {}
             Frame::Header(line) => {
@@ -306,14 +345,20 @@ impl Files {
             }
             Frame::Zeek(form, log) => zeek::push_header(&mut self.gathered, *form, *log, second(now_ns)),
         }
+        if let Some(current) = &mut self.current {
+            current.frame_lines += current::lines(self.gathered.get(before..).unwrap_or_default());
+        }
     }
 
     /// Gives a file its name.
     fn name_it(&mut self, current: &Current) -> io::Result<()> {
-        match &mut self.place {
-            Where::Direct(_) => Ok(()),
-            Where::Folder(names) if current.is_shown => names.number_shown(&current.file, current.opened_ns),
-            Where::Folder(names) => names.give(&current.hidden, current.opened_ns),
+        let Where::Folder(names) = &mut self.place else { return Ok(()) };
+        // A disk may find only now that it has no room, and a name must not outlive what it names.
+        current.file.sync_data()?;
+        if current.is_shown {
+            names.number_shown(&current.file, current.opened_ns)
+        } else {
+            names.give(&current.hidden, output_dir::identity(&current.file)?, current.opened_ns)
         }
     }
 }
@@ -345,6 +390,8 @@ fn second(ns: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -372,7 +419,7 @@ mod tests {
                 files.flush();
                 assert_eq!(names(&folder).contains(&"all.txt".to_owned()), is_of_lines);
             }
-            files.finish(1000 * SECOND).unwrap();
+            files.finish(1000 * SECOND, true).unwrap();
             let names = names(&folder);
             assert!(names.len() > 16 && names.iter().all(|name| name.starts_with("all.1970")), "{names:?}");
             let texts: Vec<String> = names.iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect();
@@ -388,7 +435,7 @@ mod tests {
         files.push(b"message", 1);
         files.flush();
         assert!(names(place.path())[0].starts_with(".a.ipfix."));
-        files.finish(2).unwrap();
+        files.finish(2, true).unwrap();
         assert_eq!(names(place.path()), ["a.ipfix"]);
         drop(Files::open(&place.path().join("other"), Frame::Lines, Rotate::default(), 0).unwrap());
         assert_eq!(names(place.path()), ["a.ipfix"]);
@@ -411,7 +458,7 @@ mod tests {
             files.flush();
             assert_eq!(text("eve.json"), "a\n");
             files.push(b"b\n", 1);
-            files.finish(2).unwrap();
+            files.finish(2, true).unwrap();
             files.settle_earlier(is_whole);
             let aside: Vec<String> = names(place.path()).into_iter().filter(|name| name != "eve.json").collect();
             assert_eq!((text("eve.json").as_str(), aside.len()), ("a\nb\n", 1), "{aside:?}");
@@ -426,7 +473,7 @@ mod tests {
         for text in ["a", "b"] {
             let mut files = Files::open(&place.path().join("x"), Frame::None, rotate, 0).unwrap();
             files.push(text.as_bytes(), 0);
-            files.finish(0).unwrap();
+            files.finish(0, true).unwrap();
         }
         assert_eq!(names(place.path()), ["x.19700101T000000Z.000001", "x.19700101T000000Z.000002"]);
     }

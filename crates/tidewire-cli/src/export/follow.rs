@@ -6,7 +6,7 @@ use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, 
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
 use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
 
-use super::{interim::Interim, sink::Exports, text::Rows};
+use super::{exports::Exports, interim::Interim, text::Rows};
 use crate::{
     app::{Follower, HasConversation, Selected},
     cut_off_join::CutOffs,

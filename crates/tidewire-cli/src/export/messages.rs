@@ -156,7 +156,7 @@ impl Messages {
         self.pass(now_ns);
     }
 
-    pub fn finish(&mut self, facts: &Facts, now_ns: u64) -> Result<(), CliError> {
+    pub fn finish(&mut self, facts: &Facts, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
         self.statistics(facts, now_ns);
         self.exporter.finish_message();
         self.pass(now_ns);
@@ -166,7 +166,7 @@ impl Messages {
             error::notify(format_args!("{records} later than the flow: NetFlow v9 has room for 49 days; use IPFIX"));
         }
         match &mut self.output {
-            Output::Files(files) => files.finish(now_ns),
+            Output::Files(files) => files.finish(now_ns, is_whole),
             Output::Collector(collector) => collector.finish(),
         }
     }

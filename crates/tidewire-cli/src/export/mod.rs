@@ -4,6 +4,7 @@
 mod arrow;
 mod current;
 mod eve_file;
+mod exports;
 mod facts;
 mod file;
 mod follow;
@@ -26,7 +27,10 @@ mod target;
 mod text;
 mod under_way;
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use tidewire::{Handler, Mode, Stop};
@@ -46,16 +50,17 @@ use crate::{
     options::Common,
     output::Out,
     own_input,
+    place::{self, Standard},
     selection::Totals,
     session::{Closing, Session},
     terminal,
     units::{Bytes, Span, counted},
 };
+pub use exports::Exports;
 use facts::{Content, Facts, Source};
 use follow::Exporting;
 pub use follow::{Kind, Texts};
 use rotate::Rotate;
-pub use sink::Exports;
 use target::{Format, Place, Target};
 pub use text::{Rows, TextRow};
 
@@ -232,6 +237,12 @@ impl ExportOptions {
 
     fn targets(&self) -> Result<Vec<Target>, CliError> {
         let mut targets = self.to.clone();
+        for target in &mut targets {
+            let is_stdout = |path: &PathBuf| place::named(path) == Some(Standard::Output);
+            if matches!(&target.place, Place::Path(path) if is_stdout(path)) {
+                *target = Target::on_stdout(target.format).map_err(CliError::Usage)?;
+            }
+        }
         if !self.eve_types.is_empty() && targets.is_empty() && self.format.is_none() {
             return Err(CliError::Usage(
                 "--eve-types is for EVE: name a place with --to, as in --to eve:eve.json".into(),
@@ -265,7 +276,7 @@ impl ExportOptions {
             return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
         }
         if let Some(name) = &self.format {
-            let target: Result<Target, String> = format!("{name}:-").parse();
+            let target = name.parse().and_then(Target::on_stdout);
             targets.push(target.map_err(|error| CliError::Usage(format!("--format {name}: {error}")))?);
         }
         let is_binary = |target: &Target| target.place == Place::Stdout && target.format.is_binary();
@@ -315,8 +326,10 @@ impl ExportOptions {
         if let Some(common) = captures {
             let inputs = capture_args::split(&common.files)?.0;
             for target in &targets {
-                if let Place::Path(path) = &target.place {
-                    own_input::refuse_over(inputs, path)?;
+                match &target.place {
+                    Place::Path(path) => own_input::refuse_over(inputs, path)?,
+                    Place::Stdout => own_input::refuse_over(inputs, Path::new("-"))?,
+                    Place::Udp(_) | Place::Tcp(_) => {}
                 }
             }
         }
@@ -352,9 +365,10 @@ impl ExportOptions {
         session.export(exports);
         let (totals, transactions, closing) = run(exports, job, &session)?;
         let finished = opened.finish(&closing);
-        let mut out = Out::stdout();
+        let mut out = Out::last();
         if opened.is_shown {
-            let counts = counts(job.kind, has_both, &totals, transactions);
+            let written = if finished.is_ok() { "written" } else { "found, not all of them written" };
+            let counts = counts(job.kind, has_both, &totals, transactions, written);
             let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
             lines.into_iter().try_for_each(|line| out.line(&line))?;
             if job.kind == Kind::Streams && job.select.is_some() && self.writes_transactions()? {
@@ -363,8 +377,8 @@ impl ExportOptions {
                 )?;
             }
         }
-        let code = closing.finish(job.common, false, &mut out, error::OK)?;
-        finished.map(|()| code)
+        let code = closing.finish(job.common, false, &mut out, error::OK);
+        error::concluded(finished, code)
     }
 }
 
@@ -388,15 +402,15 @@ impl Opened {
     }
 }
 
-/// What was written. `has_both`: transactions beside streams.
-fn counts(kind: Kind, has_both: bool, totals: &Totals, transactions: u64) -> String {
+/// What was found, and whether it was `written`. `has_both`: transactions beside streams.
+fn counts(kind: Kind, has_both: bool, totals: &Totals, transactions: u64, written: &str) -> String {
     let transactions = counted(transactions, "transaction", "transactions");
     if kind == Kind::Transactions {
-        return format!("{transactions} written");
+        return format!("{transactions} {written}");
     }
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
-    let written = if has_both { format!("{flows} and {transactions}") } else { flows };
-    format!("{written} written, {packets}, {}", Bytes(totals.bytes))
+    let records = if has_both { format!("{flows} and {transactions}") } else { flows };
+    format!("{records} {written}, {packets}, {}", Bytes(totals.bytes))
 }
 
 fn run(exports: &Arc<Exports>, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {

@@ -9,7 +9,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::output_dir::{self, Folder};
+use tidewire::legible::legible;
+
+use crate::{
+    error,
+    output_dir::{self, Folder, Identity},
+};
 
 /// Most names that are tried for a file of several.
 const NAMES_MAX: u32 = 100_000;
@@ -21,6 +26,8 @@ pub struct Names {
     number: u32,
     /// Whether there may be several, so that each has the time of its beginning and a number.
     are_several: bool,
+    /// Whether this run is to replace what an earlier one wrote: it saw all of its input.
+    pub is_whole: bool,
     /// What had the name before a file of this run that grows under it.
     earlier: Option<Earlier>,
 }
@@ -41,7 +48,7 @@ impl Earlier {
 
 impl Names {
     pub fn new(folder: &Arc<Folder>, name: OsString, are_several: bool) -> Self {
-        Self { folder: Arc::clone(folder), name, number: 0, are_several, earlier: None }
+        Self { folder: Arc::clone(folder), name, number: 0, are_several, is_whole: true, earlier: None }
     }
 
     pub fn folder(&self) -> &Folder {
@@ -58,19 +65,32 @@ impl Names {
         !self.are_several && self.number == 0 && self.folder.by_handle().join(&self.name).exists()
     }
 
-    /// Gives a complete file its name: where there are several, none that exists.
-    pub fn give(&mut self, hidden: &str, opened_ns: u64) -> io::Result<()> {
+    /// Gives a complete file its name: where there are several, none that exists. A run that was ended early replaces no file of an
+    /// earlier one: its own stays hidden.
+    pub fn give(&mut self, hidden: &str, file: Identity, opened_ns: u64) -> io::Result<()> {
         self.number += 1;
         if !self.are_several {
-            return self.folder.rename(hidden, &self.name);
+            if !self.is_whole && self.found().is_ok() {
+                let name = self.name.to_string_lossy();
+                error::notify(format_args!(
+                    "{} stays as an earlier run wrote it: what this one found, which is not all, is in {} beside it",
+                    legible(&name),
+                    legible(hidden)
+                ));
+                return Ok(());
+            }
+            return self.folder.publish(hidden, file, &self.name);
         }
+        self.folder.check(hidden, file)?;
         (self.number, _) = self.number_it(hidden.as_ref(), opened_ns, self.number)?;
         Ok(())
     }
 
     /// Gives a file that grows the name without a number. What has it gets a number, as if it had been rotated.
-    pub fn show(&mut self, hidden: &str) -> io::Result<()> {
+    pub fn show(&mut self, hidden: &str, file: Identity) -> io::Result<()> {
+        self.folder.check(hidden, file)?;
         if let Ok(found) = self.found() {
+            self.folder.make_alike(hidden, &found)?;
             let modified = found.modified().ok();
             let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let ns = since.map_or(0, |passed| passed.as_nanos() as u64);

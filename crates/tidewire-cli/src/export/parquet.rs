@@ -160,7 +160,7 @@ impl Part {
         self.write(now_ns)?;
         self.encoder.finish().map_err(|error| CliError::Output(error.to_string()))?;
         self.pass(now_ns);
-        self.files.finish(now_ns)
+        self.files.finish(now_ns, true)
     }
 }
 
@@ -188,7 +188,7 @@ impl Tables for ParquetFolder {
         }
     }
 
-    fn finish(&mut self, now_ns: u64) -> Result<(), CliError> {
+    fn finish(&mut self, now_ns: u64, _: bool) -> Result<(), CliError> {
         for part in std::mem::take(&mut self.parts) {
             let completed = part.complete(now_ns);
             self.note(completed);

@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// EVE's `stats`: Suricata's default interval.
@@ -28,6 +28,11 @@ impl Periods {
     }
 }
 
+/// The time now, nanoseconds since the epoch.
+pub fn wall_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -37,9 +42,9 @@ mod tests {
 
     use super::{
         super::{
+            exports::Exports,
             facts::{Content, Facts, Source},
             rotate::Rotate,
-            sink::Exports,
         },
         *,
     };

@@ -16,7 +16,7 @@ use crate::{error::CliError, output_dir};
 const TABLES: [Table; 4] = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS];
 
 /// Rows of a transaction: enough that beginning and ending it cost nothing.
-const TRANSACTION_ROWS: u32 = 4096;
+const TRANSACTION_ROWS: u32 = 512;
 
 /// A database, or several, one after the other.
 pub struct Sqlite {
@@ -32,6 +32,7 @@ pub struct Sqlite {
 struct Current {
     connection: Connection,
     hidden: String,
+    file: output_dir::Identity,
     opened_ns: u64,
     /// Whether a row is in it. Until then it is as old as its first one.
     is_begun: bool,
@@ -73,7 +74,8 @@ impl Sqlite {
 
     fn begin(&mut self, now_ns: u64) -> Result<(), String> {
         let hidden = self.names.hidden();
-        self.names.folder().create(&hidden).map_err(|error| error.to_string())?;
+        let made = self.names.folder().create(&hidden).and_then(|file| output_dir::identity(&file));
+        let file = made.map_err(|error| error.to_string())?;
         let path = self.names.folder().by_handle().join(&hidden);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let begun = Connection::open_with_flags(path, flags).and_then(|connection| {
@@ -85,7 +87,7 @@ impl Sqlite {
             Ok(connection)
         });
         let connection = begun.map_err(|error| error.to_string())?;
-        self.current = Some(Current { connection, hidden, opened_ns: now_ns, is_begun: false, waiting: 0 });
+        self.current = Some(Current { connection, hidden, file, opened_ns: now_ns, is_begun: false, waiting: 0 });
         Ok(())
     }
 
@@ -125,7 +127,7 @@ impl Sqlite {
         });
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
         closed.map_err(|error| format!("{error}; what there is, is in {} beside it", legible(&current.hidden)))?;
-        self.names.give(&current.hidden, current.opened_ns).map_err(|error| error.to_string())
+        self.names.give(&current.hidden, current.file, current.opened_ns).map_err(|error| error.to_string())
     }
 
     fn note(&mut self, result: Result<(), String>) {
@@ -253,7 +255,8 @@ impl Tables for Sqlite {
         self.note(flushed);
     }
 
-    fn finish(&mut self, _: u64) -> Result<(), CliError> {
+    fn finish(&mut self, _: u64, is_whole: bool) -> Result<(), CliError> {
+        self.names.is_whole = is_whole;
         if self.failure.is_none() {
             let completed = self.complete();
             self.note(completed);

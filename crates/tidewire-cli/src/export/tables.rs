@@ -14,11 +14,11 @@ pub trait Tables: Send {
     /// Writes what may be written, and completes files whose time has come.
     fn flush(&mut self, now_ns: u64);
 
-    /// Completes everything.
+    /// Completes everything. `is_whole`: whether it is all that the run was to find; what is not replaces nothing.
     ///
     /// # Errors
     /// What could not be written.
-    fn finish(&mut self, now_ns: u64) -> Result<(), CliError>;
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), CliError>;
 
     /// The folder that files are made in.
     fn folder(&self) -> Option<PathBuf>;

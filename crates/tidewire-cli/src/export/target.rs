@@ -152,6 +152,46 @@ impl FromStr for Format {
     }
 }
 
+impl Target {
+    /// On standard output.
+    ///
+    /// # Errors
+    /// Why the format has no place there.
+    pub fn on_stdout(format: Format) -> Result<Self, String> {
+        Self { format, place: Place::Stdout }.checked()
+    }
+
+    /// If the format fits the place.
+    fn checked(self) -> Result<Self, String> {
+        let Self { format, place } = self;
+        match place {
+            Place::Udp(_) | Place::Tcp(_) if !format.is_messages() => {
+                Err("only ipfix, ipfix-uniflow and netflow9 are sent; name a file".into())
+            }
+            Place::Tcp(_) if format == Format::Netflow9 => Err("netflow9 is sent over UDP: udp://HOST:PORT".into()),
+            Place::Path(_) | Place::Stdout if format == Format::Netflow9 => {
+                Err("netflow9 is sent: udp://HOST:PORT; files are written in ipfix (RFC 5655)".into())
+            }
+            Place::Stdout if format == Format::Sqlite => Err("a database needs a file: sqlite:FILE".into()),
+            Place::Stdout if format == Format::Parquet => Err("parquet is written to a folder: parquet:DIR".into()),
+            Place::Stdout if format.is_logs() => Err("Zeek's logs are several files: name a folder".into()),
+            place => Ok(Self { format, place }),
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.format.name();
+        match &self.place {
+            Place::Stdout => write!(f, "{name}:-"),
+            Place::Path(path) => write!(f, "{name}:{}", path.display()),
+            Place::Udp(address) => write!(f, "{name}:udp://{address}"),
+            Place::Tcp(address) => write!(f, "{name}:tcp://{address}"),
+        }
+    }
+}
+
 impl FromStr for Target {
     type Err = String;
 
@@ -177,19 +217,7 @@ impl FromStr for Target {
         } else {
             Place::Path(place.into())
         };
-        match place {
-            Place::Udp(_) | Place::Tcp(_) if !format.is_messages() => {
-                Err("only ipfix, ipfix-uniflow and netflow9 are sent; name a file".into())
-            }
-            Place::Tcp(_) if format == Format::Netflow9 => Err("netflow9 is sent over UDP: udp://HOST:PORT".into()),
-            Place::Path(_) | Place::Stdout if format == Format::Netflow9 => {
-                Err("netflow9 is sent: udp://HOST:PORT; files are written in ipfix (RFC 5655)".into())
-            }
-            Place::Stdout if format == Format::Sqlite => Err("a database needs a file: sqlite:FILE".into()),
-            Place::Stdout if format == Format::Parquet => Err("parquet is written to a folder: parquet:DIR".into()),
-            Place::Stdout if format.is_logs() => Err("Zeek's logs are several files: name a folder".into()),
-            place => Ok(Self { format, place }),
-        }
+        Self { format, place }.checked()
     }
 }
 

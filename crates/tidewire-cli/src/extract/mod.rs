@@ -257,11 +257,15 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         Ok(()) => counted(all.gathered.len() as u64, "direction is", "directions are") + " in " + INDEX,
         Err(_) => counted(all.files, "file is", "files are") + " whole, and not in " + INDEX,
     };
-    if let Some(error) = failure.or(indexed.err()).or(target.show().err()) {
-        let name = directory.display();
-        return Err(CliError::Output(format!("{name}: writing failed: {error}; {whole}")));
+    // A directory that lacks something keeps its hidden name.
+    if let Some(error) = failure.or(indexed.err()) {
+        let (name, there) = (directory.display(), target.hidden());
+        return Err(CliError::Output(format!("{name}: writing failed: {error}; {whole}{there}")));
     }
-    let mut out = Out::stdout();
+    if let Err(error) = target.show() {
+        return Err(CliError::Output(format!("{}: writing failed: {error}; {whole}", directory.display())));
+    }
+    let mut out = Out::last();
     options.print(&all, directory, &mut out)?;
     closing.finish(&options.common, options.json, &mut out, error::OK)
 }
@@ -326,6 +330,11 @@ impl OutputDir {
             };
             io::Error::other(format!("{why}; what was written is in {} beside it", staged.hidden))
         })
+    }
+
+    /// Where it is while it is not complete, for messages.
+    fn hidden(&self) -> String {
+        self.staged.as_ref().map(|staged| format!("; they are in {} beside it", staged.hidden)).unwrap_or_default()
     }
 
     /// Removes the directory if nothing was read.

@@ -47,9 +47,6 @@ pub fn run<H: Handler + Send>(
     let outcome = capture.run(make);
     progress::remove();
     outputs.finish()?;
-    if is_closed {
-        return Err(CliError::ClosedPipe);
-    }
     Ok(outcome?)
 }
 

@@ -201,13 +201,23 @@ impl<T: Sortable, S: Sorter<T>> Merged<T, S> {
             printer.header::<T>()?;
         }
         if self.runs.is_empty() {
-            self.records.iter().try_for_each(|record| printer.row(record))?;
+            for record in &self.records {
+                if printer.is_closed() {
+                    break;
+                }
+                printer.row(record)?;
+            }
         } else {
-            self.each(|_, item| match (item, self.room.form) {
+            let printed = self.each(|_, item| match (item, self.room.form) {
+                _ if printer.is_closed() => Err(CliError::ClosedPipe),
                 (Item::Record(record), _) => printer.row(record),
                 (Item::Rendered(bytes), Form::Table) => printer.cells(cells::read(bytes, T::COLUMNS)),
                 (Item::Rendered(line), _) => printer.line::<T>(line),
-            })?;
+            });
+            match printed {
+                Err(CliError::ClosedPipe) => {}
+                printed => printed?,
+            }
         }
         printer.finish()
     }

@@ -3,9 +3,8 @@
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fs::{self, File},
+    fs::File,
     io::{self, IsTerminal as _, Write as _},
-    os::fd::AsFd as _,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -20,6 +19,7 @@ use tidewire_files::{
 use crate::{
     error::CliError,
     output_dir::{self, Folder},
+    place::{self, Place, Standard},
     units::counted,
 };
 
@@ -73,16 +73,20 @@ struct Hidden {
 impl PacketFile {
     /// Opens `path`; `-` is standard output, whose other output then goes to standard error.
     pub fn open(path: &Path, stop: &Stop) -> Result<Self, CliError> {
-        let name = match path.as_os_str() == "-" {
+        let stream = match path.as_os_str() == "-" {
+            true => Some(Standard::Output),
+            false => place::named(path),
+        };
+        let name = match stream == Some(Standard::Output) {
             true => "standard output".to_owned(),
             false => legible(&path.to_string_lossy()).into_owned(),
         };
         let cannot = |error: io::Error| CliError::Output(format!("{name}: cannot be written: {error}"));
-        let (file, hidden) = if path.as_os_str() == "-" {
+        let (file, hidden) = if stream == Some(Standard::Output) {
             (own_stdout()?, None)
         } else {
-            match place(path).map_err(cannot)? {
-                Place::Direct => (fs::OpenOptions::new().write(true).open(path).map_err(cannot)?, None),
+            match place::open(path).map_err(cannot)? {
+                Place::Direct(file) => (file, None),
                 Place::File(path) => {
                     let file_name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
                     let folder = output_dir::existing_parent(&path).map_err(cannot)?;
@@ -230,7 +234,8 @@ impl PacketFile {
             return Err(inner.failed(&failure));
         }
         let Some(hidden) = inner.hidden.take() else { return Ok(()) };
-        let renamed = hidden.folder.rename(&hidden.hidden, &hidden.name);
+        let identity = inner.file.sync_data().and_then(|()| output_dir::identity(&inner.file));
+        let renamed = identity.and_then(|identity| hidden.folder.publish(&hidden.hidden, identity, &hidden.name));
         renamed.map_err(|error| {
             let (name, there) = (&inner.name, legible(&hidden.hidden));
             CliError::Output(format!("{name}: cannot be given its name: {error}; it is complete as {there} beside it"))
@@ -282,7 +287,9 @@ impl Inner {
             }
             Err(error) => {
                 // Ends with the last whole block: what is there can be read.
-                let _ = self.file.set_len(self.written_bytes);
+                if self.hidden.is_some() {
+                    let _ = self.file.set_len(self.written_bytes);
+                }
                 if error.kind() == io::ErrorKind::BrokenPipe {
                     stop.stop();
                 }
@@ -318,32 +325,9 @@ fn own_stdout() -> Result<File, CliError> {
                 .into(),
         ));
     }
-    let moved = stdout.as_fd().try_clone_to_owned().and_then(|file| {
+    let moved = place::opened(Standard::Output).and_then(|file| {
         dup2_stdout(io::stderr())?;
-        Ok(File::from(file))
+        Ok(file)
     });
     moved.map_err(|error| CliError::Output(format!("standard output cannot be used for packets: {error}")))
-}
-
-/// How a path is written.
-enum Place {
-    /// As it is: a pipe or a device.
-    Direct,
-    /// Under a hidden name beside this path, which is none of a link.
-    File(PathBuf),
-}
-
-fn place(path: &Path) -> io::Result<Place> {
-    // Links there lead to what is open, which has no name to be renamed to. Below /dev/shm are files as elsewhere.
-    let is_system = ["/dev", "/proc"].iter().any(|system| path.starts_with(system));
-    if is_system && !path.starts_with("/dev/shm") {
-        return Ok(Place::Direct);
-    }
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Ok(Place::Direct),
-        Ok(_) => Ok(Place::File(fs::canonicalize(path)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File(path.to_owned())),
-        Err(error) => Err(error),
-    }
 }

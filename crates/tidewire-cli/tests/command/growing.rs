@@ -81,8 +81,13 @@ fn what_an_earlier_run_wrote_stays_until_this_one_is_whole() {
         assert!(!run(&words).status.success());
         assert_eq!((visible(&folder), read("eve.json") == earlier), (vec!["eve.json".into()], true));
     }
-    // Another output cannot be written, and ends the run: this one may have a part of the records.
+    // Another output cannot be written: this one is whole all the same.
     let failed = run(&["flows", "--to", &eve, "--to", "csv:/dev/full", &capture]);
+    assert_eq!(failed.status.code(), Some(4));
+    assert_eq!((visible(&folder), read("eve.json") == earlier), (vec!["eve.json".into()], true));
+    // It cannot be written itself: it has a part of the records.
+    let line = format!("ulimit -f 1201; exec {} flows --to {eve} {capture}", env!("CARGO_BIN_EXE_tidewire"));
+    let failed = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
     let said = String::from_utf8(failed.stderr).unwrap();
     assert!(failed.status.code() == Some(4) && said.contains("that of an earlier run is eve."), "{said}");
     let aside = visible(&folder).into_iter().find(|name| name != "eve.json").unwrap();

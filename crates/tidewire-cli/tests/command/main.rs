@@ -26,6 +26,7 @@ mod interim;
 mod manual;
 mod open_segments;
 mod own_input;
+mod places;
 mod protocols;
 #[cfg(feature = "live")]
 mod recall;

@@ -1,0 +1,131 @@
+//! Where an output goes: a standard stream by any of its names, a pipe or device as it is, or a file that gets its name when it is
+//! complete.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{FileType, OFlags, Stat, fcntl_getfl, fstat},
+    io::Errno,
+    stdio,
+};
+
+/// The device number of `/dev/null` (Documentation/admin-guide/devices.txt): 1, 3.
+const NULL_DEVICE: (u32, u32) = (1, 3);
+
+use crate::output_dir;
+
+/// How a path is written.
+#[derive(Debug)]
+pub enum Place {
+    /// As it is: a standard stream, a pipe or a device.
+    Direct(fs::File),
+    /// Under a hidden name beside this path, which is none of a link.
+    File(PathBuf),
+}
+
+/// Opens what is written as it is, and finds out which path a file has.
+///
+/// # Errors
+/// The system's error; `PermissionDenied` for another user's link.
+pub fn open(path: &Path) -> io::Result<Place> {
+    if let Some(stream) = named(path) {
+        return opened(stream).map(Place::Direct);
+    }
+    // What has a number, as /dev/fd/5, may be a file with something in it.
+    let direct = || fs::OpenOptions::new().append(true).open(path).map(Place::Direct);
+    // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other.
+    if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
+        return direct();
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => direct(),
+        Ok(_) => {
+            output_dir::check_link(path)?;
+            fs::canonicalize(path).map(Place::File)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// A stream that a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    Output,
+    Error,
+}
+
+/// The standard stream that a path is, by whatever name. To open it again would begin at its first byte, or cut off what is there.
+pub fn named(path: &Path) -> Option<Standard> {
+    let by_name = [
+        (Standard::Output, ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"]),
+        (Standard::Error, ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2", "/proc/thread-self/fd/2"]),
+    ];
+    if let Some((stream, _)) = by_name.into_iter().find(|(_, names)| names.iter().any(|name| Path::new(name) == path)) {
+        return Some(stream);
+    }
+    // Devices are the same for all who open them.
+    let found = fs::metadata(path).ok().filter(|found| found.is_file() || is_pipe(found))?;
+    let is_same = |stream: Result<Stat, Errno>| {
+        stream.is_ok_and(|stream| (stream.st_dev, stream.st_ino) == (found.dev(), found.ino()))
+    };
+    if is_same(fstat(stdio::stdout())) {
+        return Some(Standard::Output);
+    }
+    is_same(fstat(stdio::stderr())).then_some(Standard::Error)
+}
+
+fn is_pipe(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    found.file_type().is_fifo()
+}
+
+/// Whether standard output was closed when the program began. Its runtime then opens the null device in its place, for reading and
+/// writing; who throws output away opens it for writing, and a daemon all three of its streams alike.
+pub fn is_closed() -> bool {
+    let [input, output, error] = [stdio::stdin(), stdio::stdout(), stdio::stderr()].map(is_opened_for_closed);
+    output && !(input && error)
+}
+
+fn is_opened_for_closed(stream: std::os::fd::BorrowedFd<'_>) -> bool {
+    let Ok(found) = fstat(stream) else { return true };
+    let device = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));
+    let is_null = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice && device == NULL_DEVICE;
+    is_null && fcntl_getfl(stream).is_ok_and(|flags| flags & OFlags::RWMODE == OFlags::RDWR)
+}
+
+/// A handle of the stream's own, at the place where the stream is.
+///
+/// # Errors
+/// The system's error; that it was closed.
+pub fn opened(stream: Standard) -> io::Result<fs::File> {
+    use std::os::fd::AsFd as _;
+    let handle = match stream {
+        Standard::Output if is_closed() => return Err(io::Error::other("it is closed")),
+        Standard::Output => io::stdout().as_fd().try_clone_to_owned()?,
+        Standard::Error => io::stderr().as_fd().try_clone_to_owned()?,
+    };
+    Ok(handle.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_have_several_names() {
+        assert_eq!(named(Path::new("/dev/stdout")), Some(Standard::Output));
+        assert_eq!(named(Path::new("/proc/self/fd/2")), Some(Standard::Error));
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        for other in [folder.path().join("file"), folder.path().join("none"), folder.path().into(), "/dev/null".into()]
+        {
+            assert_eq!(named(&other), None, "{}", other.display());
+        }
+    }
+}

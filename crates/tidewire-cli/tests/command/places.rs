@@ -1,0 +1,160 @@
+//! Where outputs go, and that each has its own fate: what fails takes nothing from the others, and nothing from an earlier run.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink},
+    process::{Command, Output, Stdio},
+};
+
+use tidewire_testing::{InTime as _, skip};
+
+use crate::{
+    common::*,
+    exports::{capture, capture_of, ok, visible},
+};
+
+const TIDEWIRE: &str = env!("CARGO_BIN_EXE_tidewire");
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The run goes on for the others, to its end, and says which records are whole.
+#[test]
+fn an_output_that_fails_leaves_the_others_whole() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 400);
+    let [eve, alone, database] = ["eve.json", "alone.json", "flows.db"].map(|name| bench.path(name));
+    let (eve, alone, database) = (eve.to_str().unwrap(), alone.to_str().unwrap(), database.to_str().unwrap());
+    ok(&["flows", &capture, "--to", &format!("eve:{alone}")]);
+    let (expected, lines) = (fs::read_to_string(alone).unwrap(), ok(&["flows", &capture, "--json"]).lines().count());
+    fs::write(eve, "what an earlier run wrote\n").unwrap();
+    let tos = ["json:/dev/full", &format!("eve:{eve}"), &format!("sqlite:{database}")].map(str::to_owned);
+    let words: Vec<&str> = tos.iter().flat_map(|to| ["--to", to]).collect();
+    // One worker writes in one order.
+    let output = run(&[&["flows", &capture, "-j", "1"], &words[..]].concat());
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    for words in ["/dev/full: cannot be written: No space left", "the run goes on for what can be written"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(String::from_utf8_lossy(&output.stdout).contains("found, not all of them written"), "{output:?}");
+    let written = fs::read_to_string(eve).unwrap();
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> =
+            text.lines().filter(|line| !line.contains("\"stats\"")).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&written), sorted(&expected));
+    assert_eq!(visible(bench.path("eve.json").parent().unwrap()), ["alone.json", "eve.json", "flows.db", "many.pcap"]);
+    if tidewire_testing::missing(&["sqlite3"]).is_none() {
+        let count = Command::new("sqlite3").args([database, "select count(*) from flows"]).run_in_time().unwrap();
+        assert_eq!(String::from_utf8_lossy(&count.stdout).trim(), lines.to_string());
+    }
+}
+
+/// `/dev/stdout` is standard output: what is in the file behind it stays, and nothing for people gets between the records.
+#[test]
+fn a_standard_stream_is_itself_by_any_name() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let expected = ok(&["flows", &capture, "--to", "json:-"]);
+    let log = bench.path("log");
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", log.to_str().unwrap()] {
+        fs::write(&log, "a line of yesterday\n").unwrap();
+        let file = File::options().append(true).open(&log).unwrap();
+        let mut command = Command::new(TIDEWIRE);
+        command.args(["flows", &capture, "-j", "1", "--to", &format!("json:{name}")]).stdout(file);
+        assert!(command.status_in_time().unwrap().success(), "{name}");
+        assert_eq!(fs::read_to_string(&log).unwrap(), format!("a line of yesterday\n{expected}"), "{name}");
+    }
+    let packets = bench.path("packets");
+    let mut command = Command::new(TIDEWIRE);
+    command.args(["flows", &capture, "-w", "/dev/stdout"]).stdout(File::create(&packets).unwrap());
+    assert!(command.status_in_time().unwrap().success());
+    let flows = |path: &str| ok(&["flows", path, "--json"]).lines().count();
+    assert_eq!(flows(packets.to_str().unwrap()), flows(&capture));
+    let refused = run(&["flows", &capture, "--to", "json:-", "--to", "eve:/dev/stdout"]);
+    assert!(said(&refused).contains("only one format fits on standard output"), "{refused:?}");
+}
+
+/// A reader that went away is no failure, and hides none.
+#[test]
+fn a_reader_that_went_away_hides_no_other_failure() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 400);
+    let cut = bench.file("cut.pcap", &fs::read(&capture).unwrap()[..30_000]);
+    for (words, code) in [
+        (&["flows", &capture, "--json", "-w", "/dev/full"][..], 4),
+        (&["flows", &cut, "--json"], 3),
+        (&["transactions", &cut, "--json"], 3),
+        (&["flows", &capture, "--json"], 0),
+    ] {
+        let mut command = Command::new(TIDEWIRE);
+        let mut child = command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = tidewire_testing::Ends::output_in_time(child, "tidewire");
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn a_standard_output_that_was_closed_is_a_failure() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for (words, code) in [("--json >&-", 4), ("-w - >&-", 4), ("--to json:- >&-", 4), ("--json >/dev/null", 0)] {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec '{TIDEWIRE}' flows '{capture}' {words}")]);
+        let output = command.run_in_time().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words}: {}", said(&output));
+    }
+}
+
+/// What is replaced keeps its mode and owner, and another user's link in a folder of all is not followed.
+#[test]
+fn what_is_replaced_stays_as_private_as_it_was() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for (to, name) in [("json", "flows.json"), ("csv", "flows.csv"), ("ipfix", "flows.ipfix"), ("sqlite", "flows.db")] {
+        let path = bench.path(name);
+        ok(&["flows", &capture, "--to", &format!("{to}:{}", path.display())]);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        ok(&["flows", &capture, "--to", &format!("{to}:{}", path.display())]);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "{to}");
+    }
+    let packets = bench.path("w.pcapng");
+    fs::write(&packets, "").unwrap();
+    fs::set_permissions(&packets, fs::Permissions::from_mode(0o640)).unwrap();
+    ok(&["flows", &capture, "-w", packets.to_str().unwrap()]);
+    assert_eq!(fs::metadata(&packets).unwrap().mode() & 0o777, 0o640);
+    let (shared, victim) = (bench.path("shared"), bench.path("victim"));
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::write(&victim, "precious").unwrap();
+    let link = shared.join("out");
+    symlink(&victim, &link).unwrap();
+    if lchown(&link, Some(12_345), None).is_err() {
+        return skip("links of other users need root");
+    }
+    for words in [["--to".to_owned(), format!("json:{}", link.display())], ["-w".into(), link.display().to_string()]] {
+        let output = run(&["flows", &capture, &words[0], &words[1]]);
+        assert_eq!(output.status.code(), Some(4), "{words:?}: {output:?}");
+        assert!(said(&output).contains("it is a link of another user (12345)"), "{}", said(&output));
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+/// The file that standard output is appended to is no output of its own input.
+#[test]
+fn packets_are_not_appended_to_what_is_read() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let before = fs::read(&capture).unwrap();
+    for words in [["-w", "-"], ["--to", "json:-"]] {
+        let mut command = Command::new(TIDEWIRE);
+        command.args(["flows", &capture]).args(words).stdout(File::options().append(true).open(&capture).unwrap());
+        assert_eq!(command.status_in_time().unwrap().code(), Some(2), "{words:?}");
+        assert_eq!(fs::read(&capture).unwrap(), before);
+    }
+}
