@@ -26,8 +26,9 @@ pub struct Recovery {
     pub damage: String,
     /// Records that could be read and are in the new store, with their numbers.
     pub records: u64,
-    /// Numbers between the first and the last of these that no record has. Records that retention removed are among them.
-    pub missing: u64,
+    /// Numbers from the first of these to the last that the damaged store had which no record has. Records that retention removed
+    /// are among them. `None`: nobody knows, because nothing could be read, or not the end.
+    pub missing: Option<u64>,
     /// Whether positions of producers and destinations, and the account of what was removed, could be read.
     pub has_positions: bool,
     /// Whether the disk had no room for a second store, so that the new one begins without records: all are in the file that is
@@ -41,6 +42,18 @@ pub struct Opening {
     /// Up to this size, all of a store is checked when it is opened. Default 64 MiB: less than a second. Of a larger one the newest
     /// records are, and the others later, while nothing else is to be done ([`Store::check_step`](crate::Store::check_step)).
     pub check_bytes: u64,
+}
+
+impl Recovery {
+    /// How many records could be read, and how many are missing, in words.
+    #[must_use]
+    pub fn account(&self) -> String {
+        let missing = match self.missing {
+            Some(missing) => format!("{missing} are missing"),
+            None => "how many are missing is not known".to_owned(),
+        };
+        format!("{} records were recovered, {missing}", self.records)
+    }
 }
 
 impl Default for Opening {
@@ -214,7 +227,7 @@ fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<Opened, Err
 #[derive(Default)]
 struct Salvaged {
     records: u64,
-    missing: u64,
+    missing: Option<u64>,
     has_positions: bool,
 }
 
@@ -224,18 +237,25 @@ fn begin(path: &Path, recovering: &Path, with_records: bool) -> Result<Salvaged,
     made.map_err(Error::file(recovering, "creating"))?;
     let mut fresh = open_writable(recovering)?;
     create(recovering, &mut fresh)?;
-    let (mut salvaged, mut ends) = (Salvaged::default(), None);
+    let (mut salvaged, mut first, mut last) = (Salvaged::default(), None, None);
+    // Of a file that is shorter than its header says, too, SQLite then reads what is there (`lockBtree`).
+    let lenient = |connection: &Connection| connection.pragma_update(None, "writable_schema", true);
     if let Ok(damaged) = open_readable(path) {
+        lenient(&damaged).map_err(Error::database(path, "setting up"))?;
         if with_records {
-            salvage(&damaged, &mut fresh, &mut |id| {
+            last = salvage(&damaged, &mut fresh, &mut |id| {
                 salvaged.records += 1;
-                ends = Some(ends.map_or((id, id), |(first, last): (u64, u64)| (first.min(id), last.max(id))));
+                first = Some(first.map_or(id, |first: u64| first.min(id)));
             })
             .map_err(Error::database(recovering, "recovering records"))?;
         }
+        lenient(&fresh).map_err(Error::database(recovering, "setting up"))?;
         salvaged.has_positions = copy_positions(path, &fresh).is_ok();
+        let strict = fresh.pragma_update(None, "writable_schema", false);
+        strict.map_err(Error::database(recovering, "setting up"))?;
     }
-    salvaged.missing = ends.map_or(0, |(first, last)| last - first + 1 - salvaged.records);
+    let numbers = |(first, last): (u64, i64)| (last.cast_unsigned() + 1).saturating_sub(first + salvaged.records);
+    salvaged.missing = first.zip(last).map(numbers);
     // A log that stays beside it would be lost with its name: then nothing has happened.
     let written = fresh.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     if written.map_err(Error::database(recovering, "writing the recovered store"))? != 0 {

@@ -50,12 +50,22 @@ pub(crate) fn scan(
 const STEP: i64 = 10_000;
 const STEP_BYTES: usize = 8 << 20;
 
-/// Copies every record that can be read. Where reading fails, it goes on behind, in growing steps.
-pub(crate) fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut dyn FnMut(u64)) -> rusqlite::Result<()> {
-    let last = damaged.query_row("SELECT id FROM record ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0));
-    let last = last.unwrap_or(i64::MAX - 1);
+/// Copies every record that can be read, and returns the number of the last one there was, if that can be read. Where reading fails,
+/// it goes on behind, in growing steps, and then at the first record behind the damage.
+pub(crate) fn salvage(
+    damaged: &Connection,
+    fresh: &mut Connection,
+    each: &mut dyn FnMut(u64),
+) -> rusqlite::Result<Option<i64>> {
+    let last = damaged.query_row("SELECT id FROM record ORDER BY id DESC LIMIT 1", [], |row| row.get::<_, i64>(0)).ok();
+    let end = last.unwrap_or(i64::MAX - 1);
     let (mut next, mut skip) = (0_i64, 1_i64);
-    while next <= last {
+    // Where reading failed last.
+    let mut failed_at = None;
+    while next <= end {
+        if let Some(failed_at) = failed_at.take().filter(|_| skip > 1 && can_read(damaged, next)) {
+            next = first_behind(damaged, failed_at, next);
+        }
         let transaction = fresh.transaction()?;
         let (mut failed, mut read_to, mut rows, mut bytes) = (None, next, 0, 0);
         let mut kinds = KindCounts::default();
@@ -80,17 +90,36 @@ pub(crate) fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut d
         kinds.write(&transaction)?;
         transaction.commit()?;
         match read {
-            Ok(()) if rows < STEP && bytes < STEP_BYTES => return Ok(()),
+            Ok(()) if rows < STEP && bytes < STEP_BYTES => return Ok(last),
             Ok(()) => next = read_to,
             Err(error) if is_damage(&error) => {
                 skip = if read_to > next { 1 } else { skip.saturating_mul(2) };
+                failed_at = Some(read_to);
                 next = read_to.saturating_add(skip);
             }
             // The damaged file says nothing more.
-            Err(_) => return Ok(()),
+            Err(_) => return Ok(last),
         }
     }
-    Ok(())
+    Ok(last)
+}
+
+/// Whether the first record from a number on can be read.
+fn can_read(damaged: &Connection, from: i64) -> bool {
+    let read = damaged.query_row("SELECT id FROM record WHERE id >= ?1 ORDER BY id LIMIT 1", [from], |_| Ok(()));
+    read.is_ok()
+}
+
+/// The first number that can be read from, between one that cannot and one that can.
+fn first_behind(damaged: &Connection, mut cannot: i64, mut can: i64) -> i64 {
+    while can - cannot > 1 {
+        let middle = cannot + (can - cannot) / 2;
+        match can_read(damaged, middle) {
+            true => can = middle,
+            false => cannot = middle,
+        }
+    }
+    can
 }
 
 fn copy(transaction: &Connection, kinds: &mut KindCounts, id: u64, record: &Record) -> rusqlite::Result<()> {

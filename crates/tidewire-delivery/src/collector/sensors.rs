@@ -218,11 +218,9 @@ impl Sensor {
         builder.create(&self.folder).map_err(|error| format!("{}: {error}", self.folder.display()))?;
         let opened = Store::open(&self.folder.join(STORE)).map_err(|error| error.to_string())?;
         if let Some(recovery) = opened.1 {
-            let (path, kept, what) = (opened.0.path().display(), recovery.kept_aside.display(), recovery.damage);
-            let (records, missing) = (recovery.records, recovery.missing);
-            log.line(format_args!(
-                "{path} was damaged: {what}; {records} records were kept, {missing} are missing; the damaged file is {kept}"
-            ));
+            let (path, kept, what) = (opened.0.path().display(), recovery.kept_aside.display(), &recovery.damage);
+            let account = recovery.account();
+            log.line(format_args!("{path} was damaged: {what}; {account}; the damaged file is {kept}"));
         }
         Ok(opened.0)
     }

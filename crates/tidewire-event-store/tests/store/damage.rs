@@ -102,7 +102,7 @@ fn a_changed_byte_is_found_and_everything_else_is_kept() {
     drop(reader);
     let (store, recovery) = Store::open(&path).unwrap();
     let recovery = recovery.unwrap();
-    assert_eq!((recovery.records, recovery.missing, recovery.has_positions), (1999, 1, true));
+    assert_eq!((recovery.records, recovery.missing, recovery.has_positions), (1999, Some(1), true));
     assert!(recovery.damage.contains("record 778"), "{}", recovery.damage);
     let kept = fs::read(&recovery.kept_aside).unwrap();
     let differ: Vec<usize> = (0..kept.len()).filter(|at| kept[*at] != bytes[*at]).collect();
@@ -111,6 +111,30 @@ fn a_changed_byte_is_found_and_everything_else_is_kept() {
     assert_eq!((store.producer("p").unwrap(), store.last_id()), (Some(7), 2000));
     drop(store);
     assert_eq!(open(&path).last_id(), 2000, "it is whole again");
+}
+
+/// What is in the half that is left is kept, and nobody says that nothing is missing.
+#[test]
+fn a_store_that_was_cut_keeps_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    store.append(&batch(0..5000)).unwrap();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    for (bytes, least) in [(whole.len() / 2, 1500), (whole.len() / 10 * 9, 3500), (20_000, 0), (100, 0)] {
+        fs::write(&path, &whole[..bytes]).unwrap();
+        let (store, recovery) = Store::open(&path).unwrap();
+        let recovery = recovery.unwrap();
+        assert!(recovery.records >= least, "{bytes} bytes: {} records", recovery.records);
+        assert_eq!(recovery.missing, None, "{bytes} bytes");
+        assert!(recovery.account().contains("how many are missing is not known"), "{}", recovery.account());
+        assert_eq!(fs::read(&recovery.kept_aside).unwrap(), &whole[..bytes]);
+        let found = numbers(&path);
+        assert_eq!(found.len() as u64, recovery.records);
+        drop(store);
+        fs::remove_file(&recovery.kept_aside).unwrap();
+    }
 }
 
 #[test]
@@ -133,7 +157,7 @@ fn a_page_of_garbage_costs_what_is_on_it() {
     assert_eq!(left.len() as u64, recovery.records);
     assert!((2900..3000).contains(&left.len()), "{recovery:?}");
     assert!(!left.contains(&1500) && left.contains(&0) && left.contains(&2999));
-    assert_eq!(recovery.missing, 3000 - left.len() as u64);
+    assert_eq!(recovery.missing, Some(3000 - left.len() as u64));
     assert_eq!(store.append(&batch(3000..3001)).unwrap(), 3001);
 }
 

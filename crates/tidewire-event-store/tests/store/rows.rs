@@ -80,7 +80,7 @@ fn a_store_keeps_its_id_unless_it_may_give_numbers_again() {
     drop(connection);
     let (store, recovery) = Store::open(&path).unwrap();
     let recovery = recovery.unwrap();
-    assert_eq!((recovery.records, recovery.missing, recovery.has_positions), (50, 1, true));
+    assert_eq!((recovery.records, recovery.missing, recovery.has_positions), (50, Some(1), true));
     assert_eq!((store.id().unwrap(), store.last_id()), (id, 51));
     let rows = Reader::open(&path).unwrap().rows(&Query { after: 50, ..Query::default() }, 10, 1000).unwrap();
     assert_eq!(rows, [sealed(51, b"opaque")], "sealed records are kept with their key");

@@ -20,13 +20,17 @@ fn text(text: &str) -> Value {
 
 /// A damaged store was recovered.
 pub(super) fn recovered(recovery: &Recovery) -> Event {
-    event("store.recovered", Severity::High)
+    let event = event("store.recovered", Severity::High)
         .with("damage", text(&recovery.damage))
         .with("kept_aside", text(&recovery.kept_aside.to_string_lossy()))
         .with("records", Value::U64(recovery.records))
-        .with("missing", Value::U64(recovery.missing))
         .with("has_positions", Value::Bool(recovery.has_positions))
-        .with("lacked_room", Value::Bool(recovery.lacked_room))
+        .with("lacked_room", Value::Bool(recovery.lacked_room));
+    // Without the field nobody knows.
+    match recovery.missing {
+        Some(missing) => event.with("missing", Value::U64(missing)),
+        None => event,
+    }
 }
 
 /// A store whose state of folding cannot be read: folds begin again.

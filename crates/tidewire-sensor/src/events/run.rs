@@ -61,11 +61,9 @@ impl Run<'_> {
         let (mut store, recovery) = open(&self.settings.store)?;
         if let Some(recovery) = &recovery {
             let (aside, damage) = (recovery.kept_aside.display(), &recovery.damage);
-            let (records, missing) = (recovery.records, recovery.missing);
+            let account = recovery.account();
             let room = if recovery.lacked_room { "; the disk has no room for the others" } else { "" };
-            self.reporter.warn(format!(
-                "{damage}; {records} records were recovered and {missing} are missing{room}; kept: {aside}"
-            ));
+            self.reporter.warn(format!("{damage}; {account}{room}; the damaged file is {aside}"));
             own_events.push(own::recovered(recovery));
         }
         if seal.is_some() {
