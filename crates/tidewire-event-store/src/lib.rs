@@ -25,7 +25,7 @@ pub use batch::{Batch, Producer};
 pub use clock::Now;
 pub use error::Error;
 pub use given::Given;
-pub use opening::{Opening, Recovery};
+pub use opening::{Opening, Recovery, is_of_another_program};
 pub use positions::Destination;
 pub use reading::{Content, Order, Query, Reader, Rows, Stored};
 pub use retention::{Limits, Reason, Removed, Retained};

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
+    io::Read as _,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     thread,
@@ -14,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{
     error::Error,
     salvage::{Found, copy_positions, salvage, scan},
-    schema::{check, create, open_readable, open_writable, signed},
+    schema::{APPLICATION_ID, check, create, open_readable, open_writable, signed},
 };
 
 /// What was done about a damaged store.
@@ -60,6 +61,20 @@ impl Default for Opening {
     fn default() -> Self {
         Self { check_bytes: 64 << 20 }
     }
+}
+
+/// Where a database has the number that says whose it is (<https://www.sqlite.org/fileformat2.html>, section 1.3), and what stands at
+/// its beginning.
+const APPLICATION_ID_AT: usize = 68;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Whether a file is a database that is no store. One of which everything is still in its log may be.
+#[must_use]
+pub fn is_of_another_program(path: &Path) -> bool {
+    let mut header = [0; 100];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    let number = header[APPLICATION_ID_AT..].first_chunk::<4>().map(|bytes| i64::from(u32::from_be_bytes(*bytes)));
+    let is_database = read.is_ok() && header.starts_with(MAGIC);
+    is_database && number != Some(APPLICATION_ID) && (number != Some(0) || !beside(path, "-wal").exists())
 }
 
 /// The path with something behind it.

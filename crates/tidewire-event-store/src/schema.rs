@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql, types::From
 use crate::error::Error;
 
 /// Says that a database is a store of events ("TWev").
-const APPLICATION_ID: i64 = 0x5457_6576;
+pub(crate) const APPLICATION_ID: i64 = 0x5457_6576;
 /// The version of the tables.
 const VERSION: i64 = 3;
 

@@ -6,8 +6,10 @@ use std::{
 };
 
 use rustls::{
-    RootCertStore,
+    Error, InconsistentKeys, RootCertStore,
+    crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 
 use zeroize::Zeroizing;
@@ -63,13 +65,36 @@ impl Places {
         let text = files::read(key)?;
         let read = PrivateKeyDer::from_pem_slice(text.as_bytes());
         let read = read.map_err(|_| KeyError::content(key, "this file holds no private key that can be read"))?;
-        Ok(Credentials {
+        let credentials = Credentials {
             chain,
             key: Zeroizing::new(read),
             authorities: authorities(authority)?,
             facts,
             path: certificate.to_owned(),
-        })
+        };
+        credentials.certified()?;
+        Ok(credentials)
+    }
+}
+
+impl Credentials {
+    pub(crate) fn unusable(&self, error: impl std::fmt::Display) -> KeyError {
+        KeyError::content(&self.path, format!("key and certificate cannot be used: {error}"))
+    }
+
+    /// Key and certificate as both sides show them. The key is read where it is: copies would stay in memory.
+    ///
+    /// # Errors
+    /// The key cannot be used, or does not belong to the certificate.
+    pub(crate) fn certified(&self) -> Result<SingleCertAndKey, KeyError> {
+        let key = ring::sign::any_supported_type(&self.key).map_err(|error| self.unusable(error))?;
+        let certified = CertifiedKey::new(self.chain.clone(), key);
+        match certified.keys_match() {
+            // A kind of key that does not say its public half.
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified.into()),
+            Err(Error::InconsistentKeys(_)) => Err(self.unusable("the key is another certificate's")),
+            Err(error) => Err(self.unusable(error)),
+        }
     }
 }
 

@@ -3,25 +3,20 @@
 use std::sync::Arc;
 
 use rustls::{
-    ClientConfig, Error, InconsistentKeys, ServerConfig,
+    ClientConfig, ServerConfig,
     client::Resumption,
     crypto::{CryptoProvider, ring},
     server::{NoServerSessionStorage, WebPkiClientVerifier},
-    sign::{CertifiedKey, SingleCertAndKey},
     version::TLS13,
 };
 
 use crate::keys::{Credentials, KeyError, Role};
 
 /// What both sides name in their first message, so that nothing else is taken for them.
-const ALPN: &[u8] = b"tidewire-events/1";
+pub(super) const ALPN: &[u8] = b"tidewire-events/1";
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
-}
-
-fn unusable(credentials: &Credentials, error: impl std::fmt::Display) -> KeyError {
-    KeyError::Content { path: credentials.path.clone(), what: format!("key and certificate cannot be used: {error}") }
 }
 
 fn check_role(credentials: &Credentials, needed: Role) -> Result<(), KeyError> {
@@ -33,17 +28,6 @@ fn check_role(credentials: &Credentials, needed: Role) -> Result<(), KeyError> {
     Err(KeyError::Content { path: credentials.path.clone(), what })
 }
 
-/// Key and certificate as both sides show them. The key is read where it is: copies would stay in memory.
-fn shown(credentials: &Credentials) -> Result<SingleCertAndKey, KeyError> {
-    let key = ring::sign::any_supported_type(&credentials.key).map_err(|error| unusable(credentials, error))?;
-    let certified = CertifiedKey::new(credentials.chain.clone(), key);
-    match certified.keys_match() {
-        // A kind of key that does not say its public half.
-        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified.into()),
-        Err(error) => Err(unusable(credentials, error)),
-    }
-}
-
 /// The spooler's side.
 ///
 /// # Errors
@@ -51,9 +35,9 @@ fn shown(credentials: &Credentials) -> Result<SingleCertAndKey, KeyError> {
 pub fn client(credentials: Credentials) -> Result<Arc<ClientConfig>, KeyError> {
     check_role(&credentials, Role::Sensor)?;
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
-    let builder = builder.map_err(|error| unusable(&credentials, error))?;
+    let builder = builder.map_err(|error| credentials.unusable(error))?;
     let builder = builder.with_root_certificates(Arc::clone(&credentials.authorities));
-    let mut config = builder.with_client_cert_resolver(Arc::new(shown(&credentials)?));
+    let mut config = builder.with_client_cert_resolver(Arc::new(credentials.certified()?));
     config.resumption = Resumption::disabled();
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
@@ -66,11 +50,11 @@ pub fn client(credentials: Credentials) -> Result<Arc<ClientConfig>, KeyError> {
 pub fn server(credentials: Credentials) -> Result<Arc<ServerConfig>, KeyError> {
     check_role(&credentials, Role::Collector)?;
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&credentials.authorities), provider());
-    let verifier = verifier.build().map_err(|error| unusable(&credentials, error))?;
+    let verifier = verifier.build().map_err(|error| credentials.unusable(error))?;
     let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
-    let builder = builder.map_err(|error| unusable(&credentials, error))?;
+    let builder = builder.map_err(|error| credentials.unusable(error))?;
     let builder = builder.with_client_cert_verifier(verifier);
-    let mut config = builder.with_cert_resolver(Arc::new(shown(&credentials)?));
+    let mut config = builder.with_cert_resolver(Arc::new(credentials.certified()?));
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![ALPN.to_vec()];

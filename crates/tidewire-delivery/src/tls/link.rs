@@ -8,7 +8,7 @@ use std::{
 
 use rustls::Connection;
 
-use super::words;
+use super::{config::ALPN, words};
 use crate::protocol::{Assembler, Frame, Garbled, Message};
 
 /// Bytes that are read at a time.
@@ -109,6 +109,10 @@ impl Link {
             }
         }
         link.write_out(until)?;
+        // A side that names no protocol is let through by TLS.
+        if link.tls.alpn_protocol() != Some(ALPN) {
+            return Err(LinkError::Tls(rustls::Error::NoApplicationProtocol));
+        }
         Ok(link)
     }
 

@@ -8,11 +8,11 @@ pub(super) fn of(error: &Error) -> String {
         Error::InvalidCertificate(error) => format!("the certificate of the other side is refused: {}", refused(error)),
         Error::AlertReceived(alert) => match theirs(*alert) {
             Some(why) => format!("the other side refuses: {why}"),
-            None => format!("the other side refuses: {alert:?}"),
+            None => format!("the other side refuses: alert {} of TLS (RFC 8446, section 6)", u8::from(*alert)),
         },
         Error::NoCertificatesPresented => "the other side shows no certificate".into(),
-        Error::PeerIncompatible(_) => format!("the other side cannot speak TLS 1.3 as it is needed: {error}"),
-        Error::InvalidMessage(_) | Error::PeerMisbehaved(_) => format!("the other side does not speak TLS: {error}"),
+        Error::PeerIncompatible(_) => "the other side cannot speak TLS 1.3 as it is needed".into(),
+        Error::InvalidMessage(_) | Error::PeerMisbehaved(_) => "the other side does not speak TLS".into(),
         Error::NoApplicationProtocol => "the other side speaks another protocol than this one over TLS".into(),
         error => format!("TLS: {error}"),
     }

@@ -53,11 +53,15 @@ struct Sensor {
 
 impl Sensor {
     fn connect(address: SocketAddr, name: &str) -> Self {
+        Self::connect_with(address, name, &[ALPN])
+    }
+
+    fn connect_with(address: SocketAddr, name: &str, protocols: &[&[u8]]) -> Self {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_protocol_versions(&[&TLS13]).unwrap().with_root_certificates(roots());
         let (chain, key) = own(name);
         let mut config = builder.with_client_auth_cert(chain, key).unwrap();
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
         let tcp = TcpStream::connect(address).unwrap();
         tcp.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -198,6 +202,13 @@ fn greetings_that_are_wrong_are_refused() {
     let mut sensor = Sensor::connect(collecting.address(), "edge-1");
     sensor.send(&2000_u32.to_le_bytes());
     sensor.expect_refusal(Code::Garbled, "at most 1024");
+    // One that does not say which protocol it speaks.
+    let mut sensor = Sensor::connect_with(collecting.address(), "edge-1", &[]);
+    let hello =
+        Message::Hello { version: PROTOCOL_VERSION, store: STORE, delivered: 0, name: "edge-1", program: "test" };
+    sensor.say(&hello);
+    assert!(sensor.next().is_none());
+    collecting.log.until("speaks another protocol than this one over TLS");
     // What is no TLS at all.
     let mut tcp = TcpStream::connect(collecting.address()).unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();

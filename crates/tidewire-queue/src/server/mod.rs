@@ -63,6 +63,8 @@ pub enum ServerEvent {
 struct Pending {
     socket: OwnedFd,
     since: Instant,
+    /// Whether its user may ask.
+    is_admitted: bool,
 }
 
 /// A descriptor with something to say.
@@ -236,11 +238,14 @@ impl Server {
     fn accept(&mut self, events: &mut Vec<ServerEvent>) -> io::Result<()> {
         for _ in 0..PENDING_MAX {
             let Some(socket) = self.listener.accept()? else { break };
+            let user = peer(socket.as_fd()).map(|(_, user)| user);
+            let is_admitted = user.is_ok_and(|user| self.admit(user).is_ok());
             if self.pending.len() >= PENDING_MAX {
-                // It may have asked since this step looked.
-                events.extend(self.asked(0));
+                // Who may not ask takes no place of those who may. It may have asked since this step looked.
+                let last = self.pending.iter().position(|pending| !pending.is_admitted).unwrap_or(0);
+                events.extend(self.asked(last));
             }
-            self.pending.push(Pending { socket, since: Instant::now() });
+            self.pending.push(Pending { socket, since: Instant::now(), is_admitted });
         }
         Ok(())
     }
@@ -266,11 +271,15 @@ impl Server {
         Some(ServerEvent::Refused { why, user: asker.user })
     }
 
+    /// Whether a user may ask.
+    fn admit(&self, user: u32) -> Result<(), Refusal> {
+        let is_admitted = user == self.listener.own_user() || user == 0 || self.users.contains(&user);
+        if is_admitted { Ok(()) } else { Err(Refusal::User { user }) }
+    }
+
     /// The queue that a user asks for.
     fn find(&self, message: &[u8], user: u32) -> Result<(usize, Request), Refusal> {
-        if user != self.listener.own_user() && user != 0 && !self.users.contains(&user) {
-            return Err(Refusal::User { user });
-        }
+        self.admit(user)?;
         let request = Request::parse(message)?;
         match self.queues.iter().position(|queue| queue.name == request.queue) {
             Some(queue) => Ok((queue, request)),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use toml::de::DeTable;
 
-use crate::events::EventsSettings;
+use crate::{QUEUES_SOCKET, events::EventsSettings};
 
 pub use doubt::Doubt;
 pub use mistake::Mistake;
@@ -96,6 +96,9 @@ pub fn examine(text: &str, name: &str, given: &Given, system: &dyn System) -> Ex
     Examined { config: config.filter(|_| is_right), mistakes, warnings }
 }
 
+/// Of `sockaddr_un` (unix(7)), without the byte that ends it.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
 fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> SensorConfig {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -142,6 +145,13 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     users.sort_unstable();
     users.dedup();
     let directory = given.directory.clone().or(sensor.directory).unwrap_or_else(|| DIRECTORY.into());
+    if directory.as_os_str().len() + "/".len() + QUEUES_SOCKET.len() > SOCKET_PATH_BYTES_MAX {
+        let what = format!(
+            "{} is too long a path for sockets, which have at most {SOCKET_PATH_BYTES_MAX} bytes",
+            directory.display()
+        );
+        sections.document.wrong_at(None, what, "name a directory with a shorter path");
+    }
     let stop = sensor.stop.unwrap_or(STOP);
     let common = EventsSettings { directory, users, stop, capture_on_stdout: true, ..EventsSettings::default() };
     let (events, inline, spool) = sections.completed_events(events, &common);

@@ -32,6 +32,9 @@ pub fn store(path: &Path) -> Result<(), Doubt> {
     if path.is_dir() {
         return Err(Doubt::Never(format!("{} is a folder", path.display())));
     }
+    if tidewire_event_store::is_of_another_program(path) {
+        return Err(Doubt::Never(format!("{} is a database of another program", path.display())));
+    }
     let above = path.ancestors().skip(1).find(|above| above.exists());
     match above {
         Some(above) if !above.is_dir() => Err(Doubt::Never(format!("{} is no folder", above.display()))),
@@ -93,6 +96,12 @@ mod tests {
         assert!(now(folder(&path.join("none"))).ends_with("there is no such folder"));
         assert!(never(folder(&file)).ends_with("is no folder"));
         assert!(never(store(path)).ends_with("is a folder"));
+        let mut header = b"SQLite format 3\0".to_vec();
+        header.resize(100, 0);
+        fs::write(&file, &header).unwrap();
+        assert!(never(store(&file)).ends_with("is a database of another program"));
+        fs::write(scratch.path().join("file-wal"), "what was not written back yet").unwrap();
+        assert_eq!(store(&file), Ok(()));
         assert!(never(store(&file.join("events.db"))).ends_with("file is no folder"));
     }
 
@@ -113,6 +122,9 @@ mod tests {
         assert_eq!(keys(&of(&sensor)), Ok(()));
         assert!(never(keys(&of(&collector))).contains("is for a collector"));
         assert!(never(keys(&of(&authority))).contains("that of an authority"));
+        let other = file("edge-2.pem", &Authority::make("others", year).unwrap().0.sensor("edge-1", year).unwrap());
+        let mixed = Places { key: Some(other), ..of(&sensor) };
+        assert!(never(keys(&mixed)).contains("the key is another certificate's"));
         let swapped = Places {
             certificate: Some(sensor.clone()),
             key: Some(sensor.clone()),

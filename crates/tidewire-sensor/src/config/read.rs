@@ -134,6 +134,21 @@ impl<'a> Document<'a> {
 
     /// A number of bytes: `"64M"`, or a number.
     pub fn size(&mut self, key: &str, value: &Value<'_>, from: u64, to: u64) -> Option<u64> {
+        self.bounded(key, value, (from, to), |bytes| Binary(bytes).to_string())
+    }
+
+    /// A number of things, which may have the letters of sizes: `"1M"` is 1,048,576.
+    pub fn count(&mut self, key: &str, value: &Value<'_>, from: u64, to: u64) -> Option<u64> {
+        self.bounded(key, value, (from, to), |count| count.to_string())
+    }
+
+    fn bounded(
+        &mut self,
+        key: &str,
+        value: &Value<'_>,
+        (from, to): (u64, u64),
+        words: impl Fn(u64) -> String,
+    ) -> Option<u64> {
         let bytes = match value.get_ref() {
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix())
                 .map_err(|_| "expected a size, as in \"64M\"".to_owned()),
@@ -144,8 +159,8 @@ impl<'a> Document<'a> {
             Ok(bytes) if (from..=to).contains(&bytes) => Some(bytes),
             Ok(_) => {
                 let bounds = match to {
-                    u64::MAX => format!("must be at least {}", Binary(from)),
-                    _ => format!("must be {} to {}", Binary(from), Binary(to)),
+                    u64::MAX => format!("must be at least {}", words(from)),
+                    _ => format!("must be {} to {}", words(from), words(to)),
                 };
                 self.wrong(&value.span(), format!("'{key}' {bounds}, got {}", shown(value)), "");
                 None

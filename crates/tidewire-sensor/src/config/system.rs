@@ -168,11 +168,15 @@ fn number(name: &str) -> Result<Option<u32>, String> {
     }
 }
 
-/// The memory limit of our control group (`memory.max` of cgroup v2), without those above it.
+/// The least memory limit of our control group and those above it (`memory.max` of cgroup v2).
 fn control_group_limit() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    fs::read_to_string(Path::new("/sys/fs/cgroup").join(path).join("memory.max")).ok()?.trim().parse().ok()
+    let limit = |group: &Path| {
+        let text = fs::read_to_string(Path::new("/sys/fs/cgroup").join(group).join("memory.max")).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    Path::new(path).ancestors().filter_map(limit).min()
 }
 
 #[cfg(test)]

@@ -308,6 +308,19 @@ fn rates_and_names_of_destinations_that_are_not_possible_are_named() {
     }
 }
 
+#[test]
+fn counts_are_no_sizes_and_sockets_have_short_paths() {
+    let mistakes = wrong("[capture]\ninterfaces = [\"lo\"]\n[queue.a]\nrecords = 1\n");
+    assert!(mistakes[0].contains("'records' must be 1024 to 67108864, got 1"), "{mistakes:?}");
+    let long = format!("[sensor]\ndirectory = \"/{}\"\n[capture]\ninterfaces = [\"lo\"]\n[queue.a]\n", "d".repeat(96));
+    assert!(
+        wrong(&long)[0].contains("is too long a path for sockets, which have at most 107 bytes"),
+        "{:?}",
+        wrong(&long)
+    );
+    right(&long.replacen("\"/dd", "\"/d", 1));
+}
+
 #[cfg(feature = "kafka")]
 #[test]
 fn every_key_of_kafka_is_read() {

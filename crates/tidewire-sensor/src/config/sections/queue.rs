@@ -98,7 +98,7 @@ impl Sections<'_, '_> {
                 }
                 "records" => {
                     let (least, most) = (tidewire_queue::SLOTS_MIN, tidewire_queue::SLOTS_MAX);
-                    queue.records = document.size(key, value, least, most);
+                    queue.records = document.count(key, value, least, most);
                 }
                 "slow" => queue.holds = document.choice(key, value, &[("lose", false), ("hold", true)]),
                 "hold" => queue.hold = this.hold(key, value),
