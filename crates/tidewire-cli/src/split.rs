@@ -10,7 +10,7 @@ use tidewire::legible::legible;
 use tidewire_gen::net::has_address;
 use tidewire_live::{
     Interface, InterfaceCounts,
-    split::{Split, SplitCounts, SplitSettings},
+    split::{Change, Split, SplitCounts, SplitSettings},
     sys::bpf::XdpMode,
 };
 use tidewire_steer::{Compiled, Fragments, Program, Settings};
@@ -137,6 +137,45 @@ fn sent(outputs: &[String]) -> Result<Sent, CliError> {
     outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_live)?.counts)).collect()
 }
 
+/// What an output's own counters say since it was seen first; those of one that is gone say what they said last.
+struct Outputs {
+    sent: Sent,
+    last: Sent,
+}
+
+impl Outputs {
+    fn new(begin: Sent) -> Self {
+        Self { sent: vec![InterfaceCounts::default(); begin.len()], last: begin }
+    }
+
+    fn look(&mut self, outputs: &[String]) {
+        for ((name, sent), last) in outputs.iter().zip(&mut self.sent).zip(&mut self.last) {
+            let Ok(found) = Interface::find(name) else { continue };
+            // Those of an interface that was made again begin at 0.
+            let is_again = found.counts.tx_packets < last.tx_packets;
+            let since = if is_again { found.counts } else { found.counts.since(last) };
+            sent.tx_packets += since.tx_packets;
+            sent.tx_dropped += since.tx_dropped;
+            *last = found.counts;
+        }
+    }
+}
+
+/// What is said of a change.
+fn say(options: &Options, name: &str, change: Change) {
+    let is_input = name == options.input;
+    let name = legible(name);
+    notify(match (change, is_input) {
+        (Change::Gone, true) => format!("{name} is gone; nothing is split until it is there again"),
+        (Change::Gone, false) => format!("{name} is gone; its share is lost until it is there again"),
+        (Change::Back, true) => format!("{name} is there again; what comes is split"),
+        (Change::Back, false) => format!("{name} is there again; its share goes there"),
+        (Change::Down, true) => format!("{name} is down; nothing comes until it is up again"),
+        (Change::Down, false) => format!("{name} is down; its share is lost until it is up again"),
+        (_, _) => format!("{name} is up again"),
+    });
+}
+
 pub fn run(options: &Options) -> Result<u8, CliError> {
     if let Some(capture) = &options.check {
         let (program, tunnels) = (options.program()?, options.tunnels);
@@ -152,15 +191,15 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             input.name
         )));
     }
-    let before = sent(&options.outputs)?;
-    let split = Split::start(&settings).map_err(from_live)?;
-    watch(options, &split, &before)?;
+    let mut outputs = Outputs::new(sent(&options.outputs)?);
+    let mut split = Split::start(&settings).map_err(from_live)?;
+    let watched = watch(options, &mut split, &mut outputs);
     // Lets frames in flight arrive.
     std::thread::sleep(Duration::from_millis(10));
     let counts = split.counts().map_err(from_live)?;
-    let after = sent(&options.outputs).unwrap_or_else(|_| before.clone());
+    outputs.look(&options.outputs);
     drop(split);
-    let sent: Sent = after.iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+    let sent = outputs.sent;
     let mut out = Out::stdout();
     if options.json {
         push_json(out.buffer(), options, &counts, &sent);
@@ -169,11 +208,12 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         print(&mut out, options, &counts, &sent)?;
     }
     out.flush()?;
+    watched?;
     Ok(if stopped() && options.duration.is_some() { error::INTERRUPTED } else { error::OK })
 }
 
 /// Waits for the end; reports progress, and outputs that accept no frames.
-fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError> {
+fn watch(options: &Options, split: &mut Split, outputs: &mut Outputs) -> Result<(), CliError> {
     /// Drivers update their counters periodically.
     const PATIENCE: u32 = 3;
     if !options.quiet {
@@ -188,12 +228,26 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError
     let (mut told, mut last) = (Instant::now(), 0);
     let mut silent = vec![0; options.outputs.len()];
     let (mut lost, mut losing) = (0, 0);
+    let mut refused = None;
     while !stopped() && began.elapsed() < most {
         std::thread::sleep(Duration::from_millis(20).min(most));
         if told.elapsed() < Duration::from_secs(1) {
             continue;
         }
         told = Instant::now();
+        match split.look() {
+            Ok(changes) => {
+                refused = None;
+                changes.iter().for_each(|(name, change)| say(options, name, *change));
+            }
+            Err(error) => {
+                let error = from_live(error).to_string();
+                if refused.as_ref() != Some(&error) {
+                    notify(&error);
+                    refused = Some(error);
+                }
+            }
+        }
         let counts = split.counts().map_err(from_live)?;
         if !options.quiet {
             let rate = counts.received.packets - last;
@@ -206,13 +260,9 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError
         if losing == PATIENCE {
             notify(format!("{} frames lost: {REDIRECTED}", Count(lost)));
         }
-        let now = sent(&options.outputs)?;
+        outputs.look(&options.outputs);
         for (index, silent) in silent.iter_mut().enumerate() {
-            let (Some(count), Some(now), Some(before)) = (counts.outputs.get(index), now.get(index), before.get(index))
-            else {
-                continue;
-            };
-            let since = now.since(before);
+            let (Some(count), Some(since)) = (counts.outputs.get(index), outputs.sent.get(index)) else { continue };
             *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);

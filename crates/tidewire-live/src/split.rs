@@ -84,15 +84,70 @@ impl SplitCounts {
     }
 }
 
+/// What became of an interface while the link was split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// It is not there any more.
+    Gone,
+    /// It is there again: what comes is split, or goes there, as before.
+    Back,
+    /// It is there and down.
+    Down,
+    /// It is up again.
+    Up,
+}
+
+/// An interface, and what was seen of it last.
+#[derive(Debug)]
+struct Port {
+    name: String,
+    index: u32,
+    state: Change,
+    /// What left for it while it had other indexes.
+    earlier: SplitCount,
+}
+
+impl Port {
+    fn of(interface: &Interface) -> Self {
+        let state = if interface.up { Change::Up } else { Change::Down };
+        Self { name: interface.name.clone(), index: interface.index, state, earlier: SplitCount::default() }
+    }
+
+    /// What it is now, if that is another state or another interface of this name.
+    fn change(&self) -> Option<(Change, Option<Interface>)> {
+        let found = Interface::find(&self.name).ok();
+        let state = match &found {
+            None => Change::Gone,
+            Some(found) if found.index != self.index || self.state == Change::Gone => Change::Back,
+            Some(found) if found.up => Change::Up,
+            Some(_) => Change::Down,
+        };
+        let is_as_before = state == self.state || state == Change::Up && self.state == Change::Back;
+        (!is_as_before).then_some((state, found))
+    }
+}
+
+/// The program at the input.
+#[derive(Debug)]
+struct Attached {
+    _link: Link,
+    _promiscuous: RingSocket,
+}
+
 /// A link that is being split, until this is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Split {
-    _link: Link,
-    _promiscuous: RingSocket,
+    /// `None`: the input is gone.
+    attached: Option<Attached>,
+    devices: Map,
+    queues: u32,
     _maps: Vec<Map>,
     _programs: Vec<Program>,
     object: Ebpf,
-    outputs: Vec<u32>,
+    input: Port,
+    outputs: Vec<Port>,
+    wanted: Option<XdpMode>,
     mode: XdpMode,
     advice: Option<String>,
 }
@@ -116,14 +171,8 @@ impl Split {
         let devices = Map::new(DEVICE_MAP, 4, 8, queues * count).map_err(|e| failed("making a map", e))?;
         let sums = map(&object, "outputs")?;
         for (number, output) in (0_u32..).zip(&outputs) {
-            // struct bpf_devmap_val: an interface and a program that sees what leaves through it.
-            let value = [output.index.to_ne_bytes(), egress.as_raw_fd().to_ne_bytes()].concat();
-            for queue in 0..queues {
-                let key = (queue * count + number).to_ne_bytes();
-                devices.update(&key, &value, 0).map_err(|e| failed("naming an output", e))?;
-            }
-            let zeroes = vec![0; sums.value_bytes()];
-            sums.update(&output.index.to_ne_bytes(), &zeroes, 0).map_err(|e| failed("naming an output", e))?;
+            name_output(&devices, &sums, egress, (number, count, queues), output.index)
+                .map_err(|e| failed("naming an output", e))?;
         }
         let (steer, mut maps) = steer(&settings.steering, count, &devices, &jump)?;
         let set = |place, program: BorrowedFd<'_>| {
@@ -131,21 +180,70 @@ impl Split {
         };
         set(place::REST, program(&object, "split_rest")?)?;
         set(place::STEER, steer.as_fd())?;
-        let promiscuous = RingSocket::open().and_then(|socket| socket.promiscuous(input.index).map(|()| socket));
-        let promiscuous = promiscuous.map_err(|e| failed("taking frames for other machines", e))?;
-        let (link, mode) = attach(&settings.input, input.index, program(&object, "split_entry")?, wanted)?;
-        maps.extend([devices, jump]);
-        let outputs = outputs.iter().map(|output| output.index).collect();
+        let (attached, mode) = attach_to(&input, &object, wanted)?;
+        maps.push(jump);
         Ok(Self {
-            _link: link,
-            _promiscuous: promiscuous,
+            attached: Some(attached),
+            devices,
+            queues,
             _maps: maps,
             _programs: vec![steer],
             object,
-            outputs,
+            input: Port::of(&input),
+            outputs: outputs.iter().map(Port::of).collect(),
+            wanted,
             mode,
             advice,
         })
+    }
+
+    /// Looks at the interfaces, and goes on where one is there again: at the input, or to the output. Returns what changed since the
+    /// last call, by name, the input first. To be called about once a second.
+    ///
+    /// # Errors
+    /// An interface that is there again cannot be used; the next call tries again.
+    pub fn look(&mut self) -> Result<Vec<(String, Change)>, Error> {
+        let mut changes = Vec::new();
+        if let Some((change, found)) = self.input.change() {
+            if let Some(found) = found.filter(|_| change == Change::Back) {
+                self.attached = None;
+                let (attached, mode) = attach_to(&found, &self.object, self.wanted)?;
+                (self.attached, self.mode, self.input.index) = (Some(attached), mode, found.index);
+            }
+            self.input.state = change;
+            changes.push((self.input.name.clone(), change));
+        }
+        let count = self.outputs.len() as u32;
+        for number in 0..self.outputs.len() {
+            let Some((change, found)) = self.outputs.get(number).and_then(Port::change) else { continue };
+            let moved = found.filter(|_| change == Change::Back);
+            let earlier = match &moved {
+                Some(found) => {
+                    let sums = map(&self.object, "outputs")?;
+                    let before = self.left_for(&sums, number)?;
+                    let place = (number as u32, count, self.queues);
+                    name_output(&self.devices, &sums, program(&self.object, "split_egress")?, place, found.index)
+                        .map_err(|e| failed("naming an output", e))?;
+                    Some(before)
+                }
+                None => None,
+            };
+            let Some(port) = self.outputs.get_mut(number) else { continue };
+            if let (Some(found), Some(earlier)) = (moved, earlier) {
+                (port.index, port.earlier) = (found.index, earlier);
+            }
+            port.state = change;
+            changes.push((port.name.clone(), change));
+        }
+        Ok(changes)
+    }
+
+    /// Frames that left for an output, under all indexes that it had.
+    fn left_for(&self, sums: &Map, number: usize) -> Result<SplitCount, Error> {
+        let Some(port) = self.outputs.get(number) else { return Ok(SplitCount::default()) };
+        let value = sums.lookup(&port.index.to_ne_bytes()).map_err(|e| failed("reading counters", e))?;
+        let SplitCount { packets, bytes } = sum(&value.unwrap_or_default());
+        Ok(SplitCount { packets: port.earlier.packets + packets, bytes: port.earlier.bytes + bytes })
     }
 
     /// Where it runs.
@@ -173,10 +271,35 @@ impl Split {
             Ok::<_, Error>(sum(&value.unwrap_or_default()))
         };
         // Outputs first: what is counted in between must not seem to have left without having come.
-        let outputs = self.outputs.iter().map(|index| read(&sums, *index)).collect::<Result<_, _>>()?;
+        let outputs = (0..self.outputs.len()).map(|number| self.left_for(&sums, number)).collect::<Result<_, _>>()?;
         let unsteered = read(&counts, place::UNSTEERED)?;
         Ok(SplitCounts { outputs, unsteered, received: read(&counts, place::RECEIVED)? })
     }
+}
+
+/// Makes an interface an output, for each queue of the input: `place` is its number, how many outputs there are, and how many queues.
+fn name_output(
+    devices: &Map,
+    sums: &Map,
+    egress: BorrowedFd<'_>,
+    (number, count, queues): (u32, u32, u32),
+    index: u32,
+) -> io::Result<()> {
+    // struct bpf_devmap_val: an interface and a program that sees what leaves through it.
+    let value = [index.to_ne_bytes(), egress.as_raw_fd().to_ne_bytes()].concat();
+    for queue in 0..queues {
+        devices.update(&(queue * count + number).to_ne_bytes(), &value, 0)?;
+    }
+    sums.update(&index.to_ne_bytes(), &vec![0; sums.value_bytes()], 0)
+}
+
+/// Takes all frames that come to an interface.
+fn attach_to(input: &Interface, object: &Ebpf, wanted: Option<XdpMode>) -> Result<(Attached, XdpMode), Error> {
+    let promiscuous = RingSocket::open().and_then(|socket| socket.promiscuous(input.index).map(|()| socket));
+    let promiscuous =
+        promiscuous.map_err(|e| failed(&format!("{}: taking frames for other machines", input.name), e))?;
+    let (link, mode) = attach(&input.name, input.index, program(object, "split_entry")?, wanted)?;
+    Ok((Attached { _link: link, _promiscuous: promiscuous }, mode))
 }
 
 /// All processors' counts together.

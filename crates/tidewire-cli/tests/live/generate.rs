@@ -203,6 +203,31 @@ fn a_link_is_split() {
     assert!(code == 2 && errors.contains("has an IP address"), "{errors}");
 }
 
+/// The input and an output are removed and made again: both are said, what comes is split again, and the totals come at the end.
+#[test]
+fn a_split_goes_on_when_its_interfaces_are_there_again() {
+    let line = "make() { ip link add $1 type veth peer name $2; ip link set $1 up; ip link set $2 up; }; \
+                said() { n=0; until grep -q \"$1\" log; do n=$((n + 1)); [ $n -lt 200 ] || exit 9; sleep 0.05; done; }; \
+                cd $(mktemp -d); make in0 far0; make one0 far1; make two0 far2; \
+                tidewire split in0 one0 two0 --mode generic --json 2>log & split=$!; said 'splitting in0'; \
+                ip link del in0; said 'in0 is gone; nothing is split'; make in0 far0; said 'in0 is there again'; \
+                tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
+                ip link del two0; said 'two0 is gone; its share is lost'; make two0 far2; said 'two0 is there again'; \
+                tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
+                sleep 0.3; kill -INT $split; wait $split; echo $?; cat log >&2";
+    let Some((out, errors, _)) = inside("", line) else { return };
+    let lines: Vec<&str> = out.lines().filter(|line| !line.is_empty()).collect();
+    let Some((code, split)) = lines.split_last().and_then(|(code, lines)| Some((code, lines.last()?))) else {
+        panic!("{out}{errors}");
+    };
+    assert_eq!(*code, "0", "{errors}");
+    let split: Value = serde_json::from_str(split).unwrap();
+    let left: u64 = split["outputs"].as_array().unwrap().iter().map(|output| output["packets"].as_u64().unwrap()).sum();
+    let received = split["received"].as_u64().unwrap();
+    assert!(received >= 2000 && left + split["lost"].as_u64().unwrap() == received, "{split} {errors}");
+    assert!(left >= 2000, "{split} {errors}");
+}
+
 /// A veth whose other end has no GRO drops what is redirected in its driver, as it is when it was just made.
 const DEAF: &str = "ip link add out0 type veth peer name far0; ip link set out0 up; ip link set far0 up; sleep 0.3; ";
 

@@ -318,7 +318,7 @@ fn counts_are_no_sizes_and_sockets_have_short_paths() {
         "{:?}",
         wrong(&long)
     );
-    right(&long.replacen("\"/dd", "\"/d", 1));
+    right(&long.replacen("\"/ddd", "\"/d", 1));
 }
 
 #[cfg(feature = "kafka")]
