@@ -1,7 +1,7 @@
 //! What parts report, by the supervisor's notion: the same for all of them.
 
 use serde::de::DeserializeOwned;
-use tidewire_delivery::{SpoolReport, SpoolStatus};
+use tidewire_delivery::{DestinationStatus, SpoolReport, SpoolStatus};
 
 use super::log::Kind;
 use crate::{
@@ -27,6 +27,17 @@ pub enum Heard<S> {
     Failed(String, Option<String>),
 }
 
+/// What cannot be done at this moment, and is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What it is with: the name of a destination, or nothing.
+    pub of: String,
+    /// Why.
+    pub why: String,
+    /// How much waits meanwhile.
+    pub waiting: u64,
+}
+
 /// A line that a part reports.
 pub trait Reports: DeserializeOwned {
     /// Its figures.
@@ -34,6 +45,16 @@ pub trait Reports: DeserializeOwned {
 
     /// What it says.
     fn heard(self) -> Heard<Self::Status>;
+
+    /// What cannot be done by these figures.
+    fn troubles(_: &Self::Status) -> Vec<Trouble> {
+        Vec::new()
+    }
+
+    /// The lines for a trouble that begins, or that is over after so much had waited (`None`, and how much).
+    fn of_trouble(_: &str, _: Option<&str>, _: u64) -> String {
+        String::new()
+    }
 }
 
 fn warning<S>(text: &str) -> Heard<S> {
@@ -79,10 +100,37 @@ impl Reports for EventsReport {
             Self::Analyzer { text } => Heard::Line(Kind::Analyzers, text),
         }
     }
+
+    fn troubles(status: &EventsStatus) -> Vec<Trouble> {
+        let waiting = status.events.saturating_sub(status.stored_events);
+        let trouble = |why: &String| Trouble { of: String::new(), why: why.clone(), waiting };
+        status.failing.iter().map(trouble).collect()
+    }
+
+    fn of_trouble(_: &str, why: Option<&str>, waiting: u64) -> String {
+        match why {
+            Some(why) => format!("nothing can be stored: {why}; what comes waits"),
+            None => format!("events are stored again; at most {waiting} had waited"),
+        }
+    }
 }
 
 impl Reports for SpoolReport {
     type Status = SpoolStatus;
+
+    fn troubles(status: &SpoolStatus) -> Vec<Trouble> {
+        let trouble = |one: &DestinationStatus| {
+            Some(Trouble { of: one.name.clone(), why: one.failing.clone()?, waiting: one.lag_records })
+        };
+        status.destinations.iter().filter_map(trouble).collect()
+    }
+
+    fn of_trouble(of: &str, why: Option<&str>, waiting: u64) -> String {
+        match why {
+            Some(why) => format!("{of}: nothing can be delivered: {why}; records wait"),
+            None => format!("{of}: records are delivered again; at most {waiting} had waited"),
+        }
+    }
 
     fn heard(self) -> Heard<SpoolStatus> {
         match self {

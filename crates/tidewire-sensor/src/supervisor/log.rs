@@ -73,10 +73,12 @@ pub enum Kind {
     Warnings,
     /// Analyzers connect to the event processor, go, and are refused.
     Analyzers,
+    /// Something cannot be stored or delivered, or can be again.
+    Troubles,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Readers, Self::Refusals, Self::Warnings, Self::Analyzers];
+    const ALL: [Self; 5] = [Self::Readers, Self::Refusals, Self::Warnings, Self::Analyzers, Self::Troubles];
 
     /// What its lines are about.
     pub fn words(self) -> &'static str {
@@ -85,6 +87,7 @@ impl Kind {
             Self::Refusals => "about refused readers",
             Self::Warnings => "with warnings",
             Self::Analyzers => "about analyzers that emit events",
+            Self::Troubles => "about what cannot be stored or delivered",
         }
     }
 }
@@ -111,7 +114,7 @@ impl Limit {
 
 /// The limits of all kinds.
 #[derive(Debug)]
-pub struct Limits([Limit; 4]);
+pub struct Limits([Limit; 5]);
 
 impl Limits {
     pub fn new(now: Instant) -> Self {

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     channel::Channel,
-    hear::{Heard, Reports},
+    hear::{Heard, Reports, Trouble},
     log::{Kind, shown},
     part::{Part, State},
 };
@@ -90,6 +90,8 @@ pub struct Reporting<R: Reports> {
     /// Its newest figures, and when they came.
     pub figures: R::Status,
     pub figured: Option<Instant>,
+    /// What could not be done by them, with the most that waited.
+    troubles: Vec<Trouble>,
     /// It was asked to end only to be started again at once; why, in words that follow "started".
     pub again: Option<&'static str>,
 }
@@ -105,6 +107,7 @@ impl<R: Reports> Reporting<R> {
             heard: (Instant::now(), false),
             figures: R::Status::default(),
             figured: None,
+            troubles: Vec::new(),
             again: None,
         }
     }
@@ -170,7 +173,12 @@ impl<R: Reports> Watched for Reporting<R> {
         if !reports.is_empty() {
             self.heard = (now, false);
         }
-        reports.into_iter().map(|report| self.note(report.heard(), now)).collect()
+        let mut said = Vec::new();
+        for report in reports {
+            said.push(self.note(report.heard(), now));
+            said.extend(self.changed().into_iter().map(|line| Said::Line(Kind::Troubles, shown(&line))));
+        }
+        said
     }
 
     fn socket(&self) -> Option<(BorrowedFd<'_>, bool)> {
@@ -198,6 +206,25 @@ impl<R: Reports> Watched for Reporting<R> {
 }
 
 impl<R: Reports> Reporting<R> {
+    /// What begins to fail, fails for another reason, or works again.
+    fn changed(&mut self) -> Vec<String> {
+        let mut now = R::troubles(&self.figures);
+        let mut lines = Vec::new();
+        for trouble in &mut now {
+            let before = self.troubles.iter().find(|before| before.of == trouble.of);
+            trouble.waiting = trouble.waiting.max(before.map_or(0, |before| before.waiting));
+            if before.is_none_or(|before| before.why != trouble.why) {
+                lines.push(R::of_trouble(&trouble.of, Some(&trouble.why), trouble.waiting));
+            }
+        }
+        let is_over = |before: &&Trouble| !now.iter().any(|trouble| trouble.of == before.of);
+        for over in self.troubles.iter().filter(is_over) {
+            lines.push(R::of_trouble(&over.of, None, over.waiting));
+        }
+        self.troubles = now;
+        lines
+    }
+
     fn note(&mut self, heard: Heard<R::Status>, now: Instant) -> Said {
         match heard {
             Heard::Ready(lines) => {
@@ -293,5 +320,33 @@ mod tests {
         assert!(matches!(&capture.hear(now)[..], [Said::Rubbish(what)] if what.starts_with("what is no report")));
         wait_until("its end", || capture.part.reap(Instant::now()).is_some());
         assert_eq!(capture.part.last_exit.as_deref(), Some("killed by signal 9 (SIGKILL)"));
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_said_once_and_its_end() {
+        let (mut events, mut theirs) = part::<EventsReport>(Which::Events);
+        let lines = [
+            r#"{"event":"status","events":7,"stored_events":5,"failing":"/x: no space"}"#,
+            r#"{"event":"status","events":9,"stored_events":5,"failing":"/x: no space"}"#,
+            r#"{"event":"status","events":9,"stored_events":5,"failing":"/x: read-only"}"#,
+            r#"{"event":"status","events":9,"stored_events":9}"#,
+            r#"{"event":"status","events":9,"stored_events":9}"#,
+        ];
+        for line in lines {
+            writeln!(theirs, "{line}").expect("room");
+        }
+        let mut said = Vec::new();
+        wait_until("all lines", || {
+            said.extend(events.hear(Instant::now()));
+            said.iter().filter(|one| **one == Said::Figures).count() == lines.len()
+        });
+        said.retain(|one| *one != Said::Figures);
+        let expected = [
+            "nothing can be stored: /x: no space; what comes waits",
+            "nothing can be stored: /x: read-only; what comes waits",
+            "events are stored again; at most 4 had waited",
+        ];
+        assert_eq!(said, expected.map(|text| Said::Line(Kind::Troubles, text.into())));
+        events.part.kill();
     }
 }
