@@ -198,17 +198,18 @@ impl Folder {
 /// (`fs.protected_symlinks`): one's own, or of the folder's owner. What follows it in user space asks here.
 ///
 /// # Errors
-/// `PermissionDenied` for another user's link; the system's error.
+/// `PermissionDenied` for another user's link; the system's error. A path that does not exist is none.
 pub fn check_link(path: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    if !found.is_symlink() {
-        return Ok(());
-    }
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => found,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => return Ok(()),
+    };
     let folder = fs::metadata(parent_path(path))?;
     let is_open = folder.mode() & 0o1002 == 0o1002;
     let own = rustix::process::geteuid().as_raw();
     if is_open && found.uid() != own && found.uid() != folder.uid() {
-        let message = format!("it is a link of another user ({}); name the file that it leads to", found.uid());
+        let message = format!("it is a link of another user ({}); name what it leads to", found.uid());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     Ok(())

@@ -24,6 +24,7 @@ use tidewire_live::privilege::Confinement;
 use crate::{
     error::{self, CliError, notify},
     metrics::Metrics,
+    output_dir,
 };
 
 /// Between two updates of the metrics.
@@ -40,6 +41,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let Options { keys, certificate, key, authority, .. } = options;
     let places =
         Places { keys: keys.clone(), certificate: certificate.clone(), key: key.clone(), authority: authority.clone() };
+    let refused = |error| CliError::Output(format!("{}: {error}", options.store.display()));
+    output_dir::check_link(&options.store).map_err(refused)?;
     let mut settings = CollectSettings::new(listen(&options.listen)?, options.store.clone(), places);
     let age_ns = Some(options.sensor_age.0).filter(|age| *age > 0);
     settings.limits = Limits { age_ns, size_bytes: options.sensor_size.0 };

@@ -19,7 +19,7 @@ use crate::{
 };
 use options::Output;
 use summary::{Summary, Times};
-use tidewire_archive::Figures;
+use tidewire_archive::{Figures, Note};
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let summary = Summary { times, figures, notes: found().notes };
             summary.print(options.json, path.as_os_str() == "-")?;
             say_empty(&summary, options, code);
-            Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
+            Ok(ended(&summary, code))
         }
         shown => {
             let code = shown::show(&shown, options, directories, expression, archive)?;
@@ -87,8 +87,18 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             if !options.follow {
                 say_empty(&summary, options, code);
             }
-            Ok(if code == error::OK && figures.packets == 0 { error::NOT_FOUND } else { code })
+            Ok(ended(&summary, code))
         }
+    }
+}
+
+/// The exit code of a search that came to `code`: what is missing was not searched, whatever was found in the rest.
+fn ended(summary: &Summary, code: u8) -> u8 {
+    let lacks = summary.notes.iter().any(|note| matches!(note, Note::Missing { .. }));
+    match code {
+        error::OK if lacks => error::INPUT,
+        error::OK if summary.figures.packets == 0 => error::NOT_FOUND,
+        code => code,
     }
 }
 

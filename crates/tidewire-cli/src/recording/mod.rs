@@ -29,7 +29,7 @@ use crate::{
     interrupt::{INTERRUPTED, on_interrupt},
     live,
     output::Out,
-    progress,
+    output_dir, progress,
     units::counted,
 };
 use line::Line;
@@ -183,6 +183,8 @@ impl<'a> Recording<'a> {
         let identities = Identities::from_files(&options.identity).map_err(upkeep::failed)?;
         let mut directories = Vec::new();
         for path in &options.output {
+            let refused = |error| CliError::Output(format!("{}: {error}", path.display()));
+            output_dir::check_link(path).map_err(refused)?;
             let directory = Directory::open(path, &archive, now_ns()).map_err(output)?;
             directory.repair(&identities, now_ns()).map_err(output)?.iter().for_each(error::notify);
             directories.push(directory);

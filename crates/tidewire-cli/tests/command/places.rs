@@ -158,3 +158,34 @@ fn packets_are_not_appended_to_what_is_read() {
         assert_eq!(fs::read(&capture).unwrap(), before);
     }
 }
+
+/// A recorder writes to no directory that another user chose; a segment that is gone is no success, whatever is found in the others.
+#[test]
+fn an_archive_is_where_it_was_put_and_whole() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 400);
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let output = run(&["record", "-r", &capture, "-o", place, "--segment-size", "64K", "-q"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let segment = visible(&archive).into_iter().filter(|name| name.ends_with(".pcapng")).nth(1).expect("several");
+    let packets = bench.path("found.pcapng");
+    let recall = || run(&["recall", place, "-w", packets.to_str().unwrap()]);
+    assert_eq!(recall().status.code(), Some(0));
+    fs::remove_file(archive.join(segment)).unwrap();
+    let output = recall();
+    assert!(output.status.code() == Some(3) && said(&output).contains("1 capture is missing"), "{}", said(&output));
+    let (shared, target) = (bench.path("shared"), bench.path("target"));
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::create_dir(&target).unwrap();
+    let link = shared.join("archive");
+    symlink(&target, &link).unwrap();
+    if lchown(&link, Some(12_345), None).is_err() {
+        return skip("links of other users need root");
+    }
+    let output = run(&["record", "-r", &capture, "-o", link.to_str().unwrap(), "-q"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(said(&output).contains("it is a link of another user (12345)"), "{}", said(&output));
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
