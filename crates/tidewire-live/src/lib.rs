@@ -36,7 +36,7 @@ pub use error::{Error, InterfaceProblem, KernelError, Operation, SettingError, W
 pub use interface::Interface;
 pub use open::open;
 pub use ring::{Ring, RingCounts};
-pub use session::{CaptureMethod, InterfaceReport, Live, Monitor, TICK};
+pub use session::{CaptureMethod, InterfaceReport, InterfaceState, Live, Monitor, TICK};
 pub use settings::{
     BLOCK_TIMEOUT_MAX, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, Role, Sharing,
     TimestampSource, TrafficDirection,

@@ -1,6 +1,9 @@
 //! An open capture: its workers, and the monitor of its interfaces.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     Change, Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
@@ -55,6 +58,10 @@ impl CaptureMethod {
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
+    /// Whether frames can come.
+    pub state: InterfaceState,
+    /// How long ago the kernel counted its last frame, seen from report to report; `None`: none since it is captured.
+    pub idle: Option<Duration>,
     /// How its frames are captured.
     pub method: CaptureMethod,
     /// The same in words, with details and the reason: `packet socket, TPACKET_V3 (AF_XDP would divert host traffic)`.
@@ -66,6 +73,30 @@ pub struct InterfaceReport {
     /// Frames that a steering program dropped among packet sockets, as [`Monitor::steered_out`] says; those of AF_XDP are in
     /// `kernel`.
     pub steered_out: u64,
+}
+
+/// What an interface is at this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InterfaceState {
+    /// It is switched on.
+    #[default]
+    Up,
+    /// It is there, and switched off.
+    Down,
+    /// It is not there: capture continues when one of its name is.
+    Gone,
+}
+
+impl InterfaceState {
+    /// `up`, `down` or `gone`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 /// Monitors the interfaces of a capture, apart from the packet path.
@@ -91,6 +122,8 @@ struct Watched {
     before: InterfaceCounts,
     /// Since then, as of the last report.
     counts: Option<InterfaceCounts>,
+    /// Frames in both directions by the report in which they were more than before, and when that was.
+    moved: Option<(u64, Instant)>,
     kernel: Option<Arc<Kernel>>,
     attached: Option<Attached>,
     steered_out: Option<SteeredOut>,
@@ -124,6 +157,7 @@ impl Monitor {
             description: connected.description,
             before: connected.interface.counts,
             counts: None,
+            moved: None,
             kernel: connected.kernel,
             attached: connected.attached,
             steered_out: connected.steered_out,
@@ -198,6 +232,7 @@ impl Monitor {
                 description: self.description.clone(),
                 before: interface.counts,
                 counts: None,
+                moved: None,
                 kernel: None,
                 attached: None,
                 steered_out: None,
@@ -244,8 +279,19 @@ impl Monitor {
             let now = all.iter().find(|interface| interface.index == watched.index);
             let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
             watched.counts = now.map(|interface| interface.counts.since(&watched.before)).or(watched.counts.take());
+            let frames = watched.counts.map_or(0, |counts| counts.rx_packets.saturating_add(counts.tx_packets));
+            if watched.moved.map_or(0, |moved| moved.0) != frames {
+                watched.moved = Some((frames, Instant::now()));
+            }
+            let state = match now {
+                None => InterfaceState::Gone,
+                Some(interface) if interface.up => InterfaceState::Up,
+                Some(_) => InterfaceState::Down,
+            };
             Ok(InterfaceReport {
                 name: watched.name.clone(),
+                state,
+                idle: watched.moved.map(|moved| moved.1.elapsed()),
                 method: watched.method,
                 description: watched.description.clone(),
                 counts: watched.counts,

@@ -43,11 +43,27 @@ pub struct CaptureStatus {
     pub packets: u64,
     /// Packets that the kernel dropped before it.
     pub dropped: u64,
+    /// By interface.
+    #[serde(default)]
+    pub interfaces: Vec<InputStatus>,
     /// By queue.
     pub queues: Vec<QueueStatus>,
     /// By analyzer within the capture.
     #[serde(default)]
     pub inline: Vec<InlineStatus>,
+}
+
+/// An interface that is captured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InputStatus {
+    /// Its name.
+    pub name: String,
+    /// `up`, `down` or `gone`: capture continues when it is up again.
+    pub state: String,
+    /// Frames that the kernel counted at it, in both directions.
+    pub frames: u64,
+    /// Seconds since the last of them; `None`: none came.
+    pub idle_seconds: Option<f64>,
 }
 
 /// Figures of an analyzer within the capture.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{QueueStatus, ReaderReport},
+    report::{InputStatus, QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus},
 };
 
@@ -33,6 +33,14 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let capture = &status.capture;
     add(counter, "tidewire_packets_received", "Packets received by the engines", alone(capture.packets as f64));
     add(counter, "tidewire_dropped_packets", "Packets that the kernel dropped", alone(capture.dropped as f64));
+    let interfaces = |value: fn(&InputStatus) -> Option<f64>| -> Vec<Sample> {
+        let of = |one: &InputStatus| Some(Sample { labels: vec![("interface", one.name.clone())], value: value(one)? });
+        capture.interfaces.iter().filter_map(of).collect()
+    };
+    let is_up = |one: &InputStatus| Some(f64::from(u8::from(one.state == "up")));
+    add(gauge, "tidewire_interface_up", "Whether an interface that is captured is there and up", interfaces(is_up));
+    let idle = interfaces(|one| one.idle_seconds);
+    add(gauge, "tidewire_interface_idle_seconds", "Time since the last frame of an interface", idle);
     let queues = |value: fn(&QueueStatus) -> f64| -> Vec<Sample> {
         let of = |queue: &QueueStatus| Sample { labels: vec![("queue", queue.name.clone())], value: value(queue) };
         capture.queues.iter().map(of).collect()

@@ -3,7 +3,7 @@
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{QueueStatus, ReaderReport},
+    report::{InputStatus, QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus, StatusError, ask},
 };
 
@@ -27,6 +27,13 @@ const PARTS: [Column; 7] = [
     Column::figures("RESTARTS", "restarts", 1),
     Column::words("QUEUE", "queue", 4),
     Column::words("LAST EXIT", "last_exit", 3),
+];
+
+const INTERFACES: [Column; 4] = [
+    Column::words("INTERFACE", "interface", 0),
+    Column::words("STATE", "state", 0),
+    Column::figures("FRAMES", "frames", 0),
+    Column::figures("LAST FRAME", "idle_seconds", 0),
 ];
 
 const QUEUES: [Column; 6] = [
@@ -102,6 +109,12 @@ fn print(status: &SensorStatus, out: &mut Out) -> Result<(), CliError> {
     out.line("")?;
     let mut table = Table::new(&PARTS, &Layout::default());
     status.parts.iter().for_each(|part| table.row(part_cells(part)));
+    table.finish(out)?;
+    if !capture.interfaces.is_empty() {
+        out.line("")?;
+    }
+    let mut table = Table::new(&INTERFACES, &Layout::default());
+    capture.interfaces.iter().for_each(|one| table.row(interface_cells(one)));
     table.finish(out)?;
     if !capture.queues.is_empty() {
         out.line("")?;
@@ -214,6 +227,15 @@ fn part_cells(part: &PartStatus) -> Vec<String> {
         part.restarts.to_string(),
         part.queue.clone().unwrap_or_default(),
         part.last_exit.clone().unwrap_or_default(),
+    ]
+}
+
+fn interface_cells(interface: &InputStatus) -> Vec<String> {
+    vec![
+        legible(&interface.name).into_owned(),
+        interface.state.clone(),
+        Count(interface.frames).to_string(),
+        interface.idle_seconds.map_or_else(|| "none came".into(), |idle| format!("{} ago", lasting(idle))),
     ]
 }
 

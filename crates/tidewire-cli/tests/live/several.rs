@@ -126,3 +126,57 @@ fn interfaces_that_appear_are_captured_too() {
         });
     }
 }
+
+/// The status of a sensor says of each interface whether frames can come, and when the last one came: so do metrics.
+#[test]
+fn a_sensor_says_what_its_interfaces_are() {
+    rig::run(&["curl"], |rig: &Rig| {
+        let folder = rig.directory.path();
+        let text = format!(
+            "[sensor]\ndirectory = \"{}\"\nmetrics = \"127.0.0.1:19605\"\n[capture]\ninterfaces = [\"late0\"]\n[events]\n\
+             enabled = false\n[queue.a]\nmemory = \"1M\"\n",
+            folder.join("sensor").display()
+        );
+        let file = folder.join("sensor.toml");
+        std::fs::write(&file, text).expect("a file");
+        let make = || {
+            ip("link add late0 type veth peer name late1");
+            ip("link set late1 up");
+            ip("link set late0 up");
+        };
+        make();
+        let running = rig.tidewire(&["sensor", file.to_str().expect("text")]);
+        let directory = folder.join("sensor");
+        let status = || -> Value {
+            let words = ["sensor", "status", "--json", "--directory", directory.to_str().expect("text")];
+            let output = crate::common::command(&words).run_in_time().expect("tidewire");
+            serde_json::from_slice(&output.stdout).unwrap_or_default()
+        };
+        let until = |state: &str| {
+            rig::wait_for(state, || status()["capture"]["interfaces"][0]["state"] == state);
+        };
+        until("up");
+        // The question who has the address is a frame.
+        ip("addr add 10.9.9.1/24 dev late0");
+        send("10.9.9.1", "10.9.9.2");
+        rig::wait_for("a frame", || status()["capture"]["interfaces"][0]["idle_seconds"].is_number());
+        ip("link set late0 down");
+        until("down");
+        ip("link set late0 up");
+        until("up");
+        ip("link del late0");
+        until("gone");
+        make();
+        until("up");
+        let metrics = rig.here(&["curl", "-s", "--noproxy", "*", "http://127.0.0.1:19605/metrics"]);
+        assert!(metrics.contains("tidewire_interface_up{interface=\"late0\"} 1"), "{metrics}");
+        assert!(metrics.contains("tidewire_interface_idle_seconds{interface=\"late0\"}"), "{metrics}");
+        let words = ["sensor", "status", "--directory", directory.to_str().expect("text")];
+        let shown = String::from_utf8(crate::common::command(&words).run_in_time().expect("tidewire").stdout);
+        assert!(shown.expect("text").contains("late0      up"), "a row of its own");
+        let ended = running.interrupt();
+        for said in ["late0 is down", "late0 is gone", "late0 is back", "late0 is up"] {
+            assert!(ended.said.contains(said), "{said}: {}", ended.said);
+        }
+    });
+}

@@ -1,14 +1,29 @@
 //! Figures that the capture's threads share: written by the engine's thread, read by the one that reports.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
-use tidewire::live::LiveReport;
+use tidewire::live::{InterfaceReport, LiveReport};
 
-/// Packets so far, and those that were lost before the engine.
+use crate::report::InputStatus;
+
+/// Packets so far, those that were lost before the engine, and where they come from.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     packets: AtomicU64,
     dropped: AtomicU64,
+    interfaces: Mutex<Vec<InputStatus>>,
+}
+
+fn input(interface: &InterfaceReport) -> InputStatus {
+    InputStatus {
+        name: interface.name.clone(),
+        state: interface.state.name().into(),
+        frames: interface.counts.map_or(0, |counts| counts.rx_packets.saturating_add(counts.tx_packets)),
+        idle_seconds: interface.idle.map(|idle| idle.as_secs_f64()),
+    }
 }
 
 impl Figures {
@@ -22,6 +37,8 @@ impl Figures {
         let rings = report.rings();
         self.packets.store(report.frames(), Ordering::Relaxed);
         self.dropped.store(rings.dropped + rings.failed, Ordering::Relaxed);
+        let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        *interfaces = report.interfaces.iter().map(input).collect();
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -30,5 +47,10 @@ impl Figures {
 
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// The interfaces, as of the last report.
+    pub(crate) fn interfaces(&self) -> Vec<InputStatus> {
+        self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

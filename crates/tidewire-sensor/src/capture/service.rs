@@ -259,6 +259,7 @@ impl Service {
             seconds: begun.elapsed().as_secs_f64(),
             packets: self.figures.packets(),
             dropped: self.figures.dropped(),
+            interfaces: self.figures.interfaces(),
             queues: queues.map(|((queue, served), awaited)| queue_status(queue, served, awaited)).collect(),
             inline: inline::status(self.analyzers.as_ref()),
         }
