@@ -6,7 +6,7 @@ use std::io::{self, Write};
 pub use tidewire_exports::json::push_string;
 pub use tidewire_exports::json::{Object, hex, push_number, push_value};
 
-use crate::{error::CliError, place, progress, terminal::is_terminal};
+use crate::{error::CliError, progress, terminal::is_terminal};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -66,10 +66,6 @@ impl Out {
         if self.is_closed {
             self.buffer.clear();
             return Ok(());
-        }
-        if !self.buffer.is_empty() && place::is_closed() {
-            self.buffer.clear();
-            return Err(CliError::Output("standard output is closed: nothing can be printed".into()));
         }
         let written = self.inner.write_all(&self.buffer).and_then(|()| self.inner.flush());
         self.buffer.clear();

@@ -8,13 +8,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, OFlags, Stat, fcntl_getfl, fstat},
+    fs::{Stat, fstat},
     io::Errno,
     stdio,
 };
-
-/// The device number of `/dev/null` (Documentation/admin-guide/devices.txt): 1, 3.
-const NULL_DEVICE: (u32, u32) = (1, 3);
 
 use crate::output_dir;
 
@@ -85,28 +82,13 @@ fn is_pipe(found: &fs::Metadata) -> bool {
     found.file_type().is_fifo()
 }
 
-/// Whether standard output was closed when the program began. Its runtime then opens the null device in its place, for reading and
-/// writing; who throws output away opens it for writing, and a daemon all three of its streams alike.
-pub fn is_closed() -> bool {
-    let [input, output, error] = [stdio::stdin(), stdio::stdout(), stdio::stderr()].map(is_opened_for_closed);
-    output && !(input && error)
-}
-
-fn is_opened_for_closed(stream: std::os::fd::BorrowedFd<'_>) -> bool {
-    let Ok(found) = fstat(stream) else { return true };
-    let device = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));
-    let is_null = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice && device == NULL_DEVICE;
-    is_null && fcntl_getfl(stream).is_ok_and(|flags| flags & OFlags::RWMODE == OFlags::RDWR)
-}
-
 /// A handle of the stream's own, at the place where the stream is.
 ///
 /// # Errors
-/// The system's error; that it was closed.
+/// The system's error.
 pub fn opened(stream: Standard) -> io::Result<fs::File> {
     use std::os::fd::AsFd as _;
     let handle = match stream {
-        Standard::Output if is_closed() => return Err(io::Error::other("it is closed")),
         Standard::Output => io::stdout().as_fd().try_clone_to_owned()?,
         Standard::Error => io::stderr().as_fd().try_clone_to_owned()?,
     };

@@ -13,7 +13,7 @@ use tidewire::Stop;
 use crate::{
     error::CliError,
     layout::Layout,
-    place, progress,
+    progress,
     row::{Form, Row},
     table::Table,
     terminal,
@@ -45,12 +45,7 @@ struct Gathered {
 impl SharedOutput {
     /// Prints records of one kind on standard output, at most `limit`. A write error ends the run.
     pub fn stdout<R: Row>(form: Form, layout: &Layout, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
-        let output = Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()));
-        if place::is_closed() {
-            lock(&output.failure).get_or_insert(io::Error::other("it is closed"));
-            stop.stop();
-        }
-        output
+        Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()))
     }
 
     /// Prints to another writer.

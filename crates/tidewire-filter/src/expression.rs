@@ -10,7 +10,7 @@ use tidewire_ebpf::{
 };
 use tidewire_wire::LinkType;
 
-use crate::{Error, machine};
+use crate::{Error, jumbo, machine};
 
 /// libpcap's compiler kept its state in global variables before 1.8, and still may ask the resolver.
 static COMPILER: Mutex<()> = Mutex::new(());
@@ -98,13 +98,19 @@ impl Filter {
         translate(&program, hook, ending).map_err(refused)
     }
 
-    /// Whether a frame matches; `wire_bytes` is what `len` stands for in the expression.
+    /// Whether a frame matches; `wire_bytes` is what `len` stands for in the expression. A packet of more than 64 KiB matches where it
+    /// would without the header that states its length (RFC 2675), which the language does not look behind.
     ///
     /// # Errors
     /// [`Error::Expression`] where the expression has no meaning for the link type: the packet does not match.
     #[inline]
     pub fn matches(&mut self, link: LinkType, bytes: &[u8], wire_bytes: u32) -> Result<bool, Error> {
-        Ok(machine::matches(self.program(link)?, bytes, wire_bytes))
+        let program = self.program(link)?;
+        if machine::matches(program, bytes, wire_bytes) {
+            return Ok(true);
+        }
+        let plain = jumbo::without(link, bytes);
+        Ok(plain.is_some_and(|plain| machine::matches(program, &plain, wire_bytes)))
     }
 
     fn program(&mut self, link: LinkType) -> Result<&Program, Error> {

@@ -24,6 +24,9 @@ assert!(filter.matches(LinkType::ETHERNET, &frame, frame.len() as u32)?);
 mod error;
 #[cfg(feature = "libpcap")]
 mod expression;
+mod fragments;
+#[cfg(feature = "libpcap")]
+mod jumbo;
 mod machine;
 #[cfg(all(test, feature = "libpcap"))]
 mod tests;
@@ -31,6 +34,7 @@ mod tests;
 pub use error::Error;
 #[cfg(feature = "libpcap")]
 pub use expression::Filter;
+pub use fragments::Fragments;
 pub use machine::{matches, returned};
 pub use tidewire_ebpf::{
     FilterEnding, FilterHook,

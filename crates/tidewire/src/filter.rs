@@ -1,15 +1,25 @@
 //! Filter expressions, and what stands in their place without the feature `filter`.
 
 #[cfg(not(feature = "filter"))]
-pub(crate) use none::Filter;
+pub(crate) use none::{Filter, Fragments};
 #[cfg(feature = "filter")]
-pub(crate) use tidewire_filter::Filter;
+pub(crate) use tidewire_filter::{Filter, Fragments};
 
 #[cfg(not(feature = "filter"))]
 mod none {
     use tidewire_core::wire::LinkType;
 
     use crate::{Error, SettingError};
+
+    /// There are no filters that accept fragments.
+    #[derive(Debug, Default)]
+    pub(crate) struct Fragments;
+
+    impl Fragments {
+        pub(crate) fn accepts(&mut self, _: LinkType, _: &[u8], _: u32, _: u64, is_accepted: bool) -> bool {
+            is_accepted
+        }
+    }
 
     /// A filter that cannot be constructed without the feature `filter`.
     #[derive(Clone, Debug)]

@@ -66,3 +66,33 @@ fn a_bound_that_rejects_everything_is_refused() {
     let (message, code) = complaint(&["datagrams", &capture, "--fragment-timeout", "30"]);
     assert!(message.contains("did you mean 30s?") && code == 2, "{message}");
 }
+
+/// Two datagrams in fragments, of which the filter accepts one by its port, and a later fragment whose first one is not there.
+fn of_two_ports(bench: &Bench) -> String {
+    let (a, b) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 2));
+    let mut pcap = Pcap::new();
+    for (id, port) in [(77, 5060), (78, 7)] {
+        for (index, piece) in udp(a, b, (6000, port), &[b'x'; 40]).chunks(16).enumerate() {
+            let more = if index < 2 { 0x2000 } else { 0 };
+            pcap.frame(&ipv4(a, b, 17, id, more | (index as u16 * 2), piece));
+        }
+    }
+    pcap.frame(&ipv4(a, b, 17, 79, 2, &[b'y'; 16]));
+    bench.file("two.pcap", pcap.bytes())
+}
+
+/// A filter accepts the later fragments, which have no ports, with the first one.
+#[test]
+fn a_filter_accepts_whole_datagrams() {
+    let bench = Bench::new();
+    let capture = of_two_ports(&bench);
+    let flows = json(&["flows", "--json", &capture, "-F", "udp port 5060"]);
+    assert_eq!((flows.len(), &flows[0]["frames_c2s"], &flows[0]["payload_bytes_c2s"]), (1, &3.into(), &40.into()));
+    let datagrams = json(&["datagrams", "--json", &capture, "-F", "udp port 5060"]);
+    assert!(datagrams.len() == 1 && datagrams[0]["rejected"].is_null(), "{datagrams:?}");
+    assert_eq!(json(&["datagrams", "--json", &capture, "-F", "udp port 9"]).len(), 0);
+    let packets = bench.path("packets.pcapng");
+    let packets = packets.to_str().unwrap();
+    assert_eq!(run(&["flows", &capture, "-F", "udp port 5060", "-w", packets]).status.code(), Some(0));
+    assert_eq!(json(&["flows", "--json", packets])[0]["frames_c2s"], 3);
+}

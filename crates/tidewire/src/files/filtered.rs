@@ -3,16 +3,21 @@ use std::{collections::VecDeque, time::Duration};
 use tidewire_files::{Block, CaptureLoss, Source, Supplement, encode::Interface};
 use tidewire_wire::LinkType;
 
-use crate::{Error, filter::Filter};
+use crate::{
+    Error,
+    filter::{Filter, Fragments},
+};
 
 #[cfg(all(test, feature = "filter"))]
 mod tests;
 
-/// A source with a filter. Removes frames that do not match from the block; no byte is copied.
+/// A source with a filter. Removes frames that do not match, and are no later fragments of a datagram that does, from the block; no
+/// byte is copied.
 #[derive(Debug)]
 pub(crate) struct Filtered<S> {
     source: S,
     filter: Filter,
+    fragments: Fragments,
     dropped_packets: u64,
     dropped_bytes: u64,
     /// Link types for which the expression has no meaning: none of their frames matches.
@@ -27,7 +32,16 @@ const REFUSED_MAX: usize = 16;
 impl<S: Source> Filtered<S> {
     /// Filters `source`.
     pub(crate) fn new(source: S, filter: Filter) -> Self {
-        Self { source, filter, dropped_packets: 0, dropped_bytes: 0, refused: Vec::new(), failures: VecDeque::new() }
+        let (refused, failures) = (Vec::new(), VecDeque::new());
+        Self {
+            source,
+            filter,
+            fragments: Fragments::default(),
+            dropped_packets: 0,
+            dropped_bytes: 0,
+            refused,
+            failures,
+        }
     }
 
     /// Frames that did not match so far. Frames keep the numbers that they have in the whole input.
@@ -42,11 +56,14 @@ impl<S: Source> Filtered<S> {
 
     /// Drops from `block` what does not match.
     fn select(&mut self, block: &mut Block) {
-        let Self { filter, dropped_packets, dropped_bytes, refused, failures, .. } = self;
+        let Self { filter, fragments, dropped_packets, dropped_bytes, refused, failures, .. } = self;
         block.retain(|frame, captured| {
             match filter.matches(frame.link, captured, frame.wire_bytes) {
-                Ok(true) => return true,
-                Ok(false) => {}
+                Ok(by_itself) => {
+                    if fragments.accepts(frame.link, captured, frame.wire_bytes, frame.timestamp_ns, by_itself) {
+                        return true;
+                    }
+                }
                 Err(error) => {
                     if refused.len() < REFUSED_MAX && !refused.contains(&frame.link) {
                         refused.push(frame.link);
