@@ -93,7 +93,7 @@ mod tests {
 
     /// An Ethernet frame with a fragment of UDP.
     fn fragment(id: u16, offset: u16, more: bool) -> Vec<u8> {
-        let place = offset / 8 | if more { 0x2000 } else { 0 };
+        let place = (offset / 8) | if more { 0x2000 } else { 0 };
         let mut frame = [&[0; 12][..], &IPV4, &[0x45, 0, 0, 36]].concat();
         frame.extend([id.to_be_bytes(), place.to_be_bytes()].concat());
         frame.extend([64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
