@@ -7,7 +7,7 @@ use std::{
     io,
     os::{
         fd::{AsRawFd as _, OwnedFd},
-        unix::fs::{MetadataExt as _, PermissionsExt as _, lchown},
+        unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
     },
     path::{Path, PathBuf},
 };
@@ -148,28 +148,29 @@ impl Folder {
     /// # Errors
     /// As [`check`](Self::check); the system's error.
     pub fn publish(&self, hidden: &str, identity: Identity, name: &OsStr) -> io::Result<()> {
-        self.check(hidden, identity)?;
         if let Ok(found) = self.by_handle().join(name).symlink_metadata() {
-            self.make_alike(hidden, &found)?;
+            self.make_alike(hidden, identity, &found)?;
         }
+        self.check(hidden, identity)?;
         self.rename(hidden, name)
     }
 
-    /// Gives a file of this run the mode of the one that it will replace, and its owner where that is allowed.
+    /// Gives a file of this run the mode of the one that it will replace, and its owner where that is allowed: by its handle, so that
+    /// nothing else that got the name meanwhile is changed.
     ///
     /// # Errors
-    /// The system's error.
-    pub fn make_alike(&self, name: &str, replaced: &Metadata) -> io::Result<()> {
+    /// Another file has the name; the system's error.
+    pub fn make_alike(&self, name: &str, identity: Identity, replaced: &Metadata) -> io::Result<()> {
         if !replaced.is_file() {
             return Ok(());
         }
-        let path = self.by_handle().join(name);
+        let file = self.reopen(name, identity)?;
         // Its owner first, or else the others read it for a moment; only root gives files away.
         let (owner, group) = (Some(replaced.uid()), Some(replaced.gid()));
-        if lchown(&path, owner, group).is_err() {
-            let _ = lchown(&path, None, group);
+        if fchown(&file, owner, group).is_err() {
+            let _ = fchown(&file, None, group);
         }
-        fs::set_permissions(&path, fs::Permissions::from_mode(replaced.mode() & 0o777))
+        file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
     }
 
     /// Removes a file or a link.

@@ -4,6 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{File, Metadata},
     io,
+    os::unix::fs::MetadataExt as _,
     path::Path,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
@@ -90,7 +91,7 @@ impl Names {
     pub fn show(&mut self, hidden: &str, file: Identity) -> io::Result<()> {
         self.folder.check(hidden, file)?;
         if let Ok(found) = self.found() {
-            self.folder.make_alike(hidden, &found)?;
+            self.folder.make_alike(hidden, file, &found)?;
             let modified = found.modified().ok();
             let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let ns = since.map_or(0, |passed| passed.as_nanos() as u64);
@@ -104,6 +105,9 @@ impl Names {
 
     /// Completes a file that was shown: where there are several, it gets a number. A file that somebody else moved keeps its name.
     pub fn number_shown(&mut self, file: &File, opened_ns: u64) -> io::Result<()> {
+        if file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other("it was removed while it was written, and what was in it is gone"));
+        }
         self.number += 1;
         let is_there = self
             .found()

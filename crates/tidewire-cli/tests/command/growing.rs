@@ -74,25 +74,26 @@ fn what_an_earlier_run_wrote_stays_until_this_one_is_whole() {
     let folder = bench.path("out");
     fs::create_dir(&folder).unwrap();
     let eve = format!("eve:{}", folder.join("eve.json").display());
+    // One worker writes in one order.
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    ok(&["flows", "--to", &eve, &capture]);
+    ok(&["flows", "-j", "1", "--to", &eve, &capture]);
     let earlier = read("eve.json");
     for words in [["flows", "--to", &eve, "nowhere.pcap"], ["flows", "--to", &eve, "/"]] {
         assert!(!run(&words).status.success());
         assert_eq!((visible(&folder), read("eve.json") == earlier), (vec!["eve.json".into()], true));
     }
     // Another output cannot be written: this one is whole all the same.
-    let failed = run(&["flows", "--to", &eve, "--to", "csv:/dev/full", &capture]);
+    let failed = run(&["flows", "-j", "1", "--to", &eve, "--to", "csv:/dev/full", &capture]);
     assert_eq!(failed.status.code(), Some(4));
     assert_eq!((visible(&folder), read("eve.json") == earlier), (vec!["eve.json".into()], true));
     // It cannot be written itself: it has a part of the records.
-    let line = format!("ulimit -f 1201; exec {} flows --to {eve} {capture}", env!("CARGO_BIN_EXE_tidewire"));
+    let line = format!("ulimit -f 1201; exec {} flows -j 1 --to {eve} {capture}", env!("CARGO_BIN_EXE_tidewire"));
     let failed = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
     let said = String::from_utf8(failed.stderr).unwrap();
     assert!(failed.status.code() == Some(4) && said.contains("that of an earlier run is eve."), "{said}");
     let aside = visible(&folder).into_iter().find(|name| name != "eve.json").unwrap();
     assert!(read(&aside) == earlier && read("eve.json").ends_with('\n'));
-    ok(&["flows", "--to", &eve, &capture]);
+    ok(&["flows", "-j", "1", "--to", &eve, &capture]);
     assert_eq!((visible(&folder), read("eve.json") == earlier), (vec![aside, "eve.json".into()], true));
 }
 

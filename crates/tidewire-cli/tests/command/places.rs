@@ -2,11 +2,12 @@
 
 use std::{
     fs::{self, File},
+    io::Write as _,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink},
     process::{Command, Output, Stdio},
 };
 
-use tidewire_testing::{InTime as _, skip};
+use tidewire_testing::{Ends as _, InTime as _, skip};
 
 use crate::{
     common::*,
@@ -94,7 +95,7 @@ fn a_reader_that_went_away_hides_no_other_failure() {
         let mut command = Command::new(TIDEWIRE);
         let mut child = command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        let output = tidewire_testing::Ends::output_in_time(child, "tidewire");
+        let output = child.output_in_time("tidewire");
         assert_eq!(output.status.code(), Some(code), "{words:?}: {}", said(&output));
     }
 }
@@ -189,4 +190,36 @@ fn an_archive_is_where_it_was_put_and_whole() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(said(&output).contains("it is a link of another user (12345)"), "{}", said(&output));
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+/// Somebody who may write to the folder exchanges the file for a link while it is written: that is a failure, and nothing of it is
+/// published as ours.
+#[test]
+fn a_file_that_was_exchanged_is_a_failure() {
+    let bench = Bench::new();
+    let bytes = fs::read(capture_of(&bench, 400)).unwrap();
+    let victim = bench.path("victim");
+    fs::write(&victim, "precious").unwrap();
+    for to in [["--to", "json:"], ["--to", "ipfix:"], ["-w", ""]] {
+        let folder = bench.path("folder");
+        fs::create_dir(&folder).unwrap();
+        let place = format!("{}{}", to[1], folder.join("out").display());
+        let mut command = Command::new(TIDEWIRE);
+        command.args(["flows", "-", to[0], &place]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&bytes[..30_000]).unwrap();
+        let names = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        tidewire_testing::wait_until("a file", || !names().is_empty());
+        // A file of lines is renamed when there is something in it.
+        tidewire_testing::wait_until("its exchange", || {
+            names().iter().all(|name| fs::remove_file(name).is_ok() && symlink(&victim, name).is_ok())
+        });
+        input.write_all(&bytes[30_000..]).unwrap();
+        drop(input);
+        let output = child.output_in_time("tidewire");
+        assert_eq!(output.status.code(), Some(4), "{to:?}: {}", said(&output));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
