@@ -154,7 +154,7 @@ impl<I> Capture<I> {
     }
 
     /// Counts so many bytes more for each stream in the part of the [`memory`](Self::memory) for the flow table: what each
-    /// [`Handler::Data`] holds outside of itself. Default 0.
+    /// [`Handler::Data`](crate::Handler::Data) holds outside of itself. Default 0.
     pub fn stream_bytes(mut self, bytes: usize) -> Self {
         self.setup.stream_bytes = bytes;
         self
