@@ -164,6 +164,7 @@ fn what_is_not_plain_passes_uncounted() {
         passing.push(extended(&plain, 51, &[6, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0])); // authenticated
         passing.push(extended(&plain, 0, &[6, 0, 0xc2, 4, 0, 0, 0, 90])); // jumbo payload option
         passing.push(extended(&plain, 60, &[6, 9, 1, 4, 0, 0, 0, 0])); // longer than the packet
+        passing.push(extended(&plain, 43, &[[6, 2, 0, 1].as_slice(), &[0; 20]].concat())); // another final destination
         passing.push(vec![0xff; 14]);
         passing.push([&[2; 12], &[8, 0][..], &[0x45; 10]].concat());
         for frame in &passing {
@@ -172,7 +173,8 @@ fn what_is_not_plain_passes_uncounted() {
         assert_eq!(loaded.kernel.counters().unparsed, passing.len() as u64);
         let options = [60, 0, 1, 4, 0, 0, 0, 0];
         let routing = [6, 0, 0, 0, 0, 0, 0, 0];
-        let long = [[6, 1, 1, 12].as_slice(), &[0; 12]].concat();
+        // No segments are left.
+        let long = [[6, 1, 0, 0].as_slice(), &[0; 12]].concat();
         for (first, headers) in [(60, &routing[..]), (0, &routing), (43, &long), (0, &[options, routing].concat())] {
             assert!(!loaded.passes(&extended(&plain, first, headers)), "{first} {headers:?}");
         }
