@@ -38,6 +38,7 @@ impl Folder {
     /// # Errors
     /// The system's error; `PermissionDenied` for another user's link.
     pub fn open(path: &Path) -> io::Result<Self> {
+        let path = &without_slash(path);
         let found = fs::symlink_metadata(path)?;
         let own = rustix::process::geteuid().as_raw();
         let mut flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -195,12 +196,18 @@ impl Folder {
     }
 }
 
+/// The path without slashes and dots at its end, with which the system follows a link instead of showing it.
+fn without_slash(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
 /// Whether a path may be followed where its last component is a link, by the kernel's rule for sticky folders that all may write to
 /// (`fs.protected_symlinks`): one's own, or of the folder's owner. What follows it in user space asks here.
 ///
 /// # Errors
 /// `PermissionDenied` for another user's link; the system's error. A path that does not exist is none.
 pub fn check_link(path: &Path) -> io::Result<()> {
+    let path = &without_slash(path);
     let found = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => found,
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

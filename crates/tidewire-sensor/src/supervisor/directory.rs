@@ -29,6 +29,8 @@ pub struct Directory {
 impl Directory {
     /// Locks the directory, made where it is not there, and removes sockets that a killed sensor left.
     pub fn lock(path: &Path) -> Result<Self, Error> {
+        // With a slash or a dot at its end the system would follow a link instead of showing it.
+        let path = &*path.components().collect::<std::path::PathBuf>();
         let refused = |error: io::Error| Error::Directory { path: path.to_owned(), error };
         above(path).map_err(refused)?;
         for _ in 0..ATTEMPTS {
@@ -174,7 +176,9 @@ mod tests {
         let (real, link) = (above.path().join("real"), above.path().join("link"));
         fs::create_dir(&real).expect("a folder");
         std::os::unix::fs::symlink(&real, &link).expect("a link");
-        assert!(Directory::lock(&link).is_err());
+        for end in ["", "/", "/."] {
+            assert!(Directory::lock(&above.path().join(format!("link{end}"))).is_err(), "{end}");
+        }
     }
 
     #[test]
