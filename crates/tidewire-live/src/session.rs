@@ -278,6 +278,11 @@ impl Monitor {
         let report = |watched: &mut Watched| {
             let now = all.iter().find(|interface| interface.index == watched.index);
             let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
+            if let Some(interface) = now.filter(|interface| interface.index != watched.index) {
+                // Made again: its counters begin anew, and it has had no frame yet.
+                (watched.index, watched.before) = (interface.index, InterfaceCounts::default());
+                watched.moved = watched.moved.map(|(_, at)| (0, at));
+            }
             watched.counts = now.map(|interface| interface.counts.since(&watched.before)).or(watched.counts.take());
             let frames = watched.counts.map_or(0, |counts| counts.rx_packets.saturating_add(counts.tx_packets));
             if watched.moved.map_or(0, |moved| moved.0) != frames {

@@ -116,7 +116,10 @@ impl Port {
 
     /// What it is now, if that is another state or another interface of this name.
     fn change(&self) -> Option<(Change, Option<Interface>)> {
-        let found = Interface::find(&self.name).ok();
+        // By its index: it may have another name meanwhile.
+        let all = Interface::all().unwrap_or_default();
+        let by_index = all.iter().find(|one| one.index == self.index);
+        let found = by_index.or_else(|| all.iter().find(|one| one.name == self.name)).cloned();
         let state = match &found {
             None => Change::Gone,
             Some(found) if found.index != self.index || self.state == Change::Gone => Change::Back,

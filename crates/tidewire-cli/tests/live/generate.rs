@@ -212,6 +212,8 @@ fn a_split_goes_on_when_its_interfaces_are_there_again() {
                 tidewire split in0 one0 two0 --mode generic --json 2>log & split=$!; said 'splitting in0'; \
                 ip link del in0; said 'in0 is gone; nothing is split'; make in0 far0; said 'in0 is there again'; \
                 tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
+                ip link set in0 down; said 'in0 is down'; ip link set in0 name other0; ip link set other0 up; said 'in0 is up again'; \
+                tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
                 ip link del two0; said 'two0 is gone; its share is lost'; make two0 far2; said 'two0 is there again'; \
                 tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
                 sleep 0.3; kill -INT $split; wait $split; echo $?; cat log >&2";
@@ -225,7 +227,7 @@ fn a_split_goes_on_when_its_interfaces_are_there_again() {
     let left: u64 = split["outputs"].as_array().unwrap().iter().map(|output| output["packets"].as_u64().unwrap()).sum();
     let received = split["received"].as_u64().unwrap();
     assert!(received >= 2000 && left + split["lost"].as_u64().unwrap() == received, "{split} {errors}");
-    assert!(left >= 2000, "{split} {errors}");
+    assert!(left >= 3000 && errors.matches("in0 is gone").count() == 1, "{split} {errors}");
 }
 
 /// A veth whose other end has no GRO drops what is redirected in its driver, as it is when it was just made.

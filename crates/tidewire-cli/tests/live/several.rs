@@ -168,6 +168,12 @@ fn a_sensor_says_what_its_interfaces_are() {
         until("gone");
         make();
         until("up");
+        // One that has another name is still the one that is captured.
+        ip("link set late0 down");
+        until("down");
+        ip("link set late0 name other0");
+        ip("link set other0 up");
+        until("up");
         let metrics = rig.here(&["curl", "-s", "--noproxy", "*", "http://127.0.0.1:19605/metrics"]);
         assert!(metrics.contains("tidewire_interface_up{interface=\"late0\"} 1"), "{metrics}");
         assert!(metrics.contains("tidewire_interface_idle_seconds{interface=\"late0\"}"), "{metrics}");

@@ -115,6 +115,8 @@ impl<R: Reports> Reporting<R> {
     /// A process was started for it, or could not be. Then the time until the next attempt is returned, with the error.
     pub fn started(&mut self, started: io::Result<Started<R>>, now: Instant) -> Result<(), (io::Error, Duration)> {
         (self.ready, self.finished, self.heard) = (false, false, (now, false));
+        // What a new process cannot do either, it says itself.
+        self.troubles.clear();
         match started {
             Ok(Started { child, open, channel }) => {
                 self.part.started(child, now);
@@ -175,8 +177,12 @@ impl<R: Reports> Watched for Reporting<R> {
         }
         let mut said = Vec::new();
         for report in reports {
-            said.push(self.note(report.heard(), now));
-            said.extend(self.changed().into_iter().map(|line| Said::Line(Kind::Troubles, shown(&line))));
+            let noted = self.note(report.heard(), now);
+            let has_figures = matches!(noted, Said::Figures | Said::Waits | Said::Finished);
+            said.push(noted);
+            if has_figures {
+                said.extend(self.changed().into_iter().map(|line| Said::Line(Kind::Troubles, shown(&line))));
+            }
         }
         said
     }
