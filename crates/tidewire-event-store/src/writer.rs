@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Condvar, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
@@ -18,6 +18,8 @@ const CLOSED_MAX: usize = 4096;
 
 /// Attempts that fail by damage before the writer gives up: opening the store again recovers it, trying again does not.
 const DAMAGED_MAX: u32 = 3;
+/// How often the end of its thread is looked for.
+const LOOK: Duration = Duration::from_millis(2);
 /// Between two steps of checking what was not checked when the store was opened.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
 
@@ -96,7 +98,31 @@ pub struct Writer {
     jobs: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<Store>>,
     status: Arc<Mutex<WriterStatus>>,
-    stop: Arc<Mutex<bool>>,
+    stop: Arc<Ending>,
+}
+
+/// Whether the thread is to end; that wakes it from a pause.
+#[derive(Default)]
+struct Ending {
+    is_set: Mutex<bool>,
+    set: Condvar,
+}
+
+impl Ending {
+    fn set(&self) {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.set.notify_all();
+    }
+
+    fn is_set(&self) -> bool {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for so long, or until it is set.
+    fn pause(&self, most: Duration) {
+        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.set.wait_timeout_while(is_set, most, |is_set| !*is_set));
+    }
 }
 
 impl Writer {
@@ -106,7 +132,7 @@ impl Writer {
     /// No thread can be started.
     pub fn start(store: Store, settings: WriterSettings) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(settings.batches_max.max(1));
-        let (status, stop) = (Arc::<Mutex<WriterStatus>>::default(), Arc::<Mutex<bool>>::default());
+        let (status, stop) = (Arc::<Mutex<WriterStatus>>::default(), Arc::<Ending>::default());
         let path = store.path().to_owned();
         let work = Work {
             store,
@@ -170,15 +196,30 @@ impl Writer {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
     }
 
-    /// Stores what waits and ends. What cannot be stored at the first attempt is given back as stopped.
+    /// Stores what waits and ends, without a pause between attempts. What cannot be stored at one more attempt is given back as stopped.
     #[must_use]
     pub fn finish(mut self) -> Option<Store> {
         self.end()
     }
 
-    fn end(&mut self) -> Option<Store> {
-        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    /// As [`finish`](Self::finish), but waits for at most so long: a disk that hangs keeps its thread, not the caller. Returns whether
+    /// the thread has ended; its [`status`](Self::status) can still be read.
+    pub fn finish_within(&mut self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        self.close();
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.thread.take().is_none_or(|thread| thread.is_finished())
+    }
+
+    fn close(&mut self) {
+        self.stop.set();
         drop(self.jobs.take());
+    }
+
+    fn end(&mut self) -> Option<Store> {
+        self.close();
         self.thread.take().and_then(|thread| thread.join().ok())
     }
 }
@@ -194,7 +235,7 @@ struct Work {
     store: Store,
     settings: WriterSettings,
     status: Arc<Mutex<WriterStatus>>,
-    stop: Arc<Mutex<bool>>,
+    stop: Arc<Ending>,
     /// Closed folds whose records may be joined.
     closed: VecDeque<u64>,
     /// Records and their bytes that were stored since the last step, while retention has more to do.
@@ -295,7 +336,7 @@ impl Work {
                 let stopped = || Error::Stopped { path: path.to_owned(), cause: cause.clone() };
                 return done.into_iter().for_each(|done| done(Err(stopped())));
             }
-            std::thread::sleep(pause);
+            self.stop.pause(pause);
             pause = (pause * 2).min(self.settings.retry_max);
             // What is removed makes room in the file, where the disk has none.
             if error.is_full() {
@@ -369,7 +410,7 @@ impl Work {
     }
 
     fn is_stopped(&self) -> bool {
-        *self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stop.is_set()
     }
 
     /// Removes what is beyond the limits: some, and twice as much as came since, so that batches wait in proportion to what they bring,

@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use tidewire_event_store::Error;
 
+use super::report::EventsStatus;
+
 /// The exit code of a mistake in the settings.
 pub(super) const SETTINGS: u8 = 2;
 /// The exit code where the store cannot be opened, or the machine lacks something.
@@ -18,16 +20,24 @@ pub(super) struct Failure {
     pub code: u8,
     pub text: String,
     pub hint: Option<String>,
+    /// The last figures, if it had begun to end.
+    pub status: Option<Box<EventsStatus>>,
 }
 
 impl Failure {
     pub(super) fn new(code: u8, text: impl Display) -> Self {
-        Self { code, text: text.to_string(), hint: None }
+        Self { code, text: text.to_string(), hint: None, status: None }
     }
 
     /// The store is damaged, or was replaced, while it was open.
     pub(super) fn broken(cause: String) -> Self {
         Self::new(ENVIRONMENT, cause).hint(AGAIN)
+    }
+
+    /// The figures at the end.
+    pub(super) fn with(mut self, status: EventsStatus) -> Self {
+        self.status = Some(Box::new(status));
+        self
     }
 
     /// What to do about it.

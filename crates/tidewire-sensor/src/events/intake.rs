@@ -9,6 +9,8 @@ use tidewire_events::{Counts, Event, Folder, FolderSettings, Output, Severity};
 /// Events that were received, folded.
 pub(super) struct Intake {
     folder: Folder,
+    /// Events that the folder had received before, in a state that it continues.
+    events_before: u64,
     begun: Instant,
     /// Nanoseconds since then.
     now_ns: u64,
@@ -56,6 +58,7 @@ impl Intake {
         // The state is stored less often than records.
         folder.skip_to(numbers);
         let intake = Self {
+            events_before: folder.counts().events,
             folder,
             begun: Instant::now(),
             now_ns: 0,
@@ -157,6 +160,11 @@ impl Intake {
 
     pub(super) fn counts(&self) -> Counts {
         self.folder.counts()
+    }
+
+    /// Events that were received, our own among them.
+    pub(super) fn events(&self) -> u64 {
+        self.folder.counts().events.saturating_sub(self.events_before)
     }
 
     /// Open folds, and the bytes that they take.

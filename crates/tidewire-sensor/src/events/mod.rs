@@ -41,7 +41,7 @@ pub fn main(settings: EventsSettings, to: OwnedFd) -> u8 {
     let run = Run { settings: &settings, reporter: reporter.clone(), writer: &mut writer };
     let (code, last) = match run.run() {
         Ok(status) => (0, EventsReport::Finished(status)),
-        Err(Failure { code, text, hint }) => (code, EventsReport::Failed { text, hint }),
+        Err(Failure { code, text, hint, status }) => (code, EventsReport::Failed { text, hint, status }),
     };
     reporter.send(last);
     writer.write_for(LAST_LINES);

@@ -28,6 +28,8 @@ const CUT_BYTES: usize = 2 << 20;
 const STATE_TIME: Duration = Duration::from_secs(1);
 /// Bytes of records that wait to be stored; beyond, nothing is received.
 const STORING_BYTES_MAX: usize = 8 << 20;
+/// The last attempt to store takes this part of the time of an orderly end.
+const LAST_ATTEMPT: u32 = 8;
 /// Batches that wait to be stored; beyond, nothing is received.
 pub(super) const BATCHES_MAX: usize = 16;
 
@@ -277,9 +279,10 @@ impl Processor {
         }
     }
 
-    /// Receives what was sent and stores it. From then on only the spooler is heard. Returns what could not be stored.
-    pub(super) fn finish(&mut self, most: Duration) -> io::Result<()> {
-        let until = Instant::now() + most;
+    /// Receives what was sent and stores it, in most of the time of an orderly end. From then on only the spooler is heard. Returns
+    /// whether everything is stored.
+    pub(super) fn finish(&mut self, most: Duration) -> io::Result<bool> {
+        let until = Instant::now() + storing_time(most);
         self.server.close();
         // What analyzers sent before they ended is in their sockets. Those that go on keep what is not acknowledged.
         let receives_until = Instant::now() + most / 2;
@@ -289,11 +292,7 @@ impl Processor {
             self.turn(CUT_TIME)?;
         }
         self.store_rest(until)?;
-        let left = self.intake.waiting().0;
-        if self.failure.is_none() && (left > 0 || self.storing > 0) {
-            self.failure = Some(self.not_stored());
-        }
-        Ok(())
+        Ok(self.failure.is_none() && self.storing == 0 && self.intake.waiting().0 == 0)
     }
 
     /// Stores what waits.
@@ -310,27 +309,37 @@ impl Processor {
         Ok(())
     }
 
-    fn not_stored(&self) -> Failure {
-        let why = self.writer.status().failing.unwrap_or_else(|| "the time was over".to_owned());
-        Failure::new(ENVIRONMENT, format_args!("the last events received could not be stored: {why}"))
-    }
-
     /// Ends. Returns the last figures, and what could not be stored.
     pub(super) fn end(mut self, most: Duration) -> io::Result<(EventsStatus, Option<Failure>)> {
         // Positions that came since.
         if self.failure.is_none() && self.intake.since().is_some() {
-            self.store_rest(Instant::now() + most)?;
+            self.store_rest(Instant::now() + storing_time(most))?;
         }
-        let status = self.status();
-        let (writer, results) = (self.writer, self.results);
         // What waits is tried once more; what was not stored is given back.
-        drop(writer.finish());
-        let mut failure = self.failure;
-        for (_, result) in std::mem::take(&mut *results.0.lock().unwrap_or_else(PoisonError::into_inner)) {
-            if let Err(error) = result {
-                failure.get_or_insert_with(|| error.into());
-            }
-        }
-        Ok((status, failure))
+        self.writer.finish_within(most / LAST_ATTEMPT);
+        self.acknowledge();
+        let failure = self.not_stored();
+        Ok((self.status(), failure))
     }
+
+    /// What was received and is not durable, and why.
+    fn not_stored(&mut self) -> Option<Failure> {
+        let events = self.intake.events().saturating_sub(self.stored_events);
+        if events == 0 && self.storing == 0 && self.intake.since().is_none() {
+            return None;
+        }
+        let known = self.failure.take().map(|failure| failure.text);
+        let why = self.writer.status().failing.or(known).unwrap_or_else(|| "the time was over".to_owned());
+        let what = match events {
+            0 => "the last positions of destinations".to_owned(),
+            _ => format!("the last {events} events received"),
+        };
+        Some(Failure::new(ENVIRONMENT, format_args!("{what} could not be stored: {why}")))
+    }
+}
+
+/// The part of an orderly end in which events are stored. The rest is for one more attempt and for the account: the supervisor kills
+/// at its end.
+fn storing_time(most: Duration) -> Duration {
+    most * 3 / 4
 }

@@ -34,12 +34,15 @@ pub enum EventsReport {
     Stored(EventsStatus),
     /// It was stopped, and everything that it had received is stored.
     Finished(EventsStatus),
-    /// It could not begin or go on.
+    /// It could not begin or go on, or not store everything at its end.
     Failed {
         /// Why.
         text: String,
         /// What to do about it.
         hint: Option<String>,
+        /// The last figures, if it was stopped and could not store everything.
+        #[serde(default)]
+        status: Option<Box<EventsStatus>>,
     },
 }
 

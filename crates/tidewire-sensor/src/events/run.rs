@@ -165,14 +165,14 @@ impl Run<'_> {
     fn process(&mut self, mut processor: Processor, own: &[Event], stops: &AtomicU32) -> Result<EventsStatus, Failure> {
         own.iter().for_each(|event| processor.add(event));
         self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 0)?;
-        processor.finish(self.settings.stop).map_err(failed)?;
-        if self.settings.lingers && processor.failure.is_none() {
+        let is_stored = processor.finish(self.settings.stop).map_err(failed)?;
+        if self.settings.lingers && is_stored {
             self.reporter.send(EventsReport::Stored(processor.status()));
             self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 1)?;
         }
         let (status, failure) = processor.end(self.settings.stop).map_err(failed)?;
         match failure {
-            Some(failure) => Err(failure),
+            Some(failure) => Err(failure.with(status)),
             None => Ok(status),
         }
     }

@@ -25,6 +25,8 @@ pub enum Heard<S> {
     Finished(S),
     /// It could not begin or go on: why, and what to do about it.
     Failed(String, Option<String>),
+    /// It was stopped, and could not do everything that it had to: what not, and why.
+    Unfinished(S, String),
 }
 
 /// What cannot be done at this moment, and is tried again.
@@ -95,7 +97,8 @@ impl Reports for EventsReport {
             Self::Status(status) => Heard::Status(status),
             Self::Stored(status) => Heard::Waits(status),
             Self::Finished(status) => Heard::Finished(status),
-            Self::Failed { text, hint } => Heard::Failed(text, hint),
+            Self::Failed { text, status: Some(status), .. } => Heard::Unfinished(*status, text),
+            Self::Failed { text, hint, status: None } => Heard::Failed(text, hint),
             Self::Warning { text } => warning(&text),
             Self::Analyzer { text } => Heard::Line(Kind::Analyzers, text),
         }

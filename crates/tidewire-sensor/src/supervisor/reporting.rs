@@ -64,6 +64,8 @@ pub enum Said {
     Finished,
     /// It could not begin or go on.
     Failed(String),
+    /// It was stopped, and did not do everything.
+    Unfinished(String),
     /// It sent what is no report.
     Rubbish(String),
 }
@@ -254,6 +256,10 @@ impl<R: Reports> Reporting<R> {
                 }
                 Said::Waits
             }
+            Heard::Unfinished(status, text) => {
+                (self.figures, self.figured) = (status, Some(now));
+                Said::Unfinished(shown(&text))
+            }
             Heard::Damaged(text) => Said::Damaged(shown(&text)),
             Heard::Line(kind, text) => Said::Line(kind, shown(&text)),
             Heard::Failed(text, Some(hint)) => Said::Failed(format!("{}; {}", shown(&text), shown(&hint))),
@@ -290,6 +296,7 @@ mod tests {
             r#"{"event":"analyzer","text":"a\u001b came"}"#,
             r#"{"event":"finished","events":8}"#,
             r#"{"event":"failed","text":"no disk","hint":"free some"}"#,
+            r#"{"event":"failed","text":"2 events are not stored","hint":null,"status":{"events":9,"stored_events":7}}"#,
         ];
         for line in lines {
             writeln!(theirs, "{line}").expect("room");
@@ -304,9 +311,10 @@ mod tests {
                 words(Kind::Analyzers, "a\\u{1b} came"),
                 Said::Finished,
                 Said::Failed("no disk; free some".into()),
+                Said::Unfinished("2 events are not stored".into()),
             ]
         );
-        assert!(events.ready && events.has_begun && events.finished && events.figures.events == 8);
+        assert!(events.ready && events.has_begun && events.finished && events.figures.events == 9);
         events.part.kill();
         wait_until("its end", || events.part.reap(Instant::now()).is_some());
         events.ended();

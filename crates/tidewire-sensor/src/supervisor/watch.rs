@@ -79,6 +79,14 @@ impl Supervisor<'_> {
             }
             Said::Finished => self.sum_up(which),
             Said::Failed(text) => self.log(format!("{name}: {text}")),
+            Said::Unfinished(text) => {
+                self.sum_up(which);
+                self.log(format!("{name}: {text}"));
+                // One that is started again gets it from those that sent it.
+                if self.phase != Phase::Running && self.code == 0 {
+                    self.code = FAILED;
+                }
+            }
             Said::Rubbish(what) => self.log(format!("{} is killed: it sent {what}", which.words())),
         }
     }

@@ -5,6 +5,7 @@ use std::{
     io::Write as _,
     path::Path,
     process::{Command, Stdio},
+    time::Instant,
 };
 
 use tidewire_testing::{Ends as _, InTime as _, PATIENCE, filters::Numbers, missing, privileged, skip};
@@ -55,7 +56,7 @@ fn stores_on_a_small_disk() {
     drop(events);
     assert!(processor.stop().failing.is_none());
     assert!(rig.numbers("a").into_iter().eq(0..emitted), "everything is there, once");
-    rig.settings.stop = std::time::Duration::from_secs(1);
+    rig.settings.stop = std::time::Duration::from_secs(2);
     ends_on_a_full_disk(&rig, &ballast);
     mount(&["-o", "remount,ro"]);
     let processor = rig.spawn(Stdio::null());
@@ -75,7 +76,7 @@ fn stores_on_a_small_disk() {
     let _ = writeln!(std::io::stderr(), "all is there");
 }
 
-/// An end that cannot store what was received says so.
+/// An end that cannot store what was received says so, with its figures, before the supervisor would kill it.
 fn ends_on_a_full_disk(rig: &Rig, ballast: &Path) {
     let mut processor = rig.start();
     let events = rig.connect("late");
@@ -86,13 +87,17 @@ fn ends_on_a_full_disk(rig: &Rig, ballast: &Path) {
     }
     processor.status("nothing can be stored", |status| status.failing.is_some());
     processor.ask();
-    let text = processor.until("its end", |report| match report {
-        EventsReport::Failed { text, .. } => Some(text.clone()),
+    let asked = Instant::now();
+    let (text, status) = processor.until("its end", |report| match report {
+        EventsReport::Failed { text, status, .. } => Some((text.clone(), status.clone().expect("its figures"))),
         EventsReport::Finished(status) => panic!("not everything is stored: {status:?}"),
         _ => None,
     });
     assert!(text.contains("full"), "{text}");
     assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+    assert!(asked.elapsed() < rig.settings.stop, "it would have been killed");
+    let missing = status.events - status.stored_events;
+    assert!(missing > 0 && text.contains(&format!("the last {missing} events received could not be stored")), "{text}");
     assert_eq!(events.counts().acknowledged, 0);
     fs::remove_file(ballast).unwrap();
     // The next one gets it.
