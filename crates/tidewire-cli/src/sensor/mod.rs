@@ -13,6 +13,7 @@ use std::{
     io,
     os::{fd::AsFd as _, unix::fs::FileTypeExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub use options::Options;
@@ -131,13 +132,14 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
     }
     let own = env::current_exe().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let watchdog = watchdog::command().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
-    let reread = || {
+    let (named, running) = (file.map(Path::to_owned), Given { is_running: true, ..given.clone() });
+    let reread = move || {
+        let file = named.as_deref();
         let failed = |what: CliError| vec![check::mistake(file, &what.to_string())];
         if file.is_none() {
             return Err(vec![check::mistake(file, "there is no configuration file to read again")]);
         }
-        let given = Given { is_running: true, ..given.clone() };
-        let examined = read(file, &given).map_err(failed)?;
+        let examined = read(file, &running).map_err(failed)?;
         let warnings = examined.warnings;
         examined.config.map(|config| (config, warnings)).ok_or(examined.mistakes)
     };
@@ -160,7 +162,7 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
         spool: command("sensor-spool"),
         watchdog: watchdog.to_vec(),
         metrics: address,
-        reread: &reread,
+        reread: Arc::new(reread),
         log: |text| notify(text),
         publish: &mut publish,
     };

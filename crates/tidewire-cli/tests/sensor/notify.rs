@@ -6,6 +6,9 @@ use tidewire_testing::{PATIENCE, Signal, skip};
 
 use crate::rig::{Sensor, cannot_capture, live};
 
+/// So many ports in a filter compile for a second or so.
+const PORTS: u32 = 300;
+
 /// The next notification with this text, after any others.
 fn next(manager: &UnixDatagram, text: &str) -> String {
     let mut room = [0; 4096];
@@ -47,4 +50,43 @@ fn a_manager_hears_of_everything_in_order() {
     sensor.signal(Signal::TERM);
     next(&manager, "STOPPING=1");
     assert_eq!(sensor.ended().code(), Some(0));
+}
+
+/// A filter that takes long to compile keeps neither the manager's watchdog nor a client of the status waiting.
+#[test]
+fn a_reload_that_takes_long_stops_nothing_else() {
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    let mut sensor = Sensor::start_with(&live(""), &[], |command, _| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "80000").env_remove("WATCHDOG_PID");
+    });
+    next(&manager, "READY=1");
+    let ports: Vec<String> = (1..PORTS).map(|port| format!("port {port}")).collect();
+    let slow = format!("[queue.slow]\nmemory = \"1M\"\nfilter = \"{}\"\n", ports.join(" or "));
+    sensor.rewrite(&live(&slow));
+    sensor.signal(Signal::HUP);
+    next(&manager, "RELOADING=1");
+    assert_eq!(sensor.answer().expect("a status")["pending"], serde_json::json!([]), "it is not read yet");
+    let (mut room, mut alive) = ([0; 4096], 0);
+    loop {
+        let bytes = manager.recv(&mut room).expect("the end of the reload");
+        match &room[..bytes] {
+            b"WATCHDOG=1\n" => alive += 1,
+            ready if ready.starts_with(b"READY=1") => break,
+            _ => {}
+        }
+    }
+    assert!(alive >= 3, "{alive} signs of life");
+    sensor.log.until("after a restart of the sensor: queue.slow");
+    // A signal to end does not wait for a reload.
+    sensor.signal(Signal::HUP);
+    next(&manager, "RELOADING=1");
+    sensor.signal(Signal::TERM);
+    assert_eq!(sensor.ended().code(), Some(0));
+    assert!(!sensor.log.rest().iter().any(|line| line.contains("configuration read again")));
 }

@@ -2,7 +2,8 @@
 //! reads no packet.
 //!
 //! One thread, which never waits for a part or for a client: it sleeps until a signal, a report of a part, a client or a time
-//! limit is there. Processes are started from it, so that the kernel ends them with it (`PR_SET_PDEATHSIG`).
+//! limit is there. Processes are started from it, so that the kernel ends them with it (`PR_SET_PDEATHSIG`). Two things that may
+//! take long have threads of their own: writing the log, and reading the configuration again.
 
 mod channel;
 mod directory;
@@ -17,6 +18,7 @@ mod plan;
 mod recipe;
 mod reload;
 mod reporting;
+mod rereading;
 mod rights;
 mod run;
 mod start;
@@ -28,7 +30,7 @@ use crate::config::SensorConfig;
 
 pub use channel::receive_settings;
 pub use error::Error;
-pub use recipe::Recipe;
+pub use recipe::{Recipe, Reread, Rereads};
 pub use status::STATUS_SOCKET;
 
 /// Runs a sensor to its end, and returns the exit code: that of a capture that could not begin, 3 if a capture of files failed, 130

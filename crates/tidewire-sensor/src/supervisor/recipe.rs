@@ -1,9 +1,14 @@
 //! What the supervisor gets from the program that it is a part of.
 
-use std::{ffi::OsString, os::fd::OwnedFd};
+use std::{ffi::OsString, os::fd::OwnedFd, sync::Arc};
 
 use super::status::SensorStatus;
 use crate::config::{Mistake, SensorConfig};
+
+/// The configuration as it is now, with warnings about it, or its mistakes.
+pub type Reread = Result<(SensorConfig, Vec<Mistake>), Vec<Mistake>>;
+/// Reads it, on a thread of its own.
+pub type Rereads = dyn Fn() -> Reread + Send + Sync;
 
 /// What the supervisor needs besides the configuration.
 pub struct Recipe<'a> {
@@ -19,8 +24,8 @@ pub struct Recipe<'a> {
     pub watchdog: Vec<OsString>,
     /// Where the metrics are served, for the status.
     pub metrics: Option<String>,
-    /// Reads the configuration again (SIGHUP): it and the warnings about it, or its mistakes.
-    pub reread: &'a dyn Fn() -> Result<(SensorConfig, Vec<Mistake>), Vec<Mistake>>,
+    /// Reads the configuration again (SIGHUP).
+    pub reread: Arc<Rereads>,
     /// Reports what happens, a line each.
     pub log: fn(&str),
     /// Called with the status when it has changed, at most four times a second.

@@ -8,27 +8,69 @@ use rustix::process::Signal;
 use super::{
     part::{Part, State},
     plan::{Plan, applied, events_settings, pending, plans, spool_settings},
+    recipe::Reread,
     reporting::{Reporting, Which},
+    rereading::Rereading,
     run::{Member, Phase, Supervisor},
 };
 use crate::config::SensorConfig;
 
 impl Supervisor<'_> {
-    /// Reads the configuration again, and applies it or says what is wrong with it.
+    /// Begins to read the configuration again.
     pub fn reload(&mut self) {
         if self.phase != Phase::Running {
             return;
         }
+        if let Some(rereading) = &mut self.rereading {
+            rereading.again = true;
+            return;
+        }
         self.notify.reloading();
-        match (self.recipe.reread)() {
+        self.reread();
+    }
+
+    fn reread(&mut self) {
+        match Rereading::start(&self.recipe.reread) {
+            Ok(rereading) => self.rereading = Some(rereading),
+            Err(error) => {
+                self.log(format!("the configuration cannot be read again: {error}"));
+                self.reloaded();
+            }
+        }
+    }
+
+    /// Applies the configuration once it is read, or says what is wrong with it.
+    pub fn look_at_rereading(&mut self, now: Instant) {
+        let Some(result) = self.rereading.as_ref().and_then(Rereading::result) else { return };
+        let is_outdated = self.rereading.take().is_some_and(|rereading| rereading.again);
+        if self.phase != Phase::Running {
+            return;
+        }
+        match result {
+            _ if is_outdated => return self.reread(),
+            Some(result) => self.apply(result, now),
+            None => self.log("the configuration could not be read again: the thread that reads it panicked"),
+        }
+        self.reloaded();
+    }
+
+    fn reloaded(&mut self) {
+        self.changed = true;
+        if self.is_known {
+            self.notify.ready();
+        }
+    }
+
+    fn apply(&mut self, result: Reread, now: Instant) {
+        match result {
             Ok((new, warnings)) => {
                 warnings.iter().for_each(|warning| self.log(format!("warning: {warning}")));
                 self.pending = pending(&self.config, &new);
                 let (config, left_out) = applied(&self.config, &new);
                 let wanted = plans(&config);
                 let old = std::mem::replace(&mut self.config, config);
-                self.change_helpers(&old, Instant::now());
-                let (started, stopped) = self.change(wanted, Instant::now());
+                self.change_helpers(&old, now);
+                let (started, stopped) = self.change(wanted, now);
                 self.log(format!("configuration read again: {started} analyzers to start, {stopped} to end"));
                 if !self.pending.is_empty() {
                     let all = self.pending.join(", ");
@@ -43,10 +85,6 @@ impl Supervisor<'_> {
                 self.log("the configuration has mistakes; the old one runs on:");
                 mistakes.iter().for_each(|mistake| self.log(mistake.to_string()));
             }
-        }
-        self.changed = true;
-        if self.is_known {
-            self.notify.ready();
         }
     }
 

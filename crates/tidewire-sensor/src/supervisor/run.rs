@@ -22,6 +22,7 @@ use super::{
     plan::{Plan, plans},
     recipe::Recipe,
     reporting::{Reporting, Watched, Which},
+    rereading::Rereading,
     rights,
     status::{SensorStatus, StatusServer},
 };
@@ -107,6 +108,8 @@ pub(super) struct Supervisor<'a> {
     pub code: u8,
     pub inputs: Vec<String>,
     pub pending: Vec<String>,
+    /// The configuration is being read again.
+    pub rereading: Option<Rereading>,
     pub begun: Instant,
     /// When the event processor was started again to recover its store.
     pub recovered: Option<Instant>,
@@ -166,6 +169,7 @@ impl<'a> Supervisor<'a> {
             code: 0,
             inputs: Vec::new(),
             pending: Vec::new(),
+            rereading: None,
             begun: Instant::now(),
             recovered: None,
             reported: None,
@@ -211,6 +215,7 @@ impl<'a> Supervisor<'a> {
             }
             let now = Instant::now();
             self.hear(now);
+            self.look_at_rereading(now);
             // Signals of the same number are one if they come together.
             if has_changed || now.duration_since(self.gathered) >= TICK {
                 self.gathered = now;
@@ -255,6 +260,7 @@ impl<'a> Supervisor<'a> {
             let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             waited.push(PollFd::from_borrowed_fd(socket, flags));
         }
+        waited.extend(self.rereading.iter().map(|rereading| PollFd::new(rereading, PollFlags::IN)));
         waited.extend(self.server.waiting().map(|client| PollFd::new(client, PollFlags::OUT)));
         if poll(&mut waited, Some(&most)).is_err() {
             std::thread::sleep(Duration::from_millis(1));
