@@ -186,6 +186,15 @@ impl Directory {
         Ok(writer)
     }
 
+    /// Removes the files of a segment that was abandoned before anything of it was written. The others stay, for the next recorder to
+    /// repair.
+    pub fn discard_empty(&self, name: &SegmentName) {
+        let hidden = name.hidden();
+        if fs::symlink_metadata(self.folder.path(&hidden)).is_ok_and(|found| found.is_file() && found.len() == 0) {
+            let _ = self.folder.remove(&hidden).and_then(|()| self.folder.remove(&sums_of(&name.to_string())));
+        }
+    }
+
     /// Restores the file of a segment that is written if it or its directory was removed, see [`SegmentWriter::keep`].
     ///
     /// # Errors

@@ -48,6 +48,10 @@ pub(crate) fn write_index<S: Storage>(storage: &S, name: &str, index: &[u8]) -> 
     }
     let mut file = storage.create(&hidden).map_err(Error::io(storage.path(&hidden), "creating"))?;
     let written = file.write_at(index, 0).and_then(|()| file.sync());
-    written.map_err(Error::io(storage.path(&hidden), "writing"))?;
+    if let Err(error) = written {
+        // The next attempt writes it again, and a disk that is full has room for something else meanwhile.
+        let _ = storage.remove(&hidden);
+        return Err(Error::io(storage.path(&hidden), "writing")(error));
+    }
     storage.rename(&hidden, name).map_err(Error::io(storage.path(name), "giving the index its name"))
 }

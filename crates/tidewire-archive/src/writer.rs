@@ -82,13 +82,12 @@ impl<F: StorageFile> SegmentWriter<F> {
         // The checksums first: a segment without them is taken as it is.
         let sums = created(storage, &sums_name, |name| storage.create_small(name));
         let sums = sums.map_err(Error::io(storage.path(&sums_name), "creating"))?;
-        let file = created(storage, &hidden, create).map_err(Error::io(&path, "creating"))?;
+        // The next attempt creates them again.
+        let discard = || [&sums_name, &hidden].into_iter().for_each(|name| drop(storage.remove(name)));
+        let file =
+            created(storage, &hidden, create).inspect_err(|_| discard()).map_err(Error::io(&path, "creating"))?;
         // What is synced later is of no use without its name.
-        if let Err(error) = storage.sync_names() {
-            // The next attempt creates it again.
-            let _ = storage.remove(&hidden);
-            return Err(Error::io(&path, "syncing its name")(error));
-        }
+        storage.sync_names().inspect_err(|_| discard()).map_err(Error::io(&path, "syncing its name"))?;
         Ok(Self {
             file,
             sums,

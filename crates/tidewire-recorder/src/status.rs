@@ -15,6 +15,7 @@ pub struct Status {
     lost: Mutex<[(u64, u64); PRIORITIES_MAX]>,
     stored_bytes: AtomicU64,
     segments: AtomicU64,
+    completed_packets: AtomicU64,
     removed: AtomicU64,
     dropped: AtomicU64,
     level_permille: AtomicU64,
@@ -51,6 +52,8 @@ pub struct Snapshot {
     pub stored_bytes: u64,
     /// Segments that were completed.
     pub segments: u64,
+    /// Packets in these; others that were written are in segments that the next recorder completes.
+    pub completed_packets: u64,
     /// Segments that were removed to keep within bounds.
     pub removed: u64,
     /// Packets that the kernel dropped before the recorder got them.
@@ -69,6 +72,7 @@ impl Snapshot {
         self.totals.add(&other.totals);
         self.stored_bytes += other.stored_bytes;
         self.segments += other.segments;
+        self.completed_packets += other.completed_packets;
         self.removed += other.removed;
         self.dropped += other.dropped;
         self.level_permille = self.level_permille.max(other.level_permille);
@@ -94,6 +98,7 @@ impl Status {
             totals,
             stored_bytes: read(&self.stored_bytes),
             segments: read(&self.segments),
+            completed_packets: read(&self.completed_packets),
             removed: read(&self.removed),
             dropped: read(&self.dropped),
             level_permille: read(&self.level_permille),
@@ -134,8 +139,9 @@ impl Status {
         self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn complete(&self) {
+    pub(crate) fn complete(&self, packets: u64) {
         self.segments.fetch_add(1, Ordering::Relaxed);
+        self.completed_packets.fetch_add(packets, Ordering::Relaxed);
     }
 
     pub(crate) fn remove(&self, segments: u64) {

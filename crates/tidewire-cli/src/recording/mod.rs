@@ -221,9 +221,13 @@ impl<'a> Recording<'a> {
         outcome.input_errors.iter().for_each(error::notify);
         let was_interrupted = INTERRUPTED.load(Ordering::Relaxed);
         let (is_damaged, elapsed) = (!outcome.input_errors.is_empty(), outcome.elapsed);
+        let read = outcome.ledger.received;
         // Its threads end with it.
         drop(outcome);
         let code = self.finish(elapsed, None)?;
+        if code == error::OUTPUT {
+            error::notify(show::failed(&show::sum(&self.statuses), read));
+        }
         Ok(match code {
             error::OK if was_interrupted => error::INTERRUPTED,
             error::OK if is_damaged => error::INPUT,
@@ -287,7 +291,8 @@ impl<'a> Recording<'a> {
         if !figures.totals.closes() {
             return Err(CliError::Output(format!("a bug in tidewire: the account does not close: {all:?}")));
         }
-        if all.shed_packets > 0 {
+        // Of files, what is shed is lost to a failure alone, and that is said.
+        if all.shed_packets > 0 && live.is_some() {
             let packets = counted(all.shed_packets, "packet was", "packets were");
             error::notify(format_args!(
                 "{packets} shed: the disk was too slow, or refused (--buffer has more memory, --cutoff writes less)"

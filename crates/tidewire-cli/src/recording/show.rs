@@ -149,6 +149,23 @@ pub fn lost(figures: &Snapshot) -> u64 {
     figures.dropped + figures.totals.all().shed_packets
 }
 
+/// Says where reading ended because a directory could not be written to, and what became of the packets. `read`: of the input.
+pub fn failed(figures: &Snapshot, read: u64) -> String {
+    let all = figures.totals.all();
+    let packets = |count| counted(count, "packet is", "packets are");
+    let segments = counted(figures.segments, "whole segment", "whole segments");
+    let (last, complete) = (Count(read), packets(figures.completed_packets));
+    let mut said = format!("reading ended after packet {last}: {complete} in {segments}");
+    let hidden = all.written_packets.saturating_sub(figures.completed_packets);
+    if hidden > 0 {
+        said += &format!(", {} in hidden files that the next recording there completes", packets(hidden));
+    }
+    if all.shed_packets > 0 {
+        said += &format!(", {} lost", packets(all.shed_packets));
+    }
+    said
+}
+
 /// What all directories hold.
 pub fn kept(targets: &Targets) -> Kept {
     targets.directories().iter().map(tidewire_archive::Directory::kept).fold(Kept::default(), |sum, kept| Kept {

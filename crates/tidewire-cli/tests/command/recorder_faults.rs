@@ -318,7 +318,42 @@ fn a_limit_of_file_sizes_is_named_and_what_was_before_is_kept() {
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains(place) && said.contains("File too large"), "{said}");
     // The account still closes: it says so otherwise.
-    assert!(said.contains("shed") && !said.contains("bug"), "{said}");
+    assert!(said.contains("lost") && !said.contains("bug"), "{said}");
+    assert_eq!(text(&["record", "-r", DEMO, "-o", place]).1, 0);
+    assert_eq!(text(&["record", "--verify", place]).1, 0);
+}
+
+/// A disk that has no room: here a segment of the fourth second, beside which all others are small.
+#[test]
+fn the_first_failure_ends_a_recording_of_files_and_what_is_whole_stays() {
+    if let Some(reason) = missing(&["prlimit"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc][..], &[0; 500]].concat();
+    for second in 0..40_u64 {
+        for number in 0..if second == 3 { 300 } else { 10 } {
+            let time_ns = (1_700_000_000 + second) * 1_000_000_000 + number;
+            enhanced_packet(&mut bytes, &Packet::new(0, time_ns, &frame, frame.len() as u32));
+        }
+    }
+    let capture = bench.file("seconds.pcapng", &bytes);
+    let (place, tidewire) = (archive.to_str().unwrap(), env!("CARGO_BIN_EXE_tidewire"));
+    let words = ["--fsize=60000", tidewire, "record", "-r", &capture, "-o", place, "--segment-time", "1s"];
+    let output = Command::new("prlimit").args(words).run_in_time().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("reading ended after packet 690: 30 packets are in 3 whole segments, "), "{said}");
+    assert!(!said.contains("--buffer") && !said.contains("bug"), "{said}");
+    let names = fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap());
+    let files: Vec<_> = names.map(|entry| (entry.file_name(), entry.metadata().unwrap().len())).collect();
+    assert!(files.iter().all(|(_, bytes)| *bytes > 0), "{files:?}");
+    // Three segments with an index each, the one that failed with its checksums, the manifest.
+    assert_eq!(files.len(), 3 * 2 + 2 + 1, "{files:?}");
     assert_eq!(text(&["record", "-r", DEMO, "-o", place]).1, 0);
     assert_eq!(text(&["record", "--verify", place]).1, 0);
 }

@@ -105,7 +105,7 @@ impl Closer {
         match directory.salvage(name, good_bytes, wall_ns()) {
             Ok(repaired) => {
                 if matches!(repaired, Some(Repaired::Completed { .. } | Repaired::Sealed { .. })) {
-                    self.status.complete();
+                    self.status.complete(kept.iter().map(|(packets, _)| packets).sum());
                 }
                 repaired.into_iter().for_each(|repaired| self.attempts.targets.notify(Notice::Repaired { repaired }));
             }
@@ -139,6 +139,7 @@ impl Closer {
             };
         };
         let Ending { name, builder, summary, totals, .. } = ending;
+        let packets = totals.all().written_packets;
         let sections = builder.encode();
         drop(builder);
         let summary = Summary { stored_bytes, digest, ledger: totals.priorities(), ..summary };
@@ -153,7 +154,7 @@ impl Closer {
             }
         };
         match self.attempts.until(|| complete().inspect_err(|_| self.retain())) {
-            Some(_) => self.status.complete(),
+            Some(_) => self.status.complete(packets),
             None => {
                 self.status.lose(&written.lost(&writer, &name, Some(directory)));
                 self.abandon();

@@ -43,6 +43,13 @@ struct Current {
     slot: Option<Slot>,
 }
 
+impl Current {
+    /// One that has no file: all of it is lost.
+    fn abandoned(name: SegmentName) -> Self {
+        Self { name, writer: None, written: Written::default(), lost: Packets::default(), slot: None }
+    }
+}
+
 pub(crate) struct Writer {
     pub attempts: Attempts,
     pub jobs: Receiver<Job>,
@@ -90,6 +97,10 @@ impl Writer {
     }
 
     fn begin(&self, name: SegmentName) -> Current {
+        // Of files, the first failure ends the recording: nothing begins behind it.
+        if self.status.is_failed() && !self.attempts.recovers() {
+            return Current::abandoned(name);
+        }
         let (targets, target) = (&self.attempts.targets, self.attempts.target);
         // Segments that wait for their completion take space that retention knows nothing of: buffers wait meanwhile.
         let (slot, reserve) = match self.supply.as_ref().and_then(Supply::take) {
@@ -148,7 +159,10 @@ impl Writer {
                 let (name, kept) = (Box::new(current.name.clone()), current.written.without(&lost));
                 let _ = self.closer.send(Closing::Salvage(Salvage { name, good_bytes, kept, slot }));
             }
-            _ => self.abandon(),
+            _ => {
+                self.directory().into_iter().for_each(|directory| directory.discard_empty(&current.name));
+                self.abandon();
+            }
         }
     }
 
