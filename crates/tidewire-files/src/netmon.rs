@@ -17,7 +17,7 @@ pub(crate) const FILE_HEADER_BYTES: usize = 128;
 pub(crate) const MAGICS: [&[u8; 4]; 2] = [b"RTSS", b"GMBU"];
 
 /// Seconds from 1601, where Windows' time begins, to 1970.
-const WINDOWS_EPOCH_SECONDS: u64 = 11_644_473_600;
+const WINDOWS_EPOCH_SECONDS: i128 = 11_644_473_600;
 
 /// Media types of records that are no packets: what the capturing program noted.
 const PAYLOAD_HEADER: u16 = 0xfffc;
@@ -33,7 +33,7 @@ pub(crate) struct Netmon {
     record_header_bytes: usize,
     trailer_bytes: usize,
     media: u16,
-    start_ns: u64,
+    start_ns: i128,
     /// Bytes of records left, up to the frame table.
     left: u64,
 }
@@ -97,7 +97,10 @@ impl Netmon {
             if let Some(place) = self.place(&record, rest.get(from..trailer_at).unwrap_or_default(), trailer) {
                 let from = at + from + place.at;
                 let origin = if origin == 0 { 0 } else { origin + from as u64 };
-                frames.push(count.frame(Place { at: from, origin, ..place }));
+                let Some(timestamp_ns) = self.time_ns(&record, trailer) else {
+                    return Walk::Damaged(at, count.no_time());
+                };
+                frames.push(count.frame(Place { at: from, origin, timestamp_ns, ..place }));
             }
             at += end;
         }
@@ -124,27 +127,32 @@ impl Netmon {
         let half = |at| u32::from(u16_at(bytes, at, false).unwrap_or_default());
         Some(match self.record_header_bytes {
             8 => {
-                Record { since_start_ns: i64::from(word(0)) * 1_000_000, wire_bytes: half(4), captured_bytes: half(6) }
+                Record { since_start_ns: i128::from(word(0)) * 1_000_000, wire_bytes: half(4), captured_bytes: half(6) }
             }
             _ => {
                 let micros = u64::from(word(0)) | u64::from(word(4)) << 32;
                 // Times before the start are written so that ten times the number is negative.
                 let tenths = micros.wrapping_mul(10) as i64;
-                Record { since_start_ns: tenths.saturating_mul(100), wire_bytes: word(8), captured_bytes: word(12) }
+                Record { since_start_ns: i128::from(tenths) * 100, wire_bytes: word(8), captured_bytes: word(12) }
             }
         })
     }
 
-    /// Where a record's packet is, from the end of its header on; `None`: it is none.
+    /// When a record's packet was captured, nanoseconds since the epoch; `None`: 64 bits do not hold it.
+    fn time_ns(&self, record: &Record, trailer: &[u8]) -> Option<u64> {
+        let stamp = trailer.get(6..14).and_then(|stamp| stamp.first_chunk::<8>());
+        let time_ns = match stamp {
+            Some(stamp) => (i128::from(u64::from_le_bytes(*stamp)) - WINDOWS_EPOCH_SECONDS * 10_000_000) * 100,
+            None => self.start_ns + record.since_start_ns,
+        };
+        u64::try_from(time_ns).ok()
+    }
+
+    /// Where a record's packet is, from the end of its header on, without its time; `None`: it is none.
     fn place(&self, record: &Record, bytes: &[u8], trailer: &[u8]) -> Option<Place> {
         let media = u16_at(trailer, 0, false).unwrap_or(self.media);
         if matches!(media, PAYLOAD_HEADER | NETWORK_INFO | DNS_CACHE) && !trailer.is_empty() {
             return None;
-        }
-        let mut timestamp_ns = self.start_ns.saturating_add_signed(record.since_start_ns);
-        if let Some(stamp) = trailer.get(6..14).and_then(|stamp| stamp.first_chunk::<8>()) {
-            let tenths = u64::from_le_bytes(*stamp).saturating_sub(WINDOWS_EPOCH_SECONDS * 10_000_000);
-            timestamp_ns = tenths.saturating_mul(100);
         }
         let mut place = Place {
             at: 0,
@@ -152,7 +160,7 @@ impl Netmon {
             wire_bytes: record.wire_bytes,
             link: link_type(media),
             interface: 0,
-            timestamp_ns,
+            timestamp_ns: 0,
             origin: 0,
         };
         if place.link == LinkType::IEEE802_11 && media == 6 {
@@ -172,7 +180,7 @@ impl Netmon {
 
 /// A record's header.
 struct Record {
-    since_start_ns: i64,
+    since_start_ns: i128,
     wire_bytes: u32,
     captured_bytes: u32,
 }
@@ -194,7 +202,7 @@ fn link_type(media: u16) -> LinkType {
 }
 
 /// The time of the capture's start, of which the file does not say the time zone: taken as UTC.
-fn start_ns([year, month, day, hour, minute, second, millisecond]: [u16; 7]) -> u64 {
+fn start_ns([year, month, day, hour, minute, second, millisecond]: [u16; 7]) -> i128 {
     let [year, month, day] = [year, month, day].map(i64::from);
     // Days since 1970 by the proleptic Gregorian calendar, of years that begin in March.
     let shifted = if month <= 2 { year - 1 } else { year };
@@ -202,6 +210,5 @@ fn start_ns([year, month, day, hour, minute, second, millisecond]: [u16; 7]) -> 
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days = era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
     let seconds = days * 86_400 + i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
-    let millis_ns = u64::from(millisecond) * 1_000_000;
-    u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(millis_ns)
+    i128::from(seconds) * 1_000_000_000 + i128::from(millisecond) * 1_000_000
 }

@@ -43,6 +43,15 @@ pub(crate) struct Place {
 }
 
 impl Count {
+    /// The message for the next frame where its time is before 1970, or does not fit into 64 bits of nanoseconds since then.
+    #[cold]
+    pub(crate) fn no_time(&self) -> String {
+        format!(
+            "packet {} has a time before 1970 or after 2554; shift times first, as in editcap -t SECONDS",
+            self.number + 1
+        )
+    }
+
     /// The next frame.
     #[inline(always)]
     pub(crate) fn frame(&mut self, place: Place) -> Frame {

@@ -165,6 +165,11 @@ impl Messages {
             let records = counted(late, "record begins", "records begin");
             error::notify(format_args!("{records} later than the flow: NetFlow v9 has room for 49 days; use IPFIX"));
         }
+        let left_out = self.exporter.left_out();
+        if left_out > 0 {
+            let records = counted(left_out, "record was", "records were");
+            error::notify(format_args!("{records} left out: NetFlow v9 has no times after February 2106; use IPFIX"));
+        }
         match &mut self.output {
             Output::Files(files) => files.finish(now_ns, is_whole),
             Output::Collector(collector) => collector.finish(),

@@ -179,9 +179,7 @@ fn bind(
     match (cell, kind) {
         (Cell::Null, _) => return statement.raw_bind_parameter(index, Null),
         (Cell::Number(ns), Kind::Time) => table::push_time(scratch, *ns),
-        (Cell::Number(number), _) => {
-            return statement.raw_bind_parameter(index, i64::try_from(*number).unwrap_or(i64::MAX));
-        }
+        (Cell::Number(number), _) => return statement.raw_bind_parameter(index, table::long(*number)),
         (Cell::Signed(number), _) => return statement.raw_bind_parameter(index, number),
         (Cell::Truth(truth), _) => return statement.raw_bind_parameter(index, truth),
         (Cell::Text(text), _) => return statement.raw_bind_parameter(index, text),

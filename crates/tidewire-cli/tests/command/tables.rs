@@ -2,11 +2,13 @@
 
 use std::{
     env, fs,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde_json::Value;
+use tidewire_archive::block::{Packet, Writer, enhanced_packet, section_header};
 use tidewire_testing::{InTime as _, missing};
 
 use crate::{
@@ -176,6 +178,57 @@ files = glob.glob(sys.argv[2] + '/flows/**/*.parquet', recursive=True)
 print(len(files) > 1, ds.dataset(sys.argv[2] + '/flows', partitioning='hive', format='parquet').count_rows())";
     let said = python(&python_here, program, &[&bench.path("arrow"), &bench.path("parquet")]);
     assert_eq!(said, [format!("True {}", expected[0]), format!("True {}", expected[0])]);
+}
+
+/// Two packets of a stream, 5 and 6 seconds behind `offset_s`, as an interface's option says.
+fn at_offset(offset_s: i64) -> Vec<u8> {
+    let mut interface = vec![1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 14, 0, 8, 0];
+    interface.extend_from_slice(&offset_s.to_le_bytes());
+    interface.extend_from_slice(&[0; 4]);
+    let length = (12 + interface.len() as u32).to_le_bytes();
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    bytes.extend_from_slice(&[&1_u32.to_le_bytes()[..], &length, &interface, &length].concat());
+    let ends = [[192, 0, 2, 1], [198, 51, 100, 1]].map(Ipv4Addr::from);
+    let frame = ipv4(ends[0], ends[1], 17, 1, 0, &udp(ends[0], ends[1], (1000, 2000), b"hello"));
+    for second in [5, 6] {
+        enhanced_packet(&mut bytes, &Packet::new(0, second * 1_000_000_000, &frame, frame.len() as u32));
+    }
+    bytes
+}
+
+/// Nanoseconds since 1970 end in 2262 with 63 bits, in 2554 with 64.
+#[test]
+fn a_time_is_kept_or_absent_or_refused_and_never_another_one() {
+    if let Some(reason) = missing(&["python3"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let year_2300 = bench.file("2300.pcapng", &at_offset(10_413_792_000));
+    let start_ns = 10_413_792_005_000_000_000_u64;
+    let (database, written, logs) = (bench.path("a.db"), bench.path("w.pcapng"), bench.path("logs"));
+    let [to_database, to_logs] =
+        [("sqlite", &database), ("zeek", &logs)].map(|(kind, path)| format!("{kind}:{}", path.display()));
+    let written = written.to_str().unwrap();
+    let printed = json(&["flows", "--json", "--to", &to_database, "--to", &to_logs, "-w", written, &year_2300]);
+    assert_eq!(printed[0]["start_ns"], start_ns);
+    assert_eq!(json(&["flows", "--json", written])[0]["start_ns"], start_ns);
+    assert!(fs::read_to_string(logs.join("conn.log")).unwrap().contains("\n10413792005.000000\t"));
+    let program = "import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute('select start, start_ns, end_ns from flows').fetchone())";
+    assert_eq!(python(Path::new("python3"), program, &[&database]), ["('2300-01-01 00:00:05.000000', None, None)"]);
+    // Its first packet is of 1969, its second one of 1970; its first packet is of 2554, its second one of 2555.
+    for (offset_s, refused) in [(-6, 1), (18_446_744_073 - 5, 2)] {
+        let capture = bench.file("beyond.pcapng", &at_offset(offset_s));
+        let archive = bench.path("archive");
+        for words in [&["flows"][..], &["flows", "-w", written], &["record", "-o", archive.to_str().unwrap(), "-r"]] {
+            let (said, code) = complaint(&[words, &[&*capture]].concat());
+            assert!(
+                code == 3 && said.contains(&format!("packet {refused} has a time before 1970 or after 2554")),
+                "{said}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
         stage::{Waiting, kind},
     },
     json::push_address,
-    table::{Cell, Column, Kind},
+    table::{Cell, Column, Kind, long},
 };
 
 /// Rows of a batch, at most: columns of them fit in the cache.
@@ -72,11 +72,6 @@ fn field(column: &Column) -> Field {
     Field::new(column.name, data_type(column.kind), column.is_optional)
 }
 
-/// A number as a signed one: readers have no unsigned 64 bits, or make decimals of them.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 impl Builder {
     pub(super) fn new(column: &Column) -> Self {
         let values = match column.kind {
@@ -121,7 +116,14 @@ impl Builder {
         self.settle();
         match (&mut self.values, waiting.kinds) {
             (Values::Times(list), kind::NUMBER) => list.extend(waiting.values().map(|ns| (ns / 1000) as i64)),
-            (Values::Longs(list), kind::NUMBER) => list.extend(waiting.values().map(signed)),
+            (Values::Longs(list), kind::NUMBER) => {
+                let before = list.len();
+                list.extend(waiting.values().map_while(long));
+                if list.len() < before + count {
+                    list.truncate(before);
+                    return waiting.cells().for_each(|cell| self.push(cell));
+                }
+            }
             (Values::Ints(list), kind::NUMBER) => {
                 list.extend(waiting.values().map(|number| i32::try_from(number).unwrap_or(i32::MAX)));
             }
@@ -154,7 +156,10 @@ impl Builder {
         self.settle();
         match &mut self.values {
             Values::Times(list) => list.push((number / 1000) as i64),
-            Values::Longs(list) => list.push(signed(number)),
+            Values::Longs(list) => match long(number) {
+                Some(number) => list.push(number),
+                None => return self.push_null(),
+            },
             Values::Ints(list) => list.push(i32::try_from(number).unwrap_or(i32::MAX)),
             _ => return self.push_mismatch(),
         }

@@ -121,6 +121,24 @@ fn fields_of_protocols_are_objects() {
     assert_eq!(batches[0].column_by_name("other_fields").unwrap().null_count(), all.len());
 }
 
+#[test]
+fn a_number_that_a_column_cannot_hold_is_absent() {
+    let sample = Sample::new("text");
+    for rows in [1, 70] {
+        let batches = read(IpcForm::Stream, &FLOWS, |push| {
+            for row in 0..rows {
+                let start_ns = if row % 2 == 0 { i64::MAX as u64 + 1 } else { i64::MAX as u64 };
+                push(&Row::Flow(&crate::FlowRecord { start_ns, ..sample.flow(key(6)) }));
+            }
+        });
+        let numbers: &Int64Array = batches[0].column_by_name("start_ns").unwrap().as_primitive();
+        assert!((0..rows).all(|row| numbers.is_null(row) == (row % 2 == 0)));
+        assert!(rows == 1 || numbers.value(1) == i64::MAX);
+        // The same as microseconds fits.
+        assert_eq!(batches[0].column_by_name("start").unwrap().null_count(), 0);
+    }
+}
+
 /// Text that does not repeat and hardly compresses.
 fn noise(seed: u64, bytes: usize) -> String {
     let words = (0..bytes as u64 / 16).map(|index| crate::model::stream_number(seed, index, 0));

@@ -116,6 +116,7 @@ pub struct Exporter {
     /// The time in the header of the message that is filled, where it is not that of its export: NetFlow v9.
     header_s: Option<u32>,
     late_starts: u64,
+    left_out: u64,
     /// The record that is made.
     record: Vec<u8>,
 }
@@ -140,6 +141,7 @@ impl Exporter {
             boot_ms: None,
             header_s: None,
             late_starts: 0,
+            left_out: 0,
             record: Vec::new(),
         }
     }
@@ -153,6 +155,10 @@ impl Exporter {
         for side in (0..sides).filter(|&side| !is_alone || flow.stats[side].packets > 0) {
             if self.settings.layout == Layout::Netflow9 {
                 let stats = &flow.stats[side];
+                if stats.end_ns / SECOND_NS >= u32::MAX.into() {
+                    self.left_out += 1;
+                    continue;
+                }
                 self.fit(stats.start_ns / MILLISECOND_NS, stats.end_ns / MILLISECOND_NS, before_s);
             }
             let mut record = std::mem::take(&mut self.record);
@@ -220,6 +226,12 @@ impl Exporter {
     #[must_use]
     pub fn late_starts(&self) -> u64 {
         self.late_starts
+    }
+
+    /// How many records were left out because their time is later than February 2106: NetFlow v9 states seconds in 32 bits.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Sees to it that the times of a record fit the message that it is added to. NetFlow v9 has times in milliseconds

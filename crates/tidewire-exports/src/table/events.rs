@@ -12,8 +12,8 @@ use crate::{
 /// The table. `event` is the first one, `varied` what the others differ in, both as JSON.
 #[rustfmt::skip]
 pub const EVENTS: Table = Table { name: "events", columns: &[
-    maybe("sensor", Text), always("fold", Long), always("analyzer", Text), always("kind", Text), always("severity", Text),
-    always("count", Long), always("first", Time), always("last", Time), always("first_ns", Long), always("last_ns", Long),
+    maybe("sensor", Text), maybe("fold", Long), always("analyzer", Text), always("kind", Text), always("severity", Text),
+    maybe("count", Long), always("first", Time), always("last", Time), maybe("first_ns", Long), maybe("last_ns", Long),
     always("encrypted", Truth), maybe("proto", Text), maybe("client_addr", Text), maybe("client_port", Int), maybe("server_addr", Text),
     maybe("server_port", Int), maybe("stream", Long), maybe("event", Text), maybe("varied", Text),
 ] };

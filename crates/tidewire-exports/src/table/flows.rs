@@ -21,8 +21,8 @@ const ANOMALY: &[Column] = &[always("kind", Text), always("packet", Long)];
 pub const FLOWS: Table = Table { name: "flows", columns: &[
     always("id", Long), always("proto", Text), always("client_addr", Text), always("client_port", Int), always("server_addr", Text),
     always("server_port", Int), always("client_known", Truth), maybe("icmp_type", Int), maybe("icmp_code", Int), maybe("vlan", List(&Int)),
-    maybe("tunnel_kind", Text), maybe("tunnel_id", Long), always("start", Time), always("end", Time), always("start_ns", Long),
-    always("end_ns", Long), always("state", Text), always("end_reason", Text), always("community_id", Text), maybe("service", Text),
+    maybe("tunnel_kind", Text), maybe("tunnel_id", Long), always("start", Time), always("end", Time), maybe("start_ns", Long),
+    maybe("end_ns", Long), always("state", Text), always("end_reason", Text), always("community_id", Text), maybe("service", Text),
     maybe("name", Text), always("transactions", Long), always("packets_c2s", Long), always("packets_s2c", Long), always("bytes_c2s", Long),
     always("bytes_s2c", Long), always("frames_c2s", Long), always("frames_s2c", Long), always("frame_bytes_c2s", Long),
     always("frame_bytes_s2c", Long), always("payload_bytes_c2s", Long), always("payload_bytes_s2c", Long), always("tcp_flags_c2s", Int),

@@ -5,14 +5,14 @@ use crate::{
     table::{
         Cell,
         Kind::{Int, Long, Text, Time},
-        Table, always, ends, protocol,
+        Table, always, ends, maybe, protocol,
     },
 };
 
 /// The table.
 #[rustfmt::skip]
 pub const MATCHES: Table = Table { name: "matches", columns: &[
-    always("stream", Long), always("time", Time), always("time_ns", Long), always("direction", Text), always("offset", Long),
+    always("stream", Long), always("time", Time), maybe("time_ns", Long), always("direction", Text), always("offset", Long),
     always("length", Long), always("pattern", Text), always("pattern_index", Long), always("proto", Text), always("client_addr", Text),
     always("client_port", Int), always("server_addr", Text), always("server_port", Int),
 ] };

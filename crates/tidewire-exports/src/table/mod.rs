@@ -32,7 +32,7 @@ pub use transactions::TRANSACTIONS;
 pub enum Kind {
     /// A point in time, UTC, with microseconds. Its cells are nanoseconds since the epoch.
     Time,
-    /// A number of up to 63 bits; what is greater is written as the greatest.
+    /// A number of up to 63 bits: what is greater is absent ([`long`]).
     Long,
     /// A number of up to 31 bits.
     Int,
@@ -101,6 +101,13 @@ impl<'a> Cell<'a> {
     pub fn number(number: Option<u64>) -> Self {
         number.map_or(Self::Null, Self::Number)
     }
+}
+
+/// A number as tables have it: readers have no unsigned 64 bits, or make decimals of them. What 63 bits do not hold, such as nanoseconds after
+/// April 2262, is absent instead of another number.
+#[must_use]
+pub fn long(number: u64) -> Option<i64> {
+    i64::try_from(number).ok()
 }
 
 /// A column that every row has.

@@ -16,7 +16,7 @@ use crate::{
 #[rustfmt::skip]
 const COMMON: [Column; 14] = [
     always("stream", Long), always("proto", Text), always("client_addr", Text), always("client_port", Int), always("server_addr", Text),
-    always("server_port", Int), always("start", Time), always("end", Time), always("start_ns", Long), always("end_ns", Long),
+    always("server_port", Int), always("start", Time), always("end", Time), maybe("start_ns", Long), maybe("end_ns", Long),
     always("service", Text), maybe("name", Text), maybe("request", Text), maybe("response", Text),
 ];
 

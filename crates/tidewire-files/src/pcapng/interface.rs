@@ -64,17 +64,17 @@ impl Interface {
         Ok(Self { link, snap_bytes, index, unit, offset_ns: i128::from(offset_s) * NS_PER_S })
     }
 
-    /// A timestamp in nanoseconds since the epoch; what does not fit is as near as can be said.
+    /// A timestamp in nanoseconds since the epoch; `None`: 64 bits do not hold it.
     #[inline]
-    pub fn nanoseconds(&self, units: u64) -> u64 {
+    pub fn nanoseconds(&self, units: u64) -> Option<u64> {
         let wide = match self.unit {
-            Unit::Nanoseconds(per_unit) => return units.saturating_mul(per_unit),
+            Unit::Nanoseconds(per_unit) => return units.checked_mul(per_unit),
             Unit::Decimal(exponent @ 0..=9) => i128::from(units) * 10i128.pow(9 - u32::from(exponent)),
             // From 10^-29 s on every 64-bit count is less than a nanosecond.
             Unit::Decimal(exponent) => i128::from(units) / 10i128.pow(u32::from(exponent - 9).min(20)),
             Unit::Binary(exponent) => (i128::from(units) * NS_PER_S) >> exponent,
         };
-        u64::try_from((wide + self.offset_ns).max(0)).unwrap_or(u64::MAX)
+        u64::try_from(wide + self.offset_ns).ok()
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
                 for _ in 0..exponent {
                     expected /= 10;
                 }
-                let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+                let expected = u64::try_from(expected).ok();
                 assert_eq!(interface(exponent, 0).nanoseconds(units), expected, "10^-{exponent}, {units}");
             }
         }
@@ -127,19 +127,22 @@ mod tests {
 
     #[test]
     fn binary_resolutions_are_shifts() {
-        assert_eq!(interface(0x80, 0).nanoseconds(3), 3_000_000_000);
-        assert_eq!(interface(0x80 | 20, 0).nanoseconds((5 << 20) + (1 << 19)), 5_500_000_000);
-        assert_eq!(interface(0x80 | 64, 0).nanoseconds(u64::MAX), 999_999_999);
-        assert_eq!(interface(0xff, 0).nanoseconds(u64::MAX), 0);
+        assert_eq!(interface(0x80, 0).nanoseconds(3), Some(3_000_000_000));
+        assert_eq!(interface(0x80 | 20, 0).nanoseconds((5 << 20) + (1 << 19)), Some(5_500_000_000));
+        assert_eq!(interface(0x80 | 64, 0).nanoseconds(u64::MAX), Some(999_999_999));
+        assert_eq!(interface(0xff, 0).nanoseconds(u64::MAX), Some(0));
     }
 
     #[test]
-    fn offsets_are_added_in_seconds_and_clamped() {
-        assert_eq!(interface(6, 10).nanoseconds(1_500_000), 11_500_000_000);
-        assert_eq!(interface(6, -1).nanoseconds(1_500_000), 500_000_000);
-        assert_eq!(interface(6, -10).nanoseconds(1_500_000), 0);
-        assert_eq!(interface(0, i64::MAX).nanoseconds(u64::MAX), u64::MAX);
-        assert_eq!(interface(12, 1).nanoseconds(2_000), 1_000_000_002);
+    fn offsets_are_added_in_seconds_and_times_that_do_not_fit_are_none() {
+        assert_eq!(interface(6, 10).nanoseconds(1_500_000), Some(11_500_000_000));
+        assert_eq!(interface(6, -1).nanoseconds(1_500_000), Some(500_000_000));
+        assert_eq!(interface(6, -10).nanoseconds(1_500_000), None);
+        assert_eq!(interface(6, -10).nanoseconds(10_000_000), Some(0));
+        assert_eq!(interface(0, i64::MAX).nanoseconds(u64::MAX), None);
+        assert_eq!(interface(9, 0).nanoseconds(u64::MAX), Some(u64::MAX));
+        assert_eq!(interface(9, 1).nanoseconds(u64::MAX), None);
+        assert_eq!(interface(12, 1).nanoseconds(2_000), Some(1_000_000_002));
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Pcapng {
                 );
             }
             let body = block.get(8..length - 4).unwrap_or_default();
-            match self.block(kind, Block { body, at: at + 8, origin }) {
+            match self.block(kind, Block { body, at: at + 8, origin }, count) {
                 Ok(None) => {}
                 Ok(Some(place)) => {
                     let mut frame = count.frame(place);
@@ -172,11 +172,11 @@ impl Pcapng {
         matches!(kind, Some(SECTION_HEADER | INTERFACE_DESCRIPTION | SECRETS | NAMES))
     }
 
-    fn block(&mut self, kind: u32, block: Block<'_>) -> Result<Option<Place>, String> {
+    fn block(&mut self, kind: u32, block: Block<'_>, count: &Count) -> Result<Option<Place>, String> {
         match kind {
-            ENHANCED_PACKET => self.enhanced(block).map(Some),
+            ENHANCED_PACKET => self.enhanced(block, count).map(Some),
             SIMPLE_PACKET => self.simple(block).map(Some),
-            PACKET => self.obsolete(block).map(Some),
+            PACKET => self.obsolete(block, count).map(Some),
             INTERFACE_DESCRIPTION => self.interface(block.body).map(|()| None),
             SECTION_HEADER => {
                 self.section(block.body)?;
@@ -274,25 +274,25 @@ impl Pcapng {
         }
     }
 
-    fn enhanced(&mut self, block: Block<'_>) -> Result<Place, String> {
+    fn enhanced(&mut self, block: Block<'_>, count: &Count) -> Result<Place, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("an enhanced packet block is too short")?;
         let index = u32_at(fixed, 0, self.big_endian).unwrap_or_default();
-        self.timed(block, index, fixed)
+        self.timed(block, index, fixed, count)
     }
 
-    fn obsolete(&mut self, block: Block<'_>) -> Result<Place, String> {
+    fn obsolete(&mut self, block: Block<'_>, count: &Count) -> Result<Place, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("a packet block is too short")?;
         let index = u32::from(u16_at(fixed, 0, self.big_endian).unwrap_or_default());
-        self.timed(block, index, fixed)
+        self.timed(block, index, fixed, count)
     }
 
     /// The two packet blocks that carry a time have it and the lengths in the same places.
-    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20]) -> Result<Place, String> {
+    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20], count: &Count) -> Result<Place, String> {
         let word = |at| u32_at(fixed, at, self.big_endian).unwrap_or_default();
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let (captured_bytes, wire_bytes) = (word(12), word(16));
         let interface = self.interface_of(index)?;
-        let timestamp_ns = interface.nanoseconds(units);
+        let timestamp_ns = interface.nanoseconds(units).ok_or_else(|| count.no_time())?;
         let place = interface.place(block, fixed.len(), captured_bytes, wire_bytes, timestamp_ns)?;
         self.timestamp_ns = timestamp_ns;
         Ok(place)
