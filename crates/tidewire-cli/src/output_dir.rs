@@ -13,10 +13,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, mkdirat, open, openat, renameat, renameat_with, unlinkat},
+    fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat, renameat_with, unlinkat},
     io::Errno,
     rand::{GetRandomFlags, getrandom},
 };
+use tidewire_outputs::links::{self, Missing};
 
 /// Device and inode of a file, to verify it when it is reopened.
 pub type Identity = (u64, u64);
@@ -33,23 +34,24 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens an existing directory. The last component of the path may be a link if this user or root owns it.
+    /// Opens an existing directory.
     ///
     /// # Errors
-    /// The system's error; `PermissionDenied` for another user's link.
+    /// The system's error; `PermissionDenied` for another user's link ([`links`]).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let path = &without_slash(path);
-        let found = fs::symlink_metadata(path)?;
-        let own = rustix::process::geteuid().as_raw();
-        let mut flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        if !found.is_symlink() {
-            flags |= OFlags::NOFOLLOW;
-        } else if found.uid() != own && found.uid() != 0 {
-            let message =
-                format!("it is a link of another user ({}); name the directory that it leads to", found.uid());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
-        Ok(Self { handle: open(path, flags, Mode::empty())?, token: token()? })
+        Self::of(links::folder(path, Missing::Refuse)?.0)
+    }
+
+    /// Opens a directory, which is made where it does not exist, and those above it as well.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_or_make(path: &Path) -> io::Result<Self> {
+        Self::of(links::folder(path, Missing::Make)?.0)
+    }
+
+    fn of(handle: OwnedFd) -> io::Result<Self> {
+        Ok(Self { handle, token: token()? })
     }
 
     /// Creates a directory in this one, which must not exist.
@@ -196,33 +198,6 @@ impl Folder {
     }
 }
 
-/// The path without slashes and dots at its end, with which the system follows a link instead of showing it.
-fn without_slash(path: &Path) -> PathBuf {
-    path.components().collect()
-}
-
-/// Whether a path may be followed where its last component is a link, by the kernel's rule for sticky folders that all may write to
-/// (`fs.protected_symlinks`): one's own, or of the folder's owner. What follows it in user space asks here.
-///
-/// # Errors
-/// `PermissionDenied` for another user's link; the system's error. A path that does not exist is none.
-pub fn check_link(path: &Path) -> io::Result<()> {
-    let path = &without_slash(path);
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => found,
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => return Ok(()),
-    };
-    let folder = fs::metadata(parent_path(path))?;
-    let is_open = folder.mode() & 0o1002 == 0o1002;
-    let own = rustix::process::geteuid().as_raw();
-    if is_open && found.uid() != own && found.uid() != folder.uid() {
-        let message = format!("it is a link of another user ({}); name what it leads to", found.uid());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-    }
-    Ok(())
-}
-
 /// The identity of a file.
 ///
 /// # Errors
@@ -236,30 +211,23 @@ pub fn identity_of(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// Opens the directory that contains the last component of a path.
+/// Opens the directory that contains the last component of a path, and makes it where it does not exist.
 ///
 /// # Errors
-/// The system's error.
+/// As [`Folder::open`].
 pub fn parent(path: &Path) -> io::Result<Folder> {
-    fs::create_dir_all(parent_path(path)).map_err(|error| match error.kind() {
-        // A component of the path is a file.
-        io::ErrorKind::AlreadyExists => io::Error::from(Errno::NOTDIR),
-        _ => error,
-    })?;
-    existing_parent(path)
+    Folder::open_or_make(parent_path(path))
 }
 
 /// As [`parent`], of a directory that exists.
 ///
 /// # Errors
-/// The system's error.
+/// As [`Folder::open`].
 pub fn existing_parent(path: &Path) -> io::Result<Folder> {
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-    let handle = open(parent_path(path), flags, Mode::empty()).map_err(|error| match io::Error::from(error) {
-        error if error.kind() == io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
-        error => error,
-    })?;
-    Ok(Folder { handle, token: token()? })
+    Folder::open(parent_path(path)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
+        _ => error,
+    })
 }
 
 fn parent_path(path: &Path) -> &Path {
@@ -315,20 +283,5 @@ mod tests {
         let folder = Folder::open(place.path()).unwrap();
         folder.make(folder.hidden(&long)).unwrap();
         folder.rename_new(folder.hidden(&long), &long).unwrap();
-    }
-
-    #[test]
-    fn a_link_is_followed_where_it_is_ones_own() {
-        let place = tempfile::tempdir().unwrap();
-        fs::create_dir(place.path().join("there")).unwrap();
-        let link = place.path().join("link");
-        symlink("there", &link).unwrap();
-        Folder::open(&link).unwrap().create("file").unwrap();
-        assert!(place.path().join("there/file").exists());
-        if std::os::unix::fs::lchown(&link, Some(12_345), None).is_err() {
-            println!("skipped: links of other users need root");
-            return;
-        }
-        assert_eq!(Folder::open(&link).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 }

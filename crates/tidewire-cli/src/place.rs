@@ -8,12 +8,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{Stat, fstat},
-    io::Errno,
+    fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat},
+    io::{Errno, retry_on_intr},
     stdio,
 };
-
-use crate::output_dir;
+use tidewire_outputs::links::{self, Missing};
 
 /// How a path is written.
 #[derive(Debug)]
@@ -32,21 +31,27 @@ pub fn open(path: &Path) -> io::Result<Place> {
     if let Some(stream) = named(path) {
         return opened(stream).map(Place::Direct);
     }
-    // What has a number, as /dev/fd/5, may be a file with something in it.
-    let direct = || fs::OpenOptions::new().append(true).open(path).map(Place::Direct);
-    // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other.
+    // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other. What has a
+    // number, as /dev/fd/5, may be a file with something in it.
     if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
-        return direct();
+        return fs::OpenOptions::new().append(true).open(path).map(Place::Direct);
     }
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => direct(),
-        Ok(_) => {
-            output_dir::check_link(path)?;
-            fs::canonicalize(path).map(Place::File)
+    let found = match links::find(path, Missing::Refuse) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::File(path.to_owned())),
+        found => found?,
+    };
+    let Some(name) = found.name else { return Err(io::ErrorKind::IsADirectory.into()) };
+    match statat(&found.folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+            let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+            // A link that was not followed is one of procfs, to something that is open.
+            let is_open = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+            let flags = if is_open { flags } else { flags | OFlags::NOFOLLOW };
+            let direct = retry_on_intr(|| openat(&found.folder, &name, flags, Mode::empty()))?;
+            Ok(Place::Direct(direct.into()))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File(path.to_owned())),
-        Err(error) => Err(error),
+        Ok(_) | Err(Errno::NOENT) => Ok(Place::File(found.path)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -4,6 +4,7 @@ mod metrics;
 mod options;
 
 use std::{
+    io,
     net::{SocketAddr, ToSocketAddrs as _},
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -20,11 +21,11 @@ use tidewire_delivery::{
 };
 use tidewire_event_store::Limits;
 use tidewire_live::privilege::Confinement;
+use tidewire_outputs::links::{self, Missing};
 
 use crate::{
     error::{self, CliError, notify},
     metrics::Metrics,
-    output_dir,
 };
 
 /// Between two updates of the metrics.
@@ -42,8 +43,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let places =
         Places { keys: keys.clone(), certificate: certificate.clone(), key: key.clone(), authority: authority.clone() };
     let refused = |error| CliError::Output(format!("{}: {error}", options.store.display()));
-    output_dir::check_link(&options.store).map_err(refused)?;
-    let mut settings = CollectSettings::new(listen(&options.listen)?, options.store.clone(), places);
+    let store = match links::find(&options.store, Missing::Refuse) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => options.store.clone(),
+        found => found.map_err(refused)?.path,
+    };
+    let mut settings = CollectSettings::new(listen(&options.listen)?, store, places);
     let age_ns = Some(options.sensor_age.0).filter(|age| *age > 0);
     settings.limits = Limits { age_ns, size_bytes: options.sensor_size.0 };
     settings.rate_bytes = Some(options.sensor_rate.0).filter(|rate| *rate != u64::MAX);

@@ -60,7 +60,7 @@ impl ParquetFolder {
         memory_bytes: u64,
     ) -> Result<Self, CliError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
-        let opened = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        let opened = Folder::open_or_make(path);
         let root = opened.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?;
         Ok(Self { root, shown, rotate, facts, parts: Vec::new(), memory_bytes, failure: None })
     }

@@ -96,7 +96,7 @@ impl Sink {
         if path.is_file() {
             return Err(CliError::Usage(format!("{shown} is a file; Zeek's logs are several: name a folder")));
         }
-        let made = std::fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        let made = Folder::open_or_make(path);
         let folder =
             Arc::new(made.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?);
         let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, rotate)));

@@ -8,6 +8,7 @@ use tidewire_exports::{
     json::push_address,
     table::{self, Cell, Kind, Row, Table},
 };
+use tidewire_outputs::links::{self, Missing};
 
 use super::{names::Names, rotate::Rotate, tables::Tables};
 use crate::{error::CliError, output_dir};
@@ -48,9 +49,9 @@ impl Sqlite {
         if path.symlink_metadata().is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
             return Err(CliError::Usage(format!("{shown} is no file: a database cannot be written to it")));
         }
-        let path = match std::fs::canonicalize(path) {
+        let path = match links::find(path, Missing::Refuse) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-            found => found.map_err(cannot)?,
+            found => found.map_err(cannot)?.path,
         };
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?.to_owned();
         // SQLite would take a log for that of the file that gets this name.

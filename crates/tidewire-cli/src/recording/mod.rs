@@ -19,8 +19,9 @@ use nix::sys::signal::{SigSet, Signal};
 use options::Commands;
 pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
-use tidewire_archive::{Directory, Identities};
+use tidewire_archive::{Directory, Error, Identities};
 use tidewire_files::Reader;
+use tidewire_outputs::links::{self, Missing};
 use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
 
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
     interrupt::{INTERRUPTED, on_interrupt},
     live,
     output::Out,
-    output_dir, progress,
+    progress,
     units::counted,
 };
 use line::Line;
@@ -183,9 +184,12 @@ impl<'a> Recording<'a> {
         let identities = Identities::from_files(&options.identity).map_err(upkeep::failed)?;
         let mut directories = Vec::new();
         for path in &options.output {
-            let refused = |error| CliError::Output(format!("{}: {error}", path.display()));
-            output_dir::check_link(path).map_err(refused)?;
-            let directory = Directory::open(path, &archive, now_ns()).map_err(output)?;
+            let refused = |cause: io::Error| match cause.raw_os_error() {
+                Some(_) => output(Error::Io { path: path.clone(), what: "making the directory", cause }),
+                None => CliError::Output(format!("{}: {cause}", path.display())),
+            };
+            let (_, path) = links::folder(path, Missing::Make).map_err(refused)?;
+            let directory = Directory::open(&path, &archive, now_ns()).map_err(output)?;
             directory.repair(&identities, now_ns()).map_err(output)?.iter().for_each(error::notify);
             directories.push(directory);
         }

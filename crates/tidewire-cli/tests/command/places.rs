@@ -143,7 +143,7 @@ fn what_is_replaced_stays_as_private_as_it_was() {
     for words in [["--to".to_owned(), format!("json:{}", link.display())], ["-w".into(), link.display().to_string()]] {
         let output = run(&["flows", &capture, &words[0], &words[1]]);
         assert_eq!(output.status.code(), Some(4), "{words:?}: {output:?}");
-        assert!(said(&output).contains("it is a link of another user (12345)"), "{}", said(&output));
+        assert!(said(&output).contains("is a link of another user (12345)"), "{}", said(&output));
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
@@ -187,13 +187,22 @@ fn an_archive_is_where_it_was_put_and_whole() {
     if lchown(&link, Some(12_345), None).is_err() {
         return skip("links of other users need root");
     }
-    // A slash behind its name, as shells add it, changes nothing.
-    for end in ["", "/", "/."] {
+    // A slash behind its name, as shells add it, changes nothing, nor does a component behind it.
+    for end in ["", "/", "/.", "/new", "/new/deep"] {
         let place = format!("{}{end}", link.display());
-        for words in [&["record", "-r", &capture, "-o", &place, "-q"][..], &["extract", &capture, "-o", &place]] {
+        let [json, zeek, sqlite] = ["json", "zeek", "sqlite"].map(|format| format!("{format}:{place}/out"));
+        for words in [
+            &["record", "-r", &capture, "-o", &place, "-q"][..],
+            &["extract", &capture, "-o", &place],
+            &["collect", "--store", &place, "--keys", "/nonexistent"],
+            &["flows", &capture, "-w", &format!("{place}/out")],
+            &["flows", &capture, "--to", &json],
+            &["flows", &capture, "--to", &zeek],
+            &["flows", &capture, "--to", &sqlite],
+        ] {
             let output = run(words);
             assert_eq!(output.status.code(), Some(4), "{words:?}: {output:?}");
-            assert!(said(&output).contains("it is a link of another user (12345)"), "{}", said(&output));
+            assert!(said(&output).contains("is a link of another user (12345)"), "{words:?}: {}", said(&output));
         }
     }
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);

@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
     ("tidewire-patterns", 0),
     ("tidewire-units", 0),
+    ("tidewire-outputs", 0),
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
     ("tidewire-event-socket", 1),

@@ -2,14 +2,15 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock, open},
+    fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, statat},
     io::Errno,
 };
+use tidewire_outputs::links::{self, Missing};
 
 use super::{error::Error, status::STATUS_SOCKET};
 use crate::{EVENTS_SOCKET, QUEUES_SOCKET};
@@ -29,18 +30,22 @@ pub struct Directory {
 impl Directory {
     /// Locks the directory, made where it is not there, and removes sockets that a killed sensor left.
     pub fn lock(path: &Path) -> Result<Self, Error> {
-        // With a slash or a dot at its end the system would follow a link instead of showing it.
-        let path = &*path.components().collect::<std::path::PathBuf>();
         let refused = |error: io::Error| Error::Directory { path: path.to_owned(), error };
-        above(path).map_err(refused)?;
+        // Of the last component, no link is followed.
+        let (Some(above), Some(name)) = (parent(path), path.file_name()) else {
+            return Err(refused(io::ErrorKind::InvalidFilename.into()));
+        };
+        let (above, shown) = links::folder(above, Missing::Refuse).map_err(refused)?;
+        let path = &*shown.join(name);
+        is_closed(&shown).map_err(refused)?;
         for _ in 0..ATTEMPTS {
-            let is_made = match fs::DirBuilder::new().mode(0o755).create(path) {
+            let is_made = match mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) => true,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-                Err(error) => return Err(refused(error)),
+                Err(Errno::EXIST) => false,
+                Err(error) => return Err(refused(error.into())),
             };
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-            let lock = match open(path, flags, Mode::empty()) {
+            let lock = match openat(&above, name, flags, Mode::empty()) {
                 Ok(lock) => fs::File::from(lock),
                 // Its sensor has just ended, and removed it.
                 Err(Errno::NOENT) => continue,
@@ -57,8 +62,8 @@ impl Directory {
                 Err(error) => return Err(refused(error.into())),
             }
             // What is locked may have been removed meanwhile, and another one be there.
-            let now = fs::symlink_metadata(path);
-            if !now.is_ok_and(|now| (now.dev(), now.ino()) == (found.dev(), found.ino())) {
+            let now = statat(&above, name, AtFlags::SYMLINK_NOFOLLOW);
+            if !now.is_ok_and(|now| (now.st_dev, now.st_ino) == (found.dev(), found.ino())) {
                 continue;
             }
             if is_made {
@@ -116,13 +121,16 @@ fn trusted(metadata: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a path on which other users could put another directory in the place of this one.
-fn above(path: &Path) -> io::Result<()> {
-    let Some(parent) = path.parent() else { return Ok(()) };
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+/// The folder that a path's last component is in.
+fn parent(path: &Path) -> Option<&Path> {
+    path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
+}
+
+/// Refuses a folder on whose path other users could put another directory in the place of ours.
+fn is_closed(folder: &Path) -> io::Result<()> {
     let (own, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let parent = parent.canonicalize()?;
-    for folder in parent.ancestors() {
+    let folder = folder.canonicalize()?;
+    for folder in folder.ancestors() {
         let metadata = fs::metadata(folder)?;
         let (owner, mode) = (metadata.uid(), metadata.mode());
         let is_of_others = owner != own && owner != 0;
@@ -179,6 +187,14 @@ mod tests {
         for end in ["", "/", "/."] {
             assert!(Directory::lock(&above.path().join(format!("link{end}"))).is_err(), "{end}");
         }
+        // Another user's link before the last component, in a folder of all.
+        std::os::unix::fs::symlink(&real, open.join("link")).expect("a link");
+        drop(Directory::lock(&open.join("link/deep")).expect("one's own link"));
+        if std::os::unix::fs::lchown(open.join("link"), Some(12_345), None).is_err() {
+            return println!("skipped: links of other users need root");
+        }
+        let error = Directory::lock(&open.join("link/deep")).expect_err("another user's link").to_string();
+        assert!(error.contains("is a link of another user (12345)"), "{error}");
     }
 
     #[test]
