@@ -13,7 +13,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat, renameat_with, unlinkat},
+    fs::{
+        AtFlags, FileType, Mode, OFlags, RenameFlags, fstat, fsync, linkat, mkdirat, openat, renameat, renameat_with,
+        statat, unlinkat,
+    },
     io::Errno,
     rand::{GetRandomFlags, getrandom},
 };
@@ -127,10 +130,38 @@ impl Folder {
     pub fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         match renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
-            // Not all file systems support this. Renaming a directory replaces neither a file nor a directory that is not
-            // empty.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename(from, to),
+            // Not all file systems support this: NFS does not.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.link_new(from, to),
             renamed => Ok(renamed?),
+        }
+    }
+
+    /// The same with a second name that replaces none, for a moment.
+    fn link_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let stat = statat(&self.handle, from, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            // That replaces neither a file nor a directory that is not empty.
+            return self.rename(from, to);
+        }
+        match linkat(&self.handle, from, &self.handle, to, AtFlags::empty()) {
+            Ok(()) => self.remove(from),
+            Err(error @ (Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::INVAL)) => Err(io::Error::other(format!(
+                "this file system can give no name without replacing what may have it ({})",
+                io::Error::from(error)
+            ))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes names durable: those that were given and removed before.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn sync_names(&self) -> io::Result<()> {
+        match fsync(&self.handle) {
+            // Some file systems cannot, and need not.
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -146,7 +177,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a complete file of this run its name, and what it replaces there its mode and owner.
+    /// Gives a complete file of this run, which is synced, its name, and the mode and owner of what it replaces there.
     ///
     /// # Errors
     /// As [`check`](Self::check); the system's error.
@@ -155,7 +186,8 @@ impl Folder {
             self.make_alike(hidden, identity, &found)?;
         }
         self.check(hidden, identity)?;
-        self.rename(hidden, name)
+        self.rename(hidden, name)?;
+        self.sync_names()
     }
 
     /// Gives a file of this run the mode of the one that it will replace, and its owner where that is allowed: by its handle, so that
@@ -272,6 +304,26 @@ mod tests {
         folder.make("made").unwrap();
         assert!(folder.make("dangling").is_err() && folder.make("made").is_err());
         assert_eq!(folder.rename_new("made", "dangling").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    /// As on file systems that cannot rename without replacing.
+    #[test]
+    fn a_second_name_replaces_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let link = |from: &str, to: &str| folder.link_new(from.as_ref(), to.as_ref()).map_err(|error| error.kind());
+        let identity = identity(&folder.create("draft").unwrap()).unwrap();
+        fs::write(place.path().join("there"), "precious").unwrap();
+        symlink("there", place.path().join("link")).unwrap();
+        for to in ["there", "link", "draft"] {
+            assert_eq!(link("draft", to), Err(io::ErrorKind::AlreadyExists), "{to}");
+        }
+        assert_eq!(fs::read_to_string(place.path().join("there")).unwrap(), "precious");
+        assert_eq!(link("draft", "new"), Ok(()));
+        folder.check("new", identity).unwrap();
+        assert!(!place.path().join("draft").exists());
+        folder.make("made").unwrap();
+        assert_eq!((link("made", "there"), link("made", "moved")), (Err(io::ErrorKind::NotADirectory), Ok(())));
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Names {
         }
         self.folder.check(hidden, file)?;
         (self.number, _) = self.number_it(hidden.as_ref(), opened_ns, self.number)?;
-        Ok(())
+        self.folder.sync_names()
     }
 
     /// Gives a file that grows the name without a number. What has it gets a number, as if it had been rotated.
@@ -115,7 +115,7 @@ impl Names {
         if self.are_several && is_there {
             (self.number, _) = self.number_it(&self.name, opened_ns, self.number)?;
         }
-        Ok(())
+        self.folder.sync_names()
     }
 
     /// Removes what an earlier run wrote, which this one's whole file replaces.
