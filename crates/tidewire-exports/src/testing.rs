@@ -112,6 +112,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         not_before: Some(-1),
         not_after: Some(1_795_329_000),
         san: list(),
+        san_left_out: 1,
         sha256: text.into(),
         sha1: [0xab; 20],
     };

@@ -142,6 +142,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
             not_before: Some(1),
             not_after: Some(2),
             san: list(),
+            san_left_out: 1,
             sha256: "x".into(),
             sha1: [1; 20],
         }),

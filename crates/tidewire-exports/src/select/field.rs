@@ -48,7 +48,7 @@ const SUMS: [&str; 11] = [
 ];
 
 /// Last parts of the names of counts, besides those of [`SUMS`].
-const COUNTS: [&str; 14] = [
+const COUNTS: [&str; 15] = [
     "transactions",
     "gaps",
     "overlap_conflicts",
@@ -60,6 +60,7 @@ const COUNTS: [&str; 14] = [
     "answers_left_out",
     "certificates",
     "certificates_repeated",
+    "san_left_out",
     "count",
     "port",
     "duration",

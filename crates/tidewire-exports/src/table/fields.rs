@@ -68,7 +68,7 @@ const SSH: &[Column] = &[
 #[rustfmt::skip]
 const CERTIFICATE: &[Column] = &[
     maybe("subject", Text), maybe("issuer", Text), maybe("serial", Text), maybe("not_before", Long), maybe("not_after", Long),
-    maybe("san", TEXTS), maybe("sha256", Text),
+    maybe("san", TEXTS), maybe("san_left_out", Long), maybe("sha256", Text),
 ];
 
 #[rustfmt::skip]

@@ -2,7 +2,10 @@
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
-use x509_parser::prelude::{FromDer as _, GeneralName, ParsedExtension, X509Certificate};
+use x509_parser::{
+    oid_registry::OID_X509_EXT_SUBJECT_ALT_NAME,
+    prelude::{FromDer as _, GeneralName, ParsedExtension, X509Certificate},
+};
 
 use super::{fields::Certificate, x509_name};
 use crate::{
@@ -56,24 +59,39 @@ pub(super) fn read(der: &[u8], sha256: Option<&[u8; 32]>) -> Certificate {
         return Certificate { sha256, sha1, ..Certificate::default() };
     };
     let validity = certificate.validity();
+    let (san, san_left_out) = names(&certificate);
     Certificate {
         subject: Some(x509_name::shown(certificate.subject())),
         issuer: Some(x509_name::shown(certificate.issuer())),
         serial: Some(text(hex(certificate.raw_serial()).as_bytes())),
         not_before: Some(validity.not_before.timestamp()),
         not_after: Some(validity.not_after.timestamp()),
-        san: names(&certificate),
+        san,
+        san_left_out,
         sha256,
         sha1,
     }
 }
 
-fn names(certificate: &X509Certificate<'_>) -> Vec<Box<str>> {
-    let lists = certificate.extensions().iter().filter_map(|extension| match extension.parsed_extension() {
-        ParsedExtension::SubjectAlternativeName(names) => Some(&names.general_names),
-        _ => None,
-    });
-    lists.flatten().filter_map(name).take(NAMES_MAX).collect()
+/// The alternative names, and how many are not among them: further ones, and those of other kinds.
+fn names(certificate: &X509Certificate<'_>) -> (Vec<Box<str>>, u32) {
+    let (mut kept, mut left_out) = (Vec::new(), 0_u32);
+    for extension in certificate.extensions() {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(names) => {
+                for found in &names.general_names {
+                    match name(found).filter(|_| kept.len() < NAMES_MAX) {
+                        Some(name) => kept.push(name),
+                        None => left_out = left_out.saturating_add(1),
+                    }
+                }
+            }
+            // A list that cannot be read has one name at least.
+            _ if extension.oid == OID_X509_EXT_SUBJECT_ALT_NAME => left_out = left_out.saturating_add(1),
+            _ => {}
+        }
+    }
+    (kept, left_out)
 }
 
 fn name(name: &GeneralName<'_>) -> Option<Box<str>> {

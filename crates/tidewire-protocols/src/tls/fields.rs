@@ -56,6 +56,8 @@ pub struct Certificate {
     pub not_after: Option<i64>,
     /// Alternative names of the subject: DNS names, addresses, mail addresses and URIs, at most 64.
     pub san: Vec<Box<str>>,
+    /// Alternative names that are not among these: further ones, and those of other kinds.
+    pub san_left_out: u32,
     /// SHA-256 of the certificate in hexadecimal.
     pub sha256: Box<str>,
     /// SHA-1 of it, by which other programs name certificates.
@@ -132,6 +134,9 @@ impl Certificate {
         list.some("not_before", self.not_before.map(Value::Seconds));
         list.some("not_after", self.not_after.map(Value::Seconds));
         list.texts("san", &self.san);
+        if self.san_left_out > 0 {
+            list.number("san_left_out", Some(self.san_left_out.into()));
+        }
         list.push("sha256", Value::Text(&self.sha256));
     }
 }

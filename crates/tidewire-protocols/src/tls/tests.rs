@@ -230,6 +230,22 @@ fn certificates_of_both_sides_have_digests() {
 
 #[cfg(feature = "certificates")]
 #[test]
+fn alternative_names_of_other_kinds_are_counted() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(vec!["www.example.org".to_owned()]).unwrap();
+    let value = rcgen::OtherNameValue::Utf8String("alice@example.org".into());
+    // As certificates of Active Directory name users.
+    parameters.subject_alt_names.push(rcgen::SanType::OtherName((vec![1, 3, 6, 1, 4, 1, 311, 20, 2, 3], value)));
+    let der = parameters.self_signed(&key).unwrap().der().to_vec();
+    let mut sent = handshake();
+    sent[1].1 = [record(22, &server_hello()), record(22, &certificate_message(&der))].concat();
+    let found = transactions(&Sent::of(&sent), 443);
+    let certificate = tls(&found[0]).certificate.as_ref().unwrap();
+    assert_eq!((&*certificate.san, certificate.san_left_out), (&["www.example.org".into()][..], 1));
+}
+
+#[cfg(feature = "certificates")]
+#[test]
 fn a_hostile_certificate_is_bounded() {
     let key = rcgen::KeyPair::generate().unwrap();
     let names: Vec<String> = (0..1000).map(|number| format!("n{number}.example.org")).collect();
@@ -245,6 +261,7 @@ fn a_hostile_certificate_is_bounded() {
     let found = transactions(&Sent::of(&sent), 443);
     let certificate = tls(&found[0]).certificate.as_ref().unwrap();
     assert_eq!((certificate.san.len(), &*certificate.san[63]), (64, "n63.example.org"));
+    assert_eq!(certificate.san_left_out, 1000 - 64);
     assert!(certificate.subject.as_deref().unwrap().len() <= 1024);
     assert!(found[0].memory_bytes() < 10_000, "{} bytes", found[0].memory_bytes());
 }
