@@ -5,6 +5,49 @@ use std::{
     io::{self, Write as _},
 };
 
+/// What a file is made of, as far as a part of it is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nothing but the whole.
+    File,
+    /// Each line is a record.
+    Line,
+    /// Messages of IPFIX, which state their length (RFC 7011 section 3.1).
+    Message,
+}
+
+impl Unit {
+    /// The bytes of whole units at the beginning of `written`, and how many units these are.
+    pub fn whole(self, written: &[u8]) -> (usize, u64) {
+        match self {
+            Self::File => (0, 0),
+            Self::Line => {
+                let bytes = memchr::memrchr(b'\n', written).map_or(0, |last| last + 1);
+                (bytes, lines(&written[..bytes]))
+            }
+            Self::Message => {
+                let (mut bytes, mut messages) = (0, 0);
+                while let Some(&[_, _, high, low, ..]) = written.get(bytes..) {
+                    let length = usize::from(u16::from_be_bytes([high, low]));
+                    if length == 0 || length > written.len() - bytes {
+                        break;
+                    }
+                    (bytes, messages) = (bytes + length, messages + 1);
+                }
+                (bytes, messages)
+            }
+        }
+    }
+
+    /// Their names, one and several.
+    pub fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Message => ["whole message", "whole messages"],
+            Self::Line | Self::File => ["whole record", "whole records"],
+        }
+    }
+}
+
 /// A file, and what is in it.
 pub struct Current {
     pub file: File,
@@ -13,8 +56,8 @@ pub struct Current {
     pub is_shown: bool,
     /// Bytes that are in it.
     pub bytes: u64,
-    /// Lines that are in it, of a file of lines; and of these the ones that are no records.
-    pub lines: u64,
+    /// Units that are in it; and of these the lines that are no records.
+    pub units: u64,
     pub frame_lines: u64,
     pub opened_ns: u64,
     /// Whether there is a record for it. Until then it is as old as its first one.
@@ -24,17 +67,17 @@ pub struct Current {
 impl Current {
     /// A new file under its hidden name.
     pub fn new(file: File, hidden: String, opened_ns: u64) -> Self {
-        Self { file, hidden, is_shown: false, bytes: 0, lines: 0, frame_lines: 0, opened_ns, is_begun: false }
+        Self { file, hidden, is_shown: false, bytes: 0, units: 0, frame_lines: 0, opened_ns, is_begun: false }
     }
 
-    /// Appends whole records. Where they cannot all be written, none is left in part: a line ends at the last byte of the file.
+    /// Appends whole units. Where they cannot all be written, none is left in part: one ends at the last byte of the file.
     ///
     /// # Errors
     /// The system's error.
-    pub fn append(&mut self, records: &[u8], are_lines: bool) -> io::Result<()> {
+    pub fn append(&mut self, units: &[u8], unit: Unit) -> io::Result<()> {
         let mut written = 0;
-        while written < records.len() {
-            let error = match self.file.write(&records[written..]) {
+        while written < units.len() {
+            let error = match self.file.write(&units[written..]) {
                 Ok(0) => io::ErrorKind::WriteZero.into(),
                 Ok(bytes) => {
                     written += bytes;
@@ -43,26 +86,20 @@ impl Current {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => error,
             };
-            let whole = memchr::memrchr(b'\n', &records[..written]).filter(|_| are_lines).map_or(0, |last| last + 1);
-            self.bytes += whole as u64;
-            self.count(&records[..whole], are_lines);
+            let (bytes, count) = unit.whole(&units[..written]);
+            self.bytes += bytes as u64;
+            self.units += count;
             let _ = self.file.set_len(self.bytes);
             return Err(error);
         }
-        self.bytes += records.len() as u64;
-        self.count(records, are_lines);
+        self.bytes += units.len() as u64;
+        self.units += unit.whole(units).1;
         Ok(())
     }
 
-    fn count(&mut self, written: &[u8], are_lines: bool) {
-        if are_lines {
-            self.lines += lines(written);
-        }
-    }
-
-    /// Records that are in it, of a file of lines.
+    /// Records or messages that are in it.
     pub fn records(&self) -> u64 {
-        self.lines.saturating_sub(self.frame_lines)
+        self.units.saturating_sub(self.frame_lines)
     }
 }
 

@@ -12,7 +12,7 @@ use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 
 use super::{
-    current::{self, Current},
+    current::{self, Current, Unit},
     names::Names,
     rotate::Rotate,
     target::Place,
@@ -32,6 +32,8 @@ const GATHERED_BYTES: usize = 256 << 10;
 pub enum Frame {
     /// Nothing; a part of the file is nothing that can be read.
     None,
+    /// Nothing; messages that state their length.
+    Messages,
     /// Nothing; each record is a line.
     Lines,
     /// A line that names the columns.
@@ -40,9 +42,17 @@ pub enum Frame {
 }
 
 impl Frame {
+    fn unit(&self) -> Unit {
+        match self {
+            Self::None => Unit::File,
+            Self::Messages => Unit::Message,
+            Self::Lines | Self::Header(_) | Self::Zeek(..) => Unit::Line,
+        }
+    }
+
     /// Whether the file can be read while it grows: each record is a line.
     fn is_of_lines(&self) -> bool {
-        !matches!(self, Self::None)
+        self.unit() == Unit::Line
     }
 }
 
@@ -244,7 +254,7 @@ impl Files {
         }
         let written = match (&mut self.place, &mut self.current) {
             (Where::Direct(file), _) => file.write_all(bytes),
-            (_, Some(current)) => current.append(bytes, self.frame.is_of_lines()),
+            (_, Some(current)) => current.append(bytes, self.frame.unit()),
             _ => return,
         };
         self.failure = written.err();
@@ -283,10 +293,12 @@ impl Files {
             return Err(CliError::ClosedPipe);
         }
         let records = self.records + self.current.as_ref().map_or(0, Current::records);
-        let records = counted(records, "whole record", "whole records");
+        let unit = self.frame.unit();
+        let [one, several] = unit.names();
+        let records = counted(records, one, several);
         let there = match self.current.take() {
             Some(current) if current.is_shown => format!("; it has {records}"),
-            Some(current) if self.frame.is_of_lines() => {
+            Some(current) if unit != Unit::File => {
                 format!("; {records} in {} beside it", legible(&current.hidden))
             }
             Some(current) => format!("; what there is, is in {} beside it", legible(&current.hidden)),
@@ -338,7 +350,7 @@ impl Files {
     fn push_header(&mut self, now_ns: u64) {
         let before = self.gathered.len();
         match &self.frame {
-            Frame::None | Frame::Lines => {}
+            Frame::None | Frame::Messages | Frame::Lines => {}
             Frame::Header(line) => {
                 self.gathered.extend_from_slice(line.as_bytes());
                 self.gathered.push(b'\n');

@@ -55,7 +55,7 @@ impl Messages {
                 let is_datagrams = collector.is_datagrams();
                 (Output::Collector(collector), is_datagrams)
             }
-            None => (Output::Files(open_files(place, Frame::None, rotate, now_ns)?), false),
+            None => (Output::Files(open_files(place, Frame::Messages, rotate, now_ns)?), false),
         };
         let settings = match is_datagrams {
             true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },

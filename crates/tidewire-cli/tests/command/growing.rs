@@ -112,3 +112,25 @@ fn a_full_disk_leaves_no_line_in_part() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.len() > 150_000 && text.ends_with("}\n"), "{} {}", file.display(), text.len());
 }
+
+#[test]
+fn a_full_disk_leaves_whole_messages_of_ipfix() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 2000);
+    let folder = bench.path("out");
+    fs::create_dir(&folder).unwrap();
+    let (tidewire, place) = (env!("CARGO_BIN_EXE_tidewire"), folder.join("a.ipfix"));
+    let line = format!("ulimit -f 100; exec {tidewire} flows --to ipfix:{} {capture}", place.display());
+    let failed = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let (bytes, mut messages, mut at) = (fs::read(&file).unwrap(), 0, 0);
+    while at < bytes.len() {
+        assert_eq!(bytes[at..at + 2], [0, 10], "{at}");
+        at += usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
+        messages += 1;
+    }
+    assert!(messages > 1 && at == bytes.len(), "{messages} messages, {at} of {} bytes", bytes.len());
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(4), "{said}");
+    assert!(said.contains(&format!("{messages} whole messages in ")), "{said}");
+}
