@@ -235,7 +235,7 @@ impl Choose for Matcher<'_> {
         for one in looking.noted.iter().skip(from) {
             let direction = record::DIRECTIONS[usize::from(one.direction)].name();
             let name = &self.list[one.pattern as usize].name;
-            comment.fact(format_args!("match \"{}\" at {direction} {}", legible(name), one.offset));
+            comment.fact(format_args!("match {} at {direction} {}", tidewire::legible::quoted(name), one.offset));
         }
     }
 

@@ -20,6 +20,7 @@ use rustix::{
     io::Errno,
     rand::{GetRandomFlags, getrandom},
 };
+use tidewire::legible::legible;
 use tidewire_outputs::links::{self, Missing};
 
 /// Device and inode of a file, to verify it when it is reopened.
@@ -206,6 +207,14 @@ impl Folder {
             let _ = fchown(&file, None, group);
         }
         file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
+    }
+
+    /// Where what has a hidden name is, for messages: others may have removed it, or this directory.
+    pub fn place_of(&self, hidden: &str) -> String {
+        match self.by_handle().join(hidden).symlink_metadata() {
+            Ok(_) => format!("in {} beside it", legible(hidden)),
+            Err(_) => "gone: it was removed meanwhile".into(),
+        }
     }
 
     /// Removes a file or a link.

@@ -25,34 +25,83 @@ const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
+/// Blocks of marks that any character may carry, and that programs draw over what stands before them: our own words, too. Marks of
+/// single scripts, without which these cannot be read, are not among them.
+const COMBINING: &[RangeInclusive<char>] = &[
+    '\u{300}'..='\u{36f}',
+    '\u{483}'..='\u{489}',
+    '\u{1ab0}'..='\u{1aff}',
+    '\u{1dc0}'..='\u{1dff}',
+    '\u{20d0}'..='\u{20ff}',
+    '\u{fe20}'..='\u{fe2f}',
+];
+
+/// Marks that [`dotted`] leaves on a character: Vietnamese has two.
+const MARKS_MAX: u32 = 2;
+
 /// Whether a terminal interprets a character, or shows nothing for it: control characters (C0, DEL, C1), line and
-/// paragraph separators, controls of writing direction, and characters without width.
+/// paragraph separators, controls of writing direction, characters without width, and those that Unicode has none for (its 66
+/// noncharacters).
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
     if character < '\u{ad}' {
         return character.is_control();
     }
-    let after = INVISIBLE.partition_point(|range| *range.end() < character);
-    INVISIBLE.get(after).is_some_and(|range| range.contains(&character))
+    is_in(INVISIBLE, character)
+        || u32::from(character) & 0xfffe == 0xfffe
+        || ('\u{fdd0}'..='\u{fdef}').contains(&character)
 }
 
-/// The text with every [hidden](is_hidden) character, line feeds included, as an escape: `\n`, `\r`, `\t`, `\u{1b}`.
+/// Whether a character is a mark over the one before it, of those that any character may carry.
+fn is_combining(character: char) -> bool {
+    character >= '\u{300}' && is_in(COMBINING, character)
+}
+
+fn is_in(ranges: &[RangeInclusive<char>], character: char) -> bool {
+    let after = ranges.partition_point(|range| *range.end() < character);
+    ranges.get(after).is_some_and(|range| range.contains(&character))
+}
+
+fn is_escaped(character: char) -> bool {
+    is_hidden(character) || is_combining(character)
+}
+
+/// The text with every [hidden](is_hidden) character, line feeds included, and every combining mark as an escape: `\n`, `\r`, `\t`,
+/// `\u{1b}`.
 #[must_use]
 pub fn legible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        match character {
-            '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
-            hidden if is_hidden(hidden) => {
-                let _ = write!(shown, "{}", hidden.escape_unicode());
-            }
-            visible => shown.push(visible),
-        }
-    }
+    text.chars().for_each(|character| push(&mut shown, character));
     Cow::Owned(shown)
+}
+
+fn push(shown: &mut String, character: char) {
+    match character {
+        '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
+        escaped if is_escaped(escaped) => {
+            let _ = write!(shown, "{}", escaped.escape_unicode());
+        }
+        visible => shown.push(visible),
+    }
+}
+
+/// The text in quotes, where it is part of a line: a quote and a backslash in it have a backslash before them, so that the line can be
+/// taken apart again.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push('"');
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') {
+            shown.push('\\');
+        }
+        push(&mut shown, character);
+    }
+    shown.push('"');
+    shown
 }
 
 /// The same for values that are compared: a backslash before what would look like an escape is one itself (`\u{5c}`), so that no two
@@ -82,12 +131,19 @@ fn is_pictograph(character: char) -> bool {
 }
 
 /// The characters of a text, with dots for [hidden](is_hidden) ones other than line ends and tabs. Those that join an
-/// emoji stay: U+FE0F behind a symbol, and one U+200D between two (Unicode Standard Annex 29, rule GB11).
+/// emoji stay: U+FE0F behind a symbol, and one U+200D between two (Unicode Standard Annex 29, rule GB11). So do the first combining
+/// marks behind a letter.
 pub fn dotted(text: &str) -> impl Iterator<Item = char> {
     let mut after_symbol = false;
+    let mut marks = MARKS_MAX;
     let mut characters = text.chars().peekable();
     std::iter::from_fn(move || {
         let character = characters.next()?;
+        if is_combining(character) {
+            marks += 1;
+            return Some(if marks <= MARKS_MAX { character } else { '.' });
+        }
+        marks = if character.is_alphanumeric() { 0 } else { MARKS_MAX };
         let before = std::mem::replace(&mut after_symbol, is_pictograph(character));
         Some(match character {
             '\u{fe0f}' if before => {
@@ -108,7 +164,9 @@ mod tests {
 
     #[test]
     fn ranges_are_in_order() {
-        assert!(INVISIBLE.windows(2).all(|pair| pair[0].end() < pair[1].start()));
+        for ranges in [INVISIBLE, COMBINING] {
+            assert!(ranges.windows(2).all(|pair| pair[0].end() < pair[1].start()));
+        }
     }
 
     #[test]
@@ -120,6 +178,8 @@ mod tests {
             ("gpj.\u{202e}exe", "gpj.\\u{202e}exe"),
             ("a\u{2028}b\u{200b}c\u{feff}", "a\\u{2028}b\\u{200b}c\\u{feff}"),
             ("\u{e0041}\u{fe0f}\u{3164}", "\\u{e0041}\\u{fe0f}\\u{3164}"),
+            ("\u{fdd0}\u{fffe}\u{10ffff}", "\\u{fdd0}\\u{fffe}\\u{10ffff}"),
+            ("\u{338}e\u{301}\u{20dd}", "\\u{338}e\\u{301}\\u{20dd}"),
         ] {
             assert_eq!(legible(text), shown);
         }
@@ -141,9 +201,11 @@ mod tests {
             ("👨\u{200d}x\u{fe0f}\u{200d}👨", "👨.x..👨"),
             ("☺\u{fe0f}\u{fe0f}\u{200d}☺", "☺\u{fe0f}..☺"),
             ("👨\u{202e}👩\u{200b}👩\u{2028}👩\u{1b}", "👨.👩.👩.👩."),
+            ("e\u{302}\u{301} \u{338}x\u{300}\u{300}\u{300}\n\u{300}", "e\u{302}\u{301} .x\u{300}\u{300}.\n."),
         ] {
             assert_eq!(dotted(text).collect::<String>(), shown, "{text:?}");
         }
+        assert_eq!(quoted("a\"; b\\n\n"), r#""a\"; b\\n\n""#);
         let hidden = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_hidden(*c));
         let ascii = hidden.clone().filter(char::is_ascii).count();
         assert_eq!((ascii, hidden.count() > 4096), (33, true));

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Write as _},
+    os::unix::fs::MetadataExt as _,
 };
 
 /// What a file is made of, as far as a part of it is of use.
@@ -95,6 +96,11 @@ impl Current {
         self.bytes += units.len() as u64;
         self.units += unit.whole(units).1;
         Ok(())
+    }
+
+    /// Whether it has no name any more.
+    pub fn is_gone(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.nlink() == 0)
     }
 
     /// Records or messages that are in it.

@@ -273,8 +273,10 @@ impl Files {
         }
         if let Some(mut current) = self.current.take() {
             current.frame_lines += footer;
-            self.records += current.records();
-            self.failure = self.name_it(&current).err();
+            match self.name_it(&current) {
+                Ok(()) => self.records += current.records(),
+                Err(error) => (self.failure, self.current) = (Some(error), Some(current)),
+            }
         }
     }
 
@@ -296,13 +298,14 @@ impl Files {
         let unit = self.frame.unit();
         let [one, several] = unit.names();
         let records = counted(records, one, several);
-        let there = match self.current.take() {
-            Some(current) if current.is_shown => format!("; it has {records}"),
-            Some(current) if unit != Unit::File => {
-                format!("; {records} in {} beside it", legible(&current.hidden))
+        let there = match (self.current.take(), &self.place) {
+            (Some(current), _) if current.is_gone() => "; what was in it is gone: it was removed meanwhile".into(),
+            (Some(current), _) if current.is_shown => format!("; it has {records}"),
+            (Some(current), Where::Folder(names)) => {
+                let what = if unit == Unit::File { "what there is, is".into() } else { records };
+                format!("; {what} {}", names.folder().place_of(&current.hidden))
             }
-            Some(current) => format!("; what there is, is in {} beside it", legible(&current.hidden)),
-            None => String::new(),
+            _ => String::new(),
         };
         Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
     }

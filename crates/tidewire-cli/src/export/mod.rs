@@ -32,7 +32,10 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser as _},
+};
 use tidewire::{Handler, Mode, Stop};
 use tidewire_exports::{
     eve, ipfix,
@@ -88,6 +91,7 @@ pub struct ExportOptions {
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
+        value_parser = OsStringValueParser::new().try_map(|words| Target::parse(&words)),
         conflicts_with_all = ["json", "csv", "columns", "limit"],
         help_heading = "Report"
     )]

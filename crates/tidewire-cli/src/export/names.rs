@@ -106,7 +106,7 @@ impl Names {
     /// Completes a file that was shown: where there are several, it gets a number. A file that somebody else moved keeps its name.
     pub fn number_shown(&mut self, file: &File, opened_ns: u64) -> io::Result<()> {
         if file.metadata()?.nlink() == 0 {
-            return Err(io::Error::other("it was removed while it was written, and what was in it is gone"));
+            return Err(io::Error::other("it was removed while it was written"));
         }
         self.number += 1;
         let is_there = self

@@ -127,8 +127,10 @@ impl Sqlite {
             current.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;")
         });
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
-        closed.map_err(|error| format!("{error}; what there is, is in {} beside it", legible(&current.hidden)))?;
-        self.names.give(&current.hidden, current.file, current.opened_ns).map_err(|error| error.to_string())
+        let named = closed.map_err(|error| error.to_string()).and_then(|()| {
+            self.names.give(&current.hidden, current.file, current.opened_ns).map_err(|error| error.to_string())
+        });
+        named.map_err(|error| format!("{error}; what there is, is {}", self.names.folder().place_of(&current.hidden)))
     }
 
     fn note(&mut self, result: Result<(), String>) {
@@ -260,8 +262,10 @@ impl Tables for Sqlite {
             let completed = self.complete();
             self.note(completed);
         }
-        let failed = |error| Err(CliError::Output(format!("{}: cannot be written: {error}", self.shown)));
-        self.failure.take().map_or(Ok(()), failed)
+        let Some(error) = self.failure.take() else { return Ok(()) };
+        let place = |current: &Current| self.names.folder().place_of(&current.hidden);
+        let there = self.current.as_ref().map(|current| format!("; what there is, is {}", place(current)));
+        Err(CliError::Output(format!("{}: cannot be written: {error}{}", self.shown, there.unwrap_or_default())))
     }
 
     fn folder(&self) -> Option<PathBuf> {

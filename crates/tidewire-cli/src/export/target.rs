@@ -1,7 +1,9 @@
 //! `--to FORMAT:PLACE`: what is written, and where.
 
 use std::{
+    ffi::OsStr,
     fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -143,6 +145,10 @@ fn names() -> String {
     Format::ALL.map(|(name, _)| name).join(", ")
 }
 
+fn expected() -> String {
+    format!("expected FORMAT:PLACE, as in eve:eve.json; FORMAT is one of {}", names())
+}
+
 impl FromStr for Format {
     type Err = String;
 
@@ -159,6 +165,24 @@ impl Target {
     /// Why the format has no place there.
     pub fn on_stdout(format: Format) -> Result<Self, String> {
         Self { format, place: Place::Stdout }.checked()
+    }
+
+    /// Parses the value of `--to`. A path may have any bytes.
+    ///
+    /// # Errors
+    /// What is expected.
+    pub fn parse(words: &OsStr) -> Result<Self, String> {
+        if let Some(text) = words.to_str() {
+            return text.parse();
+        }
+        let bytes = words.as_bytes();
+        let colon = bytes.iter().position(|&byte| byte == b':').ok_or_else(expected)?;
+        let format = str::from_utf8(&bytes[..colon]).map_err(|_| expected())?.parse()?;
+        let path = OsStr::from_bytes(&bytes[colon + 1..]);
+        if bytes[colon + 1..].windows(3).any(|part| part == b"://") {
+            return Err("a host has a name in UTF-8".into());
+        }
+        Self { format, place: Place::Path(path.into()) }.checked()
     }
 
     /// If the format fits the place.
@@ -196,7 +220,6 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected FORMAT:PLACE, as in eve:eve.json; FORMAT is one of {}", names());
         // `recall` has --to for what --until is here.
         #[cfg(feature = "live")]
         if crate::times::parse(text, crate::times::now_ns()).is_ok() {

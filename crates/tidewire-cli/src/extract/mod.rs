@@ -328,13 +328,16 @@ impl OutputDir {
                 io::ErrorKind::AlreadyExists => "it is there by now, made by another".to_owned(),
                 _ => error.to_string(),
             };
-            io::Error::other(format!("{why}; what was written is in {} beside it", staged.hidden))
+            io::Error::other(format!("{why}; what was written is {}", staged.parent.place_of(&staged.hidden)))
         })
     }
 
     /// Where it is while it is not complete, for messages.
     fn hidden(&self) -> String {
-        self.staged.as_ref().map(|staged| format!("; they are in {} beside it", staged.hidden)).unwrap_or_default()
+        self.staged
+            .as_ref()
+            .map(|staged| format!("; they are {}", staged.parent.place_of(&staged.hidden)))
+            .unwrap_or_default()
     }
 
     /// Removes the directory if nothing was read.

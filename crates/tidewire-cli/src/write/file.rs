@@ -237,8 +237,8 @@ impl PacketFile {
         let identity = inner.file.sync_data().and_then(|()| output_dir::identity(&inner.file));
         let renamed = identity.and_then(|identity| hidden.folder.publish(&hidden.hidden, identity, &hidden.name));
         renamed.map_err(|error| {
-            let (name, there) = (&inner.name, legible(&hidden.hidden));
-            CliError::Output(format!("{name}: cannot be given its name: {error}; it is complete as {there} beside it"))
+            let (name, place) = (&inner.name, hidden.folder.place_of(&hidden.hidden));
+            CliError::Output(format!("{name}: cannot be given its name: {error}; all that was written is {place}"))
         })
     }
 
@@ -309,7 +309,7 @@ impl Inner {
                 let _ = hidden.folder.remove(&hidden.hidden);
                 "no packet is in it".to_owned()
             }
-            Some(hidden) => format!("the first {packets} in {} beside it", legible(&hidden.hidden)),
+            Some(hidden) => format!("the first {packets} {}", hidden.folder.place_of(&hidden.hidden)),
             None => format!("the first {packets} written"),
         };
         CliError::Output(format!("{name}: packets cannot be written: {failure}; {place}"))

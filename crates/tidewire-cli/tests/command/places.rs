@@ -1,13 +1,18 @@
 //! Where outputs go, and that each has its own fate: what fails takes nothing from the others, and nothing from an earlier run.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::Write as _,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink},
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink},
+    },
+    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
-use tidewire_testing::{Ends as _, InTime as _, skip};
+use tidewire_testing::{Ends as _, InTime as _, skip, wait_until};
 
 use crate::{
     common::*,
@@ -112,6 +117,56 @@ fn output_may_be_thrown_away() {
         command.stdout(File::options().read(true).write(true).open("/dev/null").unwrap());
         assert!(command.status_in_time().unwrap().success(), "{words:?}");
     }
+}
+
+/// Who removes what is written, and its folder, is told that it is gone, not where it is.
+#[test]
+fn what_was_removed_is_said_to_be_gone() {
+    let bench = Bench::new();
+    let bytes = fs::read(capture(&bench)).unwrap();
+    let folder = bench.path("out");
+    fs::create_dir(&folder).unwrap();
+    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    for words in [
+        ["--to".to_owned(), format!("json:{}", place("a.json"))],
+        ["--to".into(), format!("ipfix:{}", place("a.ipfix"))],
+        ["--to".into(), format!("sqlite:{}", place("a.db"))],
+        ["-w".into(), place("w.pcapng")],
+    ] {
+        let mut command = Command::new(TIDEWIRE);
+        command.args(["flows", "-"]).args(&words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&bytes).unwrap();
+        wait_until("the output is there", || fs::read_dir(&folder).unwrap().count() > 0);
+        fs::remove_dir_all(&folder).unwrap();
+        drop(input);
+        let output = child.output_in_time("tidewire");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(4), "{words:?}: {said}");
+        assert!(said.contains("gone: it was removed meanwhile") && !said.contains("beside it"), "{words:?}: {said}");
+        fs::create_dir(&folder).unwrap();
+    }
+}
+
+/// Names of files have any bytes.
+#[test]
+fn paths_that_are_no_text_are_written_to() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let name = |kind: &str, name: &str| {
+        let place = [bench.directory.path().as_os_str().as_bytes(), name.as_bytes(), b"\xff"].concat();
+        (OsString::from_vec([kind.as_bytes(), &place].concat()), PathBuf::from(OsString::from_vec(place)))
+    };
+    let formats = [("--to", "json:", "/a"), ("--to", "sqlite:", "/b"), ("--to", "zeek:", "/c"), ("-w", "", "/d")];
+    for (option, kind, file) in formats {
+        let (value, path) = name(kind, file);
+        let output = Command::new(TIDEWIRE).args(["flows", &capture, option]).arg(&value).run_in_time().unwrap();
+        assert!(output.status.success() && path.exists(), "{value:?}: {}", said(&output));
+    }
+    let (value, _) = name("evil:", "/e");
+    let output = Command::new(TIDEWIRE).args(["flows", &capture, "--to"]).arg(&value).run_in_time().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
 
 /// What is replaced keeps its mode and owner, and another user's link in a folder of all is not followed.

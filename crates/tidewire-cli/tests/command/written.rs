@@ -238,6 +238,15 @@ fn a_file_has_its_name_when_it_is_complete() {
 }
 
 #[test]
+fn patterns_in_comments_can_be_taken_apart() {
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"say \"hi\"; at all")]);
+    let written = Written::new(&pcap);
+    let (_, file) = written.numbers(&["match", "-e", "\"hi\"; at"]);
+    assert_eq!(comments(&file, r#"match "\"hi\"; at" at c2s 4"#), 1);
+}
+
+#[test]
 fn a_pipe_gets_packets_as_they_come() {
     let written = Written::new(&mixed());
     for words in [&["flows"][..], &["streams"], &["follow", "-", "1"], &["match", "-e", "hello"], &["datagrams"]] {
