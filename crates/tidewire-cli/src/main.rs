@@ -254,7 +254,8 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     let code = if error.use_stderr() { error::USAGE } else { error::OK };
-    match error.print().and_then(|()| std::io::stdout().flush()) {
+    let there = if error.use_stderr() { Ok(()) } else { output::Stdout::check() };
+    match there.and_then(|()| error.print()).and_then(|()| std::io::stdout().flush()) {
         Ok(()) => code,
         Err(_) if code == error::USAGE => code,
         Err(error) => CliError::from_output(error).report(),

@@ -5,15 +5,43 @@ use std::io::{self, Write};
 #[cfg(feature = "live")]
 pub use tidewire_exports::json::push_string;
 pub use tidewire_exports::json::{Object, hex, push_number, push_value};
+use tidewire_outputs::streams;
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// Standard output, on which writing fails where it was closed when the program began: the null device is in its place then.
+pub struct Stdout;
+
+impl Stdout {
+    /// Whether there is one.
+    ///
+    /// # Errors
+    /// It was closed.
+    pub fn check() -> io::Result<()> {
+        if streams::is_output_closed() {
+            return Err(io::Error::other("standard output was closed when the program began"));
+        }
+        Ok(())
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::check()?;
+        io::stdout().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
 /// Buffered standard output. A closed pipe ends the program quietly (see [`CliError::ClosedPipe`]).
 pub struct Out {
-    inner: io::Stdout,
+    inner: Stdout,
     buffer: Vec<u8>,
     /// What the last of a run is printed with: a reader that went away keeps nobody from saying what else failed.
     is_last: bool,
@@ -23,12 +51,7 @@ pub struct Out {
 impl Out {
     /// Standard output.
     pub fn stdout() -> Self {
-        Self {
-            inner: io::stdout(),
-            buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)),
-            is_last: false,
-            is_closed: false,
-        }
+        Self { inner: Stdout, buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)), is_last: false, is_closed: false }
     }
 
     /// Standard output for the result of a run that is over: where its reader closes it, the rest is dropped, and that is no error.

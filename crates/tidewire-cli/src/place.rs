@@ -14,6 +14,8 @@ use rustix::{
 };
 use tidewire_outputs::links::{self, Missing};
 
+use crate::output::Stdout;
+
 /// How a path is written.
 #[derive(Debug)]
 pub enum Place {
@@ -94,7 +96,10 @@ fn is_pipe(found: &fs::Metadata) -> bool {
 pub fn opened(stream: Standard) -> io::Result<fs::File> {
     use std::os::fd::AsFd as _;
     let handle = match stream {
-        Standard::Output => io::stdout().as_fd().try_clone_to_owned()?,
+        Standard::Output => {
+            Stdout::check()?;
+            io::stdout().as_fd().try_clone_to_owned()?
+        }
         Standard::Error => io::stderr().as_fd().try_clone_to_owned()?,
     };
     Ok(handle.into())

@@ -13,6 +13,7 @@ use tidewire::Stop;
 use crate::{
     error::CliError,
     layout::Layout,
+    output::Stdout,
     progress,
     row::{Form, Row},
     table::Table,
@@ -45,7 +46,7 @@ struct Gathered {
 impl SharedOutput {
     /// Prints records of one kind on standard output, at most `limit`. A write error ends the run.
     pub fn stdout<R: Row>(form: Form, layout: &Layout, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
-        Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()))
+        Self::new::<R>(form, layout, limit, stop, Box::new(Stdout))
     }
 
     /// Prints to another writer.

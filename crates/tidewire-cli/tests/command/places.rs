@@ -169,6 +169,63 @@ fn paths_that_are_no_text_are_written_to() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
 
+/// As many handles as the process may have: with few, some of Zeek's logs cannot be opened. The others are whole, and so is what an
+/// earlier run wrote.
+#[test]
+fn without_handles_for_all_logs_none_is_replaced_by_a_part() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 100);
+    let logs = bench.path("logs");
+    let records = || {
+        let names = fs::read_dir(&logs).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<(PathBuf, usize)> = names
+            .map(|path| {
+                let text = fs::read_to_string(&path).unwrap();
+                (path, text.lines().filter(|line| !line.starts_with('#')).count())
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    let to = format!("zeek:{}", logs.display());
+    ok(&["flows", &capture, "--to", &to]);
+    let whole = records();
+    assert!(whole.len() > 3 && whole.iter().all(|(_, records)| *records > 0), "{whole:?}");
+    let mut codes = Vec::new();
+    for handles in 6..=20 {
+        let line = format!("ulimit -n {handles}; exec {TIDEWIRE} flows -j 1 {capture} --to {to}");
+        let output = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+        let code = output.status.code();
+        assert!(code == Some(0) || said(&output).contains("Too many open files"), "{handles}: {}", said(&output));
+        assert_eq!(records(), whole, "{handles} handles, {}", said(&output));
+        codes.push(code);
+    }
+    assert!(codes.contains(&Some(4)) && codes.last() == Some(&Some(0)), "{codes:?}");
+}
+
+/// Rust's runtime opens the null device in its place: that is no place for output.
+#[test]
+fn a_standard_output_that_was_closed_is_a_failure() {
+    let bench = Bench::new();
+    let (capture, lines) = (capture(&bench), bench.path("lines.json"));
+    for words in
+        ["flows --json", "flows", "flows -w -", "flows --to json:-", "flows --to eve:/dev/stdout", "streams --csv"]
+    {
+        let line = format!("exec {TIDEWIRE} {words} {capture} >&-");
+        let output = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(4), "{words}: {said}");
+        assert!(said.contains("standard output was closed when the program began"), "{words}: {said}");
+    }
+    let help = Command::new("sh").args(["-c", &format!("exec {TIDEWIRE} --help >&-")]).run_in_time().unwrap();
+    assert_eq!(help.status.code(), Some(4), "{}", said(&help));
+    // What is written elsewhere is whole all the same.
+    let line = format!("exec {TIDEWIRE} flows --to json:{} {capture} >&-", lines.display());
+    let output = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+    assert_eq!(fs::read_to_string(&lines).unwrap().lines().count(), ok(&["flows", &capture, "--json"]).lines().count());
+    assert_eq!(output.status.code(), Some(4), "its closing lines are lost: {}", said(&output));
+}
+
 /// What is replaced keeps its mode and owner, and another user's link in a folder of all is not followed.
 #[test]
 fn what_is_replaced_stays_as_private_as_it_was() {

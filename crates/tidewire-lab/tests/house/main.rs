@@ -70,6 +70,7 @@ const PURE: &[&str] = &[
 const UNSAFE: &[&str] = &[
     "tidewire-live/src/sys",
     "tidewire-core/src/prefetch.rs",
+    "tidewire-outputs/src/streams.rs",
     "tidewire-lab/src/sys",
     "tidewire-bench/src/sys",
     "tidewire-locality/src/prefetch.rs",
