@@ -84,9 +84,29 @@ pub enum Error {
         /// The form, and what to do.
         what: String,
     },
+    /// The file's: packets with times that 64 bits of nanoseconds since 1970 do not hold. All were delivered, each at the time of the
+    /// packet before it.
+    #[error("{}: packet {number} has a time before 1970 or after 2554{}, and counts at that of the packet before; shift times first, as in editcap -t SECONDS", path.display(), others(*packets))]
+    Times {
+        /// The input.
+        path: PathBuf,
+        /// Number of the first of them.
+        number: u64,
+        /// How many there are.
+        packets: u64,
+    },
     /// The file's: truncated or damaged. Everything before was delivered.
     #[error("{0}; everything before it was processed")]
     Damaged(Damage),
+}
+
+/// How many other packets have no time.
+fn others(packets: u64) -> String {
+    match packets.saturating_sub(1) {
+        0 => String::new(),
+        1 => ", and so has one behind it".into(),
+        others => format!(", and so have {others} behind it"),
+    }
 }
 
 /// What to do about a file that cannot be opened.

@@ -276,6 +276,9 @@ impl Reader {
             let what = self.format.cut(tail);
             self.ending = Some(self.damaged(self.offset, what));
         }
+        if let (None, Some((number, packets))) = (&self.ending, self.count.untimed) {
+            self.ending = Some(Error::Times { path: self.path.clone(), number, packets });
+        }
     }
 }
 

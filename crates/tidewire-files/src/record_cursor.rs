@@ -27,6 +27,8 @@ pub(crate) struct Count {
     pub number: u64,
     /// The clock of timers.
     pub clock: PacketClock,
+    /// The first frame that has no time of its own, and how many there are.
+    pub untimed: Option<(u64, u64)>,
 }
 
 /// A record, before it is numbered.
@@ -43,13 +45,20 @@ pub(crate) struct Place {
 }
 
 impl Count {
-    /// The message for the next frame where its time is before 1970, or does not fit into 64 bits of nanoseconds since then.
+    /// The message for the next frame where its time is before 1970, or does not fit into 64 bits of nanoseconds since then, and none is
+    /// before it whose time it could have.
     #[cold]
     pub(crate) fn no_time(&self) -> String {
         format!(
             "packet {} has a time before 1970 or after 2554; shift times first, as in editcap -t SECONDS",
             self.number + 1
         )
+    }
+
+    /// The next frame has the time of the one before it, because its own does not fit.
+    #[cold]
+    pub(crate) fn note_untimed(&mut self) {
+        self.untimed.get_or_insert((self.number + 1, 0)).1 += 1;
     }
 
     /// The next frame.

@@ -31,6 +31,7 @@ const GATHERED_BYTES: usize = 256 << 10;
 #[derive(Clone, Debug)]
 pub enum Frame {
     /// Nothing; a part of the file is nothing that can be read.
+    #[cfg_attr(not(any(feature = "parquet", test)), allow(dead_code, reason = "columns alone are such files"))]
     None,
     /// Nothing; messages that state their length.
     Messages,

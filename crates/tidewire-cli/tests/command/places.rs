@@ -190,7 +190,7 @@ fn without_handles_for_all_logs_none_is_replaced_by_a_part() {
     let to = format!("zeek:{}", logs.display());
     ok(&["flows", &capture, "--to", &to]);
     let whole = records();
-    assert!(whole.len() > 3 && whole.iter().all(|(_, records)| *records > 0), "{whole:?}");
+    assert!(whole.len() > 2 && whole.iter().all(|(_, records)| *records > 0), "{whole:?}");
     let mut codes = Vec::new();
     for handles in 6..=20 {
         let line = format!("ulimit -n {handles}; exec {TIDEWIRE} flows -j 1 {capture} --to {to}");

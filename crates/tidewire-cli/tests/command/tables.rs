@@ -210,24 +210,31 @@ fn a_time_is_kept_or_absent_or_refused_and_never_another_one() {
     let [to_database, to_logs] =
         [("sqlite", &database), ("zeek", &logs)].map(|(kind, path)| format!("{kind}:{}", path.display()));
     let written = written.to_str().unwrap();
-    let printed = json(&["flows", "--json", "--to", &to_database, "--to", &to_logs, "-w", written, &year_2300]);
-    assert_eq!(printed[0]["start_ns"], start_ns);
-    assert_eq!(json(&["flows", "--json", written])[0]["start_ns"], start_ns);
+    ok(&["flows", "--to", &to_database, "--to", &to_logs, &year_2300]);
+    ok(&["flows", "-w", written, &year_2300]);
+    for capture in [&*year_2300, written] {
+        assert_eq!(json(&["flows", "--json", capture])[0]["start_ns"], start_ns, "{capture}");
+    }
     assert!(fs::read_to_string(logs.join("conn.log")).unwrap().contains("\n10413792005.000000\t"));
     let program = "import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute('select start, start_ns, end_ns from flows').fetchone())";
     assert_eq!(python(Path::new("python3"), program, &[&database]), ["('2300-01-01 00:00:05.000000', None, None)"]);
-    // Its first packet is of 1969, its second one of 1970; its first packet is of 2554, its second one of 2555.
-    for (offset_s, refused) in [(-6, 1), (18_446_744_073 - 5, 2)] {
-        let capture = bench.file("beyond.pcapng", &at_offset(offset_s));
-        let archive = bench.path("archive");
+    // Its first packet is of 1969, its second one of 1970: what comes first has no time that it could have instead.
+    let (early, late) = (at_offset(-6), at_offset(18_446_744_073 - 5));
+    let (early, late) = (bench.file("early.pcapng", &early), bench.file("late.pcapng", &late));
+    let archive = bench.path("archive");
+    for (capture, expected, is_read) in [
+        (&early, "packet 1 has a time before 1970 or after 2554; shift times", false),
+        (&late, "packet 2 has a time before 1970 or after 2554, and counts at that of the packet before", true),
+    ] {
         for words in [&["flows"][..], &["flows", "-w", written], &["record", "-o", archive.to_str().unwrap(), "-r"]] {
-            let (said, code) = complaint(&[words, &[&*capture]].concat());
-            assert!(
-                code == 3 && said.contains(&format!("packet {refused} has a time before 1970 or after 2554")),
-                "{said}"
-            );
+            let (said, code) = complaint(&[words, &[&**capture]].concat());
+            assert!(code == 3 && said.contains(expected), "{words:?}: {code}: {said}");
         }
+        let (printed, code) = text(&["flows", "--json", capture]);
+        let flows = lines(printed.as_bytes());
+        assert_eq!((code, flows.len()), (3, usize::from(is_read)));
+        assert!(!is_read || flows[0]["start_ns"] == 18_446_744_073_000_000_000_u64 && flows[0]["packets_c2s"] == 2);
     }
 }
 

@@ -172,7 +172,7 @@ impl Pcapng {
         matches!(kind, Some(SECTION_HEADER | INTERFACE_DESCRIPTION | SECRETS | NAMES))
     }
 
-    fn block(&mut self, kind: u32, block: Block<'_>, count: &Count) -> Result<Option<Place>, String> {
+    fn block(&mut self, kind: u32, block: Block<'_>, count: &mut Count) -> Result<Option<Place>, String> {
         match kind {
             ENHANCED_PACKET => self.enhanced(block, count).map(Some),
             SIMPLE_PACKET => self.simple(block).map(Some),
@@ -274,26 +274,32 @@ impl Pcapng {
         }
     }
 
-    fn enhanced(&mut self, block: Block<'_>, count: &Count) -> Result<Place, String> {
+    fn enhanced(&mut self, block: Block<'_>, count: &mut Count) -> Result<Place, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("an enhanced packet block is too short")?;
         let index = u32_at(fixed, 0, self.big_endian).unwrap_or_default();
         self.timed(block, index, fixed, count)
     }
 
-    fn obsolete(&mut self, block: Block<'_>, count: &Count) -> Result<Place, String> {
+    fn obsolete(&mut self, block: Block<'_>, count: &mut Count) -> Result<Place, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("a packet block is too short")?;
         let index = u32::from(u16_at(fixed, 0, self.big_endian).unwrap_or_default());
         self.timed(block, index, fixed, count)
     }
 
     /// The two packet blocks that carry a time have it and the lengths in the same places.
-    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20], count: &Count) -> Result<Place, String> {
+    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20], count: &mut Count) -> Result<Place, String> {
         let word = |at| u32_at(fixed, at, self.big_endian).unwrap_or_default();
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let (captured_bytes, wire_bytes) = (word(12), word(16));
         let interface = self.interface_of(index)?;
-        let timestamp_ns = interface.nanoseconds(units).ok_or_else(|| count.no_time())?;
+        let own_ns = interface.nanoseconds(units);
+        // As a simple packet, which has none either.
+        let before_ns = Some(self.timestamp_ns).filter(|&before_ns| before_ns > 0);
+        let timestamp_ns = own_ns.or(before_ns).ok_or_else(|| count.no_time())?;
         let place = interface.place(block, fixed.len(), captured_bytes, wire_bytes, timestamp_ns)?;
+        if own_ns.is_none() {
+            count.note_untimed();
+        }
         self.timestamp_ns = timestamp_ns;
         Ok(place)
     }
