@@ -44,17 +44,13 @@ impl Segment {
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
-        let mut sacks = [(0, 0); SACKS_MAX];
-        let stamps = match header.get(20..32) {
+        let options = match header.get(20..32) {
             // NOP NOP timestamps: the layout of nearly every stack (RFC 7323 appendix A).
             Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) if header_bytes == 32 => {
-                Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+                Options { stamps: Some(pair([a, b, c, d, e, f, g, h])), ..Options::NONE }
             }
-            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(|options| {
-                sacks = sack_blocks(options);
-                timestamps(options)
-            }),
-            _ => None,
+            _ if header_bytes > 20 => Options::of(header, header_bytes),
+            _ => Options::NONE,
         };
         // No option of usual form is long enough.
         let signature = match header_bytes < 20 + SIGNATURE_BYTES {
@@ -68,12 +64,12 @@ impl Segment {
             flags: fixed[13],
             high_flags: fixed[12] & 0x0f,
             length: decoded.payload_bytes,
-            timestamp: stamps.map(|stamps| stamps.0),
-            echo: stamps.map_or(0, |stamps| stamps.1),
-            scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
-            sacks,
-            mptcp: if fixed[13] & flag::SYN != 0 { mptcp(header, header_bytes) } else { None },
-            large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
+            timestamp: options.stamps.map(|stamps| stamps.0),
+            echo: options.stamps.map_or(0, |stamps| stamps.1),
+            scale: options.scale,
+            sacks: options.sacks,
+            mptcp: options.mptcp,
+            large_frames: options.mss.is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
             signed: matches!(signature, Signature::Md5 | Signature::Ao),
             unreadable: signature == Signature::Unreadable,
@@ -86,79 +82,71 @@ impl Segment {
     }
 }
 
-/// Calls `found` for every option until it returns a value; stops at the first malformed one.
-fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) -> Option<T> {
-    while let Some((&kind, rest)) = options.split_first() {
-        match kind {
-            0 => return None,
-            1 => options = rest,
-            _ => {
-                let length = usize::from(*rest.first()?);
-                let body = options.get(2..length)?;
-                if let Some(value) = found(kind, body) {
-                    return Some(value);
-                }
-                options = &options[length..];
-            }
-        }
-    }
-    None
-}
-
-/// Timestamp value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
-#[cold]
-fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
-    let mut last = None;
-    option(options, |kind, body| -> Option<()> {
-        if let (8, &[a, b, c, d, e, f, g, h]) = (kind, body) {
-            last = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
-        }
-        None
-    });
-    last
-}
-
-/// The blocks of the last SACK option.
-#[cold]
-fn sack_blocks(options: &[u8]) -> [(u32, u32); SACKS_MAX] {
-    let mut blocks = [(0, 0); SACKS_MAX];
-    option(options, |kind, body| -> Option<()> {
-        let (edges, rest) = body.as_chunks::<8>();
-        if kind == 5 && rest.is_empty() {
-            blocks = [(0, 0); SACKS_MAX];
-            for (block, &[a, b, c, d, e, f, g, h]) in blocks.iter_mut().zip(edges) {
-                *block = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
-            }
-        }
-        None
-    });
-    blocks
-}
-
 /// Payload of a usual Ethernet frame without options: 1500 bytes less the headers of IPv4 and TCP.
 const MSS_USUAL: u16 = 1460;
 
-/// The largest segment that the sender of a SYN accepts (RFC 9293 section 3.7.1).
-#[cold]
-fn mss(header: &[u8], header_bytes: usize) -> Option<u16> {
-    let options = header.get(20..header_bytes.min(header.len()))?;
-    option(options, |kind, body| match (kind, body) {
-        (2, &[high, low]) => Some(u16::from_be_bytes([high, low])),
-        _ => None,
-    })
+/// What the options say; of a SYN alone scale, MPTCP and the largest segment.
+#[derive(Clone, Copy)]
+struct Options {
+    /// Timestamp value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
+    stamps: Option<(u32, u32)>,
+    /// The blocks of the last SACK option.
+    sacks: [(u32, u32); SACKS_MAX],
+    scale: Option<u8>,
+    mptcp: Option<Mptcp>,
+    /// The largest segment that the sender accepts (RFC 9293 section 3.7.1).
+    mss: Option<u16>,
 }
 
-#[cold]
-fn mptcp(header: &[u8], header_bytes: usize) -> Option<Mptcp> {
-    let options = header.get(20..header_bytes.min(header.len()))?;
-    let is_answer = header.get(13).is_some_and(|flags| flags & flag::ACK != 0);
-    option(options, |kind, body| if kind == Mptcp::OPTION { Mptcp::of(body, is_answer) } else { None })
+impl Options {
+    const NONE: Self = Self { stamps: None, sacks: [(0, 0); SACKS_MAX], scale: None, mptcp: None, mss: None };
+
+    /// Reads all options up to the first malformed one.
+    #[cold]
+    fn of(header: &[u8], header_bytes: usize) -> Self {
+        let mut all = Self::NONE;
+        let mut options = header.get(20..header_bytes.min(header.len())).unwrap_or_default();
+        let flags = header.get(13).copied().unwrap_or_default();
+        let (is_syn, is_answer) = (flags & flag::SYN != 0, flags & flag::ACK != 0);
+        loop {
+            let length = match *options {
+                [1, ref rest @ ..] => {
+                    options = rest;
+                    continue;
+                }
+                [0, ..] | [] | [_] => return all,
+                [_, length, ..] => usize::from(length),
+            };
+            let (kind, Some(body)) = (options[0], options.get(2..length)) else { return all };
+            match (kind, body) {
+                (2, &[high, low]) if is_syn && all.mss.is_none() => all.mss = Some(u16::from_be_bytes([high, low])),
+                (3, _) if is_syn && all.scale.is_none() => {
+                    all.scale = Some(body.first().map_or(0, |scale| *scale).min(14))
+                }
+                (5, _) => all.note_sacks(body),
+                (8, &[a, b, c, d, e, f, g, h]) => all.stamps = Some(pair([a, b, c, d, e, f, g, h])),
+                (Mptcp::OPTION, _) if is_syn && all.mptcp.is_none() => all.mptcp = Mptcp::of(body, is_answer),
+                _ => {}
+            }
+            options = &options[length..];
+        }
+    }
+
+    fn note_sacks(&mut self, body: &[u8]) {
+        let (edges, rest) = body.as_chunks();
+        if rest.is_empty() {
+            self.sacks = [(0, 0); SACKS_MAX];
+            for (block, edges) in self.sacks.iter_mut().zip(edges) {
+                *block = pair(*edges);
+            }
+        }
+    }
 }
 
-#[cold]
-fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
-    let options = header.get(20..header_bytes.min(header.len()))?;
-    option(options, |kind, body| (kind == 3).then(|| body.first().copied().unwrap_or(0).min(14)))
+/// Two numbers, as they stand in timestamps and in SACK blocks.
+#[inline(always)]
+fn pair([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
+    (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
 /// The result of a host's search for a signature among the options.
