@@ -60,6 +60,18 @@ pub(crate) enum Found {
     None,
 }
 
+impl Found {
+    /// The entry at a slot of the index.
+    #[inline(always)]
+    fn at(slot: u32) -> Self {
+        match slot {
+            _ if slot < FIRST_PACKET => Self::Flow(slot),
+            _ if slot & HALF_OPEN == 0 => Self::FirstPacket(slot & !FIRST_PACKET),
+            _ => Self::HalfOpen(slot & !HALF_OPEN),
+        }
+    }
+}
+
 /// Flows and half-open connections under one index. The handler's state is in an array of its own.
 pub(crate) struct Table<D> {
     index: Index,
@@ -197,32 +209,50 @@ impl<D: Default> Table<D> {
     /// has no packets of its direction.
     #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
-        // Rank and id of the best entry of other ids so far: the same whatever the order of slots.
-        let (mut best, mut others): (Option<(bool, u64, u32)>, _) = (None, (0, (u64::MAX, NO_SLOT)));
+        let (mut others, mut last) = (0, NO_SLOT);
         let found = self.index.find(hash as u32, |slot| {
-            let (known, id) = self.key_and_id(slot);
+            let known = self.key_of(slot);
             if !known.is_same(key, self.mask) {
                 return false;
             }
-            match known.ids_of(key) {
-                Ids::Own => return true,
-                Ids::Free { are_equal } => {
-                    let candidate = (!are_equal, id, slot);
-                    best = Some(best.map_or(candidate, |best| best.min(candidate)));
+            if known.has_ids_of(key) {
+                return true;
+            }
+            (others, last) = (others + 1, slot);
+            false
+        });
+        self.other.set(NO_SLOT);
+        match (found, others) {
+            (Some(slot), _) => Found::at(slot),
+            (None, 0) => Found::None,
+            // The answer to a connection's first packet.
+            (None, 1) if matches!(self.key_of(last).ids_of(key), Ids::Free { .. }) => Found::at(last),
+            (None, _) => self.find_among_others(hash, key),
+        }
+    }
+
+    /// As [`Self::find`], where several entries have other ids than the packet, or one that has packets of its direction.
+    #[cold]
+    fn find_among_others(&self, hash: u64, key: &Key) -> Found {
+        // Rank and id of the best entry so far: the same whatever the order of slots.
+        let (mut best, mut others): (Option<(bool, u64, u32)>, _) = (None, (0, (u64::MAX, NO_SLOT)));
+        self.index.find(hash as u32, |slot| {
+            let (known, id) = (self.key_of(slot), self.id_of(slot));
+            if known.is_same(key, self.mask) {
+                match known.ids_of(key) {
+                    Ids::Free { are_equal } => {
+                        let candidate = (!are_equal, id, slot);
+                        best = Some(best.map_or(candidate, |best| best.min(candidate)));
+                    }
+                    _ => others = (others.0 + 1, others.1.min((id, slot))),
                 }
-                Ids::Other => others = (others.0 + 1, others.1.min((id, slot))),
             }
             false
         });
         let is_full = others.0 >= IDS_MAX;
         let oldest = (others.1.1 != NO_SLOT).then_some(others.1.1);
         self.other.set(oldest.filter(|slot| *slot < FIRST_PACKET).unwrap_or(NO_SLOT));
-        match found.or(best.map(|best| best.2)).or(oldest.filter(|_| is_full)) {
-            None => Found::None,
-            Some(slot) if slot < FIRST_PACKET => Found::Flow(slot),
-            Some(slot) if slot & HALF_OPEN == 0 => Found::FirstPacket(slot & !FIRST_PACKET),
-            Some(slot) => Found::HalfOpen(slot & !HALF_OPEN),
-        }
+        best.map(|best| best.2).or(oldest.filter(|_| is_full)).map_or(Found::None, Found::at)
     }
 
     /// The oldest flow with the addresses and ports of the last [`find`](Self::find), whose packets of this direction
@@ -247,16 +277,23 @@ impl<D: Default> Table<D> {
     }
 
     #[inline(always)]
-    fn key_and_id(&self, slot: u32) -> (&Key, u64) {
+    fn key_of(&self, slot: u32) -> &Key {
         if slot < FIRST_PACKET {
-            let flow = self.flows.get(slot);
-            (&flow.key, flow.id)
+            &self.flows.get(slot).key
         } else if slot & HALF_OPEN == 0 {
-            let first_packet = self.first_packets.get(slot & !FIRST_PACKET);
-            (&first_packet.key, first_packet.frame.number)
+            &self.first_packets.get(slot & !FIRST_PACKET).key
         } else {
-            let entry = self.half_open.get(slot & !HALF_OPEN);
-            (&entry.key, entry.id)
+            &self.half_open.get(slot & !HALF_OPEN).key
+        }
+    }
+
+    fn id_of(&self, slot: u32) -> u64 {
+        if slot < FIRST_PACKET {
+            self.flows.get(slot).id
+        } else if slot & HALF_OPEN == 0 {
+            self.first_packets.get(slot & !FIRST_PACKET).frame.number
+        } else {
+            self.half_open.get(slot & !HALF_OPEN).id
         }
     }
 
