@@ -1,6 +1,9 @@
 //! Whether an input is one of a mirror that copies packets.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
 
 use super::{COPY_NS_MAX, Fingerprint, REPEAT_NS_MAX, Secrets};
 use crate::{
@@ -14,6 +17,33 @@ const COPIES_MIN: u32 = 4;
 const SHARE: u32 = 8;
 /// Packets observed, at most.
 const PACKETS_MAX: u32 = 1 << 14;
+/// Packets observed where none came twice.
+const PACKETS_WITHOUT_MAX: u32 = 1 << 12;
+
+/// Tables by keyed digests, which are hashes already.
+type ByDigest<K, V> = HashMap<K, V, BuildHasherDefault<Digest>>;
+
+/// The hash of a digest: itself, spread over all bits.
+#[derive(Default)]
+struct Digest(u64);
+
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(self.0.rotate_left(8) ^ u64::from(byte)));
+    }
+
+    fn write_u32(&mut self, digest: u32) {
+        self.write_u64(digest.into());
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// What is known of a packet's content.
 struct Seen {
@@ -37,9 +67,11 @@ struct Ids {
 pub struct DuplicatePattern {
     secrets: Secrets,
     settings: Settings,
-    seen: HashMap<u64, Seen>,
-    ids: HashMap<u32, Ids>,
+    seen: ByDigest<u64, Seen>,
+    ids: ByDigest<u32, Ids>,
     packets: u32,
+    /// Packets whose content was seen within the time of copies before.
+    repeated: u32,
     elsewhere: u32,
     latest_ns: u64,
 }
@@ -65,9 +97,10 @@ impl DuplicatePattern {
         Self {
             secrets: Secrets::new(hash_key),
             settings: settings.clone(),
-            seen: HashMap::new(),
-            ids: HashMap::new(),
+            seen: HashMap::default(),
+            ids: HashMap::default(),
             packets: 0,
+            repeated: 0,
             elsewhere: 0,
             latest_ns: 0,
         }
@@ -77,7 +110,7 @@ impl DuplicatePattern {
     pub fn observe(&mut self, batch: &Batch<'_>) -> bool {
         let mut decoded = Decoded::EMPTY;
         for frame in batch.frames {
-            if self.packets >= PACKETS_MAX {
+            if self.is_enough() {
                 return false;
             }
             let bytes = batch.bytes(frame);
@@ -90,7 +123,11 @@ impl DuplicatePattern {
                 self.note(&seen, frame.timestamp_ns);
             }
         }
-        self.packets < PACKETS_MAX
+        !self.is_enough()
+    }
+
+    fn is_enough(&self) -> bool {
+        self.packets >= if self.repeated == 0 { PACKETS_WITHOUT_MAX } else { PACKETS_MAX }
     }
 
     fn note(&mut self, seen: &Fingerprint, time_ns: u64) {
@@ -102,6 +139,7 @@ impl DuplicatePattern {
             return;
         }
         known.count += 1;
+        self.repeated += 1;
         let is_elsewhere = known.first.place != seen.place;
         // A mirror copies at once: what comes later was sent again.
         if gap_ns > REPEAT_NS_MAX || !seen.agrees(known.first.checksum, known.first.is_unfinished) {
