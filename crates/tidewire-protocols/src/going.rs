@@ -72,15 +72,17 @@ impl Going {
     pub(crate) fn take_body(&mut self, side: usize, bytes: usize, ns: u64) -> bool {
         match &mut self.stage {
             Stage::Http(exchange) => exchange.take_body(side ^ usize::from(self.swapped), bytes, ns),
+            Stage::Joined(joined) => joined.passes_over(side),
             _ => false,
         }
     }
 
-    /// Bytes of a side behind which its body still goes on.
+    /// Bytes of a side behind which its body still goes on, or which say nothing.
     #[inline]
     pub(crate) fn body_room(&self, side: usize) -> u64 {
         match &self.stage {
             Stage::Http(exchange) => exchange.body_room(side ^ usize::from(self.swapped)),
+            Stage::Joined(joined) if joined.passes_over(side) => u64::MAX,
             _ => 0,
         }
     }

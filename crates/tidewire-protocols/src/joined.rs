@@ -82,6 +82,13 @@ impl Joined {
         Some(Found { service, swapped, bytes: std::mem::take(&mut seeker.turn), taken })
     }
 
+    /// Whether more bytes of a side say nothing until the other one speaks.
+    #[inline]
+    pub(crate) fn passes_over(&self, side: usize) -> bool {
+        let seeker = &self.sides[side];
+        self.last == Some(side) && !seeker.is_open && seeker.has_enough()
+    }
+
     /// Bytes of a side are missing: what follows is within a message again.
     pub(crate) fn gap(&mut self, side: usize) {
         let looked_at = self.sides[side].looked_at;
@@ -106,8 +113,13 @@ impl Seeker {
         Some((head, is_request == (side == 1), end))
     }
 
+    /// Whether lines are not looked at any more.
+    fn has_enough(&self) -> bool {
+        self.looked_at >= LINES_BYTES_MAX
+    }
+
     fn lines(&mut self, bytes: &[u8]) -> Option<(Vec<u8>, bool, usize)> {
-        if self.looked_at >= LINES_BYTES_MAX {
+        if self.has_enough() {
             return None;
         }
         self.looked_at = self.looked_at.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));

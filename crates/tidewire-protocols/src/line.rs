@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::work;
 
-/// Bytes of a line that are looked at one by one before a search begins: to call it costs more than a short line.
+/// Bytes of a line that are looked at together before a search begins: to call it costs more than a short line.
 const NEAR_BYTES: usize = 8;
 
 /// Bytes of equal lines that are compared together.
@@ -27,6 +27,7 @@ impl Line {
     }
 
     /// Takes bytes up to the end of a line: the line with its end, of which at most `bytes_max` are kept. `None`: it is not complete.
+    #[inline]
     pub(crate) fn take<'a>(&mut self, bytes: &mut &'a [u8], end: u8, bytes_max: usize) -> Option<Cow<'a, [u8]>> {
         let at = find(bytes, end);
         let (part, rest) = bytes.split_at(at.map_or(bytes.len(), |at| at + 1));
@@ -57,11 +58,15 @@ impl Line {
 }
 
 /// The first place of a byte.
+#[inline]
 fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
-    let near = &bytes[..bytes.len().min(NEAR_BYTES)];
-    match near.iter().position(|&byte| byte == wanted) {
-        Some(at) => Some(at),
-        None => memchr::memchr(wanted, &bytes[near.len()..]).map(|at| near.len() + at),
+    let Some(near) = bytes.first_chunk::<NEAR_BYTES>() else { return bytes.iter().position(|&byte| byte == wanted) };
+    // Sets the top bit of each byte that is wanted, and perhaps of bytes behind the first of them.
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let differ = u64::from_le_bytes(*near) ^ (LOW * u64::from(wanted));
+    match differ.wrapping_sub(LOW) & !differ & LOW << 7 {
+        0 => memchr::memchr(wanted, &bytes[NEAR_BYTES..]).map(|at| NEAR_BYTES + at),
+        found => Some(found.trailing_zeros() as usize / 8),
     }
 }
 

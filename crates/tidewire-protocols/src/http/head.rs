@@ -336,8 +336,14 @@ impl Folded {
 }
 
 /// Puts a text that is complete in its place.
+#[inline]
 pub(super) fn unfold(folded: &mut Option<Box<Folded>>, http: &mut Http) {
-    let Some(folded) = folded.take() else { return };
+    if let Some(folded) = folded.take() {
+        put(&folded, http);
+    }
+}
+
+fn put(folded: &Folded, http: &mut Http) {
     work::pass(folded.text.len());
     if let Some(place) = place(folded.name, folded.is_request, http).filter(|_| !folded.text.is_empty()) {
         *place = Some(folded.name.cut(&folded.text));
