@@ -41,7 +41,7 @@ use crate::{
     path::Paths,
     subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
-    wire::{self, Decoded, Kind, Slices},
+    wire::{self, Brief, Decoded, Kind, Slices},
 };
 
 /// Slots of the flow table that a slot number can address.
@@ -287,19 +287,15 @@ impl<H: Deliver> Engine<H> {
         for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
             let bytes = batch.bytes(frame);
             let settings = &self.context.config.wire;
-            let mut brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
+            let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
             one.hash = 0;
-            if brief.kind as u8 > Kind::OtherIp as u8 {
-                if brief.kind == Kind::Malformed
-                    && let Some(wire_bytes) = self.slices.decode(frame, bytes, settings, &mut one.decoded)
-                {
-                    self.cut_frames.push((at, wire_bytes));
-                    brief = one.decoded.brief();
-                }
-                if brief.kind as u8 > Kind::OtherIp as u8 {
-                    continue;
-                }
-            }
+            let brief = match brief.kind as u8 > Kind::OtherIp as u8 {
+                false => brief,
+                true => match self.cut_frame(at, frame, bytes, &mut one.decoded) {
+                    Some(brief) => brief,
+                    None => continue,
+                },
+            };
             let Some(words) = DirectedKey::of(bytes, brief, &one.decoded) else { continue };
             one.place = LookupCache::place(&words);
             if let Some(known) = self.lookup_cache.get(one.place, &words) {
@@ -316,6 +312,18 @@ impl<H: Deliver> Engine<H> {
             unknown |= u32::from(one.slot == NO_SLOT) << at;
         }
         unknown
+    }
+
+    /// Decodes a malformed frame of a group again, as one that was cut before the capture. `None`: it has no transport
+    /// packet.
+    #[cold]
+    fn cut_frame(&mut self, at: usize, frame: &Frame, bytes: &[u8], decoded: &mut Decoded) -> Option<Brief> {
+        if decoded.kind != Kind::Malformed {
+            return None;
+        }
+        let wire_bytes = self.slices.decode(frame, bytes, &self.context.config.wire, decoded)?;
+        self.cut_frames.push((at, wire_bytes));
+        Some(decoded.brief()).filter(|brief| brief.kind as u8 <= Kind::OtherIp as u8)
     }
 
     /// The frames of a group with the lengths that cut ones had on the wire.

@@ -10,8 +10,7 @@ impl Flow {
     /// Whether a packet is not earlier than the flow's last one, nor much later.
     #[inline(always)]
     pub(crate) fn is_next_time(&self, timestamp_ns: u64) -> bool {
-        let end_ns = self.end_ns();
-        timestamp_ns >= end_ns && timestamp_ns - end_ns <= CLOCK_STEP_NS
+        timestamp_ns.checked_sub(self.end_ns()).is_some_and(|later_ns| later_ns <= CLOCK_STEP_NS)
     }
 }
 
