@@ -115,8 +115,7 @@ impl Pcap {
         let header_bytes = if PLAIN { RECORD_HEADER_BYTES } else { self.record_header_bytes };
         let (unit_ns, link, captured_bytes_max) = (self.unit_ns, self.link, self.captured_bytes_max);
         let interface = self.interface;
-        let mut running = std::mem::take(count);
-        let mut at = 0;
+        let (mut step, mut at) = (count.step(), 0);
         let walk = loop {
             let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEADER_BYTES>()) else {
                 break Walk::Taken(at);
@@ -127,12 +126,9 @@ impl Pcap {
             }
             // No packet has no bytes at all, so what states that is the header of another file.
             if captured_bytes.wrapping_sub(1) >= captured_bytes_max
-                && let Some(walk) = unusual(bytes.get(at..).unwrap_or_default(), at, captured_bytes, wire_bytes)
+                && let Some(walk) = self.unusual(bytes.get(at..).unwrap_or_default(), at, captured_bytes, wire_bytes)
             {
                 break walk;
-            }
-            if captured_bytes > captured_bytes_max {
-                break Walk::Damaged(at, too_long(captured_bytes, captured_bytes_max));
             }
             let from = at + header_bytes;
             let end = from + captured_bytes as usize;
@@ -142,11 +138,24 @@ impl Pcap {
             let timestamp_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit_ns;
             let origin = if origin == 0 { 0 } else { origin + from as u64 };
             let place = Place { at: from, captured_bytes, wire_bytes, link, interface, timestamp_ns, origin };
-            frames.push(running.frame(place));
+            frames.push(count.frame_at(&mut step, place));
             at = end;
         };
-        *count = running;
+        count.keep(step);
         walk
+    }
+
+    /// What a record with no captured bytes, or too many, is instead; `None`: a record.
+    #[cold]
+    fn unusual(&self, rest: &[u8], at: usize, captured_bytes: u32, wire_bytes: u32) -> Option<Walk> {
+        if captured_bytes == 0 && wire_bytes == 0 && recognised(rest) && rest.len() < FILE_HEADER_BYTES {
+            return Some(Walk::Taken(at));
+        }
+        if begins_another(rest) {
+            return Some(Walk::Another(at));
+        }
+        let is_damaged = captured_bytes > self.captured_bytes_max;
+        is_damaged.then(|| Walk::Damaged(at, too_long(captured_bytes, self.captured_bytes_max)))
     }
 
     /// What is missing where the file ends with `tail`, the beginning of a record.
@@ -173,15 +182,6 @@ impl Lengths {
             Self::Either => first > second,
         }
     }
-}
-
-/// What a record with no captured bytes, or too many, is instead; `None`: a record.
-#[cold]
-fn unusual(rest: &[u8], at: usize, captured_bytes: u32, wire_bytes: u32) -> Option<Walk> {
-    if captured_bytes == 0 && wire_bytes == 0 && recognised(rest) && rest.len() < FILE_HEADER_BYTES {
-        return Some(Walk::Taken(at));
-    }
-    begins_another(rest).then_some(Walk::Another(at))
 }
 
 /// What is said of a record that states more than any record can have.

@@ -1,5 +1,5 @@
 use tidewire_wire::LinkType;
-use tidewire_wire::{ChecksumStatus, Frame, PacketClock};
+use tidewire_wire::{ChecksumStatus, Frame, Pace, PacketClock};
 
 /// The result of scanning the available bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +29,13 @@ pub(crate) struct Count {
     pub clock: PacketClock,
     /// The first frame that has no time of its own, and how many there are.
     pub untimed: Option<(u64, u64)>,
+}
+
+/// What of a count each frame changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    number: u64,
+    pace: Pace,
 }
 
 /// A record, before it is numbered.
@@ -64,7 +71,32 @@ impl Count {
     /// The next frame.
     #[inline(always)]
     pub(crate) fn frame(&mut self, place: Place) -> Frame {
-        self.number += 1;
+        let mut step = self.step();
+        let frame = self.frame_at(&mut step, place);
+        self.keep(step);
+        frame
+    }
+
+    /// What each frame changes, for a loop over frames: [`frame_at`](Self::frame_at) changes it, [`keep`](Self::keep)
+    /// ends the loop.
+    #[inline(always)]
+    pub(crate) fn step(&self) -> Step {
+        Step { number: self.number, pace: self.clock.pace() }
+    }
+
+    /// See [`step`](Self::step).
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, step: Step) {
+        self.number = step.number;
+        self.clock.keep(step.pace);
+    }
+
+    /// See [`step`](Self::step).
+    #[inline(always)]
+    pub(crate) fn frame_at(&mut self, step: &mut Step, place: Place) -> Frame {
+        let number = step.number + 1;
+        let pace = self.clock.advanced(step.pace, place.timestamp_ns, number);
+        *step = Step { number, pace };
         Frame {
             at: place.at as u32,
             captured_bytes: place.captured_bytes,
@@ -72,8 +104,8 @@ impl Count {
             link: place.link,
             interface: place.interface,
             timestamp_ns: place.timestamp_ns,
-            clock_ns: self.clock.advance(place.timestamp_ns, self.number),
-            number: self.number,
+            clock_ns: pace.now_ns(),
+            number,
             origin: place.origin,
             checksum: ChecksumStatus::Unknown,
         }

@@ -23,9 +23,7 @@ const SILENCE_MAX_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// follow each other, the capture's clock was set back, and this one goes on from where it stands.
 #[derive(Clone, Debug, Default)]
 pub struct PacketClock {
-    clock_ns: u64,
-    /// Added to timestamps, modulo 2^64.
-    base_ns: u64,
+    pace: Pace,
     other_bases: [Option<u64>; BASES],
     last: Outlier,
     /// Where the clock was too low, by what later packets showed: number of a packet, and the clock from there on.
@@ -34,6 +32,23 @@ pub struct PacketClock {
     has_outliers: bool,
     /// Packets were handed out.
     is_begun: bool,
+}
+
+/// What of a clock each packet moves: a loop over packets keeps a copy, so that it lies in registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    clock_ns: u64,
+    /// Added to timestamps, modulo 2^64.
+    base_ns: u64,
+}
+
+impl Pace {
+    /// The greatest clock so far, nanoseconds.
+    #[must_use]
+    #[inline(always)]
+    pub fn now_ns(self) -> u64 {
+        self.clock_ns
+    }
 }
 
 /// The last outlier.
@@ -50,46 +65,69 @@ impl PacketClock {
     /// The greatest clock so far, nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
-        self.clock_ns
+        self.pace.clock_ns
     }
 
     /// The clock at the next packet, whose number is `number`: one more than that of the packet before.
     #[inline(always)]
     pub fn advance(&mut self, timestamp_ns: u64, number: u64) -> u64 {
-        let time_ns = timestamp_ns.wrapping_add(self.base_ns);
-        if time_ns < self.clock_ns || time_ns - self.clock_ns > CLOCK_STEP_NS {
-            return self.advance_irregularly(timestamp_ns, number);
+        self.pace = self.advanced(self.pace, timestamp_ns, number);
+        self.pace.clock_ns
+    }
+
+    /// What each packet moves: the first argument of [`advanced`](Self::advanced), whose last result goes to
+    /// [`keep`](Self::keep).
+    #[must_use]
+    #[inline(always)]
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Ends what [`pace`](Self::pace) began.
+    #[inline(always)]
+    pub fn keep(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+
+    /// As [`advance`](Self::advance), for a loop over packets.
+    #[must_use]
+    #[inline(always)]
+    pub fn advanced(&mut self, pace: Pace, timestamp_ns: u64, number: u64) -> Pace {
+        let time_ns = timestamp_ns.wrapping_add(pace.base_ns);
+        if time_ns.checked_sub(pace.clock_ns).is_some_and(|step_ns| step_ns <= CLOCK_STEP_NS) {
+            return Pace { clock_ns: time_ns, ..pace };
         }
-        self.clock_ns = time_ns;
-        time_ns
+        self.pace = pace;
+        self.advance_irregularly(timestamp_ns, number);
+        self.pace
     }
 
     /// Notes that it is `now_ns`, where no packet came for long: the next one is expected to be of that time.
     pub fn pass_silence(&mut self, now_ns: u64) {
-        if self.clock_ns != 0 && now_ns.saturating_sub(self.clock_ns) > CLOCK_STEP_NS / 2 {
-            self.clock_ns = now_ns;
+        if self.pace.clock_ns != 0 && now_ns.saturating_sub(self.pace.clock_ns) > CLOCK_STEP_NS / 2 {
+            self.pace.clock_ns = now_ns;
         }
     }
 
     /// A packet behind the clock, or far ahead of it.
     #[cold]
-    fn advance_irregularly(&mut self, timestamp_ns: u64, number: u64) -> u64 {
-        if self.clock_ns == 0 {
+    fn advance_irregularly(&mut self, timestamp_ns: u64, number: u64) {
+        if self.pace.clock_ns == 0 {
             // Whether it is an outlier, those behind it show.
-            (self.clock_ns, self.has_outliers) = (timestamp_ns, true);
-            return timestamp_ns;
+            (self.pace.clock_ns, self.has_outliers) = (timestamp_ns, true);
+            return;
         }
-        let bases = [Some(self.base_ns)].into_iter().chain(self.other_bases);
+        let bases = [Some(self.pace.base_ns)].into_iter().chain(self.other_bases);
         for base_ns in bases.flatten() {
             let time_ns = timestamp_ns.wrapping_add(base_ns);
-            if time_ns.abs_diff(self.clock_ns) <= CLOCK_STEP_NS {
-                self.clock_ns = self.clock_ns.max(time_ns);
-                return self.clock_ns;
+            if time_ns.abs_diff(self.pace.clock_ns) <= CLOCK_STEP_NS {
+                self.pace.clock_ns = self.pace.clock_ns.max(time_ns);
+                return;
             }
         }
         self.has_outliers = true;
-        let time_ns = timestamp_ns.wrapping_add(self.base_ns);
-        let is_ahead = time_ns > self.clock_ns;
+        let time_ns = timestamp_ns.wrapping_add(self.pace.base_ns);
+        let is_ahead = time_ns > self.pace.clock_ns;
         let before = self.last;
         let continues = before.count > 0 && before.is_ahead == is_ahead && before.number.wrapping_add(1) == number;
         let count = if continues { before.count.saturating_add(1) } else { 1 };
@@ -97,11 +135,10 @@ impl PacketClock {
         if is_ahead && continues {
             self.step_ahead(before, time_ns);
         } else if !is_ahead && count >= BEHIND_MIN {
-            self.remember(self.base_ns);
-            self.base_ns = self.clock_ns.wrapping_sub(timestamp_ns);
+            self.remember(self.pace.base_ns);
+            self.pace.base_ns = self.pace.clock_ns.wrapping_sub(timestamp_ns);
             self.last = Outlier::default();
         }
-        self.clock_ns
     }
 
     /// Two packets in a row are far ahead: that much time passed.
@@ -110,11 +147,11 @@ impl PacketClock {
         let agree = before.time_ns.abs_diff(time_ns) <= CLOCK_STEP_NS;
         let from_ns = if agree { before.time_ns } else { before.time_ns.min(time_ns) };
         // Packets with the earlier times may still come.
-        self.remember(self.base_ns.wrapping_add(from_ns).wrapping_sub(self.clock_ns));
+        self.remember(self.pace.base_ns.wrapping_add(from_ns).wrapping_sub(self.pace.clock_ns));
         self.corrections.push((before.number, from_ns));
-        self.clock_ns = from_ns;
+        self.pace.clock_ns = from_ns;
         if agree {
-            self.clock_ns = from_ns.max(time_ns);
+            self.pace.clock_ns = from_ns.max(time_ns);
             self.last = Outlier::default();
         }
     }
@@ -139,7 +176,8 @@ impl PacketClock {
         if !self.is_begun
             && let Some(begin_ns) = begin(frames)
         {
-            *self = Self { clock_ns: begin_ns, ..Self::default() };
+            *self = Self::default();
+            self.pace.clock_ns = begin_ns;
             for (frame, number) in frames.iter_mut().zip(number..) {
                 frame.clock_ns = self.advance(frame.timestamp_ns, number);
             }
@@ -156,13 +194,13 @@ impl PacketClock {
         }
         drop(corrections);
         // No packet follows yet that agrees with the last one: it is believed, unless it is years ahead.
-        let (last, clock_ns) = (self.last, self.clock_ns);
+        let (last, clock_ns) = (self.last, self.pace.clock_ns);
         if let Some(frame) = frames.last_mut()
             && last.is_ahead
             && last.number == number + frames_before
             && last.time_ns.saturating_sub(clock_ns) <= SILENCE_MAX_NS
         {
-            (frame.clock_ns, self.clock_ns) = (last.time_ns, last.time_ns);
+            (frame.clock_ns, self.pace.clock_ns) = (last.time_ns, last.time_ns);
             self.last = Outlier::default();
         }
     }

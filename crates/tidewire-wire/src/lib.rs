@@ -23,7 +23,7 @@
 //!   headers, link addresses), are walked as any other packet, and [`Decoded::doubts`] names the reason.
 //! - The walk verifies no checksums but those of headers that carry a tunnel: for others there are
 //!   [`transport_checksum`] and [`ipv4_header_checksum`].
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod ah;
 mod ayiya;
@@ -87,7 +87,7 @@ mod walk;
 
 pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
-pub use clock::{CLOCK_STEP_NS, PacketClock};
+pub use clock::{CLOCK_STEP_NS, Pace, PacketClock};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use dispatch::decode_subframe;
 pub use doubts::Doubts;
