@@ -1,12 +1,8 @@
 //! The one's-complement sum of RFC 1071, in the machine's byte order (section 2(B): the sum does not depend on it).
 
-/// Bytes summed in one round: four 16-byte vectors, which keeps the adders busy.
-const ROUND_BYTES: usize = 64;
+use super::lanes::{ROUND_BYTES, sum_rounds};
 
-/// The sum of `bytes` as 32-bit words in sixteen lanes, not yet folded; an odd last byte counts as if a zero followed.
-///
-/// 32-bit words in 64-bit lanes cannot overflow below 16 GiB, so carries are handled once at the end; the compiler
-/// turns the lanes into vectors.
+/// The sum of `bytes` as 32-bit words, not yet folded; an odd last byte counts as if a zero followed.
 #[inline]
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let (rounds, rest) = bytes.as_chunks::<ROUND_BYTES>();
@@ -14,26 +10,38 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
     if !rounds.is_empty() {
         total = sum_rounds(rounds);
     }
-    let (words, rest) = rest.as_chunks::<4>();
-    for word in words {
-        total += u64::from(u32::from_ne_bytes(*word));
-    }
-    let mut last = [0; 4];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    total + u64::from(u32::from_ne_bytes(last))
+    total + sum_rest(rest)
 }
 
-fn sum_rounds(rounds: &[[u8; ROUND_BYTES]]) -> u64 {
-    let mut lanes = [0u64; ROUND_BYTES / 4];
-    for round in rounds {
-        let (words, _) = round.as_chunks::<4>();
-        for (lane, word) in lanes.iter_mut().zip(words) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
-        }
+/// The sum of fewer bytes than a round: by halves, which needs no loop.
+#[inline(always)]
+fn sum_rest(mut rest: &[u8]) -> u64 {
+    let mut total = 0;
+    if let Some((half, behind)) = rest.split_first_chunk::<32>() {
+        (total, rest) = (sum_words(half.as_chunks().0), behind);
     }
-    lanes.iter().sum()
+    if let Some((half, behind)) = rest.split_first_chunk::<16>() {
+        (total, rest) = (total + sum_words(half.as_chunks().0), behind);
+    }
+    if let Some((half, behind)) = rest.split_first_chunk::<8>() {
+        (total, rest) = (total + sum_words(&[*half]), behind);
+    }
+    if let Some((half, behind)) = rest.split_first_chunk() {
+        (total, rest) = (total + u64::from(u32::from_ne_bytes(*half)), behind);
+    }
+    if let Some((half, behind)) = rest.split_first_chunk() {
+        (total, rest) = (total + u64::from(u16::from_ne_bytes(*half)), behind);
+    }
+    total + rest.first().map_or(0, |&last| u64::from(u16::from_ne_bytes([last, 0])))
+}
+
+#[inline(always)]
+fn sum_words(words: &[[u8; 8]]) -> u64 {
+    let sum_word = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        (word & 0xffff_ffff) + (word >> 32)
+    };
+    words.iter().map(sum_word).sum()
 }
 
 /// The sum in 16 bits, carries added back.

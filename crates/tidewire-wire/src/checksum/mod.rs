@@ -2,6 +2,7 @@
 
 mod crc32c;
 mod internet;
+mod lanes;
 mod pseudo;
 
 pub use crc32c::crc32c;
