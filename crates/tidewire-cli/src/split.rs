@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use tidewire::legible::legible;
 use tidewire_gen::net::has_address;
 use tidewire_live::{
-    Interface, InterfaceCounts,
-    split::{Change, Split, SplitCounts, SplitSettings},
+    Change, Interface, InterfaceCounts, InterfaceState, Purpose,
+    split::{Split, SplitCounts, SplitSettings},
     sys::bpf::XdpMode,
 };
 use tidewire_steer::{Compiled, Fragments, Program, Settings};
@@ -130,50 +130,50 @@ impl Options {
     }
 }
 
-/// The outputs' own counters.
-type Sent = Vec<InterfaceCounts>;
-
-fn sent(outputs: &[String]) -> Result<Sent, CliError> {
-    outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_live)?.counts)).collect()
-}
-
 /// What an output's own counters say since it was seen first; those of one that is gone say what they said last.
-struct Outputs {
-    sent: Sent,
-    last: Sent,
+#[derive(Default)]
+struct Sent {
+    counts: InterfaceCounts,
+    /// The index that it had last, and what it had counted.
+    last: Option<(u32, InterfaceCounts)>,
 }
 
-impl Outputs {
-    fn new(begin: Sent) -> Self {
-        Self { sent: vec![InterfaceCounts::default(); begin.len()], last: begin }
+impl Sent {
+    fn of(name: &str) -> Result<Self, CliError> {
+        let found = Interface::find(name).map_err(from_live)?;
+        Ok(Self { last: Some((found.index, found.counts)), ..Self::default() })
     }
 
-    fn look(&mut self, outputs: &[String]) {
-        for ((name, sent), last) in outputs.iter().zip(&mut self.sent).zip(&mut self.last) {
-            let Ok(found) = Interface::find(name) else { continue };
-            // Those of an interface that was made again begin at 0.
-            let is_again = found.counts.tx_packets < last.tx_packets;
-            let since = if is_again { found.counts } else { found.counts.since(last) };
-            sent.tx_packets += since.tx_packets;
-            sent.tx_dropped += since.tx_dropped;
-            *last = found.counts;
-        }
+    fn look(&mut self, found: &Interface) {
+        // Those of an interface that was made again begin at 0.
+        let since = match &self.last {
+            Some((index, last)) if *index == found.index => found.counts.since(last),
+            _ => found.counts,
+        };
+        self.counts.tx_packets += since.tx_packets;
+        self.counts.tx_dropped += since.tx_dropped;
+        self.last = Some((found.index, found.counts));
     }
 }
 
-/// What is said of a change.
-fn say(options: &Options, name: &str, change: Change) {
-    let is_input = name == options.input;
-    let name = legible(name);
-    notify(match (change, is_input) {
-        (Change::Gone, true) => format!("{name} is gone; nothing is split until it is there again"),
-        (Change::Gone, false) => format!("{name} is gone; its share is lost until it is there again"),
-        (Change::Back, true) => format!("{name} is there again; what comes is split"),
-        (Change::Back, false) => format!("{name} is there again; its share goes there"),
-        (Change::Down, true) => format!("{name} is down; nothing comes until it is up again"),
-        (Change::Down, false) => format!("{name} is down; its share is lost until it is up again"),
-        (_, _) => format!("{name} is up again"),
-    });
+fn look(outputs: &mut [Sent], split: &Split) -> Result<(), CliError> {
+    let found = split.outputs().map_err(from_live)?;
+    let both = outputs.iter_mut().zip(&found).filter_map(|(output, found)| Some((output, found.as_ref()?)));
+    both.for_each(|(output, found)| output.look(found));
+    Ok(())
+}
+
+/// Says what an interface is: the input is 0, the outputs follow.
+fn say(interface: usize, name: &str, change: &Change) {
+    let purpose = if interface == 0 { Purpose::SplitInput } else { Purpose::SplitOutput };
+    notify(change.describe(name, purpose));
+}
+
+/// Says what cannot be used at the start.
+fn say_down(options: &Options) {
+    let names = std::iter::once(&options.input).chain(&options.outputs).enumerate();
+    let works = |name: &str| Interface::find(name).is_ok_and(|found| found.up && found.carrier);
+    names.filter(|(_, name)| !works(name)).for_each(|(number, name)| say(number, name, &Change::Down));
 }
 
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -191,31 +191,33 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             input.name
         )));
     }
-    let mut outputs = Outputs::new(sent(&options.outputs)?);
+    let mut outputs = options.outputs.iter().map(|name| Sent::of(name)).collect::<Result<Vec<_>, _>>()?;
     let mut split = Split::start(&settings).map_err(from_live)?;
     let watched = watch(options, &mut split, &mut outputs);
     // Lets frames in flight arrive.
     std::thread::sleep(Duration::from_millis(10));
     let counts = split.counts().map_err(from_live)?;
-    outputs.look(&options.outputs);
-    drop(split);
-    let sent = outputs.sent;
+    split.look();
+    look(&mut outputs, &split)?;
     let mut out = Out::stdout();
     if options.json {
-        push_json(out.buffer(), options, &counts, &sent);
+        push_json(out.buffer(), options, &split, &counts, &outputs);
         out.line("")?;
     } else {
-        print(&mut out, options, &counts, &sent)?;
+        print(&mut out, options, &split, &counts, &outputs)?;
     }
+    drop(split);
     out.flush()?;
     watched?;
     Ok(if stopped() && options.duration.is_some() { error::INTERRUPTED } else { error::OK })
 }
 
 /// Waits for the end; reports progress, and outputs that accept no frames.
-fn watch(options: &Options, split: &mut Split, outputs: &mut Outputs) -> Result<(), CliError> {
+fn watch(options: &Options, split: &mut Split, outputs: &mut [Sent]) -> Result<(), CliError> {
     /// Drivers update their counters periodically.
     const PATIENCE: u32 = 3;
+    /// How often interfaces are looked at.
+    const LOOK: Duration = Duration::from_millis(250);
     if !options.quiet {
         notify(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
     }
@@ -223,31 +225,32 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut Outputs) -> Result<
         let what = if split.mode() == XdpMode::Native { "frames may be lost" } else { "not in the driver" };
         notify(format!("{what}: {why}"));
     }
+    say_down(options);
     let began = Instant::now();
     let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
-    let (mut told, mut last) = (Instant::now(), 0);
+    let (mut told, mut looked, mut last) = (Instant::now(), Instant::now(), 0);
     let mut silent = vec![0; options.outputs.len()];
     let (mut lost, mut losing) = (0, 0);
     let mut refused = None;
     while !stopped() && began.elapsed() < most {
         std::thread::sleep(Duration::from_millis(20).min(most));
+        if looked.elapsed() < LOOK {
+            continue;
+        }
+        looked = Instant::now();
+        let seen = split.look();
+        seen.changes.iter().for_each(|event| say(event.interface, &event.name, &event.change));
+        let failure = seen.failure.map(|error| from_live(error).to_string());
+        match (&failure, &refused) {
+            (Some(error), before) if before.as_ref() != Some(error) => notify(error),
+            (None, Some(_)) => notify("every interface that is there is used again"),
+            _ => {}
+        }
+        refused = failure;
         if told.elapsed() < Duration::from_secs(1) {
             continue;
         }
         told = Instant::now();
-        match split.look() {
-            Ok(changes) => {
-                refused = None;
-                changes.iter().for_each(|(name, change)| say(options, name, *change));
-            }
-            Err(error) => {
-                let error = from_live(error).to_string();
-                if refused.as_ref() != Some(&error) {
-                    notify(&error);
-                    refused = Some(error);
-                }
-            }
-        }
         let counts = split.counts().map_err(from_live)?;
         if !options.quiet {
             let rate = counts.received.packets - last;
@@ -255,15 +258,17 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut Outputs) -> Result<
         }
         last = counts.received.packets;
         // Redirected frames that no output accepted have no other counter.
-        losing = if counts.lost() > lost { losing + 1 } else { 0 };
+        let are_up = (0..options.outputs.len()).all(|number| split.output_state(number) == InterfaceState::Up);
+        losing = if counts.lost() > lost && are_up { losing + 1 } else { 0 };
         lost = counts.lost();
         if losing == PATIENCE {
             notify(format!("{} frames lost: {REDIRECTED}", Count(lost)));
         }
-        outputs.look(&options.outputs);
+        look(outputs, split)?;
         for (index, silent) in silent.iter_mut().enumerate() {
-            let (Some(count), Some(since)) = (counts.outputs.get(index), outputs.sent.get(index)) else { continue };
-            *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
+            let (Some(count), Some(since)) = (counts.outputs.get(index), outputs.get(index)) else { continue };
+            let has_sent = since.counts.tx_packets + since.counts.tx_dropped > 0;
+            *silent = if count.packets > 0 && !has_sent { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);
                 notify(format!("{name} does not send its share: {REDIRECTED}"));
@@ -280,36 +285,46 @@ fn mode_name(mode: XdpMode) -> &'static str {
     }
 }
 
-fn push_json(out: &mut Vec<u8>, options: &Options, counts: &SplitCounts, sent: &Sent) {
+fn push_json(out: &mut Vec<u8>, options: &Options, split: &Split, counts: &SplitCounts, sent: &[Sent]) {
     let mut object = Object::open(out);
+    object.text("state", split.input_state().name());
     object.number("received", counts.received.packets);
     object.number("received_bytes", counts.received.bytes);
     object.number("unsteered", counts.unsteered.packets);
     object.number("lost", counts.lost());
-    let rows = options.outputs.iter().zip(&counts.outputs).zip(sent);
-    object.array("outputs", rows, |out, ((name, count), sent)| {
+    let rows = options.outputs.iter().zip(&counts.outputs).zip(sent).enumerate();
+    object.array("outputs", rows, |out, (number, ((name, count), sent))| {
         let mut object = Object::open(out);
         object.text("name", name);
+        object.text("state", split.output_state(number).name());
         object.number("packets", count.packets);
         object.number("bytes", count.bytes);
-        object.number("tx_packets", sent.tx_packets);
-        object.number("tx_dropped", sent.tx_dropped);
+        object.number("tx_packets", sent.counts.tx_packets);
+        object.number("tx_dropped", sent.counts.tx_dropped);
         object.close();
     });
     object.close();
 }
 
-fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) -> Result<(), CliError> {
+fn print(out: &mut Out, options: &Options, split: &Split, counts: &SplitCounts, sent: &[Sent]) -> Result<(), CliError> {
+    let away =
+        |state: InterfaceState| if state == InterfaceState::Up { String::new() } else { format!(", {}", state.name()) };
     let mut line = |name: &str, count: u64, note: String| {
         out.line(format!("{name:<24}{:>16}  {note}", Count(count).to_string()).trim_end())
     };
-    line("received", counts.received.packets, Bytes(counts.received.bytes).to_string())?;
+    let note = format!("{}{}", Bytes(counts.received.bytes), away(split.input_state()));
+    line("received", counts.received.packets, note)?;
     let whole = counts.received.packets.max(1) as f64;
-    for ((name, count), sent) in options.outputs.iter().zip(&counts.outputs).zip(sent) {
+    let rows = options.outputs.iter().zip(&counts.outputs).zip(sent);
+    for (number, ((name, count), sent)) in rows.enumerate() {
         let share = 100.0 * count.packets as f64 / whole;
-        let dropped =
-            if sent.tx_dropped > 0 { format!(", {} dropped there", Count(sent.tx_dropped)) } else { String::new() };
-        line(&format!("  {}", legible(name)), count.packets, format!("{share:.1} %, {}{dropped}", Bytes(count.bytes)))?;
+        let dropped = match sent.counts.tx_dropped {
+            0 => String::new(),
+            dropped => format!(", {} dropped there", Count(dropped)),
+        };
+        let away = away(split.output_state(number));
+        let note = format!("{share:.1} %, {}{dropped}{away}", Bytes(count.bytes));
+        line(&format!("  {}", legible(name)), count.packets, note)?;
     }
     if counts.unsteered.packets > 0 {
         line("  dropped by the program", counts.unsteered.packets, String::new())?;

@@ -25,6 +25,7 @@ mod ring;
 mod session;
 mod settings;
 pub mod split;
+mod state;
 #[doc(hidden)]
 pub mod sys;
 mod watch;
@@ -36,14 +37,15 @@ pub use error::{Error, InterfaceProblem, KernelError, Operation, SettingError, W
 pub use interface::Interface;
 pub use open::open;
 pub use ring::{Ring, RingCounts};
-pub use session::{CaptureMethod, InterfaceReport, InterfaceState, Live, Monitor, TICK};
+pub use session::{CaptureMethod, InterfaceReport, Live, Monitor, TICK};
 pub use settings::{
     BLOCK_TIMEOUT_MAX, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, Role, Sharing,
     TimestampSource, TrafficDirection,
 };
+pub use state::{Change, InterfaceEvent, InterfaceState, Purpose};
 pub use tidewire_filter::Instruction as ClassicInstruction;
 pub use tidewire_steer as steer;
-pub use watch::{Change, InterfaceEvent, Watch};
+pub use watch::Watch;
 pub use worker::Worker;
 
 /// The examples of README.md.

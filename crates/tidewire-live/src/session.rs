@@ -6,11 +6,12 @@ use std::{
 };
 
 use super::{
-    Change, Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
+    Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceState, Watch, Worker,
     any_limits::APPEARING_MAX,
     kernel::{Kernel, KernelCounters},
     link_message::Link as LinkState,
     packet::{Slot, SteeredOut},
+    state::Followed,
     xsk::XdpAttachment,
 };
 use crate::{Error, sys::bpf::Link};
@@ -56,8 +57,10 @@ impl CaptureMethod {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InterfaceReport {
-    /// Its name.
+    /// Its name when the capture began.
     pub name: String,
+    /// Its name now, if it was renamed.
+    pub current_name: Option<String>,
     /// Whether frames can come.
     pub state: InterfaceState,
     /// How long ago the kernel counted its last frame, seen from report to report; `None`: none since it is captured.
@@ -75,30 +78,6 @@ pub struct InterfaceReport {
     pub steered_out: u64,
 }
 
-/// What an interface is at this moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InterfaceState {
-    /// It is switched on.
-    #[default]
-    Up,
-    /// It is there, and switched off.
-    Down,
-    /// It is not there: capture continues when one of its name is.
-    Gone,
-}
-
-impl InterfaceState {
-    /// `up`, `down` or `gone`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Gone => "gone",
-        }
-    }
-}
-
 /// Monitors the interfaces of a capture, apart from the packet path.
 pub struct Monitor {
     /// `None` if the kernel refuses notifications.
@@ -114,9 +93,7 @@ pub struct Monitor {
 }
 
 struct Watched {
-    name: String,
-    /// It may be renamed, or come back with another number.
-    index: u32,
+    interface: Followed,
     method: CaptureMethod,
     description: String,
     before: InterfaceCounts,
@@ -151,8 +128,7 @@ pub(super) struct Connected {
 impl Monitor {
     pub(super) fn new(interfaces: Vec<Connected>) -> Self {
         let watched = |connected: Connected| Watched {
-            index: connected.interface.index,
-            name: connected.interface.name,
+            interface: Followed::new(&connected.interface),
             method: connected.method,
             description: connected.description,
             before: connected.interface.counts,
@@ -226,8 +202,7 @@ impl Monitor {
         if event.change == Change::Joined {
             self.watch.iter_mut().for_each(|watch| watch.add(&link));
             self.interfaces.push(Watched {
-                index: interface.index,
-                name: interface.name,
+                interface: Followed::new(&interface),
                 method: CaptureMethod::Packet,
                 description: self.description.clone(),
                 before: interface.counts,
@@ -276,26 +251,22 @@ impl Monitor {
             None => Interface::all()?,
         };
         let report = |watched: &mut Watched| {
-            let now = all.iter().find(|interface| interface.index == watched.index);
-            let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
-            if let Some(interface) = now.filter(|interface| interface.index != watched.index) {
+            let changes = watched.interface.look(&all);
+            if changes.contains(&Change::Back) {
                 // Made again: its counters begin anew, and it has had no frame yet.
-                (watched.index, watched.before) = (interface.index, InterfaceCounts::default());
+                watched.before = InterfaceCounts::default();
                 watched.moved = watched.moved.map(|(_, at)| (0, at));
             }
+            let now = watched.interface.among(&all);
             watched.counts = now.map(|interface| interface.counts.since(&watched.before)).or(watched.counts.take());
             let frames = watched.counts.map_or(0, |counts| counts.rx_packets.saturating_add(counts.tx_packets));
             if watched.moved.map_or(0, |moved| moved.0) != frames {
                 watched.moved = Some((frames, Instant::now()));
             }
-            let state = match now {
-                None => InterfaceState::Gone,
-                Some(interface) if interface.up => InterfaceState::Up,
-                Some(_) => InterfaceState::Down,
-            };
             Ok(InterfaceReport {
-                name: watched.name.clone(),
-                state,
+                name: watched.interface.name().to_owned(),
+                current_name: watched.interface.current_name().map(str::to_owned),
+                state: watched.interface.state(),
                 idle: watched.moved.map(|moved| moved.1.elapsed()),
                 method: watched.method,
                 description: watched.description.clone(),

@@ -12,9 +12,9 @@ use tidewire_steer::{
     bpf::{Ending, Hook, MapUse, Output},
 };
 
-use super::interface::Interface;
+use super::{interface::Interface, state::Followed};
 use crate::{
-    Error, InterfaceProblem, KernelError, Operation, SettingError,
+    Error, InterfaceEvent, InterfaceProblem, InterfaceState, KernelError, Operation, SettingError,
     sys::{
         bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
         packet::RingSocket,
@@ -84,56 +84,31 @@ impl SplitCounts {
     }
 }
 
-/// What became of an interface while the link was split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Change {
-    /// It is not there any more.
-    Gone,
-    /// It is there again: what comes is split, or goes there, as before.
-    Back,
-    /// It is there and down.
-    Down,
-    /// It is up again.
-    Up,
-}
-
-/// An interface, and what was seen of it last.
+/// An output, and the counters of what left for it.
 #[derive(Debug)]
 struct Port {
-    name: String,
-    index: u32,
-    state: Change,
+    interface: Followed,
+    /// The index that frames go to, and are counted under; `None`: they are lost.
+    index: Option<u32>,
     /// What left for it while it had other indexes.
     earlier: SplitCount,
 }
 
-impl Port {
-    fn of(interface: &Interface) -> Self {
-        let state = if interface.up { Change::Up } else { Change::Down };
-        Self { name: interface.name.clone(), index: interface.index, state, earlier: SplitCount::default() }
-    }
-
-    /// What it is now, if that is another state or another interface of this name.
-    fn change(&self) -> Option<(Change, Option<Interface>)> {
-        // By its index: it may have another name meanwhile.
-        let all = Interface::all().unwrap_or_default();
-        let by_index = all.iter().find(|one| one.index == self.index);
-        let found = by_index.or_else(|| all.iter().find(|one| one.name == self.name)).cloned();
-        let state = match &found {
-            None => Change::Gone,
-            Some(found) if found.index != self.index || self.state == Change::Gone => Change::Back,
-            Some(found) if found.up => Change::Up,
-            Some(_) => Change::Down,
-        };
-        let is_as_before = state == self.state || state == Change::Up && self.state == Change::Back;
-        (!is_as_before).then_some((state, found))
-    }
+/// What was seen at one look.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct SplitLook {
+    /// What changed since the last look: the input is 0, the outputs follow.
+    pub changes: Vec<InterfaceEvent>,
+    /// Why an interface that is there again cannot be used. The next look tries again.
+    pub failure: Option<Error>,
 }
 
 /// The program at the input.
 #[derive(Debug)]
 struct Attached {
+    /// The input's index.
+    index: u32,
     _link: Link,
     _promiscuous: RingSocket,
 }
@@ -141,14 +116,14 @@ struct Attached {
 /// A link that is being split, until this is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Split {
-    /// `None`: the input is gone.
+    /// `None`: the input is gone, or cannot be used.
     attached: Option<Attached>,
     devices: Map,
     queues: u32,
     _maps: Vec<Map>,
     _programs: Vec<Program>,
     object: Ebpf,
-    input: Port,
+    input: Followed,
     outputs: Vec<Port>,
     wanted: Option<XdpMode>,
     mode: XdpMode,
@@ -185,6 +160,11 @@ impl Split {
         set(place::STEER, steer.as_fd())?;
         let (attached, mode) = attach_to(&input, &object, wanted)?;
         maps.push(jump);
+        let port = |output: &Interface| Port {
+            interface: Followed::new(output),
+            index: Some(output.index),
+            earlier: SplitCount::default(),
+        };
         Ok(Self {
             attached: Some(attached),
             devices,
@@ -192,59 +172,96 @@ impl Split {
             _maps: maps,
             _programs: vec![steer],
             object,
-            input: Port::of(&input),
-            outputs: outputs.iter().map(Port::of).collect(),
+            input: Followed::new(&input),
+            outputs: outputs.iter().map(port).collect(),
             wanted,
             mode,
             advice,
         })
     }
 
-    /// Looks at the interfaces, and goes on where one is there again: at the input, or to the output. Returns what changed since the
-    /// last call, by name, the input first. To be called about once a second.
+    /// Looks at the interfaces, and continues where one is there again: at the input, or to the output. To be called a few
+    /// times a second.
+    pub fn look(&mut self) -> SplitLook {
+        let mut look = SplitLook::default();
+        let all = match Interface::all() {
+            Ok(all) => all,
+            Err(error) => return SplitLook { failure: Some(error), ..look },
+        };
+        let ports = self.outputs.iter_mut().map(|port| &mut port.interface);
+        for (interface, followed) in std::iter::once(&mut self.input).chain(ports).enumerate() {
+            for change in followed.look(&all) {
+                look.changes.push(InterfaceEvent { interface, name: followed.name().to_owned(), change });
+            }
+        }
+        // Those that cannot be used do not keep the others from it.
+        let mut used = self.use_input(&all);
+        for number in 0..self.outputs.len() {
+            used = used.and(self.use_output(number));
+        }
+        look.failure = used.err();
+        look
+    }
+
+    /// Takes the frames of the input, unless it does.
+    fn use_input(&mut self, all: &[Interface]) -> Result<(), Error> {
+        let found = self.input.among(all);
+        if self.attached.as_ref().map(|attached| attached.index) == found.map(|found| found.index) {
+            return Ok(());
+        }
+        self.attached = None;
+        if let Some(found) = found {
+            let (attached, mode) = attach_to(found, &self.object, self.wanted)?;
+            (self.attached, self.mode) = (Some(attached), mode);
+        }
+        Ok(())
+    }
+
+    /// Sends frames to an output, unless they go there.
+    fn use_output(&mut self, number: usize) -> Result<(), Error> {
+        let count = self.outputs.len() as u32;
+        let sums = map(&self.object, "outputs")?;
+        let sent = self.left_for(&sums, number)?;
+        let egress = program(&self.object, "split_egress")?;
+        let Some(port) = self.outputs.get_mut(number) else { return Ok(()) };
+        let Some(index) = port.interface.index().filter(|index| port.index != Some(*index)) else { return Ok(()) };
+        // The map has room for as many indexes as there may be outputs.
+        if let Some(old) = port.index.take() {
+            port.earlier = sent;
+            sums.delete(&old.to_ne_bytes()).map_err(|e| failed("forgetting an output", e))?;
+        }
+        name_output(&self.devices, &sums, egress, (number as u32, count, self.queues), index)
+            .map_err(|e| failed("naming an output", e))?;
+        port.index = Some(index);
+        Ok(())
+    }
+
+    /// What the input is at this moment, as of the last look.
+    #[must_use]
+    pub fn input_state(&self) -> InterfaceState {
+        self.input.state()
+    }
+
+    /// What an output is at this moment, as of the last look.
+    #[must_use]
+    pub fn output_state(&self, number: usize) -> InterfaceState {
+        self.outputs.get(number).map_or(InterfaceState::Gone, |port| port.interface.state())
+    }
+
+    /// The outputs as the kernel describes them now, whatever their names; `None`: it is gone.
     ///
     /// # Errors
-    /// An interface that is there again cannot be used; the next call tries again.
-    pub fn look(&mut self) -> Result<Vec<(String, Change)>, Error> {
-        let mut changes = Vec::new();
-        if let Some((change, found)) = self.input.change() {
-            if let Some(found) = found.filter(|_| change == Change::Back) {
-                self.attached = None;
-                let (attached, mode) = attach_to(&found, &self.object, self.wanted)?;
-                (self.attached, self.mode, self.input.index) = (Some(attached), mode, found.index);
-            }
-            self.input.state = change;
-            changes.push((self.input.name.clone(), change));
-        }
-        let count = self.outputs.len() as u32;
-        for number in 0..self.outputs.len() {
-            let Some((change, found)) = self.outputs.get(number).and_then(Port::change) else { continue };
-            let moved = found.filter(|_| change == Change::Back);
-            let earlier = match &moved {
-                Some(found) => {
-                    let sums = map(&self.object, "outputs")?;
-                    let before = self.left_for(&sums, number)?;
-                    let place = (number as u32, count, self.queues);
-                    name_output(&self.devices, &sums, program(&self.object, "split_egress")?, place, found.index)
-                        .map_err(|e| failed("naming an output", e))?;
-                    Some(before)
-                }
-                None => None,
-            };
-            let Some(port) = self.outputs.get_mut(number) else { continue };
-            if let (Some(found), Some(earlier)) = (moved, earlier) {
-                (port.index, port.earlier) = (found.index, earlier);
-            }
-            port.state = change;
-            changes.push((port.name.clone(), change));
-        }
-        Ok(changes)
+    /// What the kernel says.
+    pub fn outputs(&self) -> Result<Vec<Option<Interface>>, Error> {
+        let all = Interface::all()?;
+        Ok(self.outputs.iter().map(|port| port.interface.among(&all).cloned()).collect())
     }
 
     /// Frames that left for an output, under all indexes that it had.
     fn left_for(&self, sums: &Map, number: usize) -> Result<SplitCount, Error> {
         let Some(port) = self.outputs.get(number) else { return Ok(SplitCount::default()) };
-        let value = sums.lookup(&port.index.to_ne_bytes()).map_err(|e| failed("reading counters", e))?;
+        let Some(index) = port.index else { return Ok(port.earlier) };
+        let value = sums.lookup(&index.to_ne_bytes()).map_err(|e| failed("reading counters", e))?;
         let SplitCount { packets, bytes } = sum(&value.unwrap_or_default());
         Ok(SplitCount { packets: port.earlier.packets + packets, bytes: port.earlier.bytes + bytes })
     }
@@ -302,7 +319,7 @@ fn attach_to(input: &Interface, object: &Ebpf, wanted: Option<XdpMode>) -> Resul
     let promiscuous =
         promiscuous.map_err(|e| failed(&format!("{}: taking frames for other machines", input.name), e))?;
     let (link, mode) = attach(&input.name, input.index, program(object, "split_entry")?, wanted)?;
-    Ok((Attached { _link: link, _promiscuous: promiscuous }, mode))
+    Ok((Attached { index: input.index, _link: link, _promiscuous: promiscuous }, mode))
 }
 
 /// All processors' counts together.

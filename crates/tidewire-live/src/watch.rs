@@ -6,65 +6,23 @@ use std::{
 };
 
 use super::{
-    Interface,
+    Interface, InterfaceEvent,
     interface::links,
     link_message::{self, Link, Message},
+    state::Followed,
 };
 use crate::{Error, sys::netlink::LinkSocket};
-
-/// A change of an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Change {
-    /// It was switched off, or lost its carrier: no frame arrives.
-    Down,
-    /// It is switched on and has a carrier.
-    Up,
-    /// It was removed, or moved to another network namespace.
-    Gone,
-    /// An interface of its name exists again; [`Change::Up`] follows if it is up.
-    Back,
-    /// It was renamed to this.
-    Renamed(String),
-    /// It appeared or was switched on while every interface is captured, and is captured from now on.
-    Joined,
-    /// It appeared, and cannot be captured: the reason.
-    LeftOut(String),
-}
-
-/// A change of one of the watched interfaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InterfaceEvent {
-    /// The interface's index, in the order given.
-    pub interface: usize,
-    /// Its name when the watch began.
-    pub name: String,
-    /// The change.
-    pub change: Change,
-}
 
 /// Watches interfaces: the kernel reports each change (rtnetlink(7), `RTMGRP_LINK`).
 #[derive(Debug)]
 pub struct Watch {
     socket: LinkSocket,
     room: Vec<u8>,
-    known: Vec<Known>,
+    known: Vec<Followed>,
     events: Vec<InterfaceEvent>,
     /// Whether other interfaces are noticed, too.
     follows: bool,
     appeared: Vec<Link>,
-}
-
-/// An interface as of the last message.
-#[derive(Debug)]
-struct Known {
-    /// When the watch began.
-    name: String,
-    now: String,
-    /// `None` while it is gone.
-    index: Option<u32>,
-    works: bool,
 }
 
 impl Watch {
@@ -74,17 +32,11 @@ impl Watch {
     /// The kernel refuses.
     pub fn new(interfaces: &[Interface]) -> Result<Self, Error> {
         let socket = LinkSocket::open(true).map_err(failed)?;
-        let known = |interface: &Interface| Known {
-            name: interface.name.clone(),
-            now: interface.name.clone(),
-            index: Some(interface.index),
-            works: interface.up && interface.carrier,
-        };
         let room = vec![0; link_message::ROOM_BYTES];
         let mut watch = Self {
             socket,
             room,
-            known: interfaces.iter().map(known).collect(),
+            known: interfaces.iter().map(Followed::new).collect(),
             events: Vec::new(),
             follows: false,
             appeared: Vec::new(),
@@ -106,12 +58,7 @@ impl Watch {
 
     /// Watches one more interface, which is switched on.
     pub(super) fn add(&mut self, link: &Link) {
-        self.known.push(Known {
-            name: link.name.clone(),
-            now: link.name.clone(),
-            index: Some(link.index),
-            works: link.is_up() && link.has_carrier(),
-        });
+        self.known.push(Followed::new(link));
     }
 
     /// A descriptor that is readable when changes are pending.
@@ -152,7 +99,7 @@ impl Watch {
 
     fn compare(&mut self, links: &[Link]) {
         let is_there = |index: &u32| links.iter().any(|link| link.index == *index);
-        let gone: Vec<_> = self.known.iter().filter_map(|known| known.index).filter(|at| !is_there(at)).collect();
+        let gone: Vec<_> = self.known.iter().filter_map(Followed::index).filter(|at| !is_there(at)).collect();
         for index in gone {
             self.apply(&Message::Gone(index));
         }
@@ -163,36 +110,13 @@ impl Watch {
 
     fn apply(&mut self, message: &Message) {
         for (interface, known) in self.known.iter_mut().enumerate() {
-            let mut tell = |change| {
-                self.events.push(InterfaceEvent { interface, name: known.name.clone(), change });
+            let changes = match message {
+                Message::Gone(index) => known.removed(*index).into_iter().collect(),
+                Message::Link(link) => known.see(link),
+                _ => Vec::new(),
             };
-            match message {
-                Message::Gone(index) if known.index == Some(*index) => {
-                    (known.index, known.works) = (None, false);
-                    tell(Change::Gone);
-                }
-                Message::Link(link) if known.index.is_none() && link.name == known.name => {
-                    known.index = Some(link.index);
-                    known.now.clone_from(&link.name);
-                    tell(Change::Back);
-                    known.works = link.is_up() && link.has_carrier();
-                    if known.works {
-                        tell(Change::Up);
-                    }
-                }
-                Message::Link(link) if known.index == Some(link.index) => {
-                    if link.name != known.now {
-                        known.now.clone_from(&link.name);
-                        tell(Change::Renamed(link.name.clone()));
-                    }
-                    let works = link.is_up() && link.has_carrier();
-                    if works != known.works {
-                        known.works = works;
-                        tell(if works { Change::Up } else { Change::Down });
-                    }
-                }
-                _ => {}
-            }
+            let event = |change| InterfaceEvent { interface, name: known.name().to_owned(), change };
+            self.events.extend(changes.into_iter().map(event));
         }
         if let (true, Message::Link(link)) = (self.follows, message) {
             self.notice(link);
@@ -201,7 +125,7 @@ impl Watch {
 
     /// Notices an interface that is not watched, once it is switched on.
     fn notice(&mut self, link: &Link) {
-        let is_known = self.known.iter().any(|known| known.index == Some(link.index));
+        let is_known = self.known.iter().any(|known| known.index() == Some(link.index));
         self.appeared.retain(|other| other.index != link.index);
         if link.is_up() && !is_known {
             self.appeared.push(link.clone());
@@ -216,6 +140,7 @@ fn failed(source: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Change;
 
     fn link(index: u32, name: &str, works: bool) -> Link {
         let flags = if works { 1 | 1 << 16 } else { 1 };
@@ -223,12 +148,7 @@ mod tests {
     }
 
     fn watch(names: &[(u32, &str)]) -> Watch {
-        let known = |(index, name): &(u32, &str)| Known {
-            name: (*name).into(),
-            now: (*name).into(),
-            index: Some(*index),
-            works: true,
-        };
+        let known = |(index, name): &(u32, &str)| Followed::new(&link(*index, name, true));
         let socket = LinkSocket::open(true).unwrap();
         Watch {
             socket,

@@ -56,8 +56,11 @@ pub struct CaptureStatus {
 /// An interface that is captured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InputStatus {
-    /// Its name.
+    /// Its name when the capture began.
     pub name: String,
+    /// Its name now, if it was renamed.
+    #[serde(default)]
+    pub current_name: Option<String>,
     /// `up`, `down` or `gone`: capture continues when it is up again.
     pub state: String,
     /// Frames that the kernel counted at it, in both directions.

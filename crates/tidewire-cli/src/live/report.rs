@@ -6,8 +6,8 @@ use tidewire::{
     Ledger,
     legible::legible,
     live::{
-        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceProblem, InterfaceReport, KernelCounters,
-        LiveError, LiveReport, RingCounts, WorkerReport,
+        Change, InterfaceCounts, InterfaceEvent, InterfaceProblem, InterfaceReport, InterfaceState, KernelCounters,
+        LiveError, LiveReport, Purpose, RingCounts, WorkerReport,
     },
 };
 
@@ -40,29 +40,14 @@ fn by_engine(interfaces: &[InterfaceReport]) -> Vec<(Vec<&str>, String)> {
 
 /// Reports interfaces that are down at the start: no event would report them later.
 pub fn say_down(interfaces: &[InterfaceReport]) {
-    let works =
-        |interface: &&InterfaceReport| Interface::find(&interface.name).map_or(true, |found| found.up && found.carrier);
-    for interface in interfaces.iter().filter(|interface| !works(interface)) {
-        say_change(&interface.name, &Change::Down);
+    for interface in interfaces.iter().filter(|interface| interface.state != InterfaceState::Up) {
+        error::notify(Change::Down.describe(&interface.name, Purpose::Capture));
     }
 }
 
 /// Reports an event of an interface.
 pub fn say_event(event: &InterfaceEvent) {
-    say_change(&event.name, &event.change);
-}
-
-fn say_change(name: &str, change: &Change) {
-    match change {
-        Change::Down => error::notify(format_args!("{name} is down; capture continues when it is up again")),
-        Change::Up => error::notify(format_args!("{name} is up")),
-        Change::Gone => error::notify(format_args!("{name} is gone; the packets it had received were delivered")),
-        Change::Back => error::notify(format_args!("{name} is back")),
-        Change::Renamed(now) => error::notify(format_args!("{name} was renamed to {now}")),
-        Change::Joined => error::notify(format_args!("{name} is up; it is captured, too")),
-        Change::LeftOut(reason) => error::notify(format_args!("{name} is up, and is not captured: {reason}")),
-        _ => {}
-    }
+    error::notify(event);
 }
 
 /// Reports an error that does not end the capture. Every ring of every worker notices an interface that is down or gone; events
@@ -176,6 +161,11 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
         object.array("interfaces", &report.interfaces, |out, interface| {
             let mut object = Object::open(out);
             object.text("name", &interface.name);
+            match &interface.current_name {
+                Some(name) => object.text("current_name", name),
+                None => object.null("current_name"),
+            }
+            object.text("state", interface.state.name());
             object.text("engine", interface.method.name());
             object.text("engine_detail", &described(interface));
             match &interface.counts {

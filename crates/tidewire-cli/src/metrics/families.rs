@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use tidewire::{
     AnomalyKind, Fate, Ledger, Malformation, OtherLink,
     legible::legible,
-    live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
+    live::{InterfaceReport, InterfaceState, KernelCounters, LiveReport, WorkerReport},
 };
 
 /// The families of the next answer.
@@ -78,11 +78,27 @@ pub fn live(report: &LiveReport) -> Vec<Family> {
     families.0
 }
 
+/// Families of interfaces by name, with their state and the seconds since their last frame: the same of every command.
+pub fn interface_states<'s>(all: impl Iterator<Item = (&'s str, &'s str, Option<f64>)>) -> [Family; 2] {
+    let labelled = |name: &str, value| Sample { labels: vec![("interface", legible(name).into_owned())], value };
+    let (mut up, mut idle) = (Vec::new(), Vec::new());
+    for (name, state, seconds) in all {
+        up.push(labelled(name, f64::from(u8::from(state == InterfaceState::Up.name()))));
+        idle.extend(seconds.map(|seconds| labelled(name, seconds)));
+    }
+    let gauge = |name, help, samples| Family { name, help, kind: Kind::Gauge, samples };
+    [
+        gauge("tidewire_interface_up", "Whether an interface that is captured is there and up", up),
+        gauge("tidewire_interface_idle_seconds", "Time since the last frame of an interface", idle),
+    ]
+}
+
 fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
-    let present = all
-        .iter()
-        .map(|one| sample([("interface", &one.name), ("engine", one.method.name())], u64::from(one.counts.is_some())));
+    let present = |one: &InterfaceReport| u64::from(one.state != InterfaceState::Gone);
+    let present = all.iter().map(|one| sample([("interface", &one.name), ("engine", one.method.name())], present(one)));
     families.gauge("tidewire_interface_present", "Whether the interface exists, and its capture engine", present);
+    let states = all.iter().map(|one| (one.name.as_str(), one.state.name(), one.idle.map(|idle| idle.as_secs_f64())));
+    families.0.extend(interface_states(states));
     let mut counter = |name, help, count: fn(&tidewire::live::InterfaceCounts) -> u64| {
         let counted = all.iter().filter_map(|one| Some((one, one.counts.as_ref()?)));
         families.counter(name, help, counted.map(|(one, counts)| sample([("interface", &one.name)], count(counts))));

@@ -7,7 +7,10 @@ use std::{
 
 use tidewire::{
     Fate,
-    live::{CaptureMethod, InterfaceCounts, InterfaceReport, KernelCounters, LiveReport, RingCounts, WorkerReport},
+    live::{
+        CaptureMethod, InterfaceCounts, InterfaceReport, InterfaceState, KernelCounters, LiveReport, RingCounts,
+        WorkerReport,
+    },
 };
 
 use super::*;
@@ -21,6 +24,7 @@ fn report() -> LiveReport {
     let interface = |name: &str, counts: Option<InterfaceCounts>| {
         let mut interface = InterfaceReport::default();
         interface.name = name.into();
+        interface.state = if counts.is_some() { InterfaceState::Up } else { InterfaceState::Gone };
         interface.description = "packet socket, TPACKET_V3 (AF_XDP would take frames away)".into();
         (interface.kernel, interface.counts, interface.steered_out) = (counts.map(|_| kernel), counts, 6);
         interface

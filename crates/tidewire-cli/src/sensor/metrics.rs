@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{InputStatus, QueueStatus, ReaderReport},
+    report::{QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus},
 };
 
-use crate::metrics::{Family, Kind, Sample};
+use crate::metrics::{Family, Kind, Sample, interface_states};
 
 /// The families of a status. Names of parts, queues and groups come from the configuration; readers that were started by hand
 /// name themselves, at most 32 a queue; their process tells those of one name apart, so that a counter does not fall when one of
@@ -33,14 +33,10 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let capture = &status.capture;
     add(counter, "tidewire_packets_received", "Packets received by the engines", alone(capture.packets as f64));
     add(counter, "tidewire_dropped_packets", "Packets that the kernel dropped", alone(capture.dropped as f64));
-    let interfaces = |value: fn(&InputStatus) -> Option<f64>| -> Vec<Sample> {
-        let of = |one: &InputStatus| Some(Sample { labels: vec![("interface", one.name.clone())], value: value(one)? });
-        capture.interfaces.iter().filter_map(of).collect()
-    };
-    let is_up = |one: &InputStatus| Some(f64::from(u8::from(one.state == "up")));
-    add(gauge, "tidewire_interface_up", "Whether an interface that is captured is there and up", interfaces(is_up));
-    let idle = interfaces(|one| one.idle_seconds);
-    add(gauge, "tidewire_interface_idle_seconds", "Time since the last frame of an interface", idle);
+    let states = capture.interfaces.iter().map(|one| (one.name.as_str(), one.state.as_str(), one.idle_seconds));
+    for Family { name, help, kind, samples } in interface_states(states) {
+        add(kind, name, help, samples);
+    }
     let queues = |value: fn(&QueueStatus) -> f64| -> Vec<Sample> {
         let of = |queue: &QueueStatus| Sample { labels: vec![("queue", queue.name.clone())], value: value(queue) };
         capture.queues.iter().map(of).collect()

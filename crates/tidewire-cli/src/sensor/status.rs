@@ -233,7 +233,10 @@ fn part_cells(part: &PartStatus) -> Vec<String> {
 fn interface_cells(interface: &InputStatus) -> Vec<String> {
     vec![
         legible(&interface.name).into_owned(),
-        interface.state.clone(),
+        match &interface.current_name {
+            Some(name) => format!("{} as {}", interface.state, legible(name)),
+            None => interface.state.clone(),
+        },
         Count(interface.frames).to_string(),
         interface.idle_seconds.map_or_else(|| "none came".into(), |idle| format!("{} ago", lasting(idle))),
     ]

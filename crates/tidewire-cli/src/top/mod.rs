@@ -14,7 +14,7 @@ use std::{
 use clap::Args;
 use tidewire::{
     Mode, Stop,
-    live::{Change, InterfaceEvent, LiveReport},
+    live::{Change, LiveReport},
 };
 
 use crate::{
@@ -124,17 +124,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         top.borrow_mut().model.snapshot.trouble = Some(WithHint(trouble).to_string());
     });
     let capture = capture.on_event(|event| {
-        let InterfaceEvent { name, change, .. } = event;
-        let trouble = match change {
-            Change::Up => None,
-            Change::Joined => Some(format!("{name} is captured, too")),
-            Change::LeftOut(reason) => Some(format!("{name} is not captured: {reason}")),
-            Change::Down => Some(format!("{name} is down; capture continues when it is up again")),
-            Change::Gone => Some(format!("{name} is gone")),
-            Change::Back => Some(format!("{name} is back")),
-            Change::Renamed(now) => Some(format!("{name} was renamed to {now}")),
-            _ => return,
-        };
+        let trouble = (event.change != Change::Up).then(|| event.to_string());
         top.borrow_mut().model.snapshot.trouble = trouble;
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });

@@ -210,11 +210,11 @@ fn a_split_goes_on_when_its_interfaces_are_there_again() {
                 said() { n=0; until grep -q \"$1\" log; do n=$((n + 1)); [ $n -lt 200 ] || exit 9; sleep 0.05; done; }; \
                 cd $(mktemp -d); make in0 far0; make one0 far1; make two0 far2; \
                 tidewire split in0 one0 two0 --mode generic --json 2>log & split=$!; said 'splitting in0'; \
-                ip link del in0; said 'in0 is gone; nothing is split'; make in0 far0; said 'in0 is there again'; \
+                ip link del in0; said 'in0 is gone; nothing is split'; make in0 far0; said 'in0 is back'; \
                 tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
-                ip link set in0 down; said 'in0 is down'; ip link set in0 name other0; ip link set other0 up; said 'in0 is up again'; \
+                ip link set in0 down; said 'in0 is down'; ip link set in0 name other0; ip link set other0 up; said 'in0 was renamed to other0'; \
                 tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
-                ip link del two0; said 'two0 is gone; its share is lost'; make two0 far2; said 'two0 is there again'; \
+                ip link del two0; said 'two0 is gone; its share is lost'; make two0 far2; said 'two0 is back'; \
                 tidewire gen udp -i far0 -c 1000 -r 20kpps -q --i-own-this-network; \
                 sleep 0.3; kill -INT $split; wait $split; echo $?; cat log >&2";
     let Some((out, errors, _)) = inside("", line) else { return };

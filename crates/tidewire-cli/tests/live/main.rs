@@ -22,6 +22,7 @@ mod same;
 #[path = "../../../tidewire-sensor/tests/capture/rig.rs"]
 mod sensor;
 mod several;
+mod states;
 mod status_line;
 mod top;
 mod triggers;

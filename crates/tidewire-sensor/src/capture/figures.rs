@@ -20,6 +20,7 @@ pub(crate) struct Figures {
 fn input(interface: &InterfaceReport) -> InputStatus {
     InputStatus {
         name: interface.name.clone(),
+        current_name: interface.current_name.clone(),
         state: interface.state.name().into(),
         frames: interface.counts.map_or(0, |counts| counts.rx_packets.saturating_add(counts.tx_packets)),
         idle_seconds: interface.idle.map(|idle| idle.as_secs_f64()),

@@ -9,7 +9,7 @@ use std::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::{
     Capture, Input, Stop,
-    live::{Confinement, LiveError},
+    live::{Change, Confinement, InterfaceState, LiveError, Purpose},
 };
 use tidewire_analyzers::Emit;
 use tidewire_queue::Server;
@@ -184,10 +184,14 @@ impl Run<'_> {
                 let inputs = interfaces.iter().map(|one| format!("{}: {}", one.name, one.description)).collect();
                 let started = start.start(inputs, &[]);
                 put(running, started.map_err(|failure| LiveError::Callback(failure.words().into()))?);
+                // No event would report them later.
+                for one in interfaces.iter().filter(|one| one.state != InterfaceState::Up) {
+                    self.events.warn(Change::Down.describe(&one.name, Purpose::Capture));
+                }
                 Ok(())
             })
             .on_report(|report| figures.captured(report))
-            .on_event(|event| self.events.warn(words::of_interface(event)))
+            .on_event(|event| self.events.warn(event.to_string()))
             .on_trouble(|trouble| {
                 if let Some(text) = words::of_trouble(trouble) {
                     self.events.warn(text);

@@ -1,27 +1,9 @@
 //! What happens to interfaces and readers, in words.
 
-use tidewire::{
-    legible::legible,
-    live::{Change, InterfaceEvent, InterfaceProblem, LiveError},
-};
+use tidewire::live::{InterfaceProblem, LiveError};
 use tidewire_queue::{ReaderStatus, ServerEvent as Event};
 
 use crate::report::{CaptureStatus, QueueStatus};
-
-/// A change of an interface.
-pub(super) fn of_interface(event: &InterfaceEvent) -> String {
-    let name = legible(&event.name);
-    match &event.change {
-        Change::Down => format!("{name} is down; capture continues when it is up again"),
-        Change::Up => format!("{name} is up"),
-        Change::Gone => format!("{name} is gone; the packets it had received were delivered"),
-        Change::Back => format!("{name} is back"),
-        Change::Renamed(now) => format!("{name} was renamed to {}", legible(now)),
-        Change::Joined => format!("{name} is up; it is captured, too"),
-        Change::LeftOut(reason) => format!("{name} is up, and is not captured: {reason}"),
-        other => format!("{name}: {other:?}"),
-    }
-}
 
 /// An error that does not end the capture; `None`: a change of the interface says so already.
 pub(super) fn of_trouble(error: &LiveError) -> Option<String> {

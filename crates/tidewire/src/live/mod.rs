@@ -17,7 +17,7 @@ pub use tidewire_live::privilege::{Confined, Confinement, Connections};
 pub use tidewire_live::steer::Compiled;
 pub use tidewire_live::{
     CaptureMethod, Change, ClassicInstruction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts,
-    InterfaceEvent, InterfaceProblem, InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership,
-    Operation, RingCounts, Role, SettingError as LiveSettingError, Sharing, TimestampSource, TrafficDirection,
-    WithHint, kernel::KernelCounters,
+    InterfaceEvent, InterfaceProblem, InterfaceReport, InterfaceState, KernelError, KernelNeeds, LiveEngine,
+    LiveSettings, Membership, Operation, Purpose, RingCounts, Role, SettingError as LiveSettingError, Sharing,
+    TimestampSource, TrafficDirection, WithHint, kernel::KernelCounters,
 };
