@@ -89,8 +89,8 @@ pub enum Error {
         /// What was found.
         cause: String,
     },
-    /// The environment's: another file has the store's path, or none.
-    #[error("{}: the store was removed or replaced while it was open", path.display())]
+    /// The environment's: another file has the store's path or its log's, or none, or the log was cut.
+    #[error("{}: the store or its log was removed, cut or replaced while it was open", path.display())]
     Replaced {
         /// The store.
         path: PathBuf,

@@ -87,6 +87,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 /// Beside a store in which damage was found while it was open.
 const DOUBT: &str = ".doubt";
 
+/// The store that a recovery makes.
+pub(crate) const RECOVERING: &str = ".recovering";
+
 /// Files of a database: itself, its log, and the index of the log.
 const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
 
@@ -98,7 +101,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Makes this process the only writer.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     let path_of_lock = beside(path, ".lock");
-    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path_of_lock);
+    let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path_of_lock);
     let file = open.map_err(Error::file(&path_of_lock, "opening"))?;
     let mut attempts = LOCK_ATTEMPTS;
     loop {
@@ -134,7 +137,7 @@ pub(crate) struct Opened {
 
 /// Opens the store at this path; makes it, or recovers it.
 pub(crate) fn open(path: &Path, opening: &Opening) -> Result<Opened, Error> {
-    let recovering = beside(path, ".recovering");
+    let recovering = beside(path, RECOVERING);
     if !path.exists() && recovering.exists() {
         // Recovery ended between its last two steps: the new store is complete.
         // A log that is left belongs to the damaged file.

@@ -11,6 +11,9 @@ pub(crate) const APPLICATION_ID: i64 = 0x5457_6576;
 /// The version of the tables.
 const VERSION: i64 = 3;
 
+/// A log that grew further is cut again.
+pub(crate) const LOG_BYTES_MAX: u64 = 32 << 20;
+
 /// Records are in the order in which they were stored. Three indexes: what is removed first, what is read by time, and what
 /// belongs together. `key` has the data keys that records are sealed with, wrapped for their recipients (`record.key`: which; none of a
 /// plain one). `fact` has, among others, the store's id, for ever. `kind.records` counts the records of a kind: it goes with the last one.
@@ -69,7 +72,7 @@ pub(crate) fn open_writable(path: &Path) -> Result<Connection, Error> {
     // 16 MiB of log (SQLite's default is 4): pages that change often, as those of indexes, are copied less often. What grew
     // further behind a slow reader is cut again.
     set("wal_autocheckpoint", &4096)?;
-    set("journal_size_limit", &(32 << 20))?;
+    set("journal_size_limit", &signed(LOG_BYTES_MAX))?;
     set("busy_timeout", &5000)?;
     set("trusted_schema", &false)?;
     // What is removed or moved within a page is overwritten there, which costs no writing: see `Store::erase`.

@@ -2,17 +2,17 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
-    os::unix::fs::MetadataExt as _,
+    fs::File,
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, config::DbConfig, params};
 
 use crate::{
     batch::{Batch, Producer},
     clock::{Clock, Now},
     error::Error,
+    loss::{Before, Files, Loss},
     opening::{self, Opening, Recovery},
     positions::{Destination, counts, destinations, write},
     rows::{KindCounts, insert, insert_row, key_number, kind_of},
@@ -49,15 +49,10 @@ pub struct Store {
     is_marked: bool,
     erases: bool,
     refused: Vec<(String, u64)>,
-    /// Which file it is.
-    file: Option<(u64, u64)>,
+    files: Files,
+    loss: Option<Loss>,
     /// Held as long as the store is open.
-    _lock: File,
-}
-
-/// The file that has this path.
-fn file_of(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    lock: File,
 }
 
 impl Store {
@@ -76,6 +71,7 @@ impl Store {
     /// As for [`open`](Self::open).
     pub fn open_with(path: &Path, opening: &Opening) -> Result<(Self, Option<Recovery>), Error> {
         let lock = opening::lock(path)?;
+        let before = Before::look(path, &lock);
         let opened = opening::open(path, opening)?;
         // The id of this start of the machine is read while it can be.
         let _ = Now::read();
@@ -94,15 +90,39 @@ impl Store {
             is_marked: false,
             erases: false,
             refused: Vec::new(),
-            file: file_of(path),
-            _lock: lock,
+            files: Files::of_store(path),
+            loss: None,
+            lock,
         };
         store.read_facts()?;
-        // Of a log that was cut or lost, the last records are gone, and a collector may have them: their numbers are not given again.
-        if fact::<i64>(&store.connection, "in_use").map_err(store.failed("reading"))? == Some(1) {
+        let was_in_use = fact::<i64>(&store.connection, "in_use").map_err(store.failed("reading"))? == Some(1);
+        if was_in_use {
+            // Of a log that was cut or lost, the last records are gone, and a collector may have them: their numbers are not given again.
             store.next_id += LOST_MAX;
+            store.forget_use();
         }
+        // What a recovery is about is in its account.
+        store.loss = before.loss(was_in_use).filter(|_| opened.recovery.is_none());
+        before.note(&store.lock, store.id()?);
         Ok((store, opened.recovery))
+    }
+
+    /// A loss is said once, and its numbers are left out once.
+    fn forget_use(&self) {
+        let write = || -> rusqlite::Result<()> {
+            let transaction = self.connection.unchecked_transaction()?;
+            set_fact(&transaction, "next_id", &signed(self.next_id))?;
+            set_fact(&transaction, "in_use", &0)?;
+            transaction.commit()
+        };
+        // On a disk that is full now, both come once more.
+        let _ = write();
+    }
+
+    /// What is gone since it was open last, apart from damage.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        self.loss
     }
 
     /// Says in the database itself, not only in its log, that it is in use.
@@ -113,6 +133,7 @@ impl Store {
             // Where a reader is in the way, it is written with the log later.
             let written = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             written.map_err(&failed)?;
+            self.files.forget_log();
             self.is_marked = true;
         }
         Ok(())
@@ -136,14 +157,16 @@ impl Store {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         };
         erase(&self.connection).map_err(self.failed("erasing what was plain"))?;
+        self.files.forget_log();
         self.erases = true;
         Ok(())
     }
 
-    /// Whether another file has its path now, or none: what is stored is lost with this one.
+    /// Whether another file has its path or that of its log now, or none, or the log was cut: what is stored is lost with this one, or
+    /// nobody else finds it.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        file_of(&self.path) != self.file
+        self.files.are_replaced(&self.path)
     }
 
     /// Has all of it checked when it is opened next: damage was found while it was open.
@@ -169,6 +192,7 @@ impl Store {
         }
         self.kinds.clear();
         (self.clock, self.is_marked) = (Clock::default(), false);
+        self.files.forget_log();
         let before = self.next_id;
         self.read_facts()?;
         let is_stored = self.next_id > before && self.attempted == Some(self.next_id);
@@ -218,6 +242,10 @@ impl Store {
     /// # Errors
     /// Nothing of them is stored.
     pub fn append_all(&mut self, batches: &[Batch]) -> Result<u64, Error> {
+        // Frames that are written behind a cut would be copied to the store with nothing before them.
+        if self.is_replaced() {
+            return Err(Error::Replaced { path: self.path.clone() });
+        }
         self.mark()?;
         let (path, mut next_id) = (self.path.clone(), self.next_id);
         let failed = Error::database(&path, "storing events");
@@ -260,6 +288,7 @@ impl Store {
         set_fact(&transaction, "next_id", &signed(next_id)).map_err(&failed)?;
         self.attempted = Some(next_id);
         transaction.commit().map_err(&failed)?;
+        self.files.note_log(&path);
         self.kinds.extend(added);
         // Analyzers choose the names.
         if self.kinds.len() > KINDS_MAX {
@@ -353,7 +382,9 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         // Orderly: everything is in the log at least. If that cannot be written, some numbers are left out, no more.
-        if self.is_marked {
+        if self.files.is_log_cut(&self.path) {
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        } else if self.is_marked {
             let _ = set_fact(&self.connection, "in_use", &0);
         }
     }

@@ -336,6 +336,9 @@ impl Work {
                 let stopped = || Error::Stopped { path: path.to_owned(), cause: cause.clone() };
                 return done.into_iter().for_each(|done| done(Err(stopped())));
             }
+            if self.is_broken() {
+                continue;
+            }
             self.stop.pause(pause);
             pause = (pause * 2).min(self.settings.retry_max);
             // What is removed makes room in the file, where the disk has none.
@@ -352,6 +355,9 @@ impl Work {
 
     /// Notes a failure. Damage does not go away by trying again: opening the store again recovers it.
     fn fail(&mut self, error: &Error) {
+        // Files that are not its own any more fail in many ways, which say less.
+        let replaced = Error::Replaced { path: self.store.path().to_owned() };
+        let error = if self.store.is_replaced() && !error.is_damage() { &replaced } else { error };
         let cause = error.to_string();
         self.damaged = if error.is_damage() { self.damaged + 1 } else { 0 };
         if self.damaged >= DAMAGED_MAX || matches!(error, Error::Damaged { .. } | Error::Replaced { .. }) {

@@ -3,11 +3,11 @@
 use std::{
     fs::{self, OpenOptions},
     os::unix::fs::FileExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     sync::mpsc::channel,
 };
 
-use tidewire_event_store::{Batch, Error, Opening, Store, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Error, Loss, Opening, Store, Writer, WriterSettings};
 use tidewire_testing::{PATIENCE, wait_until};
 
 use crate::common::{batch, damage, numbers, open};
@@ -22,7 +22,7 @@ fn submit(writer: &Writer, batch: Batch) -> Result<u64, Error> {
 /// Overwrites a page of the running store: the root of an index, which each new record changes.
 fn spoil(path: &Path) {
     let other = rusqlite::Connection::open(path).unwrap();
-    other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
     let text = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_by_severity'";
     let page = other.query_row(text, [], |row| row.get::<_, i64>(0)).unwrap() as u64;
     // Whoever sees that another one has written reads its pages again.
@@ -63,6 +63,73 @@ fn a_store_that_is_replaced_under_a_running_writer_ends_it() {
     wait_until("it is noticed", || writer.broken().is_some());
     let error = submit(&writer, batch(10..20)).unwrap_err().to_string();
     assert!(error.contains("events.db") && error.contains("replaced"), "{error}");
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    format!("{}{ending}", path.display()).into()
+}
+
+/// The writer still has its log, and writes it back when it ends.
+#[test]
+fn a_log_that_is_removed_under_a_running_writer_ends_it_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let settings = WriterSettings { retain_every: std::time::Duration::from_millis(5), ..WriterSettings::default() };
+    let writer = Writer::start(open(&path), settings).unwrap();
+    submit(&writer, batch(0..10)).unwrap();
+    fs::remove_file(beside(&path, "-wal")).unwrap();
+    wait_until("it is noticed", || writer.broken().is_some());
+    assert!(submit(&writer, batch(10..20)).unwrap_err().to_string().contains("its log was removed"));
+    drop(writer.finish());
+    let store = open(&path);
+    assert_eq!(store.loss(), None);
+    assert!(numbers(&path).into_iter().eq(0..10));
+}
+
+#[test]
+fn a_log_that_is_cut_under_a_running_writer_ends_it_and_the_loss_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let writer = Writer::start(open(&path), WriterSettings::default()).unwrap();
+    submit(&writer, batch(0..1000)).unwrap();
+    OpenOptions::new().write(true).open(beside(&path, "-wal")).unwrap().set_len(0).unwrap();
+    let error = submit(&writer, batch(1000..2000)).unwrap_err().to_string();
+    assert!(error.contains("cut"), "{error}");
+    drop(writer.finish());
+    let (mut store, recovery) = Store::open(&path).unwrap();
+    assert_eq!((store.loss(), recovery), (Some(Loss::Log), None));
+    assert!(store.append(&batch(1000..2000)).unwrap() > 2000, "a collector may have the numbers");
+    drop(store);
+    assert_eq!(open(&path).loss(), None);
+    assert!(numbers(&path).into_iter().eq(1000..2000));
+}
+
+/// What a killed writer leaves, with its log and without; and a store that was emptied or removed between two writers.
+#[test]
+fn what_is_gone_between_two_writers_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, left) = (folder.path().join("events.db"), folder.path().join("left.db"));
+    let mut store = open(&path);
+    store.append(&batch(0..10)).unwrap();
+    for with_log in [true, false] {
+        for ending in if with_log { &["", "-wal"][..] } else { &[""] } {
+            fs::copy(beside(&path, ending), beside(&left, ending)).unwrap();
+        }
+        let found = open(&left);
+        assert_eq!(found.loss(), (!with_log).then_some(Loss::Log));
+        drop(found);
+        assert_eq!(open(&left).loss(), None, "it is said once");
+        assert_eq!(numbers(&left).len(), if with_log { 10 } else { 0 });
+        fs::remove_file(&left).unwrap();
+    }
+    drop(store);
+    let gone: [fn(&Path); 2] =
+        [|path| fs::remove_file(path).unwrap(), |path| fs::File::create(path).map(drop).unwrap()];
+    for gone in gone {
+        gone(&path);
+        assert_eq!(open(&path).loss(), Some(Loss::Store));
+        assert_eq!(open(&path).loss(), None, "it is said once");
+    }
 }
 
 /// A store that is larger than what is checked at once, with damage in this record.

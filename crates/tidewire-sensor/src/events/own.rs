@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidewire_event_socket::{OWN_NAME, Refusal};
-use tidewire_event_store::{Destination, Recovery};
+use tidewire_event_store::{Destination, Loss, Recovery};
 use tidewire_events::{Event, Severity, Value, limits::VALUE_BYTES_MAX};
 
 fn event(kind: &str, severity: Severity) -> Event {
@@ -31,6 +31,11 @@ pub(super) fn recovered(recovery: &Recovery) -> Event {
         Some(missing) => event.with("missing", Value::U64(missing)),
         None => event,
     }
+}
+
+/// A store of which the log is gone, or everything.
+pub(super) fn lost(loss: Loss) -> Event {
+    event("store.lost", Severity::High).with("what", text(loss.name()))
 }
 
 /// A store whose state of folding cannot be read: folds begin again.

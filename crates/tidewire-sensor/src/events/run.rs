@@ -66,6 +66,10 @@ impl Run<'_> {
             self.reporter.warn(format!("{damage}; {account}{room}; the damaged file is {aside}"));
             own_events.push(own::recovered(recovery));
         }
+        if let Some(loss) = store.loss() {
+            self.reporter.warn(format!("{}: {loss}", self.settings.store.display()));
+            own_events.push(own::lost(loss));
+        }
         if seal.is_some() {
             self.erase(&mut store)?;
         }

@@ -120,7 +120,7 @@ fn a_flood_of_refusals_is_a_few_events() {
 /// Overwrites the root of an index under the running process.
 fn spoil(path: &Path) {
     let other = rusqlite::Connection::open(path).unwrap();
-    other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
     let text = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_by_severity'";
     let page = other.query_row(text, [], |row| row.get::<_, i64>(0)).unwrap() as u64;
     other.execute("INSERT OR REPLACE INTO fact VALUES ('other', 1)", []).unwrap();
@@ -151,4 +151,42 @@ fn damage_of_the_running_store_is_recovered_by_the_next_start() {
     processor.stop();
     assert!(rig.numbers("a").into_iter().eq(0..510), "each once");
     assert!(rig.events().iter().any(|event| event.kind == "store.recovered"));
+}
+
+/// A log that is emptied under the running process, and a store that is removed between two: both are events.
+#[test]
+fn what_the_store_lost_becomes_an_event() {
+    let rig = Rig::new();
+    let mut processor = rig.start();
+    let events = rig.connect("a");
+    (0..10).for_each(|number| events.emit(&event("a", "k", number)).unwrap());
+    events.flush(PATIENCE).unwrap();
+    let log = format!("{}-wal", rig.settings.store.display());
+    OpenOptions::new().write(true).open(log).unwrap().set_len(0).unwrap();
+    (10..20).for_each(|number| events.emit(&event("a", "k", number)).unwrap());
+    let text = processor.until("why it ends", |report| match report {
+        EventsReport::Failed { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.contains("cut"), "{text}");
+    assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+    let lost = |what: &str| {
+        let is_it = |event: &&tidewire_events::Event| {
+            event.kind == "store.lost" && event.fields.iter().any(|field| field.value == Value::Text(what.into()))
+        };
+        rig.events().iter().filter(is_it).count()
+    };
+    let processor = rig.spawn(std::process::Stdio::null());
+    processor.until("a warning", |report| match report {
+        EventsReport::Warning { text } if text.contains("how many is not known") => Some(()),
+        _ => None,
+    });
+    events.flush(PATIENCE).unwrap();
+    drop(events);
+    processor.stop();
+    assert!(rig.numbers("a").into_iter().eq(10..20), "what was not acknowledged came again");
+    assert_eq!((lost("log"), lost("store")), (1, 0));
+    std::fs::remove_file(&rig.settings.store).unwrap();
+    rig.start().stop();
+    assert_eq!((lost("log"), lost("store")), (0, 1));
 }
