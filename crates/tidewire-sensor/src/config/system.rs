@@ -168,15 +168,33 @@ fn number(name: &str) -> Result<Option<u32>, String> {
     }
 }
 
-/// The least memory limit of our control group and those above it (`memory.max` of cgroup v2).
+/// Where control groups are.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// The least memory limit of our control group and those above it.
 fn control_group_limit() -> Option<u64> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let limit = |group: &Path| {
-        let text = fs::read_to_string(Path::new("/sys/fs/cgroup").join(group).join("memory.max")).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
-    Path::new(path).ancestors().filter_map(limit).min()
+    group_limit(&fs::read_to_string("/proc/self/cgroup").ok()?, Path::new(GROUPS))
+}
+
+/// `groups`: the lines of cgroups(7), `NUMBER:CONTROLLERS:/PATH`: of version 2 number 0 and no controllers, of version 1 `memory` among
+/// them, below a folder of that name. Both may be there, with the limit in one of them.
+fn group_limit(groups: &str, root: &Path) -> Option<u64> {
+    let limits = groups.lines().filter_map(|line| {
+        let (number, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(":/")?;
+        let (folder, file) = match (number, controllers) {
+            ("0", "") => (root.to_owned(), "memory.max"),
+            _ if controllers.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        let limit = |group: &Path| {
+            // Without a limit, version 2 says "max", and version 1 a number that no machine has.
+            let text = fs::read_to_string(folder.join(group).join(file)).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        Path::new(path).ancestors().filter_map(limit).min()
+    });
+    limits.min()
 }
 
 #[cfg(test)]
@@ -200,5 +218,26 @@ mod tests {
         assert!(machine.filter("tcp port 80").is_ok() && machine.filter("tcp prt 80").is_err());
         let (total, available) = machine.memory().expect("figures");
         assert!(total >= available && available > 1 << 20);
+    }
+    #[test]
+    fn the_least_limit_of_any_control_group_counts() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, text).expect("a file");
+        };
+        write("a/b/memory.max", "max\n");
+        write("a/memory.max", "3000\n");
+        write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+        write("memory/c/memory.limit_in_bytes", "2000\n");
+        write("cpu/c/memory.limit_in_bytes", "1\n");
+        let limit = |groups: &str| group_limit(groups, root.path());
+        assert_eq!(limit("0::/a/b\n"), Some(3000), "of one above");
+        assert_eq!(limit("7:cpu:/c\n4:hugetlb,memory:/c/d\n"), Some(2000));
+        assert_eq!(limit("4:memory:/c\n0::/a\n"), Some(2000), "both versions");
+        // In a container the path is that outside of it: the root is the container's own.
+        assert_eq!(limit("4:memory:/elsewhere\n"), Some(9_223_372_036_854_771_712));
+        assert_eq!((limit("7:cpu:/c\n"), limit("")), (None, None));
     }
 }
