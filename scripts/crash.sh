@@ -3,7 +3,7 @@
 # checks what the others see: every record read, missed or lost to the last one, no reader disturbed by another's death, no silence
 # of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces). Then
 # analyzers that emit events and the event processor: no acknowledged event lost, none stored twice, each analyzer's in order. Then recorders
-# of packets (what was written is there, from the first packet on), and archives over a storage that loses what was not synced.
+# of packets (what was written is there, from the first packet on), signals at random moments to every command, and archives over a storage that loses what was not synced.
 # DURATION (`make crash SECONDS=...`): how long, seconds (default: an hour); SEED (default: the time): repeats the choices of a run,
 # not the scheduler's. The first violation ends the run and names its seed. Writes target/crash/rounds.jsonl.
 set -euo pipefail
@@ -73,9 +73,14 @@ while :; do
     recorder_kills::a_killed_recorder_leaves_whole_packets_that_the_next_one_repairs >"$output/record.log" 2>&1 ||
     failed "recorder: $output/record.log" "$((seed + round))"
   echo "{\"kills_of_recorders\":$((part * 4))}" >>"$log"
+  # 96 signals a round, over commands, inputs and outputs.
+  ROUNDS=$(((part + 7) / 8)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-cli --test command -- --exact \
+    signals::one_signal_ends_every_command_whatever_it_reads_and_writes >"$output/signals.log" 2>&1 ||
+    failed "signals: $output/signals.log" "$((seed + round))"
+  echo "{\"signals_of_commands\":$(((part + 7) / 8 * 96))}" >>"$log"
   ROUNDS=$((part * 200)) SEED=$((seed + round)) cargo test --locked --profile quick -p tidewire-archive --lib -- storage \
     >"$output/power.log" 2>&1 || failed "power failures: $output/power.log" "$((seed + round))"
   echo "{\"power_failures_of_archives\":$((part * 200))}" >>"$log"
-  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((4 + with_sensor)) "$log" | tr '\n' ' ')" >&2
+  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((5 + with_sensor)) "$log" | tr '\n' ' ')" >&2
 done
 echo "crash: $round round(s) without a violation: $log"

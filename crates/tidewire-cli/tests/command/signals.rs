@@ -13,10 +13,21 @@ use tidewire_testing::{Ends as _, InTime as _, Signal, signal, wait_until};
 
 use crate::common::*;
 
-/// Moments of signals: every run has the same ones (Marsaglia's xorshift).
+/// Moments of signals (Marsaglia's xorshift): every run has the same ones, unless `SEED` says otherwise.
 struct Moments(u64);
 
+/// How often all of it is done, unless `ROUNDS` says so (`make crash`).
+const ROUNDS: u64 = 1;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 impl Moments {
+    fn new() -> Self {
+        Self(variable("SEED").unwrap_or(35).max(1))
+    }
+
     fn next_ms(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -135,10 +146,10 @@ fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
     ];
     let has_pipe =
         |words: &[&str]| words.iter().any(|word| word.ends_with("{}")) && !["extract", "record"].contains(&words[0]);
-    let mut moments = Moments(35);
+    let mut moments = Moments::new();
     let mut number = 0;
     let (bench, compressed) = (&bench, &compressed);
-    for words in commands {
+    for words in (0..variable("ROUNDS").unwrap_or(ROUNDS)).flat_map(|_| commands) {
         // The commands of one kind run side by side.
         std::thread::scope(|scope| {
             let beginnings =

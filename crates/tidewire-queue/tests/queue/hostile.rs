@@ -12,6 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
@@ -180,6 +181,89 @@ fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
     drop(honest);
     wait_until("descriptors are given back", || descriptors() <= before);
     serving.until("all have ended", 9, |event| matches!(event, ServerEvent::Detached(_)));
+    serving.end();
+}
+
+/// Ends the threads of a test, also where it fails.
+struct Over<'t>(&'t AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// 22 hostile readers of five kinds at once: an honest one gets 10,000,000 of 10,000,000 bytes right.
+#[test]
+fn hostile_readers_of_all_kinds_together_change_no_byte() {
+    let folder = Folder::new("together");
+    let path = folder.socket();
+    let mut publisher = Publisher::new(Geometry::new(1 << 12, 1 << 22), 1).unwrap();
+    let mut server = Server::bind(&path).unwrap();
+    let hold = Some(Hold::AtMost(Duration::from_millis(1)));
+    server.offer("main", publisher.offer(), QueueSettings::default().hold(hold)).unwrap();
+    let serving = Serving::begin(server);
+    let attach = |name: &str| Reader::attach(&path, &Attach::new("main", name));
+    let connected = || {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        connect(&socket, &SocketAddrUnix::new(&path).unwrap()).map(|()| socket)
+    };
+    let mut honest = attach("honest").unwrap();
+    let hello = |number| format!("tidewire-queue 1\nqueue main\nname garbage-{number}\n");
+    let garbage: Vec<Raw> = (0..6).map(|number| ask(&path, hello(number).as_bytes())).collect();
+    let _idle: Vec<Reader> = (0..6).map(|number| attach(&format!("idle-{number}")).unwrap()).collect();
+    let _silent: Vec<OwnedFd> = (0..4).map(|_| connected().unwrap()).collect();
+    let is_over = AtomicBool::new(false);
+    let goes_on = || !is_over.load(Ordering::Relaxed);
+    let mut right = 0;
+    thread::scope(|scope| {
+        let _over = Over(&is_over);
+        scope.spawn(|| {
+            let pages: Vec<File> = garbage.iter().map(|raw| raw.descriptors[1].try_clone().unwrap().into()).collect();
+            let mut number = 7_u64;
+            while goes_on() {
+                for page in &pages {
+                    number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let words: Vec<u8> = (0..17).flat_map(|at| number.rotate_left(at * 7).to_ne_bytes()).collect();
+                    page.write_all_at(&words, 0).unwrap();
+                }
+                thread::sleep(Duration::from_micros(200));
+            }
+        });
+        for number in 0..4 {
+            scope.spawn(move || {
+                while goes_on() {
+                    // Where others have all places, it comes again.
+                    drop(attach(&format!("restless-{number}")));
+                }
+            });
+        }
+        for message in [&[0xff; 1024][..], b"GET / HTTP/1.1\r\n\r\n"] {
+            scope.spawn(move || {
+                while goes_on() {
+                    let sent = connected().and_then(|socket| {
+                        let mut control = SendAncillaryBuffer::default();
+                        sendmsg(&socket, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)
+                    });
+                    // The server may have closed it, or be busy.
+                    let _ = sent;
+                    thread::sleep(Duration::from_micros(500));
+                }
+            });
+        }
+        let mut out = Vec::new();
+        for number in 0..10_000_u64 {
+            let bytes: Vec<u8> = (0..125).flat_map(|at| number.rotate_left(at).to_ne_bytes()).collect();
+            publisher.publish(&Record { stream: number, ..Record::default() }, &bytes).unwrap();
+            out.clear();
+            let Next::Record(record) = honest.next(&mut out).unwrap() else { panic!("record {number} was lost") };
+            assert!(record.stream == number && out == bytes, "record {number}");
+            right += out.len();
+        }
+    });
+    assert_eq!(right, 10_000_000);
+    publisher.finish();
+    assert_eq!(honest.next(&mut Vec::new()).unwrap(), Next::Ended(Ended::Finished));
     serving.end();
 }
 
