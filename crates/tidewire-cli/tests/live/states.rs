@@ -3,6 +3,11 @@
 use std::net::UdpSocket;
 
 use serde_json::Value;
+use tidewire_live::{
+    Change,
+    split::{OUTPUTS_MAX, Split, SplitSettings},
+    sys::bpf::XdpMode,
+};
 use tidewire_testing::InTime as _;
 
 use crate::rig::{self, Rig, Running, ip};
@@ -59,10 +64,10 @@ fn a_capture_says_what_becomes_of_its_interfaces() {
         let running = rig.tidewire(&words);
         let metrics = || rig.here(&["curl", "-s", "--noproxy", "*", "http://127.0.0.1:19606/metrics"]);
         go_through(&running, &|state, _| {
-            let is = |name: &str, holds: bool| format!("{name}{{interface=\"late0\"}} {}\n", u8::from(holds));
+            let is = |name: &str, holds: bool| format!("{name}{{interface=\"late0\"}} {}", u8::from(holds));
             rig::wait_for(state, || {
                 let shown = metrics();
-                let present = format!("engine=\"packet\"}} {}\n", u8::from(state != "gone"));
+                let present = format!("engine=\"packet\"}} {}", u8::from(state != "gone"));
                 shown.contains(&is("tidewire_interface_up", state == "up")) && shown.contains(&present)
             });
         });
@@ -112,6 +117,35 @@ fn a_split_says_what_becomes_of_its_interfaces() {
     });
 }
 
+/// A link that is split to one output.
+fn split(input: &str, output: &str) -> Split {
+    let program = tidewire_steer::Program::parse("steer_link").expect("a program");
+    let steering = tidewire_steer::Compiled::new(&program, &tidewire_steer::Settings::default()).expect("a program");
+    let (input, outputs, mode) = (input.into(), vec![output.into()], Some(XdpMode::Generic));
+    Split::start(&SplitSettings { input, outputs, steering, mode }).expect("it is split")
+}
+
+/// Another program took its place: the change is reported all the same, and the next look tries again.
+#[test]
+fn a_change_is_reported_where_the_interface_cannot_be_used_again() {
+    rig::run(&[], |_: &Rig| {
+        make();
+        ip("link add other1 type veth peer name other2");
+        ip("link set other1 up");
+        ip("link set other2 up");
+        let mut ours = split(LATE, "other1");
+        ip("link del late0");
+        make();
+        let theirs = split(LATE, "other2");
+        let seen = ours.look();
+        assert!(seen.failure.is_some(), "{seen:?}");
+        assert!(seen.changes.iter().any(|event| event.change == Change::Back), "{seen:?}");
+        drop(theirs);
+        let seen = ours.look();
+        assert!(seen.failure.is_none(), "{seen:?}");
+    });
+}
+
 /// More often than there may be outputs: the program keeps no place of one that was there before.
 #[test]
 fn an_output_is_made_again_more_often_than_there_may_be_outputs() {
@@ -121,17 +155,8 @@ fn an_output_is_made_again_more_often_than_there_may_be_outputs() {
         ip("link set in0 up");
         ip("link set far0 up");
         let find = |name: &str| tidewire_live::Interface::find(name).expect("an interface");
-        let program = tidewire_steer::Program::parse("steer_link").expect("a program");
-        let steering =
-            tidewire_steer::Compiled::new(&program, &tidewire_steer::Settings::default()).expect("a program");
-        let settings = tidewire_live::split::SplitSettings {
-            input: "in0".into(),
-            outputs: vec![LATE.into()],
-            steering,
-            mode: Some(tidewire_live::sys::bpf::XdpMode::Generic),
-        };
-        let mut split = tidewire_live::split::Split::start(&settings).expect("it is split");
-        for _ in 0..tidewire_live::split::OUTPUTS_MAX + 1 {
+        let mut split = split("in0", LATE);
+        for _ in 0..OUTPUTS_MAX + 1 {
             let before = find(LATE).index;
             ip("link del late0");
             make();
