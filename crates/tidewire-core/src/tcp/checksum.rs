@@ -286,17 +286,15 @@ impl Flow {
     #[inline]
     pub(crate) fn doubted_ranges(&self, direction: Direction) -> AcceptedRanges {
         let Some(slow_state) = &self.slow_state else { return Vec::new() };
-        let mut ranges: AcceptedRanges =
-            slow_state.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
-        ranges.retain(|range| range.0 < range.1);
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, last| {
-            let joins = next.0 <= last.1;
-            if joins {
-                last.1 = last.1.max(next.1);
+        // The list is in the order of ends: from the last one on, each joins the one before it in `ranges`, or none.
+        let mut ranges = AcceptedRanges::new();
+        for one in slow_state.doubted[direction as usize].iter().rev().filter(|one| one.start < one.end) {
+            match ranges.last_mut() {
+                Some(later) if later.0 <= one.end => later.0 = later.0.min(one.start),
+                _ => ranges.push((one.start, one.end)),
             }
-            joins
-        });
+        }
+        ranges.reverse();
         ranges
     }
 }

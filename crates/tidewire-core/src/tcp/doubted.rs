@@ -1,8 +1,8 @@
 //! Ranges that arrived with wrong checksums and wait for the receiver's acknowledgment.
 
 /// Unsettled ranges recorded for each direction. Copies of a segment share one; when the list is full, neighbours share
-/// one, too. Segments that find no place even then are counted as left out.
-const DOUBTED_MAX: usize = 512;
+/// one, too. Segments that find no place even then are counted as left out. (Each decision looks at all of them.)
+const DOUBTED_MAX: usize = 128;
 
 /// Ranges of bytes with wrong checksums, internal offsets, in order.
 pub(super) type AcceptedRanges = Vec<(u64, u64)>;

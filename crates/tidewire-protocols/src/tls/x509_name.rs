@@ -7,7 +7,10 @@ use x509_parser::{
 };
 
 use super::distinguished_name::{DistinguishedName, Writer};
-use crate::text::{TEXT_BYTES_MAX, hex, text_of_bytes};
+use crate::{
+    text::{TEXT_BYTES_MAX, hex, text_of_bytes},
+    work,
+};
 
 /// A name as text.
 pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
@@ -18,7 +21,7 @@ pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
             push_value(&mut value, attribute.attr_value());
             match oid2abbrev(attribute.attr_type(), oid_registry()) {
                 Ok(short) => writer.push(short, &value, index > 0),
-                Err(_) => writer.push(&attribute.attr_type().to_id_string(), &value, index > 0),
+                Err(_) => writer.push(&numbers(attribute.attr_type().as_bytes()), &value, index > 0),
             }
             if writer.is_full() {
                 return writer.finish();
@@ -26,6 +29,45 @@ pub(super) fn shown(name: &X509Name<'_>) -> DistinguishedName {
         }
     }
     writer.finish()
+}
+
+/// An object identifier as numbers with dots between them; one with a number beyond 64 bits as it is encoded, in
+/// hexadecimal. What is longer than a name is cut.
+fn numbers(encoded: &[u8]) -> String {
+    let mut text = String::new();
+    let mut number = 0_u64;
+    for &byte in encoded {
+        work::add(1);
+        if number >> 57 != 0 {
+            return hex(&encoded[..encoded.len().min(TEXT_BYTES_MAX)]);
+        }
+        number = number << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            // The first two numbers are one (X.690 section 8.19.4).
+            let root = (number / 40).min(2);
+            if text.is_empty() {
+                push_number(&mut text, root);
+                number -= root * 40;
+            }
+            text.push('.');
+            push_number(&mut text, number);
+            number = 0;
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            break;
+        }
+    }
+    text
+}
+
+/// Appends a number: most are of one or two digits.
+fn push_number(text: &mut String, number: u64) {
+    let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
+    match number {
+        0..10 => text.push(digit(number)),
+        10..100 => text.extend([digit(number / 10), digit(number)]),
+        _ => text.push_str(&number.to_string()),
+    }
 }
 
 fn push_character(out: &mut Vec<u8>, character: char) {
@@ -93,6 +135,26 @@ mod tests {
         };
         let encoded = der(0x30, &attributes.iter().flat_map(relative).collect::<Vec<u8>>());
         shown(&X509Name::from_der(&encoded).unwrap().1).to_string()
+    }
+
+    #[test]
+    fn object_identifiers_are_numbers_with_dots() {
+        for (encoded, shown) in [
+            (&[0x55, 4, 97][..], "2.5.4.97"),
+            (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5], "1.2.840.113549.1.1.5"),
+            (&[0], "0.0"),
+            (&[79], "1.39"),
+            (&[0x88, 0x37, 0], "2.999.0"),
+            (&[0x2a, 0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f], "1.2.18446744073709551615"),
+            (&[0x2a, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0], "2a82808080808080808000"),
+            (&[], ""),
+        ] {
+            assert_eq!(numbers(encoded), shown);
+        }
+        for length in [0, 1, 600, 20_000] {
+            let encoded = [&[0x55][..], &vec![1; length]].concat();
+            assert!(numbers(&encoded).len() <= TEXT_BYTES_MAX + 2);
+        }
     }
 
     #[test]
