@@ -195,6 +195,9 @@ pub struct Decoded {
     pub other_link: Option<OtherLink>,
     /// Why a host may drop the packet although it is valid.
     pub doubts: Doubts,
+    /// IPv6: extension headers may name another source or destination than the fixed header (a routing header, a home
+    /// address).
+    pub is_routed: bool,
 }
 
 /// The fields that make a flow's key, by value: narrow fields that were just written are slow to load again in wide
@@ -211,6 +214,8 @@ pub struct Brief {
     pub ip_at: u32,
     /// See [`Decoded::transport_at`].
     pub transport_at: u32,
+    /// See [`Decoded::is_routed`].
+    pub is_routed: bool,
 }
 
 impl Decoded {
@@ -218,8 +223,8 @@ impl Decoded {
     #[must_use]
     #[inline(always)]
     pub fn brief(&self) -> Brief {
-        let Self { kind, ip_version, proto, ip_at, transport_at, .. } = *self;
-        Brief { kind, ip_version, proto, ip_at, transport_at }
+        let Self { kind, ip_version, proto, ip_at, transport_at, is_routed, .. } = *self;
+        Brief { kind, ip_version, proto, ip_at, transport_at, is_routed }
     }
 
     /// The initial value: a frame of an unsupported link type.
@@ -250,6 +255,7 @@ impl Decoded {
         malformed: None,
         other_link: None,
         doubts: Doubts::NONE,
+        is_routed: false,
     };
 
     /// The documented invariant that this result violates for `frame`, if any: for tests and fuzzing.

@@ -167,6 +167,8 @@ impl Common {
         out.outer_ip_at = self.ip_at;
         out.malformed = None;
         out.doubts = Doubts::NONE;
-        Brief { kind, ip_version: self.ip_version, proto: self.proto, ip_at: self.ip_at, transport_at }
+        out.is_routed = false;
+        let Self { ip_version, proto, ip_at, .. } = self;
+        Brief { kind, ip_version, proto, ip_at, transport_at, is_routed: false }
     }
 }

@@ -134,7 +134,7 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
 /// Notes whether a host drops a packet for an extension header, if all of the header was captured.
 fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
     let Some(header) = walk.frame.get(at..after) else { return };
-    walk.out.doubts |= match kind {
+    let doubts = match kind {
         ROUTING => {
             let is_to_group = walk.frame.get(ip_at + ADDRESSES + 16) == Some(&0xff);
             ipv6_options::judge_routing(header, is_to_group)
@@ -142,6 +142,9 @@ fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
         HOP_BY_HOP => ipv6_options::judge(header, Place::HopByHop),
         _ => ipv6_options::judge(header, Place::Destination),
     };
+    walk.out.doubts |= doubts;
+    // (A home address is always a doubt.)
+    walk.out.is_routed |= kind == ROUTING || kind == DESTINATION && doubts != Doubts::NONE;
 }
 
 /// Whether the packet's length is that of a jumbo payload option.

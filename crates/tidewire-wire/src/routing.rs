@@ -46,7 +46,7 @@ pub(crate) fn ends<'a>(frame: &'a [u8], brief: Brief, addresses: &'a [u8; 32]) -
 /// flow. `None`: the fixed header's is final, or the final one is not known.
 #[must_use]
 pub fn final_destination(frame: &[u8], brief: Brief) -> Option<&[u8; 16]> {
-    if brief.ip_version != 6 {
+    if !brief.is_routed {
         return None;
     }
     let addresses: &[u8; 32] = frame.get(brief.ip_at as usize + ipv6::ADDRESSES..)?.first_chunk()?;

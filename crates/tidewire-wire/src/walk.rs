@@ -188,6 +188,7 @@ impl<'a> Walk<'a> {
         self.out.ttl = ttl;
         self.out.ip_at = at as u32;
         self.out.ip_bytes = (self.end - at) as u32;
+        self.out.is_routed = false;
     }
 
     /// Records the transport header and its payload, which reaches to the end of the layer.

@@ -54,9 +54,6 @@ impl PartialEq for DirectedKey {
     }
 }
 
-/// The IPv6 header without extension headers, in bytes.
-const IPV6_HEADER_BYTES: u32 = 40;
-
 const A: usize = 0;
 const B: usize = 2;
 const PORTS: usize = 4;
@@ -100,7 +97,7 @@ impl DirectedKey {
             u64::from_be_bytes(bytes)
         };
         let words = Self([word(0), word(8), word(16), word(24), low, tunnel]);
-        if brief.transport_at != brief.ip_at + IPV6_HEADER_BYTES {
+        if brief.is_routed {
             return Some(words.to_final_destination(frame, brief));
         }
         Some(words)

@@ -14,7 +14,7 @@ pub(super) fn addresses_sum(frame: &[u8], decoded: &Decoded) -> Option<u64> {
         return Some(sum(addresses));
     }
     let addresses: &[u8; 32] = frame.get(ip_at + ipv6::ADDRESSES..)?.first_chunk()?;
-    if decoded.transport_at == decoded.ip_at + ipv6::HEADER_BYTES as u32 {
+    if !decoded.is_routed {
         return Some(sum(addresses));
     }
     let (source, destination) = routing::ends(frame, decoded.brief(), addresses)?;
