@@ -25,6 +25,19 @@ fn cut_text(bytes: &[u8], bytes_max: usize) -> Box<str> {
     }
 }
 
+/// Appends a number in decimal: formatting costs ten times as much.
+pub(crate) fn push_number(text: &mut String, number: u64) {
+    let (mut digits, mut rest) = ([0; 20], number);
+    for at in (0..digits.len()).rev() {
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            text.extend(digits[at..].iter().map(|&digit| char::from(digit)));
+            return;
+        }
+    }
+}
+
 /// Bytes without the beginning of a character at their end, which a cut may have left.
 fn without_part(bytes: &[u8]) -> &[u8] {
     let part = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
@@ -196,6 +209,15 @@ pub(crate) fn string(ascii: Vec<u8>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_standard_library_does() {
+        for number in [0, 9, 10, 99, 100, 65_535, 1 << 40, u64::MAX] {
+            let mut text = "a".to_owned();
+            push_number(&mut text, number);
+            assert_eq!(text, format!("a{number}"));
+        }
+    }
 
     #[test]
     fn long_text_is_cut_between_characters() {

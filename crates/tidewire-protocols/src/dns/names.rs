@@ -2,11 +2,24 @@
 
 use std::borrow::Cow;
 
+use crate::text::push_number;
+
 /// The mnemonic of a type, else `TYPE123` (RFC 3597 section 5).
 pub(super) fn kind(kind: u16) -> Cow<'static, str> {
     match TYPES.binary_search_by_key(&kind, |entry| entry.0) {
         Ok(place) => TYPES[place].1.into(),
         Err(_) => format!("TYPE{kind}").into(),
+    }
+}
+
+/// Appends the same.
+pub(super) fn push_kind(text: &mut String, kind: u16) {
+    match TYPES.binary_search_by_key(&kind, |entry| entry.0) {
+        Ok(place) => text.push_str(TYPES[place].1),
+        Err(_) => {
+            text.push_str("TYPE");
+            push_number(text, kind.into());
+        }
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn push_types(said: &mut String, bitmap: &[u8]) -> Option<()> {
         for (index, byte) in bits.iter().enumerate().take(32) {
             for bit in (0..8).filter(|bit| byte & 0x80 >> bit != 0) {
                 said.push(' ');
-                said.push_str(&names::kind(u16::from(window) << 8 | (index * 8 + bit) as u16));
+                names::push_kind(said, u16::from(window) << 8 | (index * 8 + bit) as u16);
             }
         }
         if said.len() > 4 * VALUE_BYTES_MAX {

@@ -8,7 +8,7 @@ use x509_parser::{
 
 use super::distinguished_name::{DistinguishedName, Writer};
 use crate::{
-    text::{TEXT_BYTES_MAX, hex, text_of_bytes},
+    text::{TEXT_BYTES_MAX, hex, push_number, text_of_bytes},
     work,
 };
 
@@ -58,16 +58,6 @@ fn numbers(encoded: &[u8]) -> String {
         }
     }
     text
-}
-
-/// Appends a number: most are of one or two digits.
-fn push_number(text: &mut String, number: u64) {
-    let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
-    match number {
-        0..10 => text.push(digit(number)),
-        10..100 => text.extend([digit(number / 10), digit(number)]),
-        _ => text.push_str(&number.to_string()),
-    }
 }
 
 fn push_character(out: &mut Vec<u8>, character: char) {
