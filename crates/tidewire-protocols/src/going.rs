@@ -10,7 +10,6 @@ use crate::{
     stage::Stage,
     transaction::Transaction,
     value::Service,
-    work,
 };
 
 /// Datagrams of a flow that are looked at before it is given up.
@@ -215,9 +214,6 @@ impl Going {
         // Of later ones only the number is kept.
         let is_unnamed = matches!(report, Report::First) && app.as_ref().is_some_and(|app| app.first.is_some());
         let out = &mut |transaction| Self::report(app, report, transaction);
-        if input.is_datagram {
-            work::add(input.bytes.len());
-        }
         let progress = match &mut self.stage {
             Stage::Dns(exchange) => exchange.data(input, out),
             Stage::Http(exchange) => exchange.data(input, is_unnamed, out),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
 
 use crate::{
-    App, Budget, Conversation, Piece, Ports, Report, Service, Value,
+    App, Budget, Conversation, Piece, Ports, QuicHistory, Report, Service, Value,
     testing::{Event, Sent, complete, transactions},
     tls::tests::hello,
     work,
@@ -182,6 +182,153 @@ proptest! {
         }).collect();
         let (steps, allowed) = steps(&any, port, &pieces);
         prop_assert!(steps <= allowed, "{steps} steps of {allowed}");
+    }
+}
+
+/// Longest datagram of these tests: full, and one of many fragments.
+const DATAGRAM_BYTES: [usize; 2] = [1460, 20_000];
+
+/// A message of DNS: the counts of questions and answers, and what follows; the rest of the datagram is one part again and again.
+fn dns(is_answer: bool, counts: [u16; 2], begin: &[u8], part: &[u8], bytes: usize) -> Vec<u8> {
+    let flags: u16 = if is_answer { 0x8180 } else { 0x0100 };
+    let header = [7, flags, counts[0], counts[1], 0, 0].map(u16::to_be_bytes).concat();
+    filled([header, begin.to_vec()].concat(), part, bytes)
+}
+
+fn filled(mut datagram: Vec<u8>, part: &[u8], bytes: usize) -> Vec<u8> {
+    datagram.extend(part.repeat(bytes.saturating_sub(datagram.len()) / part.len()));
+    datagram
+}
+
+/// Messages with much to do: names that all point to one, names of as many labels as there may be, texts, lists, and what is malformed.
+fn hostile_dns(bytes: usize) -> Vec<Vec<u8>> {
+    let record = |kind: u16, data: &[u8]| {
+        [&[0xc0, 12][..], &kind.to_be_bytes(), &[0, 1, 0, 0, 0, 60], &(data.len() as u16).to_be_bytes(), data].concat()
+    };
+    let wide = [&[&[63][..], &[0xff; 63]].concat().repeat(3)[..], b"\0\0\x05\0\x01"].concat();
+    let labels = [&b"\x01\xff".repeat(126)[..], b"\0\0\x05\0\x01"].concat();
+    // Each points to another label of the name of the question.
+    let pointers: Vec<u8> = (0..126_u16).flat_map(|label| (0xc000 | (12 + 2 * label)).to_be_bytes()).collect();
+    let ending = |kind, data: &[u8]| record(kind, data);
+    let mut all = Vec::new();
+    for name in [&wide, &labels] {
+        for data in [&b"\xc0\x0c"[..], b"\xc0\x0e", &[&b"\xc0\x0c\xc0\x0e"[..], &[0xff; 20]].concat()] {
+            all.push(dns(true, [1, u16::MAX], name, &ending(if data.len() > 2 { 6 } else { 5 }, data), bytes));
+        }
+        all.push(dns(false, [255, 0], name, b"\xc0\x0c\0\x05\0\x01", bytes));
+        all.push(dns(true, [255, 9], name, b"\xc0\x0e\0\x05\0\x01", bytes));
+    }
+    let question = b"\x01a\0\0\x01\0\x01";
+    let windows = [&b"\0"[..], &[0, 32], &[0xff; 32]].concat();
+    let kinds: [(u16, Vec<u8>); 8] = [
+        (5, pointers),
+        (16, [&[255][..], &[0xff; 255]].concat().repeat(4)),
+        (16, vec![0; 1000]),
+        (46, [&[0xff; 18][..], b"\xc0\x0c", &[0xff; 900]].concat()),
+        (47, [&b"\xc0\x0c"[..], &windows.repeat(20)].concat()),
+        (48, vec![0xff; 1000]),
+        (64, [&b"\0\x01\xc0\x0c"[..], &b"\xff\0\0\0".repeat(200)].concat()),
+        (999, vec![0xff; 1000]),
+    ];
+    all.extend(kinds.iter().map(|(kind, data)| dns(true, [1, u16::MAX], question, &record(*kind, data), bytes)));
+    all.push(dns(true, [1, u16::MAX], question, &record(1, b""), bytes));
+    all
+}
+
+/// Datagrams that look like a client's first ones: in one packet, in many, with others before them, and with a token.
+fn hostile_quic(bytes: usize) -> Vec<Vec<u8>> {
+    let packet = |kind: u8, token: &[u8], bytes: u16| {
+        let begin = [&[kind, 0, 0, 0, 1, 8][..], b"\x83\x94\xc8\xf0\x3e\x51\x57\x08\0", token].concat();
+        [begin, (0x4000 | bytes).to_be_bytes().to_vec(), vec![0x5a; bytes.into()]].concat()
+    };
+    let token = [&[0x44, 0][..], &[0; 1024]].concat();
+    vec![
+        filled(packet(0xc0, &[0], 1182), &[0], bytes),
+        filled(Vec::new(), &packet(0xc0, &[0], 21), bytes),
+        filled(packet(0xd0, &[], 20).repeat(15), &packet(0xc0, &[0], 20), bytes),
+        filled(packet(0xd0, &[], 0), &packet(0xd0, &[], 0), bytes),
+        filled(packet(0xc0, &token, 200), &[0], bytes),
+    ]
+}
+
+/// Of each protocol over datagrams its port, and datagrams with much to do in few bytes.
+fn hostile_datagrams(service: Service) -> (u16, Vec<Vec<u8>>) {
+    let each = |make: fn(usize) -> Vec<Vec<u8>>| DATAGRAM_BYTES.into_iter().flat_map(make).collect();
+    match service {
+        Service::Dns => (53, each(hostile_dns)),
+        Service::Mdns => (5353, each(hostile_dns)),
+        Service::Llmnr => (5355, each(hostile_dns)),
+        Service::Dhcp => {
+            let mut begin = vec![1; 236];
+            begin.extend(b"\x63\x82\x53\x63\x34\x01\x03");
+            let options = [&b"\x0c\x01\xff"[..], b"\x0c\0", b"\0", b"\x63\0", b"\x0c\x01\\\x3c\x01\xff", b"\x0c\xff"];
+            (
+                67,
+                DATAGRAM_BYTES.iter().flat_map(|bytes| options.map(|one| filled(begin.clone(), one, *bytes))).collect(),
+            )
+        }
+        Service::Ntp => (123, [0x23, 0x24, 0x25].map(|first| filled(vec![first, 0], &[0xff], 1460)).to_vec()),
+        Service::Quic => (443, each(hostile_quic)),
+        // Byte streams: `REPEATED`.
+        Service::Ftp | Service::Http | Service::Smtp | Service::Socks | Service::Ssh | Service::Tls => (0, Vec::new()),
+    }
+}
+
+/// Passes on datagrams of one stream, from both sides in turn; the steps, and how many are allowed.
+fn steps_of_datagrams(datagrams: &[&[u8]], port: u16) -> (u64, u64) {
+    let (mut conversation, mut budget, mut history) =
+        (Conversation::default(), Budget::default(), QuicHistory::default());
+    let ((), steps) = work::of(|| {
+        for (bytes, direction) in datagrams.iter().zip([ClientToServer, ServerToClient].into_iter().cycle()) {
+            let piece = Piece { direction, bytes, is_datagram: true, timestamp_ns: 1 };
+            let ports = Ports { client: 40_000, server: port };
+            conversation.data(&piece, ports, &mut budget, &mut Report::Each(&mut drop));
+            history.datagram(direction as usize, bytes, 1);
+        }
+        conversation.close(&mut budget, &mut Report::Each(&mut drop));
+    });
+    let bytes: usize = datagrams.iter().map(|bytes| bytes.len()).sum();
+    (steps, STEPS_OF_BYTE_MAX * bytes as u64 + STEPS_OF_PIECE_MAX * datagrams.len() as u64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Whole, cut, and with other bytes in them.
+    #[test]
+    fn work_of_datagrams_is_bounded_by_their_bytes(
+        count in 1_usize..20,
+        cut in 0.0..1.0_f64,
+        changes in proptest::collection::vec((0.0..1.0_f64, any::<u8>()), 0..8),
+    ) {
+        for service in Service::ALL {
+            let (port, datagrams) = hostile_datagrams(service);
+            for whole in datagrams {
+                let at = |part: f64| (part * whole.len() as f64) as usize;
+                let mut changed = whole[..=at(cut)].to_vec();
+                for (part, byte) in &changes {
+                    let length = changed.len();
+                    changed[(part * length as f64) as usize] = *byte;
+                }
+                for sent in [vec![&whole[..]], vec![&whole[..]; count], vec![&whole[..], &changed], vec![&changed[..]; 2]] {
+                    let (steps, allowed) = steps_of_datagrams(&sent, port);
+                    let begin = &whole[..whole.len().min(60)];
+                    prop_assert!(steps <= allowed, "{steps} steps of {allowed} for {service:?} {begin:02x?}");
+                }
+            }
+        }
+    }
+}
+
+/// What is sent is read by the protocol that it is meant for, and takes steps.
+#[test]
+fn datagrams_that_are_dear_are_read() {
+    for service in Service::ALL {
+        let (port, datagrams) = hostile_datagrams(service);
+        for datagram in datagrams.iter().filter(|_| service != Service::Quic) {
+            let found = transactions(&Sent::datagrams(&[(ServerToClient, datagram.clone())]), port);
+            assert!(found.iter().any(|one| one.service == service), "{service:?} {:02x?}", &datagram[..60]);
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::work;
+
 /// Longest text of a field, bytes; longer ones are cut.
 pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 
@@ -49,11 +51,13 @@ fn without_part(bytes: &[u8]) -> &[u8] {
 /// sequences of bytes are the same text. [`bytes_of_text`] undoes it.
 #[must_use]
 pub fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
+    work::pass(bytes.len());
     if let Ok(text) = std::str::from_utf8(bytes)
         && escapes(bytes).next().is_none()
     {
         return Cow::Borrowed(text);
     }
+    work::add(bytes.len());
     let mut text = String::with_capacity(bytes.len() + 16);
     for chunk in bytes.utf8_chunks() {
         let (valid, mut from) = (chunk.valid(), 0);
@@ -125,6 +129,7 @@ pub(crate) fn push_decimal_escape(text: &mut String, byte: u8) {
 
 /// Appends a character string of DNS: quotation marks and backslashes behind a backslash, other bytes than printable ASCII as `\DDD`.
 pub(crate) fn push_character_string(text: &mut String, bytes: &[u8]) {
+    work::add(bytes.len());
     for &byte in bytes {
         match byte {
             b'"' | b'\\' => {
@@ -166,6 +171,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Appends bytes in hexadecimal.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    work::add(bytes.len());
     let begin = out.len();
     out.resize(begin + 2 * bytes.len(), 0);
     for (digits, byte) in out[begin..].chunks_exact_mut(2).zip(bytes) {
@@ -191,6 +197,7 @@ pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u16) {
 
 /// Appends bytes in Base64 (RFC 4648 section 4).
 pub(crate) fn push_base64(shown: &mut String, bytes: &[u8]) {
+    work::add(bytes.len());
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for group in bytes.chunks(3) {
         let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));

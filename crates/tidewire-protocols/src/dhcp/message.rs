@@ -8,6 +8,7 @@ use crate::{
     text::{text, until_nul},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Bytes before the options, and the value that begins these (RFC 2131 section 3).
@@ -52,6 +53,7 @@ pub(crate) fn transaction(bytes: &[u8], ns: u64) -> Option<Transaction> {
 
 fn read(bytes: &[u8]) -> Option<Dhcp> {
     let mut reader = Reader::new(bytes);
+    work::add(FIXED_BYTES);
     let (_operation, link, link_bytes, _hops) = (reader.u8()?, reader.u8()?, reader.u8()?, reader.u8()?);
     let id = reader.u32()?;
     // Seconds, flags, the client's own address.
@@ -98,11 +100,13 @@ impl Values {
     fn add(&mut self, bytes: &[u8]) -> u8 {
         let (mut reader, mut overload) = (Reader::new(bytes), 0);
         while let Some(code) = reader.u8() {
+            work::add(1);
             if code == 0 {
                 continue;
             }
             let Some(value) = (if code == 255 { None } else { reader.block8() }) else { break };
             if let Some(index) = CODES.iter().position(|known| *known == code) {
+                work::pass(value.rest().len());
                 self.0[index].get_or_insert_default().extend_from_slice(value.rest());
             } else if code == OVERLOAD {
                 overload = value.rest().first().copied().unwrap_or_default();

@@ -141,7 +141,6 @@ impl Message {
         let mut room = TEXT_BYTES_MAX;
         for index in 0..total.min(RECORDS_MAX) {
             let Some(record) = Record::read(names.message(), at) else { return };
-            work::add(record.end - at - record.data.len());
             at = record.end;
             // What UPDATE has in the answers' place is what must hold before it (RFC 2136 section 2.4).
             let is_answer = index < usize::from(self.counts[1]) && self.opcode() != UPDATE;

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     reader::Reader,
     text::{hex, push_character_string},
+    work,
 };
 
 /// Longest data of a record in hexadecimal that is kept, bytes of the record.
@@ -39,6 +40,7 @@ impl<'a> Record<'a> {
         let (kind, _class, ttl) = (reader.u16()?, reader.u16()?, reader.u32()?);
         let data = reader.block16()?.rest();
         let data_at = fixed + 10;
+        work::add(data_at - at);
         Some(Self { name_at: at, kind, ttl, data_at, data, end: data_at + data.len() })
     }
 

@@ -6,6 +6,7 @@ use super::names;
 use crate::{
     reader::Reader,
     text::{hex, push_base64},
+    work,
 };
 
 /// Longest key, signature or digest that is shown, bytes; the rest is left out.
@@ -57,6 +58,7 @@ pub(super) fn push_types(said: &mut String, bitmap: &[u8]) -> Option<()> {
         let window = reader.u8()?;
         let bits = reader.block8()?.rest();
         for (index, byte) in bits.iter().enumerate().take(32) {
+            work::add(1 + byte.count_ones() as usize);
             for bit in (0..8).filter(|bit| byte & 0x80 >> bit != 0) {
                 said.push(' ');
                 names::push_kind(said, u16::from(window) << 8 | (index * 8 + bit) as u16);

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     reader::Reader,
     text::{push_base64, push_character_string},
+    work,
 };
 
 /// Text of parameters behind which no further one is shown, bytes: all that servers send, with a configuration of Encrypted Client Hello.
@@ -36,6 +37,7 @@ pub(super) fn push_parameters(shown: &mut String, bytes: &[u8]) -> Option<()> {
     while !reader.is_empty() {
         let key = reader.u16()?;
         let value = reader.block16()?.rest();
+        work::add(1);
         if shown.len() >= TEXT_BYTES_MAX {
             continue;
         }
@@ -47,7 +49,10 @@ pub(super) fn push_parameters(shown: &mut String, bytes: &[u8]) -> Option<()> {
         shown.push('=');
         let mut said = String::new();
         match push_value(&mut said, key, value) {
-            Some(()) => shown.push_str(&said),
+            Some(()) => {
+                work::add(value.len());
+                shown.push_str(&said);
+            }
             // Not as its key demands: as of an unknown key.
             None => push_quoted(shown, &value[..value.len().min(VALUE_BYTES_MAX)]),
         }

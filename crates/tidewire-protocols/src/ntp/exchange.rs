@@ -8,6 +8,7 @@ use crate::{
     text::text,
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// The shortest message (RFC 5905 section 7.3).
@@ -32,6 +33,7 @@ impl Exchange {
         let Some(message) = input.bytes.first_chunk::<MESSAGE_BYTES>().filter(|bytes| is_message(&bytes[..])) else {
             return;
         };
+        work::add(MESSAGE_BYTES);
         let field = |at: usize| -> [u8; 8] { std::array::from_fn(|index| message[at + index]) };
         let mut ntp = Box::new(read(message));
         if ntp.mode == 3 {

@@ -11,6 +11,7 @@ use crate::{
     tls::{ClientHello, fingerprints, version_name},
     transaction::{Fields, Transaction},
     value::Service,
+    work,
 };
 
 /// Datagrams of the client that are looked at; a hello with post-quantum keys takes two or three.
@@ -122,6 +123,7 @@ impl Exchange {
     /// Reads the hello once it is complete.
     fn hello(&mut self) -> bool {
         let Some(body) = self.crypto.message(1) else { return false };
+        work::add(body.len());
         if let Some(hello) = ClientHello::parse(body) {
             self.quic.client_version = Some(version_name(hello.version()));
             self.quic.sni = hello.sni();

@@ -1,12 +1,17 @@
 //! Frames of Initial packets (RFC 9000 sections 12.4 and 19), and the bytes that CRYPTO frames carry in any order.
 
-use crate::reader::Reader;
+use std::collections::BTreeMap;
+
+use crate::{reader::Reader, work};
 
 /// Most bytes of the handshake that are kept.
 const CRYPTO_BYTES_MAX: usize = 16 << 10;
 
 /// Most pieces that wait for others.
 const PIECES_MAX: usize = 256;
+
+/// Steps of finding a range among so many.
+const LOOK_UP_STEPS: usize = PIECES_MAX.ilog2() as usize;
 
 const PADDING: u8 = 0x00;
 const PING: u8 = 0x01;
@@ -35,13 +40,14 @@ pub(super) fn number(reader: &mut Reader<'_>) -> Option<u64> {
 #[derive(Debug, Default)]
 pub(super) struct Crypto {
     bytes: Vec<u8>,
-    /// What is there of them: ranges in order, none of which touches another.
-    ranges: Vec<(usize, usize)>,
+    /// What is there of them: ends by beginnings of ranges, none of which touches another. A datagram may bring hundreds, in any order.
+    ranges: BTreeMap<usize, usize>,
 }
 
 impl Crypto {
     pub(super) fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.ranges.capacity() * size_of::<(usize, usize)>()
+        // Nodes of the map are half full or more.
+        self.bytes.capacity() + self.ranges.len() * 2 * size_of::<(usize, usize)>()
     }
 
     /// Takes the frames of a packet, up to one that does not belong there.
@@ -49,6 +55,7 @@ impl Crypto {
         let mut frames = Frames::default();
         let mut reader = Reader::new(payload);
         while let Some(kind) = reader.u8() {
+            work::add(1);
             let taken = match kind {
                 PADDING | PING => Some(()),
                 ACK | ACK_ECN => acknowledgment(&mut reader, kind == ACK_ECN),
@@ -70,7 +77,7 @@ impl Crypto {
 
     /// The body of the first message, if it has this type and is complete.
     pub(super) fn message(&self, kind: u8) -> Option<&[u8]> {
-        let &(0, end) = self.ranges.first()? else { return None };
+        let (&0, &end) = self.ranges.first_key_value()? else { return None };
         let mut reader = Reader::new(&self.bytes[..end]);
         if reader.u8()? != kind {
             return None;
@@ -86,6 +93,7 @@ impl Crypto {
         if data.is_empty() {
             return Some(());
         }
+        work::pass(data.len() + end.saturating_sub(self.bytes.len()));
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
         }
@@ -95,15 +103,17 @@ impl Crypto {
 
     /// Adds a range, joined with those that it touches.
     fn add(&mut self, mut begin: usize, mut end: usize) -> Option<()> {
-        let first = self.ranges.partition_point(|range| range.1 < begin);
-        let last = self.ranges.partition_point(|range| range.0 <= end);
-        if let Some(joined) = self.ranges.get(first..last)
-            && let (Some(low), Some(high)) = (joined.first(), joined.last())
-        {
-            begin = begin.min(low.0);
-            end = end.max(high.1);
+        loop {
+            work::add(LOOK_UP_STEPS);
+            match self.ranges.range(..=end).next_back() {
+                Some((&low, &high)) if high >= begin => {
+                    (begin, end) = (begin.min(low), end.max(high));
+                    self.ranges.remove(&low);
+                }
+                _ => break,
+            }
         }
-        self.ranges.splice(first..last.max(first), [(begin, end)]);
+        self.ranges.insert(begin, end);
         (self.ranges.len() <= PIECES_MAX).then_some(())
     }
 }
@@ -124,6 +134,7 @@ fn acknowledgment(reader: &mut Reader<'_>, has_ecn: bool) -> Option<()> {
     number(reader)?;
     // Each takes two bytes at least, so that the packet bounds them.
     for _ in 0..ranges {
+        work::add(1);
         number(reader)?;
         number(reader)?;
     }
@@ -149,7 +160,7 @@ mod tests {
         }
         assert_eq!(crypto.message(1), Some(&b"hello"[..]));
         assert_eq!(crypto.message(2), None);
-        assert_eq!(crypto.ranges, [(0, 9)]);
+        assert_eq!(crypto.ranges, BTreeMap::from([(0, 9)]));
     }
 
     #[test]

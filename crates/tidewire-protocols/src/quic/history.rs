@@ -8,7 +8,7 @@ use super::{
     frames::Crypto,
     packet::{Initial, Keys, Kind, Long},
 };
-use crate::tls::ClientHello;
+use crate::{tls::ClientHello, work};
 
 /// Most letters of an entry.
 const LETTERS_MAX: usize = 100;
@@ -198,6 +198,7 @@ impl QuicHistory {
     /// Reads a side's hello once it is complete.
     fn hello(&mut self, side: usize) {
         let Some(body) = self.crypto[side].message(if side == 0 { 1 } else { 2 }) else { return };
+        work::add(body.len());
         if side == 0
             && let (Some(hello), Some(entry)) = (ClientHello::parse(body), &mut self.entry)
         {

@@ -8,7 +8,7 @@ use ring::{
 };
 
 use super::frames::number;
-use crate::reader::Reader;
+use crate::{reader::Reader, work};
 
 /// Longest connection identifier (RFC 9000 section 17.2).
 const IDENTIFIER_BYTES_MAX: usize = 20;
@@ -194,6 +194,7 @@ pub(super) struct Long<'a> {
 impl<'a> Long<'a> {
     /// Reads the first packet of a datagram.
     pub(super) fn first(datagram: &'a [u8]) -> Option<Self> {
+        work::add(1);
         let mut reader = Reader::new(datagram);
         let first = reader.u8()?;
         let version = reader.u32()?;
@@ -247,6 +248,9 @@ impl Initial<'_> {
         for (byte, number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= number;
         }
+        // Copies of header and payload, the tag, and the text that is opened.
+        work::pass(self.bytes.len());
+        work::pass(2 * (self.bytes.len() - header.len()));
         payload.clear();
         payload.extend_from_slice(&self.bytes[header.len()..]);
         let nonce = Nonce::assume_unique_for_key(nonce);
@@ -279,9 +283,13 @@ impl KeyType for Length {
     }
 }
 
+/// Steps of deriving keys: bytes that some twenty blocks of SHA-256 have.
+const KEYS_STEPS: usize = 20 * 64;
+
 impl Keys {
     /// The client's (0) or the server's keys by the identifier that the client chose for the server.
     pub(super) fn of(number: u32, destination: &[u8], side: usize) -> Option<Self> {
+        work::add(KEYS_STEPS);
         let version = version(number)?;
         let initial = Salt::new(HKDF_SHA256, &version.salt).extract(destination);
         let mut secret = [0; 32];

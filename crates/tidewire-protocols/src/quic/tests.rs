@@ -4,6 +4,7 @@ use tidewire_core::Direction::{ClientToServer, ServerToClient};
 use crate::{
     Fields, Quic, QuicEntry, QuicHistory, Service, Transaction,
     testing::{Sent, transactions},
+    work,
 };
 
 /// The example of RFC 9001 appendix A: the client's identifier for the server, and its keys.
@@ -363,4 +364,26 @@ fn what_cannot_be_read_ends_a_history() {
     short.release();
     short.datagram(0, &initial(&DESTINATION, 1, &piece(&hello, 40, hello.len())), 2);
     assert_eq!(short.finish()[0].history, "II");
+}
+
+/// Packets that can be opened, of frames with a byte each: in order, backwards, with holes, the same ones again and again, and far ahead.
+#[test]
+fn work_of_frames_is_bounded_by_their_bytes() {
+    let frame = |at: usize| [&[6, 0x40 | (at >> 8) as u8, at as u8, 1], &b"x"[..]].concat();
+    let orders: [fn(usize) -> usize; 5] =
+        [|index| index, |index| 1000 - 4 * index, |index| 4 * index, |_| 9, |index| 0x3fff - 4 * index];
+    for order in orders {
+        let frames: Vec<u8> = (0..220).flat_map(|index| frame(order(index))).collect();
+        for count in 1..20_u8 {
+            let datagrams: Vec<_> = (0..count).map(|number| initial(&DESTINATION, number, &frames)).collect();
+            let sent: Vec<_> = datagrams.iter().map(|datagram| (ClientToServer, datagram.clone())).collect();
+            let (_, steps) = work::of(|| transactions(&Sent::datagrams(&sent), 443));
+            // Read twice: once for each kind of report.
+            let allowed = 2 * 16 * 1200 * u64::from(count);
+            assert!(steps > 1200 && steps <= allowed, "{steps} steps of {allowed} for {count} datagrams");
+            let mut history = QuicHistory::default();
+            let ((), steps) = work::of(|| datagrams.iter().for_each(|datagram| history.datagram(0, datagram, 1)));
+            assert!(steps > 1200 && steps <= allowed / 2, "{steps} steps of {allowed} for {count} datagrams");
+        }
+    }
 }
