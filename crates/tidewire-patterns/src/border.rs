@@ -6,7 +6,7 @@ use super::automaton;
 /// samples, and no more than other text by an automaton.
 pub(super) const COMPARED_PER_BYTE_MAX: u64 = 4;
 /// Bytes that may be compared beyond those: what a few near matches of the longest patterns take.
-pub(super) const COMPARED_BYTES_MAX: u64 = 32 << 10;
+pub(super) const COMPARED_BYTES_MAX: u64 = 8 << 10;
 
 /// State of one direction between two pieces.
 #[derive(Debug, Default)]

@@ -112,6 +112,20 @@ fn text_that_nearly_matches_costs_little() {
     assert!(by_automaton > 0, "some text has to be costly");
 }
 
+/// The automaton takes over behind the first full segment, whatever the comparisons that fail at once cost by themselves.
+#[test]
+fn text_that_nearly_matches_at_every_sample_goes_to_the_automaton() {
+    let pattern = [named(&[&[b'a'; 99][..], b"b"].concat())];
+    for text in [&b"a"[..], &[&[b'a'; 57][..], b"c"].concat()] {
+        for ignore_case in [false, true] {
+            let set = Patterns::new(&pattern, ignore_case).unwrap();
+            let mut border = Border::default();
+            set.find(&mut border, &text.repeat(1460)[..1460], &mut |_| ());
+            assert!(border.is_costly(), "{} compared", border.compared);
+        }
+    }
+}
+
 #[test]
 fn of_many_matches_at_one_byte_the_longest_are_found() {
     let nested: Vec<Pattern> = (1..=200).map(|length| named(&vec![b'a'; length])).collect();
