@@ -15,7 +15,7 @@ packages_for() {
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
     fuzz) echo g++ ;;                                               # libFuzzer
-    bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev libzmq3-dev valgrind iperf3 netsniff-ng ;;
+    bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev libzmq3-dev valgrind iperf3 netsniff-ng bzip2 xz-utils zstd lz4 ;;
     kafka) echo make g++ libssl-dev pkg-config openjdk-17-jdk-headless maven ;; # librdkafka (features kafka, kafka-tls), and a broker to test with
     *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, fuzz, bench, kafka)" >&2; return 2 ;;
   esac

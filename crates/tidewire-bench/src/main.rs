@@ -64,6 +64,9 @@ enum Command {
         /// Small captures
         #[arg(long)]
         quick: bool,
+        /// CPU time instead of instructions: an estimate, in a fraction of the time
+        #[arg(long)]
+        time: bool,
         /// The program `tidewire`
         #[arg(long)]
         program: PathBuf,
@@ -306,8 +309,8 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = files::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             print!("{}", files::run(&options)?);
         }
-        Command::Hostile { output, quick, program, rows } => {
-            let (table, is_within) = hostile::run(&hostile::Options { output, program, quick, rows })?;
+        Command::Hostile { output, quick, time, program, rows } => {
+            let (table, is_within) = hostile::run(&hostile::Options { output, program, quick, time, rows })?;
             print!("{table}");
             if !is_within {
                 return Err("rows are beyond their bounds: see the table".into());

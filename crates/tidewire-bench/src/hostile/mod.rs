@@ -4,6 +4,7 @@
 //! the start of the program, and what grows with the length of the input from what does not.
 
 mod measure;
+mod place;
 mod rows;
 mod traffic;
 

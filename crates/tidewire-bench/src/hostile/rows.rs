@@ -1,6 +1,6 @@
 //! The kinds, each with its twin: another kind is another line.
 
-use super::traffic::{Made, dns, http, lines, patterns, proxy, retransmit, tls};
+use super::traffic::{Made, datagrams, dns, http, lines, packed, patterns, proxy, retransmit, tls};
 
 /// Makes traffic of so many packets, about; how many things it holds that cost is divided by: packets, or records where packets hold
 /// many of them.
@@ -11,20 +11,48 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) hostile: Make,
     pub(super) benign: Make,
+    pub(super) bound: Bound,
     /// What it is, and where the kind comes from.
     pub(super) kind: &'static str,
     /// Commands that read it; empty: those of [`VIEWS`].
     pub(super) views: &'static [&'static str],
 }
 
-/// Commands whose cost is measured: `{}` is the capture, `{out}` a place for files.
+/// What hostile content is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// An item of the twin, for each item.
+    Item,
+    /// So many items of the twin, for all of it: reading ends there, however much follows.
+    Ends(u32),
+}
+
+impl Bound {
+    /// Items of the twin that one measurement of the hostile content is compared with.
+    pub(super) fn items(self) -> f64 {
+        match self {
+            Self::Item => 1.0,
+            Self::Ends(items) => items.into(),
+        }
+    }
+}
+
+/// Commands whose cost is measured: `{}` is the capture, `{out}` a place for files, `{collector}` one that receives datagrams.
 pub(super) const VIEWS: &[&str] = &[
     "flows --json {}",
     "streams --json {}",
     "transactions --json {}",
+    "flows {} --to json:{out}/json",
+    "flows {} --to csv:{out}/csv",
+    "flows {} --to sqlite:{out}/sqlite",
+    "flows {} --to parquet:{out}/parquet",
+    "flows {} --to arrow:{out}/arrow",
     "flows {} --to eve:{out}/eve.json",
     "flows {} --to zeek:{out}/zeek",
+    "flows {} --to zeek-json:{out}/zeek",
     "flows {} --to ipfix:{out}/flows.ipfix",
+    "flows {} --to ipfix-uniflow:{out}/flows.ipfix",
+    "flows {} --udp-rate 0 --to netflow9:{collector}",
 ];
 
 /// Those of a quick run: the fields of one transaction, of each, and the longest format.
@@ -32,7 +60,12 @@ pub(super) const QUICK_VIEWS: &[&str] =
     &["flows --json {}", "transactions --json {}", "flows {} --to eve:{out}/eve.json"];
 
 const fn row(name: &'static str, hostile: Make, benign: Make, kind: &'static str) -> Row {
-    Row { name, hostile, benign, kind, views: &[] }
+    Row { name, hostile, benign, bound: Bound::Item, kind, views: &[] }
+}
+
+/// Compressed input that yields nothing: it ends, and costs no more than so many bytes of an ordinary capture (the allowance of the readers).
+const fn barren(name: &'static str, hostile: Make, benign: Make, kind: &'static str) -> Row {
+    Row { bound: Bound::Ends(4 << 20), views: &["flows --json {}"], ..row(name, hostile, benign, kind) }
 }
 
 /// Searches for a pattern of 99 equal bytes and another one, with and without case.
@@ -47,6 +80,13 @@ const SEARCHES: &[&str] = &[
     ),
 ];
 
+/// A search for patterns that begin with each other.
+const NESTED: &[&str] = &[concat!(
+    "match --count {} -e aaaa -e aaaaa -e aaaaaa -e aaaaaaa -e aaaaaaaa -e aaaaaaaaa -e aaaaaaaaaa -e aaaaaaaaaaa -e aaaaaaaaaaaa ",
+    "-e aaaaaaaaaaaaa -e aaaaaaaaaaaaaa -e aaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaaa ",
+    "-e aaaaaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaaaaaaa -e aaaaaaaaaaaaaaaaaaaaaaa"
+)];
+
 /// Commands that reassemble.
 const STREAMS: &[&str] = &["streams --json {}", "flows {} --to eve:{out}/eve.json"];
 
@@ -60,6 +100,28 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("dns-soa", dns::authorities, dns::letters, "the same with two more pointers in each record (SOA)"),
     row("dns-chains", dns::chains, dns::letters, "32 answers that point to the end of a chain of 100 pointers"),
+    row("dns-texts", dns::texts, dns::letters, "texts of bytes that need escapes (TXT)"),
+    row(
+        "dns-types",
+        dns::types,
+        dns::letters,
+        "lists of all types that a name could have (NSEC, RFC 4034 section 4.1.2)",
+    ),
+    row("dns-services", dns::services, dns::letters, "parameters of services without end (SVCB, RFC 9460 section 2)"),
+    row("dns-questions", dns::questions, dns::letters, "questions without end, each with the same long name"),
+    row("mdns-questions", dns::multicast, dns::letters, "the same by multicast, a transaction each; per question"),
+    row(
+        "dhcp-options",
+        datagrams::dhcp_options,
+        datagrams::dhcp,
+        "options of one byte, of which a value is put together",
+    ),
+    row(
+        "quic-pieces",
+        datagrams::quic_pieces,
+        datagrams::quic,
+        "datagrams that look like a client's first ones and cannot be opened",
+    ),
     row("http-empty-lines", http::empty_lines, http::body, "empty lines before a status line (RFC 9112 section 2.2)"),
     row("http-chunks", http::chunks, http::body, "chunks of one byte (RFC 9112 section 7.1)"),
     row("http-folded", http::folded, http::body, "a long field that short lines continue (RFC 9112 section 5.2)"),
@@ -74,6 +136,7 @@ pub(super) const ROWS: &[Row] = &[
         http::connections,
         "empty lines before an identification (RFC 4253 section 4.2), 22 packets of each connection",
     ),
+    row("imap-empty-lines", lines::imap_empty, http::connections, "empty commands, 11 packets of each connection"),
     row("tls-certificates", tls::certificates, http::body, "messages of certificates, again and again"),
     row("tls-ciphers", tls::ciphers, tls::hellos, "a hello of 8,000 cipher suites"),
     row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
@@ -111,4 +174,22 @@ pub(super) const ROWS: &[Row] = &[
         ..row("match-near", patterns::near, patterns::other, "a pattern's bytes but the last, at every byte")
     },
     Row { views: SEARCHES, ..row("match-broken", patterns::broken, patterns::other, "the same, broken now and then") },
+    Row {
+        views: NESTED,
+        ..row(
+            "match-nested",
+            patterns::inside,
+            patterns::apart,
+            "20 patterns inside each other, at every byte, of which 8 are reported; per match",
+        )
+    },
+    barren("gzip-members", packed::gzip_members, packed::gzip, "empty members of gzip (RFC 1952)"),
+    barren("gzip-blocks", packed::gzip_blocks, packed::gzip, "empty blocks in one member (RFC 1951 section 3.2.4)"),
+    barren("bzip2-streams", packed::bzip2_streams, packed::bzip2, "empty streams of bzip2"),
+    barren("xz-streams", packed::xz_streams, packed::xz, "empty streams of xz"),
+    barren("zstd-frames", packed::zstd_frames, packed::zstd, "empty frames of Zstandard (RFC 8878)"),
+    barren("zstd-blocks", packed::zstd_blocks, packed::zstd, "empty blocks in one frame"),
+    barren("zstd-skipped", packed::zstd_skipped, packed::zstd, "frames that are skipped"),
+    barren("lz4-frames", packed::lz4_frames, packed::lz4, "empty frames of LZ4"),
+    barren("bzip2-in-gzip", packed::bzip2_in_gzip, packed::bzip2, "empty streams of bzip2, twice in gzip"),
 ];

@@ -67,3 +67,39 @@ pub(in super::super) fn chains(made: &mut Made, packets: usize) -> usize {
     let last = begin + 2 * (POINTERS - 1);
     answers(made, packets, &message(question, 5, &chain, last, &(0xc000 | last).to_be_bytes()))
 }
+
+/// Texts whose bytes need escapes, as many as a frame holds.
+pub(in super::super) fn texts(made: &mut Made, packets: usize) -> usize {
+    answers(made, packets, &message(b"\x01a\0", 16, &[], 12, &[&[28][..], &[0xff; 28]].concat()))
+}
+
+/// All types of a window, in each record.
+pub(in super::super) fn types(made: &mut Made, packets: usize) -> usize {
+    answers(made, packets, &message(b"\x01a\0", 47, &[], 12, &[&[0xc0, 12, 0x7f, 26][..], &[0xff; 26]].concat()))
+}
+
+/// Parameters of two bytes, of keys that nobody knows.
+pub(in super::super) fn services(made: &mut Made, packets: usize) -> usize {
+    let parameters = b"\xff\x00\0\0".repeat(6);
+    answers(made, packets, &message(b"\x01a\0", 64, &[], 12, &[&[0, 1, 0xc0, 12][..], &parameters].concat()))
+}
+
+/// Questions of a query, each but the first a pointer to its long name.
+fn query() -> (Vec<u8>, usize) {
+    const QUESTIONS: u16 = 190;
+    let first = [&[0x12, 0x34, 1, 0][..], &QUESTIONS.to_be_bytes(), &[0; 6], &name(0xff), &[0, 1, 0, 1]].concat();
+    ([first, [0xc0, 12, 0, 1, 0, 1].repeat(usize::from(QUESTIONS) - 1)].concat(), QUESTIONS.into())
+}
+
+pub(in super::super) fn questions(made: &mut Made, packets: usize) -> usize {
+    answers(made, packets, &query().0)
+}
+
+/// The same by multicast. The number of questions.
+pub(in super::super) fn multicast(made: &mut Made, packets: usize) -> usize {
+    let (query, questions) = query();
+    for _ in 0..packets {
+        made.datagram(5353, &query);
+    }
+    packets * questions
+}

@@ -41,6 +41,10 @@ pub(in super::super) fn pop3_empty(made: &mut Made, packets: usize) -> usize {
     connections(made, 110, &[(Side::Server, b"+OK ready\r\n")], Side::Client, 11, packets)
 }
 
+pub(in super::super) fn imap_empty(made: &mut Made, packets: usize) -> usize {
+    connections(made, 143, &[(Side::Server, b"* OK IMAP4rev1 ready\r\n")], Side::Client, 11, packets)
+}
+
 pub(in super::super) fn ssh_empty(made: &mut Made, packets: usize) -> usize {
     connections(made, 22, &[(Side::Client, b"SSH-2.0-a\r\n")], Side::Server, 22, packets)
 }

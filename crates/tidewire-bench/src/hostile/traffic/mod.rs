@@ -1,17 +1,20 @@
 //! Captures whose content a stranger chose, and their benign twins.
 
+pub(super) mod datagrams;
 pub(super) mod dns;
 pub(super) mod http;
 pub(super) mod lines;
+pub(super) mod packed;
 pub(super) mod patterns;
 pub(super) mod proxy;
 pub(super) mod retransmit;
 pub(super) mod tls;
 
 use std::{
-    io,
+    fs, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use tidewire_lab::{
@@ -27,7 +30,9 @@ const STEP_US: u64 = 10;
 
 /// A capture that is being made.
 pub(super) struct Made {
-    writer: Writer,
+    path: PathBuf,
+    /// `None`: the capture is complete.
+    writer: Option<Writer>,
     time_us: u64,
     connections: u32,
     error: Option<io::Error>,
@@ -48,22 +53,49 @@ pub(super) struct Connection {
 
 impl Made {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { writer: Writer::create(path)?, time_us: 1_000_000, connections: 0, error: None })
+        let writer = Some(Writer::create(path)?);
+        Ok(Self { path: path.to_owned(), writer, time_us: 1_000_000, connections: 0, error: None })
     }
 
     /// The first error, if there was one.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),
-            None => self.writer.finish().map(|_| ()),
+            None => self.writer.take().map_or(Ok(()), |writer| writer.finish().map(|_| ())),
         }
+    }
+
+    /// Notes an error.
+    fn fail(&mut self, error: io::Error) {
+        self.error.get_or_insert(error);
     }
 
     fn write(&mut self, frame: &[u8]) {
         self.time_us += STEP_US;
-        if let Err(error) = self.writer.write(self.time_us, frame) {
-            self.error.get_or_insert(error);
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.write(self.time_us, frame)) {
+            self.fail(error);
         }
+    }
+
+    /// Completes the capture, compresses it with programs, one after the other, and adds bytes behind what the first one made. The length
+    /// of the file.
+    fn compress(&mut self, programs: &[&str], behind: &[u8]) -> usize {
+        let mut complete = || -> io::Result<usize> {
+            self.writer.take().map_or(Ok(()), |writer| writer.finish().map(|_| ()))?;
+            let mut bytes = fs::read(&self.path)?;
+            for (index, program) in programs.iter().enumerate() {
+                bytes = compressed(program, &self.path, &bytes)?;
+                if index == 0 {
+                    bytes.extend(behind);
+                }
+            }
+            fs::write(&self.path, &bytes)?;
+            Ok(bytes.len())
+        };
+        complete().unwrap_or_else(|error| {
+            self.fail(error);
+            0
+        })
     }
 
     /// Opens a connection from another address and port to a port.
@@ -89,6 +121,20 @@ impl Made {
         let ip = Ip::new(IpAddr::from([198, 51, 100, 53]), IpAddr::V4(client));
         let datagram = udp_datagram(&ip, (source_port, 1024 + (number % 60_000) as u16), payload);
         self.write(&frame(&ip, 17, &datagram, None));
+    }
+}
+
+/// What a program that compresses makes of bytes. `beside`: where a file may be meanwhile.
+fn compressed(program: &str, beside: &Path, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let file = beside.with_extension("plain");
+    fs::write(&file, bytes)?;
+    let output = Command::new(program).arg("-c").stdin(fs::File::open(&file)?).stderr(Stdio::inherit()).output();
+    fs::remove_file(&file)?;
+    let output = output.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(io::Error::other(format!("{program}: {}", output.status)))
     }
 }
 
