@@ -39,8 +39,9 @@ impl Parts {
         let workers = workers.max(1) as u64;
         let part = |is_kept: bool, bytes: u64| if is_kept { bytes } else { 0 };
         let records = part(kept.records, memory / 8);
-        let fields = part(kept.fields, memory / 8 * 3);
+        // What packets of QUIC said comes of the same streams: its part is one of the fields', not one of the flow table's.
         let quic = part(kept.quic, memory / 8);
+        let fields = part(kept.fields, memory / 8 * 3 - quic);
         // Of less than 4 MiB a worker the engine takes what it needs; the other parts come on top.
         let least = (ENGINE_BYTES_MIN * workers).min(memory);
         let engine = (memory - records - fields - quic).max(least);
@@ -70,5 +71,19 @@ impl Parts {
     /// For the packets of QUIC of each worker.
     pub fn worker_quic(&self) -> usize {
         usize::try_from(self.quic / self.workers).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_quic_take_no_room_of_flows() {
+        let parts = |quic| Parts::of(64 << 20, 2, Kept { quic, ..Kept::FIELDS });
+        let (with, without) = (parts(true), parts(false));
+        assert_eq!((with.engine(), with.records()), (without.engine(), without.records()));
+        assert_eq!(with.worker_fields() + with.worker_quic() as u64, without.worker_fields());
+        assert_eq!((with.worker_quic(), without.worker_quic()), (4 << 20, 0));
     }
 }
