@@ -15,7 +15,7 @@ const ALPN: u16 = 16;
 
 /// Most values of a hello that has fingerprints: cipher suites, extensions, groups and algorithms of signatures. Registries have 400 suites, and
 /// clients that probe servers offer all of these.
-const VALUES_MAX: usize = 512;
+const VALUES_MAX: usize = 256;
 
 /// JA3 and JA4 of a hello; `None`: it has too many values. `protocol`: `t` over TCP, `q` in QUIC.
 pub(crate) fn fingerprints(hello: &ClientHello<'_>, protocol: u8) -> Option<(Box<str>, Box<str>)> {
