@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    anomaly::Anomaly,
+    anomaly::{Anomaly, Explained},
     emit::{Counts, Emit, Outlet},
     error::AnalyzersError,
     inline::Inline,
@@ -19,6 +19,7 @@ pub struct Analyzers {
     outlets: [Outlet; 3],
     patterns: Option<Arc<Set>>,
     scans: Option<Arc<Tables>>,
+    explained: Arc<Explained>,
 }
 
 impl Analyzers {
@@ -30,14 +31,16 @@ impl Analyzers {
         let outlets = ANALYZERS.map(|name| Outlet::new(name, Arc::clone(&to)));
         let patterns = if settings.matching.enabled { matching::prepare(&settings.matching)? } else { None };
         let scans = settings.scan.enabled.then(|| Arc::new(Tables::new(&settings.scan, outlets[2].clone())));
-        Ok(Self { settings: settings.clone(), outlets, patterns, scans })
+        let explained = Arc::new(Explained::new(outlets[0].clone()));
+        Ok(Self { settings: settings.clone(), outlets, patterns, scans, explained })
     }
 
     /// The part of one worker.
     #[must_use]
     pub fn worker(&self) -> Inline {
         let [anomalies, matches, _] = &self.outlets;
-        let anomaly = self.settings.anomaly.enabled.then(|| Anomaly::new(&self.settings.anomaly, anomalies.clone()));
+        let of_worker = || Anomaly::new(&self.settings.anomaly, anomalies.clone(), Arc::clone(&self.explained));
+        let anomaly = self.settings.anomaly.enabled.then(of_worker);
         let set = self.patterns.clone();
         let matching = set.map(|set| Matching::new(&self.settings.matching, set, matches.clone()));
         Inline { anomaly, matching, scan: self.scans.clone().map(Scan::new) }
@@ -61,16 +64,19 @@ impl Analyzers {
         std::array::from_fn(|at| (ANALYZERS[at], self.outlets[at].counts()))
     }
 
-    /// Reports scans that have been silent for a window. Workers do so by themselves as packets come; on a network without packets
-    /// somebody else has to: `now_ns` is the present time, nanoseconds since 1970. May be called from any thread.
+    /// Reports scans that have been silent for a window, which workers do by themselves as packets come, and what the point of the
+    /// capture explains, where it is due. For a capture that lasts: `now_ns` is the present time, nanoseconds since 1970. May be
+    /// called from any thread.
     pub fn look(&self, now_ns: u64) {
+        self.explained.look(now_ns);
         if let Some(scans) = &self.scans {
             scans.look(now_ns);
         }
     }
 
-    /// Reports scans that go on: the input has ended and every worker is [finished](Inline::finish).
+    /// Reports scans that go on, and what all workers counted: the input has ended and every worker is [finished](Inline::finish).
     pub fn finish(&self) {
+        self.explained.finish();
         if let Some(scans) = &self.scans {
             scans.finish();
         }

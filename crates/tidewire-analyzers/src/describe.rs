@@ -25,3 +25,8 @@ pub(crate) fn direction(direction: Direction) -> events::Direction {
         Direction::ServerToClient => events::Direction::ServerToClient,
     }
 }
+
+/// The kind of an event of an anomaly by its name.
+pub(crate) fn anomaly(name: &str) -> String {
+    format!("anomaly.{name}")
+}

@@ -4,25 +4,25 @@
 //! that belong to no stream have nobody to be counted for: of each kind one is an event, and in the next second of packet time
 //! others are counted for the next event of that kind. So no flood of anomalies is a flood of events.
 //! What the point of the capture explains (checksum offload, connections that were open before) is known when a stream ends, and is
-//! reported likewise: one event of each kind in an hour, of no stream, with the number of the others.
+//! counted over all workers: see [`Explained`].
 
+mod explained;
 mod rare;
 mod severity;
+
+use std::sync::Arc;
 
 use tidewire::{AnomalyKind, Datagram, Direction, Explanation, Outside, OutsidePacket, Stream, StreamEvidence};
 use tidewire_events::{Event, FlowKey, Place, Severity, Value};
 
+pub(crate) use self::explained::Explained;
 use self::rare::Rare;
 use crate::{describe, emit::Outlet, settings::AnomalySettings};
 
+const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
 /// Packet time in which one event is made of each kind of things that belong to no stream.
 const OUTSIDE_NS: u64 = 1_000_000_000;
-
-/// The same of what the point of the capture explains: an hour.
-const EXPLAINED_NS: u64 = 3_600_000_000_000;
-
-/// Streams on several paths that have events of their own. Of more, the capture is what they have in common.
-const SEVERAL_PATHS_MIN: u32 = 16;
 
 /// What is kept of a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,22 +39,13 @@ pub(crate) struct Anomaly {
     outlet: Outlet,
     least: Severity,
     rare: Rare,
-    explained: Rare,
-    several_paths: u32,
-    /// Time of the first packet of streams that ended.
-    first_ns: u64,
+    /// Of all workers.
+    explained: Arc<Explained>,
 }
 
 impl Anomaly {
-    pub(crate) fn new(settings: &AnomalySettings, outlet: Outlet) -> Self {
-        Self {
-            outlet,
-            least: settings.severity,
-            rare: Rare::new(OUTSIDE_NS),
-            explained: Rare::new(EXPLAINED_NS),
-            several_paths: 0,
-            first_ns: u64::MAX,
-        }
+    pub(crate) fn new(settings: &AnomalySettings, outlet: Outlet, explained: Arc<Explained>) -> Self {
+        Self { outlet, least: settings.severity, rare: Rare::new(OUTSIDE_NS), explained }
     }
 
     /// Looks for anomalies that are new in the stream. `state` finds its state.
@@ -85,70 +76,68 @@ impl Anomaly {
 
     /// Reports what came after the first of each kind, and what may be explained.
     pub(crate) fn close<D>(&mut self, stream: &mut Stream<'_, D>, state: impl Fn(&mut D) -> &mut AnomalyState) {
-        self.first_ns = self.first_ns.min(stream.start_ns());
+        self.explained.note_start(stream.start_ns());
         if stream.anomalies().is_empty() {
             return;
         }
         self.look_closely(stream, state);
         let explained = self.explained(stream);
-        let list = stream.anomalies();
-        for (at, first) in list.iter().enumerate().filter(|(_, anomaly)| may_be_explained(anomaly.kind)) {
-            if list[..at].iter().all(|earlier| earlier.kind != first.kind) && !explained.contains(&first.kind) {
-                self.report(stream, first.kind, first.packet, 0);
-            }
-        }
-        for (at, last) in list.iter().enumerate().filter(|(_, anomaly)| !explained.contains(&anomaly.kind)) {
-            if list[at + 1..].iter().all(|later| later.kind != last.kind) {
-                let more = list[..at].iter().filter(|earlier| earlier.kind == last.kind).count();
-                if more != 0 {
-                    self.report(stream, last.kind, last.packet, more as u64);
-                }
-            }
+        for kind in kinds_of(stream).filter(|kind| !explained.contains(kind)) {
+            self.of_stream(stream, kind).into_iter().for_each(|event| self.outlet.emit(event));
         }
     }
 
+    /// What is still to be reported of a kind when a stream ends: the first one, if it might have been explained, and the number of the
+    /// others.
+    fn of_stream<D>(&self, stream: &Stream<'_, D>, kind: AnomalyKind) -> Vec<Event> {
+        let list = || stream.anomalies().iter().filter(|anomaly| anomaly.kind == kind);
+        let first =
+            list().next().filter(|_| may_be_explained(kind)).map(|first| self.event(stream, kind, first.packet, 0));
+        let more = list().skip(1).count() as u64;
+        let last = list().next_back().filter(|_| more != 0).map(|last| self.event(stream, kind, last.packet, more));
+        [first, last].into_iter().flatten().flatten().collect()
+    }
+
     /// Counts the stream for each kind that is explained, and returns these kinds.
-    fn explained<D>(&mut self, stream: &Stream<'_, D>) -> Vec<AnomalyKind> {
-        const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+    fn explained<D>(&self, stream: &Stream<'_, D>) -> Vec<AnomalyKind> {
         let evidence = StreamEvidence {
             start_ns: stream.start_ns(),
-            capture_start_ns: self.first_ns,
+            capture_start_ns: self.explained.start_ns(),
             stats: &DIRECTIONS.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
             has_conflicts: DIRECTIONS.iter().any(|&direction| !stream.conflicts(direction).is_empty()),
             anomalies: stream.anomalies(),
         };
-        let (mut kinds, end_ns) = (Vec::new(), stream.end_ns());
-        for kind in stream.anomalies().iter().map(|anomaly| anomaly.kind).filter(|kind| may_be_explained(*kind)) {
-            let Some(explanation) = evidence.explains(kind).filter(|_| !kinds.contains(&kind)) else { continue };
-            if explanation == Explanation::SeveralPaths && self.several_paths < SEVERAL_PATHS_MIN {
-                self.several_paths += 1;
-                continue;
-            }
+        let mut kinds = Vec::new();
+        // What is below the severity is reported in neither way.
+        let is_possible = |kind: &AnomalyKind| may_be_explained(*kind) && severity::of(*kind) >= self.least;
+        for kind in kinds_of(stream).filter(is_possible) {
+            let Some(explanation) = evidence.explains(kind) else { continue };
             kinds.push(kind);
-            if severity::of(kind) >= self.least
-                && let Some(more) = self.explained.note(kind.name(), explanation.name(), end_ns)
-            {
-                self.emit_explained(kind.name(), explanation.name(), more, end_ns);
+            let times_ns = (stream.start_ns(), stream.end_ns());
+            match explanation {
+                Explanation::SeveralPaths => self.explained.note_path(kind, times_ns, self.of_stream(stream, kind)),
+                _ => self.explained.note(kind, explanation, times_ns),
             }
         }
         kinds
     }
 
-    /// All of them are what ordinary captures show.
-    fn emit_explained(&self, what: &str, why: &str, more: u64, time_ns: u64) {
-        self.outlet.emit(Event { time_ns, severity: Severity::Info, ..of_kind(what, why, more, None) });
+    fn report<D>(&self, stream: &Stream<'_, D>, kind: AnomalyKind, packet: u64, more: u64) {
+        if let Some(event) = self.event(stream, kind, packet, more) {
+            self.outlet.emit(event);
+        }
     }
 
     /// `more`: how many more there were; 0: this is the first.
-    fn report<D>(&self, stream: &Stream<'_, D>, kind: AnomalyKind, packet: u64, more: u64) {
+    fn event<D>(&self, stream: &Stream<'_, D>, kind: AnomalyKind, packet: u64, more: u64) -> Option<Event> {
         let severity = severity::of(kind);
         if severity < self.least {
-            return;
+            return None;
         }
         let mut event = Event {
             time_ns: stream.end_ns(),
-            kind: name(kind.name()),
+            kind: describe::anomaly(kind.name()),
             severity,
             key: Some(describe::key(&stream.key())),
             stream: Some(stream.id()),
@@ -159,14 +148,13 @@ impl Anomaly {
             event = event.with("more", Value::U64(more));
         }
         if kind == AnomalyKind::OverlapConflict {
-            let directions = [Direction::ClientToServer, Direction::ServerToClient];
             let last = |direction| stream.conflicts(direction).last().map(|conflict| (direction, *conflict));
-            if let Some((direction, conflict)) = directions.into_iter().find_map(last) {
+            if let Some((direction, conflict)) = DIRECTIONS.into_iter().find_map(last) {
                 event.place = Some(Place { direction: describe::direction(direction), offset: conflict.offset });
                 event = event.with("bytes", Value::U64(conflict.bytes));
             }
         }
-        self.outlet.emit(event);
+        Some(event)
     }
 
     /// A packet that belongs to no stream.
@@ -209,9 +197,6 @@ impl Anomaly {
         for (what, why, more, time_ns) in self.rare.rest() {
             self.outlet.emit(Event { time_ns, ..of_kind(what, why, more, None) });
         }
-        for (what, why, more, time_ns) in self.explained.rest() {
-            self.emit_explained(what, why, more, time_ns);
-        }
     }
 }
 
@@ -227,13 +212,17 @@ fn may_be_explained(kind: AnomalyKind) -> bool {
     )
 }
 
-fn name(of: &str) -> String {
-    format!("anomaly.{of}")
+/// The kinds of a stream's anomalies, each once, in the order of packets.
+fn kinds_of<D>(stream: &Stream<'_, D>) -> impl Iterator<Item = AnomalyKind> {
+    let list = stream.anomalies();
+    let is_first = |at: usize| list[..at].iter().all(|earlier| earlier.kind != list[at].kind);
+    let kinds: Vec<_> = (0..list.len()).filter(|&at| is_first(at)).map(|at| list[at].kind).collect();
+    kinds.into_iter()
 }
 
 /// `more`: how many more of this kind were seen since its last event.
 fn of_kind(what: &str, why: &str, more: u64, packet: Option<u64>) -> Event {
-    let mut event = Event { kind: name(what), severity: Severity::Low, ..Event::default() };
+    let mut event = Event { kind: describe::anomaly(what), severity: Severity::Low, ..Event::default() };
     event = event.with("reason", Value::Text(why.to_owned()));
     if let Some(packet) = packet {
         event = event.with("packet", Value::U64(packet));
