@@ -36,6 +36,16 @@ pub struct Filter {
     programs: Vec<(LinkType, Compiled)>,
 }
 
+/// What an expression does not see where it is applied to each frame by itself, as the kernel does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unseen {
+    /// It looks at ports or other fields of transport headers, which later fragments of a datagram do not have.
+    pub later_fragments: bool,
+    /// It looks for a protocol right behind IPv6's own header: not behind the length of big packets (RFC 2675) and routing headers.
+    pub behind_headers: bool,
+}
+
 /// A program, or why there is none.
 type Compiled = Result<Arc<Program>, Arc<Error>>;
 
@@ -84,6 +94,21 @@ impl Filter {
     /// [`Error::Expression`] where the expression has no meaning for this link type.
     pub fn classic(&self, link: LinkType) -> Result<Vec<Instruction>, Error> {
         classic(&self.expression, link)
+    }
+
+    /// What it does not see where it is applied to each Ethernet frame by itself. [`matches`](Self::matches) and
+    /// [`Fragments`](crate::Fragments) see some of that.
+    #[must_use]
+    pub fn unseen(&self) -> Unseen {
+        // libpcap's code: `jset` of the fragment offset before a transport header is read, and `ldb` of IPv6's next header, behind up to
+        // two tags.
+        const JUMP_IF_SET: u16 = 0x45;
+        const LOAD_BYTE: u16 = 0x30;
+        const FRAGMENT_OFFSET: u32 = 0x1fff;
+        const NEXT_HEADERS: [u32; 3] = [20, 24, 28];
+        let program = self.classic(LinkType::ETHERNET).unwrap_or_default();
+        let has = |code: u16, k: &[u32]| program.iter().any(|one| one.code == code && k.contains(&one.k));
+        Unseen { later_fragments: has(JUMP_IF_SET, &[FRAGMENT_OFFSET]), behind_headers: has(LOAD_BYTE, &NEXT_HEADERS) }
     }
 
     /// The filter as a program for the kernel, for Ethernet frames, as `bpf(BPF_PROG_LOAD)` takes it.

@@ -33,7 +33,7 @@ mod tests;
 
 pub use error::Error;
 #[cfg(feature = "libpcap")]
-pub use expression::Filter;
+pub use expression::{Filter, Unseen};
 pub use fragments::Fragments;
 pub use machine::{matches, returned};
 pub use tidewire_ebpf::{

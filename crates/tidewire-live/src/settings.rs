@@ -245,6 +245,8 @@ settings! {
         cuts, set_cuts, with_cuts: bool as bool, bool;
         /// Whether every direction is cut off after its first packet (cutoff 0 for all).
         cuts_all, set_cuts_all, with_cuts_all: bool as bool, bool;
+        /// Whether the engine leaves out copies of packets, which the programs of each interface would count: then it cuts off itself.
+        leaves_out_copies, set_leaves_out_copies, with_leaves_out_copies: bool as bool, bool;
         /// Whether frames that the filter leaves out are counted, where a program can be loaded for that (Ethernet; not as a tap):
         /// see [`tidewire_core::Shunt::filtered`]. Elsewhere they are not.
         counts, set_counts, with_counts: bool as bool, bool;
@@ -268,6 +270,7 @@ impl Default for KernelNeeds {
             offload: InKernel::default(),
             cuts: false,
             cuts_all: false,
+            leaves_out_copies: false,
             counts: false,
             shed: None,
             key_vlan: false,
@@ -282,6 +285,16 @@ impl KernelNeeds {
     /// Whether flow tables are needed.
     #[must_use]
     pub fn needs_flows(&self) -> bool {
+        !self.leaves_out_copies && self.would_need_flows()
+    }
+
+    /// Whether copies of packets are why the engine cuts off.
+    #[must_use]
+    pub(crate) fn is_left_to_engine(&self) -> bool {
+        self.leaves_out_copies && self.would_need_flows()
+    }
+
+    fn would_need_flows(&self) -> bool {
         match self.offload {
             InKernel::Auto => self.cuts || self.shed.is_some(),
             InKernel::Always => true,

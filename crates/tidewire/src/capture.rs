@@ -42,6 +42,13 @@ impl<I> Capture<I> {
         self
     }
 
+    /// The expression of [`filter`](Self::filter).
+    #[cfg(feature = "filter")]
+    #[must_use]
+    pub fn expression(&self) -> Option<&str> {
+        self.setup.filter.as_deref()
+    }
+
     /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Default 1: everything on the
     /// calling thread. Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
     /// Every other call runs one worker, and fails if more are set ([`SettingError::OneWorker`](crate::SettingError::OneWorker)).

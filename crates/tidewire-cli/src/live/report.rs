@@ -10,6 +10,7 @@ use tidewire::{
         LiveError, LiveReport, Purpose, RingCounts, WorkerReport,
     },
 };
+use tidewire_filter::Unseen;
 
 use super::advice::{WithHint, described};
 use crate::{
@@ -23,6 +24,22 @@ pub fn say_engines(interfaces: &[InterfaceReport]) {
     for (names, description) in by_engine(interfaces) {
         error::notify(format_args!("{}: {description}", names.join(", ")));
     }
+}
+
+/// Reports what a filter does not see in the kernel, where it is applied to each frame by itself.
+pub fn say_unseen(unseen: Unseen) {
+    if let Some(notice) = unseen_words(unseen) {
+        error::notify(notice);
+    }
+}
+
+fn unseen_words(unseen: Unseen) -> Option<String> {
+    let fragments =
+        unseen.later_fragments.then_some("no ports in later fragments ('or (ip[6:2] & 0x1fff != 0)' accepts them)");
+    let headers =
+        unseen.behind_headers.then_some("nothing behind further headers of IPv6 (routing, the length of BIG TCP)");
+    let parts: Vec<_> = [fragments, headers].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("the kernel filters each frame by itself: it sees {}", parts.join(", and ")))
 }
 
 /// Names of interfaces by how their frames are captured, in the order of the first.
@@ -252,6 +269,22 @@ fn push_worker(object: &mut Object<'_>, index: usize, worker: &WorkerReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_filter_does_not_see_in_the_kernel_is_named() {
+        let words = |expression: &str| {
+            unseen_words(tidewire_filter::Filter::new(expression).expect("an expression").unseen()).unwrap_or_default()
+        };
+        let (fragments, headers) = ("no ports in later fragments", "nothing behind further headers of IPv6");
+        for expression in ["udp port 53", "vlan and tcp port 80", "not port 22"] {
+            assert!(words(expression).contains(fragments) && words(expression).contains(headers), "{expression}");
+        }
+        assert!(!words("tcp").contains(fragments) && words("tcp").contains(headers), "{}", words("tcp"));
+        assert!(words("ip and udp port 53").contains(fragments) && !words("ip and udp port 53").contains(headers));
+        for expression in ["host 192.0.2.1", "net 2001:db8::/32", "arp", "greater 100", ""] {
+            assert_eq!(words(expression), "", "{expression}");
+        }
+    }
 
     #[test]
     fn interfaces_with_the_same_engine_share_a_line() {

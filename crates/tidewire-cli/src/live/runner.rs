@@ -6,6 +6,7 @@ use tidewire::{
     Capture, Handler, Outcome, Stop,
     live::{Interfaces, LiveError, LiveReport},
 };
+use tidewire_filter::Filter;
 
 use super::{Live, report, status};
 use crate::{
@@ -95,6 +96,7 @@ pub fn watched_with<'a>(
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));
     let shown = Rc::clone(&metrics);
+    let unseen = capture.expression().and_then(|expression| Filter::new(expression).ok()).map(|filter| filter.unseen());
     let confinement = live.confinement(writable, ports);
     let capture = capture.before_start(move |interfaces| {
         opened(interfaces.iter().map(|interface| interface.name.clone()).collect());
@@ -105,6 +107,7 @@ pub fn watched_with<'a>(
         on_interrupt(stop, true).map_err(failed)?;
         if !live.quiet {
             report::say_engines(interfaces);
+            report::say_unseen(unseen.unwrap_or_default());
         }
         report::say_down(interfaces);
         confined.iter().flat_map(|confined| &confined.missing).for_each(error::notify);

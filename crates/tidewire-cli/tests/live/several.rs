@@ -82,6 +82,17 @@ fn an_interface_without_ethernet_is_cut_off_in_the_engine() {
         // Interfaces with the same engine share a line.
         assert!(ended.said.contains(&format!("lo, {HERE}: packet socket")), "{}", ended.said);
         assert!(ended.said.contains("tun9: packet socket"), "{}", ended.said);
+        // Where copies are left out, no interface has programs: that is said, and all are captured.
+        let by_default = rig.tidewire(&["flows", "--json", "--stats=json", "-i", "any"]);
+        fetch("/");
+        settle();
+        let ended = by_default.interrupt();
+        assert_eq!(http(&ended.records()).len(), 1, "{}", ended.said);
+        let engines =
+            format!("lo, {HERE}, tun9: packet socket, TPACKET_V3, cut off in the engine: copies are left out");
+        assert!(ended.said.contains(&engines), "{}", ended.said);
+        let uncut = rig.tidewire(&["flows", "--kernel-flows", "0", "-i", "any"]).interrupt();
+        assert!(!uncut.said.contains("copies are left out"), "{}", uncut.said);
     });
 }
 

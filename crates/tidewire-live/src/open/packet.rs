@@ -41,6 +41,7 @@ pub(super) fn open(
         let cuts = match (&before.kernel, settings.kernel.needs_flows()) {
             (Some(_), true) => ", cut off in the kernel",
             (None, true) => ", cut off in the engine: frames without Ethernet",
+            (_, false) if settings.kernel.is_left_to_engine() => ", cut off in the engine: copies are left out",
             (_, false) => "",
         };
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };

@@ -164,10 +164,7 @@ impl Setup {
     /// Derives the in-kernel settings from the engine's settings and from those of the applications in `handler`.
     fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, mut needs) = (&self.config, settings.kernel().clone());
-        if config.duplicates() != DuplicateRule::Keep {
-            // The programs of each interface would count every copy.
-            needs.set_offload(InKernel::Never);
-        }
+        needs.set_leaves_out_copies(config.duplicates() != DuplicateRule::Keep);
         let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
             // The handler needs packets beyond a cutoff, too.
