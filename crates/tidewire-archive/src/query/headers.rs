@@ -33,6 +33,11 @@ impl Headers {
         Self { asks, outer }
     }
 
+    /// Whether anything is looked for in headers.
+    pub fn are_asked(&self) -> bool {
+        self.asks
+    }
+
     /// Whether a packet has what its headers are asked for.
     pub fn matches(&mut self, query: &Query, frame: &Frame, bytes: &[u8]) -> bool {
         if !self.asks {

@@ -4,7 +4,7 @@ mod expression;
 mod headers;
 mod wanted;
 
-use tidewire_filter::Filter;
+use tidewire_filter::{Filter, Fragments};
 use tidewire_wire::{Frame, LinkType};
 
 use crate::{
@@ -21,6 +21,8 @@ pub(crate) struct Exact {
     pub query: Query,
     filter: Option<Filter>,
     headers: Headers,
+    /// Datagrams whose first fragment was found: the later ones have no ports.
+    fragments: Fragments,
     /// Link types for which the expression has no meaning: none of their packets is found.
     refused: Vec<LinkType>,
     /// Errors that report them.
@@ -34,15 +36,24 @@ impl Exact {
     pub fn new(query: &Query) -> Result<Self, Error> {
         query.check()?;
         let filter = query.filter.as_deref().map(Filter::new).transpose()?;
-        let headers = Headers::new(query);
-        Ok(Self { query: query.clone(), filter, headers, refused: Vec::new(), problems: Vec::new() })
+        let (headers, fragments) = (Headers::new(query), Fragments::default());
+        Ok(Self { query: query.clone(), filter, headers, fragments, refused: Vec::new(), problems: Vec::new() })
     }
 
-    /// Whether a packet is found. That the expression has no meaning for its link type is a problem, once.
+    /// Whether a packet is found: by itself, or as a later fragment of a datagram whose first one was. That the expression has no
+    /// meaning for its link type is a problem, once.
     pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
-        if !self.query.wants_time(frame.timestamp_ns) || !self.headers.matches(&self.query, frame, bytes) {
+        if !self.query.wants_time(frame.timestamp_ns) {
             return false;
         }
+        if self.filter.is_none() && !self.headers.are_asked() {
+            return true;
+        }
+        let by_itself = self.headers.matches(&self.query, frame, bytes) && self.has_expression(frame, bytes);
+        self.fragments.accepts(frame.link, bytes, frame.wire_bytes, frame.timestamp_ns, by_itself)
+    }
+
+    fn has_expression(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
         let Some(filter) = &mut self.filter else { return true };
         filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or_else(|error| {
             if self.refused.len() < REFUSED_MAX && !self.refused.contains(&frame.link) {
