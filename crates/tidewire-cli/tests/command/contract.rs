@@ -82,6 +82,21 @@ fn inferred_clients_and_irregular_times_are_named() {
     }
 }
 
+/// Subflows of Multipath TCP are named by both commands, and nothing else is.
+#[test]
+fn subflows_of_multipath_tcp_are_named() {
+    let bench = Bench::new();
+    let plain = bench.file("mixed.pcap", mixed().bytes());
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/tcp-mptcp/capture.pcap");
+    for command in ["flows", "streams"] {
+        let of = |path: &str| json(&[command, "--json", path]).into_iter().map(|mut record| record["mptcp"].take());
+        let token = "e9facdea";
+        let expected = [json!({"subflow": "first", "token": token}), json!({"subflow": "joined", "token": token})];
+        assert!(of(capture).eq(expected), "{command}");
+        assert!(of(&plain).all(|mptcp| mptcp.is_null()), "{command}");
+    }
+}
+
 /// Checks `app`, which only streams of a known protocol have; returns its name if it is there.
 fn assert_app(record: &Value) -> &'static [&'static str] {
     let app = &record["app"];

@@ -55,6 +55,23 @@ fn record(folder: &Path, packets: &[Packet], each: usize, settings: &Settings, i
     }
 }
 
+/// Frames that a packet broker cut are of their streams in the index that a recorder writes.
+#[test]
+fn a_recorder_knows_the_streams_of_cut_frames() {
+    let bench = Bench::new();
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/link-sliced/capture.pcap");
+    let (archive, out) = (bench.path("archive"), bench.path("out.pcapng"));
+    let (archive, out) = (archive.to_str().unwrap(), out.to_str().unwrap());
+    assert_eq!(text(&["record", "-r", capture, "-o", archive]).1, 0);
+    let flows = json(&["flows", "--json", archive]);
+    assert_eq!(flows.len(), json(&["flows", "--json", capture]).len());
+    for flow in &flows {
+        assert_eq!(text(&["recall", archive, "--stream", &flow["id"].to_string(), "-w", out]).1, 0);
+        let all = flow["packets_c2s"].as_u64().unwrap() + flow["packets_s2c"].as_u64().unwrap();
+        assert_eq!(read(out).len() as u64, all, "{flow}");
+    }
+}
+
 /// An archive of a capture, in four segments.
 struct Recorded {
     bench: Bench,

@@ -9,7 +9,8 @@ use std::{
 use tidewire::{Endpoint, FlowKey};
 use tidewire_archive::{Facts, Fragmented, Outer, facts};
 use tidewire_wire::{
-    Brief, Decoded, Frame, Kind, Settings as WireSettings, TunnelKind, decode_into, final_destination, ports,
+    Batch, Brief, Decoded, Frame, Kind, Settings as WireSettings, Slices, TunnelKind, decode_into, final_destination,
+    ports,
 };
 
 /// Words: address of the lower end (high half, low half; IPv4 in the low one), of the higher end, ports << 32 | protocol << 24 |
@@ -157,22 +158,36 @@ pub(crate) struct Walk {
     wire: WireSettings,
     decoded: Decoded,
     digest: RandomState,
+    /// Frames that were cut before the capture.
+    slices: Slices,
 }
 
 impl Walk {
     pub fn new(tunnel_depth: u8) -> Self {
         let wire = WireSettings::default().with_tunnel_depth(tunnel_depth);
-        Self { wire, decoded: Decoded::EMPTY, digest: RandomState::new() }
+        let slices = Slices::new(wire.slicing);
+        Self { wire, decoded: Decoded::EMPTY, digest: RandomState::new(), slices }
+    }
+
+    /// Looks how frames were cut before the capture, before any of the batch is walked.
+    #[inline]
+    pub fn examine(&mut self, batch: &Batch<'_>) {
+        if self.slices.is_open() {
+            self.slices.examine(batch, &self.wire);
+        }
     }
 
     /// What a packet belongs to.
     #[inline]
     pub fn find(&mut self, frame: &Frame, bytes: &[u8]) -> Found {
-        let brief = decode_into(frame.link, bytes, frame.wire_bytes, &self.wire, &mut self.decoded);
-        let decoded = &self.decoded;
+        let mut brief = decode_into(frame.link, bytes, frame.wire_bytes, &self.wire, &mut self.decoded);
         if brief.kind as u8 > Kind::Fragment as u8 {
-            return self.headers(frame, bytes);
+            match self.cut(frame, bytes) {
+                Some(cut) => brief = cut,
+                None => return self.headers(frame, bytes),
+            }
         }
+        let decoded = &self.decoded;
         let flags = match brief.kind {
             Kind::Tcp => bytes.get(brief.transport_at as usize + 13).copied().unwrap_or(0),
             _ => 0,
@@ -181,6 +196,15 @@ impl Walk {
         let is_plain = decoded.outer_ip_at == decoded.ip_at && brief.kind != Kind::Fragment;
         let keyed = if is_plain { plain(bytes, brief, decoded) } else { self.in_tunnel(frame, bytes) };
         keyed.map_or(Found::Other, |keyed| Found::Flow(keyed, seen))
+    }
+
+    /// Walks a frame again that cannot be walked, if it was cut; `None`: it was not, or its packet is in a tunnel.
+    #[cold]
+    fn cut(&mut self, frame: &Frame, bytes: &[u8]) -> Option<Brief> {
+        self.slices.decode(frame, bytes, &self.wire, &mut self.decoded)?;
+        let brief = self.decoded.brief();
+        let is_plain = self.decoded.outer_ip_at == self.decoded.ip_at;
+        (is_plain && (brief.kind as u8) < Kind::Fragment as u8).then_some(brief)
     }
 
     /// What the index that is made of a segment knows of a frame without a flow.

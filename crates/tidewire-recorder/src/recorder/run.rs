@@ -89,6 +89,7 @@ impl FrameHandler for Recorder {
     fn frames(&mut self, batch: &Batch<'_>) {
         self.start();
         self.level_permille = self.pool.level_permille();
+        self.walk.examine(batch);
         match self.look_back.is_some() {
             true => batch.frames.iter().for_each(|frame| self.hold(frame, batch.bytes(frame))),
             false if self.filter.is_some() => self.each(batch, batch.frames),
