@@ -95,6 +95,24 @@ fn short_runs_remove_what_earlier_ones_left() {
     }
 }
 
+/// One packet of a segment has a time that is decades ahead: the segment is as old as the others.
+#[test]
+fn a_packet_decades_ahead_keeps_no_segment() {
+    let mut numbers = Numbers(0x5e6_0008);
+    let retention = Retention { age: Some(HOUR), ..Retention::default() };
+    for segment_time in [Duration::MAX, Duration::from_secs(60)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = || Settings { segment_time, ..Settings::default() };
+        let mut some = packets(&mut numbers, 0, 20);
+        some[7].timestamp_ns += 50 * 365 * 86_400 * 1_000_000_000;
+        Recorder::new(folder.path(), &settings()).segment(&some, &Identities::default());
+        let mut recorder = Recorder::new(folder.path(), &settings());
+        recorder.segment(&packets(&mut numbers, 50, 20), &Identities::default());
+        let now = Now { up: Duration::from_secs(600), ..at(HOUR * 24 * 3650, Instant::now()) };
+        assert_eq!(recorder.directory.retain(&retention, 1, &now).expect("removed").len(), 1, "{segment_time:?}");
+    }
+}
+
 /// Names have the times at which segments began.
 #[test]
 fn a_clock_that_was_set_back_keeps_the_newest() {

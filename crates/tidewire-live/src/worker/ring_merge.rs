@@ -1,5 +1,7 @@
 //! Collects frames from the rings and merges them by time into the batch.
 
+use tidewire_wire::{CLOCK_STEP_NS, Frame};
+
 use super::{Worker, ring_cursor::RingCursor};
 use crate::sys::wait;
 
@@ -53,11 +55,11 @@ impl Worker {
         let horizon = if self.cursors.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
         while self.batch.len() - before < most {
             let heads = self.cursors.iter_mut().filter(|cursor| !cursor.waiting.is_empty());
-            let earliest = heads.min_by_key(|cursor| cursor.waiting.front().map(|frame| frame.timestamp_ns));
+            let earliest = heads.min_by_key(|cursor| cursor.waiting.front().map(|frame| due_ns(frame, now_ns)));
             let Some(cursor) = earliest else { break };
             let is_full = cursor.waiting.len() >= WAITING_FRAMES_MAX;
             let Some(frame) = cursor.waiting.front() else { break };
-            if frame.timestamp_ns > horizon && !is_full {
+            if due_ns(frame, now_ns) > horizon && !is_full {
                 break;
             }
             let is_wanted = cursor.stale == 0 || self.stale_verdict.takes(&self.view, frame);
@@ -76,9 +78,20 @@ impl Worker {
             return u64::MAX;
         }
         let known = |cursor: &RingCursor| match cursor.waiting.back() {
+            Some(last) if is_ahead(last, now_ns) => now_ns,
             Some(last) => last.timestamp_ns,
             None => now_ns.saturating_sub(cursor.ring.delay_ns().min(self.window_ns)),
         };
         self.cursors.iter().map(known).min().unwrap_or(u64::MAX)
     }
+}
+
+/// Whether a frame's time lies so far in the future that it is none: cards give such times until their clock is set.
+fn is_ahead(frame: &Frame, now_ns: u64) -> bool {
+    frame.timestamp_ns > now_ns.saturating_add(CLOCK_STEP_NS)
+}
+
+/// The time at which it is a frame's turn. One that is ahead goes at once: those behind it in its ring would wait for decades.
+fn due_ns(frame: &Frame, now_ns: u64) -> u64 {
+    if is_ahead(frame, now_ns) { 0 } else { frame.timestamp_ns }
 }

@@ -125,6 +125,23 @@ fn a_frame_waits_for_a_silent_ring_but_not_longer_than_the_window() {
     assert_eq!(poll(&mut worker).len(), 1, "nothing is waited for when it is over");
 }
 
+/// A card gives times that are decades ahead until its clock is set.
+#[test]
+fn a_frame_that_is_decades_ahead_holds_up_none_and_moves_no_clock() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    let now = wait::now_ns();
+    let before = |ms: u64| now - ms * 1_000_000;
+    let ahead = now + 50 * 365 * 86_400 * 1_000_000_000;
+    scripts[0].lock().unwrap().coming.extend([before(100), ahead, before(98)]);
+    scripts[1].lock().unwrap().coming.extend([before(99), before(97)]);
+    let mut frames = poll(&mut worker);
+    frames.extend(poll(&mut worker));
+    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp_ns).collect();
+    assert_eq!(times, [before(100), ahead, before(99), before(98), before(97)]);
+    assert!(frames.iter().all(|frame| frame.clock_ns <= now), "{frames:?}");
+    assert_eq!(worker.late(), 0);
+}
+
 #[test]
 fn a_ring_that_is_never_empty_takes_no_more_than_its_share() {
     let (mut worker, scripts) = worker(2, (0, 1));
