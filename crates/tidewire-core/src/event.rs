@@ -25,12 +25,29 @@ pub enum GapCause {
     Urgent,
     /// The frame was captured, but left out because of its wrong checksum: see [`ChecksumMode`](crate::ChecksumMode).
     BadChecksum,
+    /// Lost by the capture: as [`NotCaptured`](Self::NotCaptured), where the capture says itself that it lost packets at that time
+    /// ([`PacketLoss`](crate::PacketLoss)).
+    LostByCapture,
 }
 
 impl GapCause {
     /// Every cause.
-    pub const ALL: &'static [Self] =
-        &[Self::NotCaptured, Self::Snapped, Self::Cutoff, Self::Memory, Self::Shed, Self::Urgent, Self::BadChecksum];
+    pub const ALL: &'static [Self] = &[
+        Self::NotCaptured,
+        Self::Snapped,
+        Self::Cutoff,
+        Self::Memory,
+        Self::Shed,
+        Self::Urgent,
+        Self::BadChecksum,
+        Self::LostByCapture,
+    ];
+
+    /// Whether no packet with the missing bytes was captured.
+    #[must_use]
+    pub fn is_unseen(self) -> bool {
+        matches!(self, Self::NotCaptured | Self::LostByCapture)
+    }
 
     /// Whether the missing bytes were in a captured packet, whose headers count them.
     #[must_use]
@@ -49,6 +66,7 @@ impl GapCause {
             Self::Shed => "shed",
             Self::Urgent => "urgent",
             Self::BadChecksum => "bad_checksum",
+            Self::LostByCapture => "lost_by_capture",
         }
     }
 }
@@ -88,7 +106,8 @@ pub struct Chunk<'a> {
     pub bytes: &'a [u8],
     /// Number of bytes at the beginning of `bytes` that were delivered before.
     pub repeated_bytes: usize,
-    /// Timestamp of the packet that completed the chunk, nanoseconds since the epoch.
+    /// Timestamp of the packet that completed the chunk, nanoseconds since the epoch; of an outlier
+    /// ([`Stream::time_outliers`](crate::Stream::time_outliers)) that of the packet before it.
     pub timestamp_ns: u64,
     /// Whether this is the whole payload of one datagram (UDP and other protocols without a byte stream).
     pub is_datagram: bool,

@@ -4,6 +4,7 @@
 //! several workers are several engines, each with its [`Share`] of the flows.
 
 mod budget;
+mod capture_losses;
 mod class;
 mod client_by;
 mod config;
@@ -53,7 +54,7 @@ pub use stream::Stream;
 #[doc(hidden)]
 pub use subscriber::{Join, Subscription};
 pub use tcp::delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge};
-pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};
+pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 
 /// For the project's own fuzzers and oracles; exempt from semantic versioning.
 #[doc(hidden)]

@@ -101,4 +101,8 @@ pub(crate) struct Now {
     pub input_bytes: u64,
     /// Number of the packet.
     pub number: u64,
+    /// The time by which the packet counts in its flow; of packets beside the fast path.
+    pub time_ns: u64,
+    /// Time of the packet before it in the same direction; likewise.
+    pub before_ns: u64,
 }

@@ -7,7 +7,7 @@ use crate::{
     pcapng::CaptureLoss,
     supplement::Supplement,
 };
-use tidewire_wire::{Batch, Frame, PacketClock};
+use tidewire_wire::{Batch, Frame, PacketClock, PacketLoss};
 
 /// A piece of memory and the frames that lie in it: what a [`Source`] fills, and fills again.
 ///
@@ -20,6 +20,7 @@ pub struct Block {
     start: usize,
     end: usize,
     pub(crate) frames: Vec<Frame>,
+    losses: Vec<PacketLoss>,
 }
 
 impl Block {
@@ -35,6 +36,17 @@ impl Block {
         Batch { memory: self.bytes().into(), frames: &self.frames }
     }
 
+    /// Packets that the capture lost before its frames, by its own account, in their order.
+    #[must_use]
+    pub fn losses(&self) -> &[PacketLoss] {
+        &self.losses
+    }
+
+    /// Notes packets that were lost before one of its frames, or before one that was left out of it.
+    pub fn push_loss(&mut self, loss: PacketLoss) {
+        self.losses.push(loss);
+    }
+
     /// The bytes that this block holds on to, frames included.
     #[must_use]
     pub fn allocated_bytes(&self) -> usize {
@@ -45,6 +57,7 @@ impl Block {
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
         self.frames.clear();
+        self.losses.clear();
     }
 
     /// Appends a frame with its `bytes`, as a [`Source`] of another crate does. `at` and `captured_bytes` are set here, and
@@ -78,7 +91,7 @@ impl Block {
 
     /// Keeps the frames for which `wanted` says so; it is given their bytes too.
     pub fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
-        let Self { memory, start, end, frames } = self;
+        let Self { memory, start, end, frames, .. } = self;
         let memory = memory.get(*start..*end).unwrap_or_default();
         frames.retain(|frame| wanted(frame, Batch { memory: memory.into(), frames: &[] }.bytes(frame)));
     }

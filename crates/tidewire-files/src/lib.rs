@@ -41,7 +41,7 @@ pub use cancel::Cancel;
 pub use described::described;
 pub use error::{Damage, Error};
 pub use merge::Merge;
-pub use pcapng::CaptureLoss;
+pub use pcapng::{CaptureLoss, lost_before};
 pub use reader::Reader;
 pub use records::{Record, Records};
 pub use supplement::{Supplement, Supplements, supplement};

@@ -12,7 +12,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, PacketLoss};
 
 /// Any number of captures as one, in order of time.
 ///
@@ -83,6 +83,8 @@ struct Active {
     described: HashMap<u16, Interface>,
     /// Comments of packets in `block`, by the numbers of this input.
     comments: HashMap<u64, Vec<u8>>,
+    /// Losses before frames of `block`, by the numbers of this input.
+    losses: VecDeque<PacketLoss>,
 }
 
 impl Merge {
@@ -161,8 +163,8 @@ impl Merge {
         // The first blocks are read before anybody can say that comments are wanted.
         reader.keep_comments();
         let block = self.spare.pop().unwrap_or_default();
-        let (described, comments) = (HashMap::new(), HashMap::new());
-        let active = Active { reader, block, next: 0, interfaces: Vec::new(), described, comments };
+        let (described, comments, losses) = (HashMap::new(), HashMap::new(), VecDeque::new());
+        let active = Active { reader, block, next: 0, interfaces: Vec::new(), described, comments, losses };
         self.active_count += 1;
         self.refill(index, active);
     }
@@ -176,6 +178,7 @@ impl Merge {
             let filled = active.reader.fill(&mut active.block);
             active.described.extend(active.reader.described());
             active.comments = active.reader.comments().into_iter().collect();
+            active.losses = active.block.losses().iter().copied().collect();
             // Of all inputs before the first packet of any: secrets have to be there in time.
             self.supplements.add_all(&active.reader.supplements());
             match filled {
@@ -250,6 +253,9 @@ impl Merge {
                 && let Some(comments) = active.comments.remove(&frame.number)
             {
                 self.comments.push((number, comments));
+            }
+            while let Some(loss) = active.losses.pop_front_if(|loss| loss.number <= frame.number) {
+                block.push_loss(PacketLoss { number, interface, ..loss });
             }
             block.frames.push(Frame { at: at as u32, interface, number, clock_ns, origin: 0, ..frame });
             active.next += 1;

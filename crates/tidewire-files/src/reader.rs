@@ -21,7 +21,7 @@ use std::{
     },
     time::Duration,
 };
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, PacketLoss};
 
 /// How long the rest of a record is waited for before [`Source::fill`] comes back without it.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -53,6 +53,8 @@ pub struct Reader {
     bytes_total: Option<u64>,
     /// What captures lost that were read to their end, behind which another file began.
     losses: Vec<CaptureLoss>,
+    /// Losses before the packets that are being read.
+    packet_losses: Vec<PacketLoss>,
 }
 
 impl fmt::Debug for Reader {
@@ -107,6 +109,13 @@ impl Format {
     fn take_comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         match self {
             Self::Pcapng(pcapng) => pcapng.take_comments(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn take_packet_losses(&mut self) -> Vec<PacketLoss> {
+        match self {
+            Self::Pcapng(pcapng) => pcapng.take_packet_losses(),
             _ => Vec::new(),
         }
     }
@@ -220,6 +229,7 @@ impl Reader {
         let (bytes, frames) = block.split();
         let walk = self.format.walk(bytes, origin, &mut self.count, frames);
         self.count.settle(frames);
+        self.packet_losses.append(&mut self.format.take_packet_losses());
         let offset = self.offset + walk.taken() as u64;
         if let Walk::Another(at) = walk {
             return self.another(block, at);
@@ -309,6 +319,7 @@ impl Source for Reader {
                 self.end(block);
             }
             if !block.frames.is_empty() {
+                self.packet_losses.drain(..).for_each(|loss| block.push_loss(loss));
                 return Ok(true);
             }
             if !self.ended && (!comes || self.offset > begun) {
@@ -507,6 +518,7 @@ impl Opening {
             bytes_read: self.bytes_read,
             bytes_total: self.bytes_total,
             losses: Vec::new(),
+            packet_losses: Vec::new(),
         }
     }
 }

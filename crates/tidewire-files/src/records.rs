@@ -113,6 +113,7 @@ impl Records {
                     // The caller has the block itself.
                     drop(pcapng.take_described());
                     drop(pcapng.take_supplements());
+                    drop(pcapng.take_packet_losses());
                     match walk {
                         Walk::Damaged(_, what) => return Err((at, what)),
                         Walk::Another(_) => return Err((at, ANOTHER_FILE.into())),

@@ -6,7 +6,8 @@ use std::ffi::{CStr, c_char};
 const KINDS: &[&CStr] = &[c"open", c"data", c"gap", c"conflict", c"close", c"packet"];
 /// Why queues end, from 1.
 const ENDED: &[&CStr] = &[c"finished", c"aborted", c"gone"];
-const GAP_CAUSES: &[&CStr] = &[c"not_captured", c"snapped", c"cutoff", c"memory", c"shed", c"urgent", c"bad_checksum"];
+const GAP_CAUSES: &[&CStr] =
+    &[c"not_captured", c"snapped", c"cutoff", c"memory", c"shed", c"urgent", c"bad_checksum", c"lost_by_capture"];
 const END_REASONS: &[&CStr] = &[c"fin", c"rst", c"timeout", c"reused", c"evicted", c"end_of_input"];
 const STATES: &[&CStr] =
     &[c"stateless", c"syn_sent", c"syn_received", c"established", c"midstream", c"half_closed", c"closed", c"reset"];

@@ -5,6 +5,7 @@ mod comments;
 mod flow;
 mod fragment;
 mod held;
+mod losses;
 mod offload;
 mod run;
 mod texts;
@@ -29,6 +30,7 @@ use crate::{
     segment::OpenSegment,
 };
 use comments::Comments;
+use losses::Losses;
 use texts::Texts;
 
 /// Records the frames of one worker: a [`FrameHandler`](tidewire::FrameHandler).
@@ -72,6 +74,7 @@ pub struct Recorder {
     /// Interfaces of capture files, by number.
     described: HashMap<u16, Interface>,
     comments: Comments,
+    losses: Losses,
     /// Texts of sections, secrets and names of capture files.
     supplements: Supplements,
     /// Numbers in segments, by the capture's interface and link type.
@@ -146,6 +149,7 @@ impl Recorder {
             texts: Texts::default(),
             described: HashMap::new(),
             comments: Comments::default(),
+            losses: Losses::default(),
             supplements: Supplements::default(),
             interface_numbers: HashMap::new(),
             last_interface: None,

@@ -62,6 +62,19 @@ impl fmt::Debug for Frame {
     }
 }
 
+/// Packets that a capture lost, by its own account, between a frame and the one before it at the same interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketLoss {
+    /// Number of the frame behind them.
+    pub number: u64,
+    /// Its interface.
+    pub interface: u16,
+    /// Its timestamp, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// How many packets.
+    pub packets: u64,
+}
+
 /// Memory that may be read only in part: rings, to which the kernel writes beside the frames that it handed over.
 pub trait Parts: Sync {
     /// The bytes, if all of them may be read and do not change while `self` is borrowed.

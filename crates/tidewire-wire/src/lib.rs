@@ -85,7 +85,7 @@ mod vxlan;
 mod vxlan_gpe;
 mod walk;
 
-pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
+pub use batch::{Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use clock::{CLOCK_STEP_NS, Pace, PacketClock};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};

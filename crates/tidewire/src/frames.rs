@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Batch, Ledger, Shunt};
+use tidewire_core::{Batch, Ledger, PacketLoss, Shunt};
 
 /// Receives frames as they were captured, without decoding, reassembly or state of streams: for programs that keep frames, such
 /// as a recorder. All calls for a handler come from one thread.
@@ -53,6 +53,17 @@ pub trait FrameHandler {
     #[cfg(feature = "files")]
     fn supplements(&mut self, supplements: &[tidewire_files::Supplement]) {
         let _ = supplements;
+    }
+
+    /// Packets that the capture of a file lost before frames of the next batch, as the file says. A filter may leave out such a frame.
+    fn losses(&mut self, losses: &[PacketLoss]) {
+        let _ = losses;
+    }
+
+    /// What captures of files lost, as the files say: by interface, before [`finish`](Self::finish).
+    #[cfg(feature = "files")]
+    fn capture_losses(&mut self, losses: &[tidewire_files::CaptureLoss]) {
+        let _ = losses;
     }
 
     /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About

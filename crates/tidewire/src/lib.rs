@@ -282,9 +282,9 @@ pub use tidewire_core::{
     Config, ConfigError, Conflict, Counted, Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff,
     DirectionStats, DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause,
     HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, Handler, History, HistoryAge, KeyIds, Ledger, LinkAddresses,
-    MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, Parts, Pattern,
-    Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished, UnknownKeyId,
-    UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
+    MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, PacketLoss, Parts,
+    Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished,
+    UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Slicing, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]

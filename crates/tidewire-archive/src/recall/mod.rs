@@ -23,8 +23,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tidewire_files::{Block, Source, Supplement, Supplements};
-use tidewire_wire::{Frame, PacketClock};
+use tidewire_files::{Block, CaptureLoss, Source, Supplement, Supplements, lost_before};
+use tidewire_wire::{Frame, PacketClock, PacketLoss};
 
 use crate::{
     Error, Identities,
@@ -174,6 +174,8 @@ pub struct Recall {
     clock: PacketClock,
     figures: Figures,
     shared: Arc<Mutex<Figures>>,
+    /// Packets that captures lost before packets that were found, as these say, by interface.
+    lost: BTreeMap<u16, u64>,
 }
 
 /// What a recall read, and how much there is.
@@ -209,7 +211,8 @@ impl Recall {
         let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
         let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
         let (shared, supplements, clock) = (Arc::default(), Supplements::default(), PacketClock::default());
-        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock, figures, shared }
+        let lost = BTreeMap::new();
+        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock, figures, shared, lost }
     }
 
     /// What is to be known about this recall.
@@ -315,8 +318,15 @@ impl Source for Recall {
                     break;
                 }
                 let counted = self.counted(&frame);
-                let Some((bytes, _)) = self.lanes.get_mut(index).and_then(Lane::take) else { break };
+                let Some((bytes, options)) = self.lanes.get_mut(index).and_then(Lane::take) else { break };
                 filled += bytes.len() + size_of::<Frame>();
+                let packets = if options.is_empty() { 0 } else { lost_before(options) };
+                if packets > 0 {
+                    let Frame { number, interface, timestamp_ns, .. } = counted;
+                    block.push_loss(PacketLoss { number, interface, timestamp_ns, packets });
+                    let sum = self.lost.entry(interface).or_default();
+                    *sum = sum.saturating_add(packets);
+                }
                 if block.push(counted, bytes).is_err() {
                     break;
                 }
@@ -340,6 +350,17 @@ impl Source for Recall {
 
     fn supplements(&mut self) -> Vec<Supplement> {
         self.take_supplements()
+    }
+
+    fn losses(&self) -> Vec<CaptureLoss> {
+        let of = |(interface, packets): (&u16, &u64)| {
+            let mut loss = CaptureLoss::default();
+            let found = self.interfaces.all.get(usize::from(*interface));
+            loss.interface = found.map(|found| found.name.clone()).unwrap_or_default();
+            loss.between_packets = *packets;
+            loss
+        };
+        self.lost.iter().map(of).collect()
     }
 
     fn bytes_read(&self) -> u64 {

@@ -81,6 +81,42 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|ending| ending == "pcapng")).collect()
 }
 
+/// What a capture lost by its own account is a gap's cause in its file, in what is recorded of that, and in what is recalled.
+#[test]
+fn what_a_capture_lost_is_known_through_archives() {
+    let bench = Bench::new();
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/file-capture-losses/capture.pcapng");
+    let keep: &[&str] = &["--keep-last", "1h", "--trigger", "tcp"];
+    for (number, options) in [&[][..], keep].into_iter().enumerate() {
+        let (archive, again) = (bench.path(&format!("archive{number}")), bench.path(&format!("again{number}.pcapng")));
+        let (archive, again) = (archive.to_str().unwrap(), again.to_str().unwrap());
+        let (said, code) = complaint(&[&["record", "-r", capture, "-o", archive], options].concat());
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(text(&["recall", archive, "-w", again]).1, 0);
+        for input in [capture, archive, again] {
+            for workers in ["1", "3"] {
+                let found = json(&["streams", "--json", "--stats", "json", "-j", workers, input]);
+                let (ledger, streams) = found.split_last().unwrap();
+                let gaps: Vec<_> = streams.iter().flat_map(|one| one["s2c"]["gaps"].as_array().unwrap()).collect();
+                assert_eq!(gaps.len(), 1, "{input}: {streams:?}");
+                assert_eq!(
+                    (&gaps[0]["bytes"], &gaps[0]["cause"]),
+                    (&1400.into(), &"lost_by_capture".into()),
+                    "{input}"
+                );
+                let losses = &ledger["detail"]["capture_losses"];
+                assert_eq!(losses[0]["between_packets"], 7, "{input}: {losses}");
+            }
+        }
+        // Statistics of its interfaces are those of the last segment.
+        let segment = segments(Path::new(archive)).remove(0);
+        let mut reader = Reader::open(&segment).unwrap();
+        while reader.fill(&mut Block::new()).unwrap() {}
+        let [loss] = &reader.losses()[..] else { panic!("{:?}", reader.losses()) };
+        assert_eq!((loss.interface_dropped, loss.system_dropped, loss.between_packets), (123, 45, 7));
+    }
+}
+
 #[test]
 fn comments_of_packets_and_interfaces_are_kept() {
     let bench = Bench::new();

@@ -430,6 +430,48 @@ fn rotation_loses_no_record() {
     }
 }
 
+/// A packet with payload has a time that is decades ahead: no record has it, and no file begins or ends for it.
+#[test]
+fn a_time_decades_ahead_rotates_nothing() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for number in 0..8_u16 {
+        let mut whole = Pcap::new();
+        conversation(
+            &mut whole,
+            43_000 + number,
+            &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 204 No\r\n\r\n")],
+        );
+        let (mut rest, mut place) = (&whole.bytes()[24..], 0);
+        let begun = 1_700_000_000_000_000 + u64::from(number) * 1_000_000;
+        while let Some(&[a, b, c, d]) = rest.get(8..12).and_then(|length| length.first_chunk()) {
+            let (packet, behind) = rest[16..].split_at(u32::from_le_bytes([a, b, c, d]) as usize);
+            let is_ahead = number == 3 && packet.ends_with(b"204 No\r\n\r\n");
+            let ahead = if is_ahead { 50 * 365 * 86_400 * 1_000_000 } else { 0 };
+            pcap.frame_at(begun + place * 1000 + ahead, packet);
+            (rest, place) = (behind, place + 1);
+        }
+    }
+    let capture = bench.file("ahead.pcap", pcap.bytes());
+    let transactions = json(&["transactions", "--json", &capture]);
+    assert_eq!(transactions.len(), 8);
+    for one in &transactions {
+        let took = one["end_ns"].as_u64().unwrap() - one["start_ns"].as_u64().unwrap();
+        assert!(took < 1_000_000_000, "{one}");
+    }
+    for name in ["eve", "logs"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
+    let (eve, logs) = (bench.path("eve/eve.json"), bench.path("logs"));
+    let [to_eve, to_logs] = [format!("eve:{}", eve.display()), format!("zeek:{}", logs.display())];
+    ok(&["flows", "--to", &to_eve, "--to", &to_logs, "--rotate", "3s", &capture]);
+    for folder in ["eve", "logs"] {
+        let names = visible(&bench.path(folder));
+        assert!(names.len() > 1, "{names:?}");
+        assert!(names.iter().all(|name| !name.contains(".207")), "{names:?}");
+    }
+}
+
 /// As `tcpdump -w - | tidewire flows - --to eve:…`: counters come while the pipe is silent, with the time of its packets.
 #[test]
 fn counters_of_a_pipe_come_while_it_is_open() {

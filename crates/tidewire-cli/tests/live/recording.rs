@@ -1,11 +1,16 @@
 //! `tidewire record` of interfaces.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command, time::Duration};
+use std::{collections::BTreeMap, fs, net::UdpSocket, path::Path, process::Command, time::Duration};
 
+use serde_json::Value;
+use tidewire::ChecksumStatus;
 use tidewire_files::{Block, Reader, Source as _};
 use tidewire_testing::{InTime as _, missing, sums_of_segments};
 
-use crate::rig::{self, HERE, Rig, THERE_ADDRESS, wait_for};
+use crate::{
+    common::{json, lines},
+    rig::{self, HERE, HERE_ADDRESS, Rig, THERE_ADDRESS, wait_for},
+};
 
 /// Times of packets by their bytes on the wire and their bytes.
 type Packets = BTreeMap<(u32, Vec<u8>), Vec<u64>>;
@@ -82,6 +87,57 @@ fn what_tcpdump_writes_is_recorded() {
         assert_eq!(summary["written_packets"].as_u64(), Some(found.values().map(Vec::len).sum::<usize>() as u64));
         assert_eq!((&summary["dropped_packets"], &summary["shed_packets"]), (&0.into(), &0.into()));
         assert!(summary["segments"].as_u64() > Some(2), "{summary}");
+    });
+}
+
+/// What is reported of checksums: the ledger's figures, and the anomalies of each flow.
+fn of_checksums(records: &[Value]) -> (Vec<Value>, Vec<(Value, Value, Vec<String>)>) {
+    let (ledger, flows) = records.split_last().expect("a ledger");
+    let of_flow = |flow: &Value| {
+        let kinds = flow["anomalies"].as_array().into_iter().flatten();
+        let kinds = kinds.map(|anomaly| anomaly["kind"].to_string()).filter(|kind| kind.contains("checksum")).collect();
+        (flow["proto"].clone(), flow["client"]["port"].clone(), kinds)
+    };
+    let mut flows: Vec<_> = flows.iter().map(of_flow).collect();
+    flows.sort_by_key(|(proto, port, _)| (proto.to_string(), port.as_u64()));
+    let figures = vec![ledger["bad_checksum"].clone(), ledger["detail"]["anomalies"]["bad_checksum"].clone()];
+    (figures, flows)
+}
+
+/// The archive has what the kernel knew of checksums: of packets whose checksum the card fills in, also of those that it divides.
+#[test]
+fn an_archive_says_of_checksums_what_the_interface_said() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let archive = rig.directory.path().join("archive");
+        let place = archive.to_str().expect("text");
+        let recorder = started(rig, &["-o", place, "--json"]);
+        // Everything reaches the engine, as from the archive.
+        let live = rig.tidewire(&["streams", "--json", "--stats=json", "--kernel-flows", "0", "-i", HERE]);
+        ["big", ""].into_iter().for_each(get);
+        let socket = UdpSocket::bind((HERE_ADDRESS, 0)).expect("an address");
+        for _ in 0..3 {
+            socket.send_to(b"tide", (THERE_ADDRESS, 9)).expect("a route");
+        }
+        rig::settle();
+        let (live, recorded) = (live.interrupt(), recorder.interrupt());
+        assert_eq!((live.code(), recorded.code()), (0, 0), "{} {}", live.said, recorded.said);
+        let expected = of_checksums(&lines(live.out.as_bytes()));
+        assert!(expected.1.len() >= 3 && expected.0[0] == 0, "{expected:?}");
+        assert_eq!(of_checksums(&json(&["streams", "--json", "--stats=json", place])), expected);
+        // Flags say so.
+        let (mut unready, mut long) = (0, 0);
+        for path in fs::read_dir(&archive).expect("an archive").map(|entry| entry.expect("an entry").path()) {
+            if path.extension().is_none_or(|ending| ending != "pcapng") {
+                continue;
+            }
+            let (mut reader, mut block) = (Reader::open(&path).expect("a capture"), Block::new());
+            while reader.fill(&mut block).expect("whole") {
+                let frames = block.batch().frames.iter().filter(|frame| frame.checksum == ChecksumStatus::NotReady);
+                frames.for_each(|frame| (unready, long) = (unready + 1, long + usize::from(frame.wire_bytes > 1522)));
+            }
+        }
+        assert!(unready > 10 && long > 0, "{unready} {long}");
     });
 }
 

@@ -4,6 +4,7 @@ use super::accounting::Accounting;
 use crate::{
     Anomaly, AnomalyKind, Chunk, Config, Deliver, Direction, EndReason, Gap, GapCause, History, Ledger, Mode, Shunt,
     Stream, TcpPolicy,
+    capture_losses::CaptureLosses,
     flow::{Flow, Key, bits, half},
     packet::Now,
     path::Paths,
@@ -28,6 +29,8 @@ pub(crate) struct FlowContext<H: Deliver> {
     /// Delivered segments, for comparison with retransmissions.
     pub delivery_log: DeliveryLog,
     pub now: Now,
+    /// When the capture lost packets by its own account.
+    pub losses: CaptureLosses,
     /// Pending chunks with the clock at which they are flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
     pub paths: Paths,

@@ -87,8 +87,10 @@ impl<H: Deliver> Engine<H> {
     fn take_in(&mut self, first_packet: &FirstPacket, slot: u32, is_all: bool) {
         let context = &mut self.context;
         let Frame { number, clock_ns, .. } = first_packet.frame;
-        let before =
-            std::mem::replace(&mut context.now, Now { number, clock_ns, input_bytes: first_packet.input_bytes, slot });
+        let before = std::mem::replace(
+            &mut context.now,
+            Now { number, clock_ns, input_bytes: first_packet.input_bytes, slot, time_ns: 0, before_ns: 0 },
+        );
         let decoded = wire::decode(
             first_packet.frame.link,
             &first_packet.bytes,

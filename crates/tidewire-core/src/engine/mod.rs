@@ -32,8 +32,9 @@ use std::{
 use self::{accounting::Accounting, context::FlowContext};
 use crate::{
     Batch, ChecksumMode, Classify, Config, Deliver, DuplicateRule, Fate, Frame, History, Ledger, Mode, Outside,
-    OutsidePacket, Share, Shunt,
+    OutsidePacket, PacketLoss, Share, Shunt,
     budget::Budget,
+    capture_losses::CaptureLosses,
     defrag::Defragmenter,
     duplicates::{DuplicateTable, Secrets},
     flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, OpenEntries, Table},
@@ -145,6 +146,7 @@ impl<H: Deliver> Engine<H> {
             level_permille: 0,
             delivery_log: DeliveryLog::new(runs, config.history_copy_bytes),
             now: Now::default(),
+            losses: CaptureLosses::default(),
             flushes: VecDeque::new(),
             paths: Paths::new(&config),
             undecided: 0,
@@ -219,6 +221,13 @@ impl<H: Deliver> Engine<H> {
     pub fn set_duplicates(&mut self, rule: DuplicateRule) {
         self.context.config.duplicates = rule;
         self.duplicates = DuplicateTable::new(rule);
+    }
+
+    /// Notes which frames of the next batch have packets before them that the capture lost: holes of that time have this cause.
+    pub fn note_losses(&mut self, losses: &[PacketLoss]) {
+        if !losses.is_empty() {
+            self.context.losses.announce(losses);
+        }
     }
 
     /// Processes a batch. Every worker gets every batch, and counts and processes its share.

@@ -18,6 +18,7 @@ impl<H: Deliver> FlowContext<H> {
             timestamp_ns = self.irregular_time(flow, timestamp_ns);
         }
         flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
+        (self.now.time_ns, self.now.before_ns) = (timestamp_ns, flow.last_ns[at]);
         let half = &mut flow.halves[at];
         let is_first = half.packets() == 0;
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
@@ -123,7 +124,8 @@ impl<H: Deliver> FlowContext<H> {
         segment: Option<&Segment>,
         [is_unconfirmed, is_refused]: [bool; 2],
     ) -> Fate {
-        let mut payload = Payload { is_refused, ..Payload::of(packet, GapCause::Snapped) };
+        let timestamp_ns = self.now.time_ns;
+        let mut payload = Payload { is_refused, timestamp_ns, ..Payload::of(packet, GapCause::Snapped) };
         if is_unconfirmed {
             (payload.is_unconfirmed, payload.is_merged) = (true, is_merged(flow, direction, packet));
         }

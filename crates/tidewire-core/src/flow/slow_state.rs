@@ -30,6 +30,9 @@ pub(crate) struct SlowState {
     pub doubted: [Vec<Doubted>; 2],
     /// Clock at which the hole before the queue's first byte was first seen.
     pub hole_since_ns: [u64; 2],
+    /// Time of the last packet of the direction before that hole, and the interface of the first behind it.
+    pub hole_after_ns: [u64; 2],
+    pub hole_interface: [u16; 2],
     /// Packets with payload since then.
     pub hole_segments: [u32; 2],
     /// Bytes of the stream that wait in the queue, whether they are stored or lie beyond a cutoff.
@@ -187,6 +190,8 @@ impl Default for SlowState {
             more_packets: [0; 2],
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],
+            hole_after_ns: [0; 2],
+            hole_interface: [0; 2],
             hole_segments: [0; 2],
             waiting_bytes: [0; 2],
             unheard: [0; 2],

@@ -475,7 +475,7 @@ impl<H: Deliver> FlowContext<H> {
     /// The cause of the first part of `[from, until)`, which is given up for `cause`, and its end. `doubted`: the
     /// ranges that remain after those that earlier calls, with smaller `from`, have passed.
     pub(crate) fn cause_of(doubted: &mut &[(u64, u64)], from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
-        if cause != GapCause::NotCaptured {
+        if !cause.is_unseen() {
             return (until, cause);
         }
         while let [(_, end), rest @ ..] = *doubted

@@ -253,11 +253,35 @@ impl<H: Deliver> FlowContext<H> {
             from = until;
         }
         let slow_state = flow.slow_state();
+        // Of a hole behind this one no more is known than that it is of the time since.
+        slow_state.hole_after_ns[at] = slow_state.hole_since_ns[at];
         slow_state.lost_ranges[at] = lost_ranges;
         slow_state.lost_ranges[at].forget_before(first);
         slow_state.truncated[at] = truncated;
         slow_state.truncated[at].forget_before(first);
         (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
+    }
+
+    /// The cause of the hole before the queue's first bytes, which is given up for `cause`.
+    pub(crate) fn hole_cause(&mut self, flow: &Flow, direction: Direction, cause: GapCause) -> GapCause {
+        let at = direction as usize;
+        let Some(slow_state) = flow.slow_state.as_ref().filter(|_| cause == GapCause::NotCaptured) else {
+            return cause;
+        };
+        let times_ns = (slow_state.hole_after_ns[at], slow_state.hole_since_ns[at]);
+        match self.losses.is_any(Some(slow_state.hole_interface[at]), times_ns, self.now.clock_ns) {
+            true => GapCause::LostByCapture,
+            false => cause,
+        }
+    }
+
+    /// The cause of missing bytes behind the last packet of a direction.
+    fn tail_cause(&mut self, flow: &Flow, direction: Direction) -> GapCause {
+        // (The packets that acknowledge them may be those of another interface.)
+        match self.losses.is_any(None, (flow.last_ns[direction as usize], flow.end_ns()), self.now.clock_ns) {
+            true => GapCause::LostByCapture,
+            false => GapCause::NotCaptured,
+        }
     }
 
     /// Empties a direction's queue and gives up its holes, because memory is needed or the stream ends.
@@ -271,6 +295,7 @@ impl<H: Deliver> FlowContext<H> {
         loop {
             self.drain(flow, data, direction, timestamp_ns, true);
             let Some(first) = flow.next_queued(direction) else { break };
+            let cause = self.hole_cause(flow, direction, cause);
             self.give_up(flow, data, direction, first, cause);
         }
         // The rest was never acknowledged and a host would not have accepted it, or it lies beyond the FIN.
@@ -370,7 +395,8 @@ impl<H: Deliver> FlowContext<H> {
                 .fold(end, |end, range| if range.0 <= end { end.max(range.1) } else { end });
         }
         if end > me.next {
-            self.give_up(flow, data, direction, end, GapCause::NotCaptured);
+            let cause = self.tail_cause(flow, direction);
+            self.give_up(flow, data, direction, end, cause);
         }
     }
 

@@ -6,6 +6,8 @@ pub(crate) struct Payload<'a> {
     /// Captured bytes; fewer than `Segment::length` if the packet was truncated.
     pub bytes: &'a [u8],
     pub timestamp_ns: u64,
+    /// Its packet's interface.
+    pub interface: u16,
     /// See `Frame::origin`, at the payload's first byte; 0 where it cannot be read again.
     pub origin: u64,
     /// Why bytes that the segment states are missing from `bytes`.
@@ -29,6 +31,7 @@ impl<'a> Payload<'a> {
         Self {
             bytes: packet.payload(),
             timestamp_ns: frame.timestamp_ns,
+            interface: frame.interface,
             origin,
             cause,
             is_unconfirmed: false,

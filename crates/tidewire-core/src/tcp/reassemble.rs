@@ -307,7 +307,7 @@ impl<H: Deliver> FlowContext<H> {
         let tracked = self.config.mode == Mode::Track || beyond;
         let wanted = run.end as u64 - start;
         let length = if self.config.mode == Mode::Track { wanted } else { captured.len() as u64 };
-        let before = flow.queue_charge(direction);
+        let (before, is_first) = (flow.queue_charge(direction), !flow.halves[at].has(half::QUEUED));
         let mut conflicts = Conflicts::new();
         let slow_state = flow.slow_state();
         if length > 0 {
@@ -343,6 +343,9 @@ impl<H: Deliver> FlowContext<H> {
         }
         if slow_state.hole_segments[at] == 0 {
             slow_state.hole_since_ns[at] = self.now.clock_ns;
+        }
+        if is_first {
+            (slow_state.hole_after_ns[at], slow_state.hole_interface[at]) = (self.now.before_ns, payload.interface);
         }
         slow_state.hole_segments[at] = slow_state.hole_segments[at].saturating_add(1);
         if held {
@@ -425,7 +428,8 @@ impl<H: Deliver> FlowContext<H> {
                     has_begun = true;
                     continue;
                 }
-                self.give_up(flow, data, direction, first, GapCause::NotCaptured);
+                let cause = self.hole_cause(flow, direction, GapCause::NotCaptured);
+                self.give_up(flow, data, direction, first, cause);
             }
             self.bound_doubtful(flow, direction);
             if let Some(unforced) = unforced {

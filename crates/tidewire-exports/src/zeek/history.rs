@@ -182,7 +182,7 @@ impl History {
         });
         // Of a side without segments the other one acknowledged at least so much.
         let is_unseen = self.protocol == proto::TCP
-            && gap.cause == GapCause::NotCaptured
+            && gap.cause.is_unseen()
             && self.sides[gap.direction as usize].state == State::Inactive;
         if is_lost && (is_reliable || is_unseen) {
             self.missed_bytes = self.missed_bytes.saturating_add(gap.bytes);

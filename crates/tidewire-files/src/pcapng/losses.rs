@@ -1,6 +1,6 @@
 //! What a capture lost by its own account: drop counts of packets, and statistics of interfaces.
 
-use tidewire_wire::{ChecksumStatus, Frame};
+use tidewire_wire::{ChecksumStatus, Frame, PacketLoss};
 
 use crate::{
     encode::{FLAG_CHECKSUM_NOT_READY, FLAG_CHECKSUM_VALID},
@@ -33,6 +33,22 @@ impl CaptureLoss {
     /// Whether nothing was lost.
     pub(crate) fn is_none(&self) -> bool {
         self.interface_dropped == 0 && self.system_dropped == 0 && self.between_packets == 0
+    }
+}
+
+/// What was read of losses so far.
+#[derive(Clone, Debug)]
+pub(super) struct Losses {
+    /// Of interfaces, by their place among all of the input.
+    pub interfaces: Vec<CaptureLoss>,
+    /// Before packets, since they were taken.
+    pub packets: Vec<PacketLoss>,
+}
+
+impl Losses {
+    /// None, of a file behind others with so many interfaces.
+    pub fn behind(interfaces: usize) -> Self {
+        Self { interfaces: vec![CaptureLoss::default(); interfaces], packets: Vec::new() }
     }
 }
 
@@ -71,6 +87,18 @@ pub(super) fn of_packet(found: &[u8], big_endian: bool, frame: &mut Frame) -> u6
         }
         DROP_COUNT => lost = number(value, big_endian).unwrap_or_default(),
         _ => {}
+    });
+    lost
+}
+
+/// How many packets were lost before a packet with these options, which are encoded as a block of a little-endian section has them.
+#[must_use]
+pub fn lost_before(found: &[u8]) -> u64 {
+    let mut lost = 0;
+    options(found, false, |code, value| {
+        if code == DROP_COUNT {
+            lost = number(value, false).unwrap_or_default();
+        }
     });
     lost
 }

@@ -19,8 +19,9 @@ use crate::{
 };
 use comments::comments;
 use interface::Interface;
-pub use losses::CaptureLoss;
-use tidewire_wire::Frame;
+use losses::Losses;
+pub use losses::{CaptureLoss, lost_before};
+use tidewire_wire::{Frame, PacketLoss};
 
 const INTERFACE_DESCRIPTION: u32 = 1;
 /// Obsolete; written by Wireshark until 1.2.
@@ -51,8 +52,7 @@ pub(crate) struct Pcapng {
     comments: Option<Vec<(u64, Vec<u8>)>>,
     /// Texts of sections, secrets and names since they were taken.
     supplements: Supplements,
-    /// What interfaces lost, by their place among all of the input.
-    losses: Vec<CaptureLoss>,
+    losses: Box<Losses>,
     /// Simple packets carry no time; they get that of the packet before them.
     timestamp_ns: u64,
 }
@@ -83,7 +83,7 @@ impl Pcapng {
             described: Vec::new(),
             comments: None,
             supplements: Supplements::default(),
-            losses: vec![CaptureLoss::default(); interfaces_seen],
+            losses: Box::new(Losses::behind(interfaces_seen)),
             timestamp_ns: 0,
         }
     }
@@ -117,8 +117,8 @@ impl Pcapng {
                     if kind == ENHANCED_PACKET && body.len() > options_at {
                         let options = body.get(options_at..).unwrap_or_default();
                         let lost = losses::of_packet(options, self.big_endian, &mut frame);
-                        if let Some(loss) = self.losses.get_mut(usize::from(frame.interface)) {
-                            loss.between_packets = loss.between_packets.saturating_add(lost);
+                        if lost > 0 {
+                            self.note_lost(lost, &frame);
                         }
                     }
                     frames.push(frame);
@@ -130,6 +130,20 @@ impl Pcapng {
             }
             at += length;
         }
+    }
+
+    #[cold]
+    fn note_lost(&mut self, packets: u64, frame: &Frame) {
+        let Frame { number, interface, timestamp_ns, .. } = *frame;
+        self.losses.packets.push(PacketLoss { number, interface, timestamp_ns, packets });
+        if let Some(loss) = self.losses.interfaces.get_mut(usize::from(interface)) {
+            loss.between_packets = loss.between_packets.saturating_add(packets);
+        }
+    }
+
+    /// Losses before packets since the last call.
+    pub(crate) fn take_packet_losses(&mut self) -> Vec<PacketLoss> {
+        std::mem::take(&mut self.losses.packets)
     }
 
     /// Interfaces of all sections so far.
@@ -228,7 +242,7 @@ impl Pcapng {
         let longest = captured_bytes_max(interface.link).saturating_add(BLOCK_OVERHEAD_BYTES);
         self.block_bytes_max = self.block_bytes_max.max(longest);
         let name = described(body, self.big_endian).map(|found| found.name).unwrap_or_default();
-        self.losses.push(CaptureLoss { interface: name, ..CaptureLoss::default() });
+        self.losses.interfaces.push(CaptureLoss { interface: name, ..CaptureLoss::default() });
         self.described.extend(described(body, self.big_endian).map(|found| (interface.index, found)));
         self.interfaces_seen += 1;
         self.interfaces.push(interface);
@@ -238,14 +252,15 @@ impl Pcapng {
     /// Statistics of an interface that is not described concern no packet: they are left out.
     fn statistics(&mut self, body: &[u8]) {
         let interface = u32_at(body, 0, self.big_endian).and_then(|index| self.interfaces.get(index as usize));
-        if let Some(loss) = interface.and_then(|interface| self.losses.get_mut(usize::from(interface.index))) {
+        if let Some(loss) = interface.and_then(|interface| self.losses.interfaces.get_mut(usize::from(interface.index)))
+        {
             losses::of_statistics(body.get(12..).unwrap_or_default(), self.big_endian, loss);
         }
     }
 
     /// What interfaces lost so far by the file's own account, by their place among all of the input.
     pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
-        self.losses.iter().filter(|loss| !loss.is_none()).cloned().collect()
+        self.losses.interfaces.iter().filter(|loss| !loss.is_none()).cloned().collect()
     }
 
     /// The interfaces that were described since the last call, by their place among all of the input.

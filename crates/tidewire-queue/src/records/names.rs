@@ -1,7 +1,8 @@
 //! Names of numbers in records; those of the engine, by the same numbers. Numbers are only ever added.
 
 /// Causes of gaps.
-pub const GAP_CAUSES: &[&str] = &["not_captured", "snapped", "cutoff", "memory", "shed", "urgent", "bad_checksum"];
+pub const GAP_CAUSES: &[&str] =
+    &["not_captured", "snapped", "cutoff", "memory", "shed", "urgent", "bad_checksum", "lost_by_capture"];
 
 /// The cause `shed`.
 pub const GAP_SHED: u8 = 4;

@@ -104,6 +104,7 @@ impl Recorder {
             // Of several, nothing is counted for each.
             statistics.received = is_one.then_some(received);
         }
+        self.losses.complete(&self.interfaces, &mut self.statistics);
         for statistics in &mut self.statistics {
             statistics.timestamp_ns = self.clock_ns;
         }
@@ -145,7 +146,7 @@ impl Recorder {
             segment.supplement(self.supplements.list(), buffer);
         }
         let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
-        packet.dropped = std::mem::take(&mut self.unreported_drops);
+        packet.dropped = std::mem::take(&mut self.unreported_drops).saturating_add(self.losses.before(frame));
         packet.checksum = frame.checksum;
         let length = match self.comments.take(frame.number) {
             None => enhanced_packet(&mut buffer.bytes, &packet),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidewire::{Batch, EndReason, FrameHandler, Shunt};
+use tidewire::{Batch, CaptureLoss, EndReason, FrameHandler, PacketLoss, Shunt};
 use tidewire_archive::block::{Interface, Supplement};
 use tidewire_wire::Frame;
 
@@ -123,6 +123,14 @@ impl FrameHandler for Recorder {
 
     fn comment(&mut self, number: u64, options: &[u8]) {
         self.comments.add(number, options);
+    }
+
+    fn losses(&mut self, losses: &[PacketLoss]) {
+        self.losses.add(losses);
+    }
+
+    fn capture_losses(&mut self, losses: &[CaptureLoss]) {
+        self.losses.of_files = losses.to_vec();
     }
 
     fn supplements(&mut self, supplements: &[Supplement]) {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use tidewire_core::{Config, DuplicatePattern, Fate, Ledger, Pattern};
-use tidewire_files::{Block, Error as FileError, Source, Supplement, encode::Interface};
+use tidewire_files::{Block, CaptureLoss, Error as FileError, Source, Supplement, encode::Interface};
 
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter, setup::Duplicates};
@@ -248,6 +248,14 @@ impl<'a> InputLoop<'a> {
         }
     }
 
+    /// What captures lost, as the files read so far say.
+    pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
+        match &self.source {
+            MaybeFiltered::All(source) => source.losses(),
+            MaybeFiltered::Some(source) => source.losses(),
+        }
+    }
+
     /// Where the next worker publishes its ledger; `None` if nobody asks for it.
     pub(crate) fn ledger(&mut self) -> Option<Published> {
         self.calls.ledger.as_ref()?;
@@ -292,10 +300,7 @@ impl<'a> InputLoop<'a> {
     pub(crate) fn outcome<H>(self, handlers: Vec<H>, mut ledger: Ledger) -> Outcome<H> {
         settle_filtered(&mut ledger, self.filtered());
         let elapsed = self.begun.elapsed();
-        let capture_losses = match &self.source {
-            MaybeFiltered::All(source) => source.losses(),
-            MaybeFiltered::Some(source) => source.losses(),
-        };
+        let capture_losses = self.losses();
         Outcome {
             handlers,
             ledger,

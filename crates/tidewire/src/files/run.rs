@@ -89,6 +89,7 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
         }
         match self.input.next(&mut self.block) {
             Next::Frames => {
+                self.engine.note_losses(self.block.losses());
                 self.engine.process(&self.block.batch());
                 publish(&self.engine, self.ledger.as_ref());
             }
@@ -131,6 +132,7 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
     loop {
         let next = input.next(&mut block);
         let (described, comments, supplements) = (input.described(), input.comments(), input.supplements());
+        let losses = if matches!(next, Next::End) { input.losses() } else { Vec::new() };
         for handler in &mut handlers {
             if !supplements.is_empty() {
                 handler.handler.supplements(&supplements);
@@ -138,9 +140,17 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
             described.iter().for_each(|(number, interface)| handler.handler.describe(*number, interface));
             comments.iter().for_each(|(number, options)| handler.handler.comment(*number, options));
             match next {
-                Next::Frames => handler.frames(&block.batch()),
+                Next::Frames => {
+                    if !block.losses().is_empty() {
+                        handler.handler.losses(block.losses());
+                    }
+                    handler.frames(&block.batch());
+                }
                 Next::Silence(..) => handler.handler.quiet(0),
-                Next::End => handler.handler.finish(),
+                Next::End => {
+                    handler.handler.capture_losses(&losses);
+                    handler.handler.finish();
+                }
             }
         }
         if matches!(next, Next::End) {
@@ -251,6 +261,7 @@ fn work<H: Deliver>(
                 continue;
             }
         };
+        engine.note_losses(block.losses());
         engine.process(&block.batch());
         publish(&engine, ledger);
         if let Some(block) = Arc::into_inner(block) {

@@ -1,0 +1,104 @@
+//! When the capture lost packets by its own account: the cause of holes of that time.
+
+use std::collections::VecDeque;
+
+use tidewire_wire::PacketLoss;
+
+/// Times of losses that are remembered, of all interfaces together; then the oldest are forgotten.
+const SPANS_MAX: usize = 256;
+
+/// Losses of an interface with less between them are one, nanoseconds: 50 ms.
+const TOGETHER_NS: u64 = 50_000_000;
+
+/// How long behind a loss a capture may state it, nanoseconds: 200 ms. Counters of the kernel are read a few times a second, and the
+/// recorder, which reads them each 100 ms, states what they say with its next packet.
+const LATE_NS: u64 = 200_000_000;
+
+/// The times at which a capture said that it had lost packets.
+#[derive(Debug, Default)]
+pub(crate) struct CaptureLosses {
+    /// Of frames that were not processed yet.
+    ahead: VecDeque<PacketLoss>,
+    spans: VecDeque<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    interface: u16,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl CaptureLosses {
+    /// Notes losses of the frames that are processed next, in their order: those before were processed.
+    pub(crate) fn announce(&mut self, losses: &[PacketLoss]) {
+        self.pass(u64::MAX);
+        self.ahead.extend(losses);
+    }
+
+    /// Passes the losses until a time of the packets' clock.
+    fn pass(&mut self, clock_ns: u64) {
+        while let Some(&PacketLoss { interface, timestamp_ns, .. }) =
+            self.ahead.front().filter(|loss| loss.timestamp_ns <= clock_ns)
+        {
+            self.ahead.pop_front();
+            let last = self.spans.iter_mut().rev().find(|span| span.interface == interface);
+            match last.filter(|span| timestamp_ns.abs_diff(span.last_ns) <= TOGETHER_NS) {
+                Some(span) => {
+                    (span.first_ns, span.last_ns) = (span.first_ns.min(timestamp_ns), span.last_ns.max(timestamp_ns));
+                }
+                None => self.spans.push_back(Span { interface, first_ns: timestamp_ns, last_ns: timestamp_ns }),
+            }
+            if self.spans.len() > SPANS_MAX {
+                self.spans.pop_front();
+            }
+        }
+    }
+
+    /// Whether an interface (`None`: any) lost packets between two times. `clock_ns`: of the packet that is processed.
+    pub(crate) fn is_any(&mut self, interface: Option<u16>, (from_ns, until_ns): (u64, u64), clock_ns: u64) -> bool {
+        if self.ahead.is_empty() && self.spans.is_empty() {
+            return false;
+        }
+        self.pass(clock_ns);
+        let is_of = |span: &&Span| interface.is_none_or(|interface| interface == span.interface);
+        let is_then = |span: &Span| span.last_ns >= from_ns && span.first_ns <= until_ns.saturating_add(LATE_NS);
+        self.spans.iter().filter(is_of).any(is_then)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn loss(number: u64, interface: u16, at_ms: u64) -> PacketLoss {
+        PacketLoss { number, interface, timestamp_ns: at_ms * MS, packets: 3 }
+    }
+
+    #[test]
+    fn a_loss_counts_from_its_frame_on_and_at_its_interface() {
+        let mut losses = CaptureLosses::default();
+        losses.announce(&[loss(5, 1, 1000)]);
+        let at = |ms: u64| (ms * MS, ms * MS + MS);
+        assert!(!losses.is_any(Some(1), at(1000), 999 * MS), "its frame was not processed");
+        let mut is_any = |interface, ms: u64| losses.is_any(interface, at(ms), 1000 * MS);
+        assert!(is_any(Some(1), 1000) && is_any(None, 1000));
+        assert!(!is_any(Some(0), 1000), "another interface");
+        assert!(is_any(Some(1), 850), "stated late");
+        assert!(!is_any(Some(1), 700) && !is_any(Some(1), 1001));
+    }
+
+    #[test]
+    fn losses_are_bounded_and_those_of_a_moment_are_one() {
+        let mut losses = CaptureLosses::default();
+        for number in 1..2000 {
+            losses.announce(&[loss(number, 0, number), loss(number, 1, 100 * number)]);
+        }
+        assert!(losses.spans.len() <= SPANS_MAX && losses.ahead.len() <= 2);
+        assert!(losses.is_any(Some(0), (1990 * MS, 1991 * MS), u64::MAX));
+        assert!(!losses.is_any(Some(1), (5000 * MS, 5001 * MS), u64::MAX), "the oldest are forgotten");
+        assert!(losses.is_any(Some(1), (190_000 * MS, 190_001 * MS), u64::MAX));
+    }
+}
