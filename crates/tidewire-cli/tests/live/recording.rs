@@ -90,8 +90,11 @@ fn what_tcpdump_writes_is_recorded() {
     });
 }
 
+/// A flow's protocol and client's port, and its anomalies of checksums.
+type OfFlow = (Value, Value, Vec<String>);
+
 /// What is reported of checksums: the ledger's figures, and the anomalies of each flow.
-fn of_checksums(records: &[Value]) -> (Vec<Value>, Vec<(Value, Value, Vec<String>)>) {
+fn of_checksums(records: &[Value]) -> (Vec<Value>, Vec<OfFlow>) {
     let (ledger, flows) = records.split_last().expect("a ledger");
     let of_flow = |flow: &Value| {
         let kinds = flow["anomalies"].as_array().into_iter().flatten();
