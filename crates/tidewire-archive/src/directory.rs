@@ -186,13 +186,16 @@ impl Directory {
         Ok(writer)
     }
 
-    /// Removes the files of a segment that was abandoned before anything of it was written. The others stay, for the next recorder to
-    /// repair.
-    pub fn discard_empty(&self, name: &SegmentName) {
+    /// Removes the files of a segment that was abandoned before anything of it was written; true if that is so. Others stay, for the next
+    /// recorder to repair.
+    pub fn discard_empty(&self, name: &SegmentName) -> bool {
         let hidden = name.hidden();
-        if fs::symlink_metadata(self.folder.path(&hidden)).is_ok_and(|found| found.is_file() && found.len() == 0) {
+        let is_empty =
+            fs::symlink_metadata(self.folder.path(&hidden)).is_ok_and(|found| found.is_file() && found.len() == 0);
+        if is_empty {
             let _ = self.folder.remove(&hidden).and_then(|()| self.folder.remove(&sums_of(&name.to_string())));
         }
+        is_empty
     }
 
     /// Restores the file of a segment that is written if it or its directory was removed, see [`SegmentWriter::keep`].

@@ -86,7 +86,7 @@ pub enum Error {
     },
     /// The file's: packets with times that 64 bits of nanoseconds since 1970 do not hold. All were delivered, each at the time of the
     /// packet before it.
-    #[error("{}: packet {number} has a time before 1970 or after 2554{}, and counts at that of the packet before; shift times first, as in editcap -t SECONDS", path.display(), others(*packets))]
+    #[error("{}: packet {number} has a time before 1970 or after 2554{}; each counts at the time of the packet before it; shift times first, as in editcap -t SECONDS", path.display(), others(*packets))]
     Times {
         /// The input.
         path: PathBuf,

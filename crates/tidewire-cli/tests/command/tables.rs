@@ -225,7 +225,7 @@ print(sqlite3.connect(sys.argv[1]).execute('select start, start_ns, end_ns from 
     let archive = bench.path("archive");
     for (capture, expected, is_read) in [
         (&early, "packet 1 has a time before 1970 or after 2554; shift times", false),
-        (&late, "packet 2 has a time before 1970 or after 2554, and counts at that of the packet before", true),
+        (&late, "packet 2 has a time before 1970 or after 2554; each counts at the time of the packet before it", true),
     ] {
         for words in [&["flows"][..], &["flows", "-w", written], &["record", "-o", archive.to_str().unwrap(), "-r"]] {
             let (said, code) = complaint(&[words, &[&**capture]].concat());

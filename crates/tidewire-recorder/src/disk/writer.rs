@@ -149,7 +149,7 @@ impl Writer {
 
     /// Nothing more can be written to the segment.
     fn end_early(&self, current: &mut Current) {
-        let Some(writer) = current.writer.take() else { return };
+        let Some(mut writer) = current.writer.take() else { return };
         let (lost, slot) = (current.written.lost(&writer, &current.name, self.directory()), current.slot.take());
         self.lose(current, &lost);
         match (writer.lost_from(), slot) {
@@ -160,7 +160,12 @@ impl Writer {
                 let _ = self.closer.send(Closing::Salvage(Salvage { name, good_bytes, kept, slot }));
             }
             _ => {
-                self.directory().into_iter().for_each(|directory| directory.discard_empty(&current.name));
+                // What it holds of a page may have room yet.
+                let _ = writer.flush();
+                if self.directory().is_some_and(|directory| directory.discard_empty(&current.name)) {
+                    let rest = current.written.without(&lost);
+                    self.lose(current, &rest);
+                }
                 self.abandon();
             }
         }
