@@ -3,6 +3,8 @@
 mod waiting;
 
 use std::{
+    fs,
+    path::{Path, PathBuf},
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -42,6 +44,29 @@ pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Restores the terminal before the process ends.
 pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+
+/// A private folder that goes with the process, however a signal ends it.
+static PRIVATE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Declares a folder of this process alone: whoever made it removes it, and an end by a signal does, too.
+pub fn remove_at_end(folder: &Path) {
+    let _ = PRIVATE.set(folder.to_owned());
+}
+
+/// Whether a signal came.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// An error once a signal came.
+pub fn check() -> Result<(), CliError> {
+    if is_interrupted() {
+        return Err(CliError::Interrupted(
+            "interrupted; not everything was read, and what is written is not complete".into(),
+        ));
+    }
+    Ok(())
+}
 
 /// The first Ctrl-C, SIGTERM or SIGHUP ends reading at once, and what was read is processed and written. An output that takes nothing
 /// ends the process instead, which is reported: files that are not complete keep their hidden names. A second signal ends the process.
@@ -84,6 +109,9 @@ fn end() -> ! {
         give_back();
     }
     progress::remove();
+    if let Some(folder) = PRIVATE.get() {
+        let _ = fs::remove_dir_all(folder);
+    }
     std::process::exit(i32::from(error::INTERRUPTED))
 }
 

@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod export;
 mod extract;
+mod file_limit;
 #[cfg(not(feature = "live"))]
 mod files_only;
 mod flows;
@@ -170,6 +171,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    file_limit::fail_beyond();
     let words = join_stats(std::env::args_os().collect());
     let program = match parse(words) {
         Ok(program) => program,
@@ -207,9 +209,10 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Command::Split(options) => split::run(options),
         #[cfg(feature = "live")]
-        Command::Run(options) => run::run(options),
+        // Most of what it does is starting others.
+        Command::Run(options) => file_limit::without(|| run::run(options)),
         #[cfg(feature = "live")]
-        Command::RunWatchdog(options) => run::watchdog::run(options),
+        Command::RunWatchdog(options) => file_limit::without(|| run::watchdog::run(options)),
         #[cfg(feature = "live")]
         Command::Sensor(options) => sensor::run(options),
         #[cfg(feature = "live")]

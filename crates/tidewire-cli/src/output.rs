@@ -12,19 +12,16 @@ use crate::{error::CliError, progress, terminal::is_terminal};
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Standard output, on which writing fails where it was closed when the program began: the null device is in its place then.
+/// Standard output, on which writing fails where the program began with none that takes anything (see [`streams`]).
 pub struct Stdout;
 
 impl Stdout {
     /// Whether there is one.
     ///
     /// # Errors
-    /// It was closed.
+    /// It was closed, or is for reading only.
     pub fn check() -> io::Result<()> {
-        if streams::is_output_closed() {
-            return Err(io::Error::other("standard output was closed when the program began"));
-        }
-        Ok(())
+        streams::output_fault().map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 }
 

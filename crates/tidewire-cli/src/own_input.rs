@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use crate::{
@@ -11,8 +12,17 @@ use crate::{
     place::{self, Standard},
 };
 
-/// Refuses a place for output that is one of the files that are read, by whatever name, or lies in an archive that is.
-pub fn refuse_over(inputs: &[PathBuf], output: &Path) -> Result<(), CliError> {
+/// Files that were read beside the captures: stores of events, patterns, configuration, identities.
+static READ: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Notes a file that is read, and is no capture: no place for output may be it.
+pub fn note(path: &Path) {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+}
+
+/// Refuses a place for output that is one of the files that are read, by whatever name, or lies in an archive that is: one of `captures`,
+/// or what was [noted](note).
+pub fn refuse_over(captures: &[PathBuf], output: &Path) -> Result<(), CliError> {
     // Also the file that standard output is appended to.
     let is_stdout = output.as_os_str() == "-" || place::named(output) == Some(Standard::Output);
     let there = fs::metadata(if is_stdout { Path::new("/proc/self/fd/1") } else { output }).ok();
@@ -23,7 +33,8 @@ pub fn refuse_over(inputs: &[PathBuf], output: &Path) -> Result<(), CliError> {
     };
     let folder = if output.is_dir() { output } else { folder };
     let folder = fs::canonicalize(folder).ok().filter(|_| !is_stdout);
-    for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
+    let noted = READ.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for input in captures.iter().filter(|input| input.as_os_str() != "-").chain(&noted) {
         let Ok(read) = fs::metadata(input) else { continue };
         let is_same = there.as_ref().is_some_and(|there| (there.dev(), there.ino()) == (read.dev(), read.ino()));
         let is_inside = read.is_dir()
@@ -31,7 +42,7 @@ pub fn refuse_over(inputs: &[PathBuf], output: &Path) -> Result<(), CliError> {
                 .is_ok_and(|input| folder.as_ref().is_some_and(|folder| folder.starts_with(input)));
         if is_same && read.is_file() || is_inside {
             let (input, output) = (input.display(), output.display());
-            let what = if is_inside { "lies in the archive" } else { "is the capture" };
+            let what = if is_inside { "lies in the archive" } else { "is the file" };
             return Err(CliError::Usage(format!(
                 "the output {output} {what} {input} that is read: name another place"
             )));

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::signal::{SigSet, Signal};
 use tidewire::{Capture, CaptureLoss, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
 
 use crate::{
@@ -72,8 +71,6 @@ impl<'a> Session<'a> {
     /// arrive.
     pub fn new(common: &'a Common) -> Result<Self, CliError> {
         let stop = Stop::new();
-        // A write beyond the limit of file sizes (RLIMIT_FSIZE) then fails with an error instead of ending the process.
-        let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }

@@ -3,7 +3,7 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use crate::{error::CliError, units::Bytes};
+use crate::{error::CliError, own_input, units::Bytes};
 
 /// Most bytes of a configuration file: hundreds of times the size of all options.
 pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -19,6 +19,7 @@ pub const STEERING_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// [`CliError::Usage`]: the file cannot be read, or is longer than `most` bytes.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, CliError> {
+    own_input::note(path);
     let (name, mut bytes) = (path.display(), Vec::new());
     let file = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     file.map_err(|error| CliError::Usage(format!("cannot read {name}: {error}")))?;

@@ -42,6 +42,9 @@ pub enum FilesError {
         /// What the kernel says.
         source: io::Error,
     },
+    /// It was to end.
+    #[error("stopped")]
+    Stopped,
     /// The store cannot be written.
     #[error(transparent)]
     Store(#[from] Error),
@@ -56,11 +59,15 @@ enum Line {
     Key(KeyId, Vec<u8>),
 }
 
-/// Reads files of a folder into a store. A line that is none keeps no other from being read.
+/// Reads files of a folder into a store, until `is_stopped`. A line that is none keeps no other from being read.
 ///
 /// # Errors
-/// A file cannot be read, or the store not be written.
-pub fn read_files(files: &[PathBuf], store: &mut Store) -> Result<FilesRead, FilesError> {
+/// A file cannot be read, the store not be written, or it was stopped.
+pub fn read_files(
+    files: &[PathBuf],
+    store: &mut Store,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<FilesRead, FilesError> {
     let mut read = FilesRead::default();
     let mut reading = Reading { folder: folder(), batch: Batch::default(), out: Output::default(), lines: 0 };
     for path in files {
@@ -68,6 +75,9 @@ pub fn read_files(files: &[PathBuf], store: &mut Store) -> Result<FilesRead, Fil
         let mut lines = BufReader::new(File::open(path).map_err(failed)?);
         let mut text = Vec::new();
         for number in 1_u64.. {
+            if is_stopped() {
+                return Err(FilesError::Stopped);
+            }
             text.clear();
             if (&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut text).map_err(failed)? == 0 {
                 break;

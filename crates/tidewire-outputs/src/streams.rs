@@ -1,17 +1,22 @@
 //! Standard streams, as the process was given them.
 //!
 //! Rust's runtime opens the null device for each of the three that is closed, before `main`: what is written there is lost without an error, and
-//! nothing tells it from what is thrown away on purpose.
+//! nothing tells it from what is thrown away on purpose. What it says of one that is open for reading only is as little: it takes the refusal of the
+//! kernel (`EBADF`) for success.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::{
-    io::{Errno, fcntl_getfd},
+    fs::{OFlags, fcntl_getfl},
+    io::Errno,
     stdio,
 };
 
-static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
+/// What standard output was when the process began: [`CLOSED`], [`READ_ONLY`], or open.
+static OUTPUT: AtomicU8 = AtomicU8::new(0);
+const CLOSED: u8 = 1;
+const READ_ONLY: u8 = 2;
 
 // JUSTIFICATION: nothing but functions of this section runs before the runtime opens the null device.
 // SAFETY: the section holds pointers to functions of C's calling convention, which the loader calls with arguments that this one
@@ -21,11 +26,20 @@ static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    IS_OUTPUT_CLOSED.store(fcntl_getfd(stdio::stdout()) == Err(Errno::BADF), Ordering::Relaxed);
+    let found = match fcntl_getfl(stdio::stdout()) {
+        Err(Errno::BADF) => CLOSED,
+        Ok(flags) if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) => READ_ONLY,
+        _ => 0,
+    };
+    OUTPUT.store(found, Ordering::Relaxed);
 }
 
-/// Whether standard output was closed when the process began.
+/// Why nothing can be written to the standard output that the process began with, if so.
 #[must_use]
-pub fn is_output_closed() -> bool {
-    IS_OUTPUT_CLOSED.load(Ordering::Relaxed)
+pub fn output_fault() -> Option<&'static str> {
+    match OUTPUT.load(Ordering::Relaxed) {
+        CLOSED => Some("standard output was closed when the program began"),
+        READ_ONLY => Some("standard output is open for reading only"),
+        _ => None,
+    }
 }

@@ -14,7 +14,7 @@ use rustix::{
 
 use tidewire_sensor::processes::backoff::Backoff;
 
-use crate::{error::CliError, generate::stopped};
+use crate::{error::CliError, file_limit, generate::stopped};
 
 /// How often a wait looks at signals.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,7 +43,9 @@ impl Program {
 
     pub fn start(&self) -> Result<Running, CliError> {
         let cannot = |error: io::Error| CliError::Usage(format!("'{}' cannot be started: {error}", self.command));
-        let child = Command::new("/bin/sh").args(["-c", &self.command]).stdin(Stdio::piped()).spawn();
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &self.command]).stdin(Stdio::piped());
+        let child = file_limit::without(|| shell.spawn());
         let mut child = child.map_err(cannot)?;
         let input = child.stdin.take();
         if let Some(input) = &input {

@@ -11,15 +11,7 @@ use super::{
     selection::Selection,
     stores::{Opened, Store, Stores},
 };
-use crate::{
-    clock::Clock,
-    error::{self, CliError},
-    generate::{on_signal, stopped},
-    output::Out,
-    row::Form,
-    terminal,
-    units::counted,
-};
+use crate::{clock::Clock, error::CliError, interrupt, output::Out, row::Form, terminal, units::counted};
 
 /// Originals in memory at once, of all records that overlap.
 const EVENTS_MAX: usize = 1 << 18;
@@ -143,7 +135,6 @@ impl<'a> Originals<'a> {
 
 /// Prints the originals.
 pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form) -> Result<u8, CliError> {
-    on_signal();
     let clock = Clock::new(options.time.time);
     let mut all = Vec::new();
     for store in &stores.all {
@@ -152,7 +143,7 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
         all.push(originals);
     }
     let (mut out, mut printed) = (Out::stdout(), 0_u64);
-    while options.limit.is_none_or(|limit| printed < limit) && !stopped() {
+    while options.limit.is_none_or(|limit| printed < limit) && !interrupt::is_interrupted() {
         let times = all.iter().enumerate().filter_map(|(place, one)| Some((one.next.as_ref()?.time_ns, place)));
         let Some((_, place)) = times.min() else { break };
         let Some(of) = all.get_mut(place) else { break };
@@ -160,7 +151,12 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
             print(&event, &of.store.sensor, form, &clock, out.buffer());
             printed += 1;
         }
-        of.step(selection)?;
+        let stepped = of.step(selection);
+        // What was read before is printed.
+        if interrupt::is_interrupted() {
+            break;
+        }
+        stepped?;
         out.settle()?;
     }
     if form == Form::Table {
@@ -176,7 +172,8 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
         }
     }
     out.flush()?;
-    Ok(if stopped() { error::INTERRUPTED } else { stores.code() })
+    interrupt::check()?;
+    Ok(stores.code())
 }
 
 /// An original on a line: as JSON, or for a person.

@@ -67,7 +67,10 @@ pub fn run(options: &Options, selection: &Selection, stores: Stores, form: Form)
     let mut following = Following { options, selection, stores, positions, form, layout, table, out, left };
     let mut searched = Instant::now();
     while !stopped() && following.left != Some(0) && !terminal::is_closed() {
-        following.look()?;
+        match following.look() {
+            Err(CliError::Interrupted(_)) => break,
+            looked => looked?,
+        }
         if searched.elapsed() >= SEARCH {
             searched = Instant::now();
             following.search()?;

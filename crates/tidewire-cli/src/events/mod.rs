@@ -16,6 +16,7 @@ use tidewire_exports::table::EVENTS;
 
 use crate::{
     error::{CliError, notify},
+    interrupt,
     layout::Layout,
     output::Out,
     print_rows,
@@ -38,11 +39,16 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         options.export.refuse(&[("--expand", options.expand), ("--follow", options.follow), ("--time", time)])?;
     }
     let selection = Selection::new(options)?;
+    // Following has its own, which is the normal end.
+    let stop = Stop::new();
+    if !options.follow {
+        interrupt::on_interrupt(&stop, false)?;
+    }
     let stores = Stores::open(options)?;
     let code = match (options.follow, options.expand) {
         (true, _) => follow::run(options, &selection, stores, form),
         (false, true) => expanded::run(options, &selection, &stores, form),
-        (false, false) if options.export.is_on() => export(options, &selection, &stores),
+        (false, false) if options.export.is_on() => export(options, &selection, &stores, &stop),
         (false, false) => print_folded(options, &selection, &stores, form),
     };
     let unexamined = selection.unexamined();
@@ -56,9 +62,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 }
 
 /// Writes a record for each fold, by the time of its first event.
-fn export(options: &Options, selection: &Selection, stores: &Stores) -> Result<u8, CliError> {
+fn export(options: &Options, selection: &Selection, stores: &Stores, stop: &Stop) -> Result<u8, CliError> {
     let folds = folded::gather(selection, stores)?;
-    let opened = options.export.open(None, &[EVENTS], Folded::csv_header, &Stop::new())?;
+    let opened = options.export.open(None, &[EVENTS], Folded::csv_header, stop)?;
     let (mut scratch, mut count) = (Vec::new(), 0);
     // A record that cannot be read any more ends those before it, which are completed.
     let written = folds.iter().try_for_each(|fold| {
@@ -68,7 +74,8 @@ fn export(options: &Options, selection: &Selection, stores: &Stores) -> Result<u
         }
         Ok(())
     });
-    written.and(opened.finish_without())?;
+    let finished = opened.finish_without(!interrupt::is_interrupted());
+    written.and(finished)?;
     if opened.is_shown {
         let mut out = Out::stdout();
         out.line(&format!("{} written", counted(count, "row", "rows")))?;

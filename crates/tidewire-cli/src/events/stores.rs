@@ -16,6 +16,7 @@ use tidewire_sensor::supervisor::status;
 use super::options::Options;
 use crate::{
     error::{self, CliError, notify},
+    interrupt, own_input,
     units::counted,
 };
 
@@ -85,10 +86,14 @@ impl Stores {
         }
         let folder =
             tempfile::tempdir().map_err(|error| CliError::Output(format!("no folder can be made: {error}")))?;
+        interrupt::remove_at_end(folder.path());
+        files.iter().for_each(|path| own_input::note(path));
         let path = folder.path().join(NAME);
         let (mut store, _) =
             tidewire_event_store::Store::open(&path).map_err(|error| CliError::Output(error.to_string()))?;
-        let read = read_files(files, &mut store).map_err(|error| CliError::Input(error.to_string()))?;
+        let read = read_files(files, &mut store, &interrupt::is_interrupted);
+        interrupt::check()?;
+        let read = read.map_err(|error| CliError::Input(error.to_string()))?;
         drop(store);
         read.wrong.iter().for_each(notify);
         if read.wrong_count > read.wrong.len() as u64 {
@@ -132,6 +137,7 @@ impl Stores {
 
 impl Store {
     fn open(path: PathBuf, sensor: String, identities: &[PathBuf]) -> Result<Self, CliError> {
+        note_read(&path);
         let keyring = if identities.is_empty() { None } else { Some(RefCell::new(keyring(identities)?)) };
         let reader = Reader::open(&path).map_err(|error| not_readable(&path, &error))?;
         Ok(Self { path, sensor, reader, keyring, damaged: Cell::new(0), given: RefCell::default() })
@@ -189,6 +195,7 @@ impl Store {
             let is_over = read.last == after && read.damaged.is_none();
             after = read.last;
             for row in read.rows {
+                interrupt::check()?;
                 if !each(row)? {
                     return Ok(());
                 }
@@ -205,6 +212,7 @@ impl Store {
 
     /// A row by its number; `None`: it was removed meanwhile.
     pub fn row(&self, id: u64) -> Result<Option<Row>, CliError> {
+        interrupt::check()?;
         let query = Query { after: id.saturating_sub(1), ..Query::default() };
         let read = self.reader.read_rows(&query, 1, PAGE_BYTES).map_err(|error| CliError::Input(error.to_string()))?;
         Ok(read.rows.into_iter().next().filter(|row| row.id == id))
@@ -221,10 +229,20 @@ impl Store {
     }
 }
 
+/// Notes a store, and what SQLite has beside it, as read.
+fn note_read(path: &Path) {
+    for end in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        own_input::note(Path::new(&name));
+    }
+}
+
 /// The identities of files that nobody else may read.
 fn keyring(files: &[PathBuf]) -> Result<Keyring, CliError> {
     let mut keyring = Keyring::default();
     for path in files {
+        own_input::note(path);
         let text = keys::files::read(path).map_err(|error| CliError::Usage(format!("--identity: {error}")))?;
         let wrong = |what| CliError::Usage(format!("--identity: {}: {what}", path.display()));
         keyring.add(&text).map_err(wrong)?;

@@ -327,14 +327,13 @@ impl ExportOptions {
             let others = Format::with_place_for(records);
             return Err(CliError::Usage(format!("{name} has no place for {records}; {others} have")));
         }
-        if let Some(common) = captures {
-            let inputs = capture_args::split(&common.files)?.0;
-            for target in &targets {
-                match &target.place {
-                    Place::Path(path) => own_input::refuse_over(inputs, path)?,
-                    Place::Stdout => own_input::refuse_over(inputs, Path::new("-"))?,
-                    Place::Udp(_) | Place::Tcp(_) => {}
-                }
+        let inputs = captures.map(|common| capture_args::split(&common.files)).transpose()?;
+        let inputs = inputs.map_or(&[][..], |(files, _)| files);
+        for target in &targets {
+            match &target.place {
+                Place::Path(path) => own_input::refuse_over(inputs, path)?,
+                Place::Stdout => own_input::refuse_over(inputs, Path::new("-"))?,
+                Place::Udp(_) | Place::Tcp(_) => {}
             }
         }
         let memory_bytes = captures.map_or(MEMORY_BYTES, |common| common.parts(Kept::RECORDS).records());
@@ -399,10 +398,10 @@ impl Opened {
         self.exports.finish(&facts(closing), closing.is_whole())
     }
 
-    /// As [`finish`](Self::finish), of no capture.
+    /// As [`finish`](Self::finish), of no capture. `is_whole`: whether all of it is there.
     #[cfg(feature = "live")]
-    pub fn finish_without(&self) -> Result<(), CliError> {
-        self.exports.finish(&Facts::default(), true)
+    pub fn finish_without(&self, is_whole: bool) -> Result<(), CliError> {
+        self.exports.finish(&Facts::default(), is_whole)
     }
 }
 

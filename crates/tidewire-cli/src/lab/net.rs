@@ -9,6 +9,7 @@ use tidewire_gen::net::{Layout, Named, Network};
 
 use crate::{
     error::{self, CliError},
+    file_limit,
     generate::from_live,
     output::Out,
 };
@@ -155,7 +156,8 @@ impl Up {
         if let Some(receiver) = network.receiver() {
             command.env("TIDEWIRE_LAB_RX", receiver);
         }
-        command.status().map_err(|error| CliError::Usage(format!("{}: {error}", program.to_string_lossy())))
+        file_limit::without(|| command.status())
+            .map_err(|error| CliError::Usage(format!("{}: {error}", program.to_string_lossy())))
     }
 }
 

@@ -15,7 +15,6 @@ use std::{
     time::Duration,
 };
 
-use nix::sys::signal::{SigSet, Signal};
 use options::Commands;
 pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
@@ -55,8 +54,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.output.is_empty() {
         return Err(CliError::Usage("no archive: name its directory with -o, as in -o /var/packets".into()));
     }
-    // A write beyond the limit of file sizes then fails with an error instead of ending the process.
-    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     files.iter().flatten().try_for_each(|file| readable(file))?;
     let new: Vec<&PathBuf> = options.output.iter().filter(|path| !path.exists()).collect();
     let done = Recording::open(options).and_then(|recording| match files {

@@ -112,6 +112,30 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
     assert_eq!(csv.lines().count(), 2);
 }
 
+/// Not ended by SIGXFSZ without a word.
+#[test]
+fn writes_beyond_the_limit_of_file_sizes_are_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let events: Vec<Event> =
+        (0..600).map(|number| Event { kind: format!("scan.{number}"), ..probe(number, "192.0.2.1") }).collect();
+    let path = store(&folder.path().join("events.db"), &Batch { records: folded(&events), ..Batch::default() });
+    let out = folder.path().join("out");
+    let to = format!("json:{}", out.display());
+    for (to, stdout) in
+        [(&["--to", &to][..], Stdio::null()), (&["--json"], fs::File::create(&out).expect("a file").into())]
+    {
+        let mut command = std::process::Command::new("prlimit");
+        command.args(["--fsize=100000", env!("CARGO_BIN_EXE_tidewire"), "events", "--store"]).arg(&path).args(to);
+        let output = command.stdout(stdout).stderr(Stdio::piped()).spawn().expect("prlimit").output_in_time("events");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(4) && said.contains("File too large"),
+            "{to:?}: {}: {said}",
+            output.status
+        );
+    }
+}
+
 #[test]
 fn rows_are_written_in_other_formats() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,6 +2,7 @@
 
 use std::{fs, process::Command};
 
+use tidewire_event_store::{Batch, Store};
 use tidewire_testing::InTime as _;
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
@@ -31,4 +32,39 @@ fn an_output_that_is_read_is_refused_and_stays() {
         assert!(fs::read(&capture).unwrap() == fs::read(DEMO).unwrap(), "{words:?}");
         assert!(!fs::exists(&inside).unwrap(), "{words:?}");
     }
+}
+
+/// Files that are no captures: stores of events and lines of them, patterns, configuration.
+#[test]
+fn what_is_read_beside_captures_stays_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (store, lines, patterns, config) = (path("s/events.db"), path("l/e.jsonl"), path("patterns"), path("c.toml"));
+    [path("s"), path("l")].iter().for_each(|path| fs::create_dir(path).unwrap());
+    let (mut made, _) = Store::open(folder.path().join("s/events.db").as_path()).unwrap();
+    made.append(&Batch::default()).unwrap();
+    drop(made);
+    let line = r#"{"time_ns":1,"analyzer":"a","kind":"k","severity":"low"}"#;
+    fs::write(&lines, format!("{line}\n")).unwrap();
+    fs::write(&patterns, "GET\n").unwrap();
+    fs::write(&config, "").unwrap();
+    let to = |format: &str, place: &str| format!("{format}:{place}");
+    for (words, read) in [
+        (vec!["events", "--store", &lines, "--to", &to("csv", &lines)], &lines),
+        (vec!["events", "--store", &path("l"), "--to", &to("json", &lines)], &lines),
+        (vec!["events", "--store", &store, "--to", &to("json", &store)], &store),
+        (vec!["events", "--store", &path("s"), "--to", &to("sqlite", &store)], &store),
+        (vec!["match", DEMO, "-f", &patterns, "-w", &patterns], &patterns),
+        (vec!["match", DEMO, "-f", &patterns, "--to", &to("json", &patterns)], &patterns),
+        (vec!["flows", DEMO, "--config", &config, "--to", &to("json", &config)], &config),
+    ] {
+        let before = fs::read(read).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(&words).run_in_time().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("that is read"), "{words:?}: {said}");
+        assert!(fs::read(read).unwrap() == before, "{words:?}");
+    }
+    // Another file beside them is none of them.
+    let words = ["events", "--store", &lines, "--to", &to("json", &path("l/new.json"))];
+    assert!(Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).run_in_time().unwrap().status.success());
 }

@@ -226,6 +226,37 @@ fn a_standard_output_that_was_closed_is_a_failure() {
     assert_eq!(output.status.code(), Some(4), "its closing lines are lost: {}", said(&output));
 }
 
+/// One that is open for reading only takes nothing either, which Rust's library says of no write.
+#[test]
+fn a_standard_output_that_is_for_reading_only_is_a_failure() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for words in ["flows --json {}", "flows {}", "flows {} -w -", "flows {} --to json:-", "follow {} 1", "--help"] {
+        let line = format!("exec {TIDEWIRE} {} 1</dev/null", words.replace("{}", &capture));
+        let output = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(4), "{words}: {said}");
+        assert!(said.contains("standard output is open for reading only"), "{words}: {said}");
+    }
+}
+
+/// `recall` writes packets and rows by itself; it is not ended by SIGXFSZ without a word either.
+#[test]
+fn packets_of_archives_beyond_the_limit_of_file_sizes_are_said() {
+    let bench = Bench::new();
+    let (capture, archive, out) = (capture_of(&bench, 400), bench.path("archive"), bench.path("out.pcapng"));
+    let (archive, out) = (archive.to_str().unwrap(), out.to_str().unwrap());
+    assert!(run(&["record", "-r", &capture, "-o", archive, "-q"]).status.success());
+    for words in [["-w", out], ["-w", "-"]] {
+        let mut command = Command::new("prlimit");
+        command.args(["--fsize=10000", TIDEWIRE, "recall", archive]).args(words).stderr(Stdio::piped());
+        let child = command.stdout(File::create(bench.path("stdout")).unwrap()).spawn().unwrap();
+        let output = child.output_in_time("recall");
+        assert_eq!(output.status.code(), Some(4), "{words:?}: {} {}", output.status, said(&output));
+        assert!(said(&output).contains("File too large"), "{words:?}: {}", said(&output));
+    }
+}
+
 /// What is replaced keeps its mode and owner, and another user's link in a folder of all is not followed.
 #[test]
 fn what_is_replaced_stays_as_private_as_it_was() {

@@ -173,6 +173,34 @@ fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
     }
 }
 
+/// Lines of events are read into a store that goes with the command, whether they come or not.
+#[test]
+fn a_signal_ends_the_reading_of_lines_and_leaves_no_store_of_them() {
+    let bench = Bench::new();
+    for comes in [false, true] {
+        let (tmp, lines) = (bench.path(&format!("tmp-{comes}")), bench.path(&format!("{comes}.jsonl")));
+        fs::create_dir(&tmp).unwrap();
+        mkfifo(&lines);
+        let mut command = command(&["events", "--store", lines.to_str().unwrap(), "--json"]);
+        let mut child = command.env("TMPDIR", &tmp).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let is_empty = || fs::read_dir(&tmp).unwrap().next().is_none();
+        wait_until("its store", || !is_empty() || child.try_wait().unwrap().is_some());
+        let writer = comes.then(|| {
+            let mut pipe = fs::File::options().write(true).open(&lines).unwrap();
+            let line = br#"{"time_ns":1,"analyzer":"a","kind":"k.k","severity":"low"}"#;
+            let some = [&line[..], b"\n"].concat().repeat(100);
+            pipe.write_all(&some).unwrap();
+            std::thread::spawn(move || while pipe.write_all(&some).is_ok() {})
+        });
+        signal(&child, Signal::INT);
+        let output = child.output_in_time("events");
+        writer.into_iter().for_each(|writer| writer.join().unwrap());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(130) && said.contains("interrupted; "), "{comes}: {said}");
+        assert!(is_empty(), "{comes}: its store stays");
+    }
+}
+
 /// The input is read a second time for `-w`: what is interrupted there is not complete, and replaces no file of an earlier run.
 #[test]
 fn packets_of_an_interrupted_second_reading_keep_a_hidden_name() {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, net::Ipv6Addr};
 
-use tidewire_protocols::{Answer, Dns, dns_type_number};
+use tidewire_protocols::{Answer, Dns, dns_type_number, text_of_bytes};
 
 use crate::{
     eve::{common::push_address_6, http::text},
@@ -123,20 +123,9 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
     if name == "." { "".into() } else { unescaped(name, of_bytes) }
 }
 
-/// Bytes as Suricata shows them: UTF-8 as it is; else ASCII, and other bytes as `\xHH`.
+/// Bytes as all texts are written, so that no two are the same: what is no UTF-8 as Suricata shows it, `\xHH`.
 fn of_bytes(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| {
-        let mut text = Vec::with_capacity(4 * error.as_bytes().len());
-        for &byte in error.as_bytes() {
-            let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
-            match byte {
-                byte if byte.is_ascii() => text.push(byte),
-                byte => text.extend_from_slice(&[b'\\', b'x', digit(byte >> 4), digit(byte & 15)]),
-            }
-        }
-        // ASCII alone.
-        String::from_utf8(text).unwrap_or_default()
-    })
+    text_of_bytes(&bytes).into_owned()
 }
 
 /// Bytes out of `\# LENGTH HEX`.

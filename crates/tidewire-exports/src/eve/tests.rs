@@ -215,17 +215,26 @@ fn names_have_their_bytes_and_types_their_numbers() {
     let Fields::Dns(dns) = &mut one.fields else { panic!("{one:?}") };
     (dns.query, dns.kind) = (Some(r"a\032room\.\195\164.local".into()), Some("SVCB".into()));
     dns.flags = [0x0100, 0x818f];
-    dns.answers = [("PTR", r"\255.example"), ("TYPE65280", "x"), ("NS", "."), ("TXT", r#""\195" "\195\164""#)]
-        .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
-        .to_vec();
+    dns.answers = [
+        ("PTR", r"\255.example"),
+        ("PTR", r"\\xff.example"),
+        ("TYPE65280", "x"),
+        ("NS", "."),
+        ("TXT", r#""\195" "\195\164""#),
+    ]
+    .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+    .to_vec();
     let mut out = Vec::new();
     push_transaction(&mut out, &exchange(&one), Types::default());
     let lines: Vec<Value> =
         out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let question = json!([{"rrname": "a room.ä.local", "rrtype": "64"}]);
     assert_eq!((&lines[0]["dns"]["queries"], &lines[0]["dns"]["rcode"]), (&question, &"NOERROR".into()));
-    assert_eq!((&lines[1]["dns"]["rcode"], &lines[1]["dns"]["answers"][1]["rrtype"]), (&"15".into(), &"65280".into()));
-    assert_eq!(lines[1]["dns"]["grouped"], json!({"NS": [""], "PTR": [r"\xff.example"], "TXT": [r"\xc3", "ä"]}));
+    assert_eq!((&lines[1]["dns"]["rcode"], &lines[1]["dns"]["answers"][2]["rrtype"]), (&"15".into(), &"65280".into()));
+    assert_eq!(
+        lines[1]["dns"]["grouped"],
+        json!({"NS": [""], "PTR": [r"\xff.example", r"\x5cxff.example"], "TXT": [r"\xc3", "ä"]})
+    );
     // An answer comes from the server.
     assert_eq!((&lines[0]["src_ip"], &lines[1]["src_ip"]), (&"192.0.2.1".into(), &"198.51.100.2".into()));
 }
