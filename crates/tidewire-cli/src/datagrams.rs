@@ -172,13 +172,15 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let rebuilt = handlers.iter().map(|handler| handler.rebuilt).sum();
     let rejected: u64 = handlers.iter().map(|handler| handler.rejected).sum();
     let entries = Sorted::merged(handlers.into_iter().map(|handler| handler.entries), order, room);
-    let written = writing.finish(if options.write.is_on() { entries.ids()? } else { Vec::new() });
+    let ids = if options.write.is_on() { entries.ids()? } else { Vec::new() };
+    let written = writing.finish(ids, closing.is_whole());
     let mut out = Out::last();
-    entries.print(limit != Some(0) && sink.is_none(), &mut out)?;
-    if form == Form::Table {
-        out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
-    }
-    let code = closing.finish(common, options.json, &mut out, error::OK);
+    let code = entries.print(limit != Some(0) && sink.is_none(), &mut out).and_then(|()| {
+        if form == Form::Table {
+            out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
+        }
+        closing.finish(common, options.json, &mut out, error::OK)
+    });
     error::concluded(written, code)
 }
 

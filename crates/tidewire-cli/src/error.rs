@@ -65,6 +65,18 @@ impl CliError {
         Self::Output(format!("cannot write the output: {error}"))
     }
 
+    /// The same of two failures.
+    pub fn graver(self, second: Self) -> Self {
+        match (self, second) {
+            (Self::ClosedPipe, second) => second,
+            (first, Self::ClosedPipe) => first,
+            (first, second) => {
+                second.report();
+                first
+            }
+        }
+    }
+
     /// Prints the message and returns the exit code. A closed pipe counts as success.
     pub fn report(&self) -> u8 {
         let (message, code) = match self {
@@ -92,12 +104,8 @@ pub fn concluded(written: Result<(), CliError>, code: Result<u8, CliError>) -> R
 /// who wanted no more, before no failure. Of two failures the first counts, and the other is said now.
 pub fn graver(first: Result<(), CliError>, second: Result<(), CliError>) -> Result<(), CliError> {
     match (first, second) {
-        (Err(CliError::ClosedPipe) | Ok(()), second @ Err(_)) => second,
-        (first, Ok(()) | Err(CliError::ClosedPipe)) => first,
-        (first, Err(second)) => {
-            second.report();
-            first
-        }
+        (Err(first), Err(second)) => Err(first.graver(second)),
+        (first, second) => first.and(second),
     }
 }
 

@@ -203,16 +203,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let flows = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
-    let written = writing.finish(if options.write.is_on() { flows.ids()? } else { Vec::new() });
+    let ids = if options.write.is_on() { flows.ids()? } else { Vec::new() };
+    let written = writing.finish(ids, closing.is_whole());
     let mut out = Out::last();
-    flows.print(false, &mut out)?;
+    let printed = flows.print(false, &mut out);
     // The process ends: giving each text back would take a tenth of what finding it took.
     std::mem::forget(flows);
-    if form == Form::Table {
-        let lines = closing_lines(&totals, order, &layout.clock).into_iter().chain(closing.lines(common));
-        lines.into_iter().try_for_each(|line| out.line(&line))?;
-    }
-    let code = closing.finish(common, options.selection.json, &mut out, error::OK);
+    let code = printed.and_then(|()| {
+        if form == Form::Table {
+            let lines = closing_lines(&totals, order, &layout.clock).into_iter().chain(closing.lines(common));
+            lines.into_iter().try_for_each(|line| out.line(&line))?;
+        }
+        closing.finish(common, options.selection.json, &mut out, error::OK)
+    });
     error::concluded(written, code)
 }
 

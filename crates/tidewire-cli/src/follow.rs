@@ -104,6 +104,8 @@ struct Follow {
     stop: Stop,
     out: Out,
     found: bool,
+    /// Whether the stream ended, which ends the run.
+    ended: bool,
     /// The last sender, and whether the output is at the start of a line.
     last: Option<Direction>,
     at_line_start: bool,
@@ -148,6 +150,7 @@ impl Handler for Follow {
             let written = self.out.flush();
             self.note(written);
             if self.ends_early {
+                self.ended = self.failure.is_none();
                 self.stop.stop();
             }
         }
@@ -354,17 +357,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         stop: session.stop.clone(),
         out: Out::stdout(),
         found: false,
+        ended: false,
         last: None,
         at_line_start: true,
         failure: None,
     };
     let (handlers, closing) = writing.run(&session, &[], make)?;
-    let written = writing.finish([]);
+    let is_ended = handlers.iter().any(|handler| handler.ended);
+    let written = writing.finish([], closing.is_whole_with(is_ended));
     let mut found = false;
     for handler in handlers {
         found |= handler.found;
         if let Some(failure) = handler.failure {
-            return Err(failure);
+            return error::concluded(written, Err(failure));
         }
     }
     if !found {

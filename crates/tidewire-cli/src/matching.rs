@@ -373,39 +373,43 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     };
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut counts = vec![0; list.len()];
-    let (mut found, mut streams, mut left_out) = (Vec::new(), 0, 0);
+    let (mut found, mut streams, mut left_out, mut is_limit) = (Vec::new(), 0, 0, false);
     for handler in handlers {
         counts.iter_mut().zip(&handler.counts).for_each(|(sum, count)| *sum += count);
         streams += handler.streams;
         left_out += handler.left_out;
+        is_limit |= handler.left == 0;
         found.push(handler.found);
     }
     let found = Sorted::merged(found, order, room);
     let total: u64 = counts.iter().sum();
     let mut printed = if options.write.is_on() { found.ids()? } else { Vec::new() };
     printed.dedup();
-    let written = writing.finish(printed);
+    let written = writing.finish(printed, closing.is_whole_with(is_limit));
     let exported = opened.as_ref().map_or(Ok(()), |opened| opened.finish(&closing));
     let mut out = Out::last();
-    if is_exported {
-        // Written as they were found.
-    } else if options.count && common.limit != Some(0) {
-        options.print_counts(&list, &counts, &mut out)?;
-    } else {
-        found.print(common.limit != Some(0) && sink.is_none(), &mut out)?;
-    }
-    if !options.json && !options.csv && opened.as_ref().is_none_or(|opened| opened.is_shown) {
-        out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
-        closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
-    }
-    if left_out > 0 {
-        let left_out = counted(left_out, "match", "matches");
-        error::notify(format_args!(
-            "{left_out} left out: at most {MATCHES_AT_MAX} that end at one byte are reported, the longest"
-        ));
-    }
-    let code = if total > 0 { error::OK } else { error::NOT_FOUND };
-    let code = closing.finish(&common, options.json, &mut out, code);
+    let mut print = || {
+        if is_exported {
+            // Written as they were found.
+        } else if options.count && common.limit != Some(0) {
+            options.print_counts(&list, &counts, &mut out)?;
+        } else {
+            found.print(common.limit != Some(0) && sink.is_none(), &mut out)?;
+        }
+        if !options.json && !options.csv && opened.as_ref().is_none_or(|opened| opened.is_shown) {
+            out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
+            closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
+        }
+        if left_out > 0 {
+            let left_out = counted(left_out, "match", "matches");
+            error::notify(format_args!(
+                "{left_out} left out: at most {MATCHES_AT_MAX} that end at one byte are reported, the longest"
+            ));
+        }
+        let code = if total > 0 { error::OK } else { error::NOT_FOUND };
+        closing.finish(&common, options.json, &mut out, code)
+    };
+    let code = print();
     error::concluded(error::graver(written, exported), code)
 }
 

@@ -191,6 +191,21 @@ impl Folder {
         self.sync_names()
     }
 
+    /// The same for a file that may lack something: then (`is_whole` is false) it replaces none. Returns whether it got the name.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish).
+    pub fn give(&self, hidden: &str, identity: Identity, name: &OsStr, is_whole: bool) -> io::Result<bool> {
+        if is_whole {
+            return self.publish(hidden, identity, name).map(|()| true);
+        }
+        self.check(hidden, identity)?;
+        match self.rename_new(hidden, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            renamed => renamed.and_then(|()| self.sync_names()).map(|()| true),
+        }
+    }
+
     /// Gives a file of this run the mode of the one that it will replace, and its owner where that is allowed: by its handle, so that
     /// nothing else that got the name meanwhile is changed.
     ///
@@ -237,6 +252,12 @@ impl Folder {
     pub fn by_handle(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
+}
+
+/// The message that a file which lacks something did not get its name ([`Folder::give`]). `what`: what is in it.
+pub fn earlier_stays(name: &str, what: &str, hidden: &str) -> String {
+    let hidden = legible(hidden);
+    format!("{name} stays as an earlier run wrote it: {what} of this one, which is not all, is in {hidden} beside it")
 }
 
 /// The identity of a file.

@@ -233,7 +233,12 @@ impl Closing {
 
     /// Whether the input was read to its end, or for as long as was asked.
     pub fn is_whole(&self) -> bool {
-        !self.interrupted && !self.stopped
+        self.is_whole_with(false)
+    }
+
+    /// The same for a run that ends where what was asked for is found (`is_found`).
+    pub fn is_whole_with(&self, is_found: bool) -> bool {
+        !self.interrupted && (!self.stopped || is_found)
     }
 
     /// How long the run took.

@@ -230,14 +230,16 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
     cuts.iter().for_each(|cuts| cuts.say_ambiguous());
     let streams = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
-    let written = writing.finish(if options.write.is_on() { streams.ids()? } else { Vec::new() });
+    let ids = if options.write.is_on() { streams.ids()? } else { Vec::new() };
+    let written = writing.finish(ids, closing.is_whole());
     let mut out = Out::last();
-    streams.print(false, &mut out)?;
-    if form == Form::Table {
-        let lines = closing_lines(&totals, order, common, &layout.clock).into_iter().chain(closing.lines(common));
-        lines.into_iter().try_for_each(|line| out.line(&line))?;
-    }
-    let code = closing.finish(common, options.selection.json, &mut out, error::OK);
+    let code = streams.print(false, &mut out).and_then(|()| {
+        if form == Form::Table {
+            let lines = closing_lines(&totals, order, common, &layout.clock).into_iter().chain(closing.lines(common));
+            lines.into_iter().try_for_each(|line| out.line(&line))?;
+        }
+        closing.finish(common, options.selection.json, &mut out, error::OK)
+    });
     error::concluded(written, code)
 }
 

@@ -71,16 +71,11 @@ impl Names {
     pub fn give(&mut self, hidden: &str, file: Identity, opened_ns: u64) -> io::Result<()> {
         self.number += 1;
         if !self.are_several {
-            if !self.is_whole && self.found().is_ok() {
+            if !self.folder.give(hidden, file, &self.name, self.is_whole)? {
                 let name = self.name.to_string_lossy();
-                error::notify(format_args!(
-                    "{} stays as an earlier run wrote it: what this one found, which is not all, is in {} beside it",
-                    legible(&name),
-                    legible(hidden)
-                ));
-                return Ok(());
+                error::notify(output_dir::earlier_stays(&legible(&name), "what was found", hidden));
             }
-            return self.folder.publish(hidden, file, &self.name);
+            return Ok(());
         }
         self.folder.check(hidden, file)?;
         (self.number, _) = self.number_it(hidden.as_ref(), opened_ns, self.number)?;

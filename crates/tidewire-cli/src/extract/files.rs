@@ -50,6 +50,8 @@ struct Entry {
 /// A complete file.
 pub struct Written {
     pub name: String,
+    /// Whether it has a hidden name, because a file of an earlier run has the other one.
+    pub is_hidden: bool,
     pub bytes: u64,
     pub sha256: Option<[u8; 32]>,
 }
@@ -173,8 +175,9 @@ impl Files {
         self.entries[index as usize].spoiled = true;
     }
 
-    /// Writes the remaining bytes, closes the file and renames it to its final name; on failure it is removed.
-    pub fn finish(&mut self, index: u32) -> io::Result<Written> {
+    /// Writes the remaining bytes, closes the file and renames it to its final name; on failure it is removed. One that lacks something (`is_whole`
+    /// is false) replaces none: it stays hidden then.
+    pub fn finish(&mut self, index: u32, is_whole: bool) -> io::Result<Written> {
         if self.entries[index as usize].spoiled {
             self.abandon(index);
             return Err(io::Error::other("bytes were lost before"));
@@ -186,12 +189,13 @@ impl Files {
         let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
         self.free.push(index);
         let draft = self.draft(&name);
-        let shown = written.and_then(|()| if self.hides { self.folder.rename(&draft, &name) } else { Ok(()) });
-        shown.inspect_err(|_| {
+        let shown =
+            written.and_then(|()| if self.hides { show(&self.folder, &draft, &name, is_whole) } else { Ok(true) });
+        let is_shown = shown.inspect_err(|_| {
             // An incomplete file is removed: the index needs the space.
             let _ = self.folder.remove(&draft);
         })?;
-        Ok(Written { name, bytes, sha256 })
+        Ok(Written { name: if is_shown { name } else { draft }, is_hidden: !is_shown, bytes, sha256 })
     }
 
     /// Abandons a file and removes it.
@@ -298,6 +302,17 @@ impl Files {
     }
 }
 
+/// Gives a file its name; one that lacks something (`is_whole` is false) replaces none. Returns whether it got the name.
+pub fn show(folder: &Folder, hidden: &str, name: &str, is_whole: bool) -> io::Result<bool> {
+    if is_whole {
+        return folder.rename(hidden, name).map(|()| true);
+    }
+    match folder.rename_new(hidden, name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        renamed => renamed.map(|()| true),
+    }
+}
+
 /// Adds a hint to an error: each worker has at least one file open, which may be too many.
 pub fn with_hint(error: io::Error) -> io::Error {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -336,7 +351,7 @@ mod tests {
         expected[0].extend_from_slice(&[b'?'; 10_000]);
         for (file, number) in numbers.into_iter().enumerate() {
             assert!(!directory.path().join(format!("file{file}")).exists());
-            let written = files.finish(number).unwrap();
+            let written = files.finish(number, true).unwrap();
             let bytes = fs::read(directory.path().join(&written.name)).unwrap();
             assert_eq!(bytes, expected[file]);
             assert_eq!(written.bytes, bytes.len() as u64);
@@ -359,8 +374,8 @@ mod tests {
         places.iter().for_each(|place| fs::create_dir(place).unwrap());
         files.append(lost, b"more").unwrap();
         files.append(whole, b"all of it").unwrap();
-        assert!(files.finish(lost).is_err());
-        assert_eq!(files.finish(whole).unwrap().bytes, 9);
+        assert!(files.finish(lost, true).is_err());
+        assert_eq!(files.finish(whole, true).unwrap().bytes, 9);
         places.iter().for_each(|place| fs::remove_dir(place).expect("nothing is in it"));
         let left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["whole"]);

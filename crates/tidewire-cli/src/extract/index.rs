@@ -8,7 +8,7 @@ use std::{
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
 
-use super::files::Written;
+use super::files::{Written, show};
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
@@ -63,13 +63,19 @@ impl Lines {
     }
 }
 
-/// Writes the index under a hidden name until it is complete; on failure it is removed.
-pub fn write(folder: &Folder, lines: &[Line]) -> io::Result<()> {
+/// Writes the index under a hidden name until it is complete; on failure it is removed. That of a run which ended early (`is_whole` is false)
+/// replaces none: returns its hidden name then.
+pub fn write(folder: &Folder, lines: &[Line], is_whole: bool) -> io::Result<Option<String>> {
     let hidden = folder.hidden(INDEX);
     let written = folder.create(&hidden).and_then(|file| write_to(file, lines));
-    written.and_then(|()| folder.rename(&hidden, INDEX)).inspect_err(|_| {
-        let _ = folder.remove(&hidden);
-    })
+    let named = written.and_then(|()| show(folder, &hidden, INDEX, is_whole));
+    match named {
+        Ok(is_named) => Ok((!is_named).then_some(hidden)),
+        Err(error) => {
+            let _ = folder.remove(&hidden);
+            Err(error)
+        }
+    }
 }
 
 fn write_to(mut file: File, lines: &[Line]) -> io::Result<()> {

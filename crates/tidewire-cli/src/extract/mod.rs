@@ -26,7 +26,7 @@ use crate::{
     row::Form,
     session::Session,
     shared_output::SharedOutput,
-    units::{Bytes, counted},
+    units::{Bytes, Count, counted},
 };
 use files::{Files, with_hint};
 use index::{INDEX, Line, Lines};
@@ -122,6 +122,8 @@ type Numbers = [u32; 2];
 struct Extract {
     files: Files,
     fill: Fill,
+    /// Whether the run ends with a signal, as a capture from interfaces does.
+    is_live: bool,
     stop: Stop,
     lines: Lines,
     failure: Option<io::Error>,
@@ -171,7 +173,8 @@ impl Handler for Extract {
                 number.into_iter().for_each(|number| self.files.abandon(number));
                 continue;
             }
-            let written = match number.map(|number| self.files.finish(number)).transpose() {
+            let is_whole = matches!(end, EndReason::Fin | EndReason::Rst) || self.is_live || !self.stop.is_stopped();
+            let written = match number.map(|number| self.files.finish(number, is_whole)).transpose() {
                 Ok(written) => written,
                 Err(error) => {
                     self.note(Err(error));
@@ -236,6 +239,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let make = |_| Extract {
         files: Files::new(Arc::clone(&target.folder), target.staged.is_none(), digests, open_max),
         fill: options.fill,
+        is_live,
         stop: session.stop.clone(),
         lines: options.lines(&sinks),
         failure: None,
@@ -252,22 +256,47 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
     // Complete files are shown even if there is no space for the index.
-    let indexed = if is_live { Ok(()) } else { index::write(&target.folder, &all.gathered) };
-    let whole = match indexed {
-        Ok(()) => counted(all.gathered.len() as u64, "direction is", "directions are") + " in " + INDEX,
+    let is_whole = closing.is_whole();
+    let indexed = if is_live { Ok(None) } else { index::write(&target.folder, &all.gathered, is_whole) };
+    let whole = match &indexed {
+        Ok(_) => counted(all.gathered.len() as u64, "direction is", "directions are") + " in " + INDEX,
         Err(_) => counted(all.files, "file is", "files are") + " whole, and not in " + INDEX,
     };
+    let (hidden_index, failed_index) = match indexed {
+        Ok(hidden) => (hidden, None),
+        Err(error) => (None, Some(error)),
+    };
     // A directory that lacks something keeps its hidden name.
-    if let Some(error) = failure.or(indexed.err()) {
+    if let Some(error) = failure.or(failed_index) {
         let (name, there) = (directory.display(), target.hidden());
         return Err(CliError::Output(format!("{name}: writing failed: {error}; {whole}{there}")));
     }
     if let Err(error) = target.show() {
         return Err(CliError::Output(format!("{}: writing failed: {error}; {whole}", directory.display())));
     }
+    if !is_whole {
+        say_part(directory, &all, hidden_index.as_deref());
+    }
     let mut out = Out::last();
     options.print(&all, directory, &mut out)?;
     closing.finish(&options.common, options.json, &mut out, error::OK)
+}
+
+/// Says what a run that ended early wrote, and which files of an earlier run it did not replace.
+fn say_part(directory: &Path, lines: &Lines, hidden_index: Option<&str>) {
+    let name = directory.display();
+    let hidden =
+        lines.gathered.iter().filter(|line| line.written.as_ref().is_some_and(|written| written.is_hidden)).count()
+            as u64;
+    let files = counted(lines.files, "file was", "files were");
+    let beside = match hidden {
+        0 => String::new(),
+        hidden => format!("; {} of these hidden, beside those of an earlier run", Count(hidden)),
+    };
+    error::notify(format_args!("{name} is not whole: {files} written{beside}"));
+    if let Some(hidden) = hidden_index {
+        error::notify(output_dir::earlier_stays(&format!("{name}/{INDEX}"), "the index", hidden));
+    }
 }
 
 /// The directory that is written, and its final name.

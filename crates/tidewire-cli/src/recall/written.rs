@@ -45,10 +45,11 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
         let interface = recall.interfaces().get(usize::from(frame.interface));
         file.push_recorded(&captured, interface, &options);
     }
-    if stop.is_stopped() && !file.has_failed() {
+    let is_whole = !stop.is_stopped();
+    if !is_whole && !file.has_failed() {
         error::notify("interrupted; packets read so far were written");
         code = error::INTERRUPTED;
     }
-    file.finish()?;
+    file.finish(is_whole)?;
     Ok((times, recall.figures(), code))
 }

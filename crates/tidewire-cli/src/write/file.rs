@@ -17,7 +17,7 @@ use tidewire_files::{
 };
 
 use crate::{
-    error::CliError,
+    error::{self, CliError},
     output_dir::{self, Folder},
     place::{self, Place, Standard},
     units::counted,
@@ -49,10 +49,11 @@ struct Inner {
     file: File,
     hidden: Option<Hidden>,
     gathered: Vec<u8>,
-    /// Packets in `gathered`, and in all.
-    gathered_packets: u64,
+    /// Packets that are written whole.
     packets: u64,
     written_bytes: u64,
+    /// Where each packet in `gathered` ends.
+    ends: Vec<usize>,
     /// Names of the capture's interfaces, where they are known.
     names: Vec<String>,
     /// Number of each interface and link type in the file.
@@ -105,9 +106,9 @@ impl PacketFile {
             file,
             hidden,
             gathered,
-            gathered_packets: 0,
             packets: 0,
             written_bytes: 0,
+            ends: Vec::new(),
             names: Vec::new(),
             interfaces: HashMap::new(),
             writer: Some(writer),
@@ -177,7 +178,8 @@ impl PacketFile {
     }
 
     fn added(&self, inner: &mut Inner) {
-        inner.gathered_packets += 1;
+        let end = inner.gathered.len();
+        inner.ends.push(end);
         if inner.gathered.len() >= GATHERED_BYTES {
             inner.flush(&self.stop);
         }
@@ -199,31 +201,23 @@ impl PacketFile {
     }
 
     /// Completes the file of a run that failed, if packets are in it.
-    pub fn keep_what_is_there(&self) {
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn keep_what_is_there(&self) -> Result<(), CliError> {
         let is_empty = {
             let inner = self.lock();
-            inner.packets + inner.gathered_packets == 0
+            inner.packets == 0 && inner.ends.is_empty() && inner.failure.is_none()
         };
-        if !is_empty {
-            let _ = self.finish();
-        }
+        if is_empty { Ok(()) } else { self.finish(false) }
     }
 
-    /// Writes what is there; the file keeps its hidden name.
-    pub fn leave_hidden(&self) {
-        let mut inner = self.lock();
-        inner.flush(&self.stop);
-        // An empty one is removed.
-        if inner.packets > 0 {
-            inner.hidden = None;
-        }
-    }
-
-    /// Completes the file: it gets its name.
+    /// Completes the file: it gets its name. `is_whole`: whether it has all that the run was to find; another one replaces no file, and how many
+    /// packets are in it is said.
     ///
     /// # Errors
     /// What could not be written, with what is in the file. The file keeps its hidden name then.
-    pub fn finish(&self) -> Result<(), CliError> {
+    pub fn finish(&self, is_whole: bool) -> Result<(), CliError> {
         let mut inner = self.lock();
         if inner.interfaces.is_empty() {
             // libpcap reads no file without an interface.
@@ -235,11 +229,15 @@ impl PacketFile {
         }
         let Some(hidden) = inner.hidden.take() else { return Ok(()) };
         let identity = inner.file.sync_data().and_then(|()| output_dir::identity(&inner.file));
-        let renamed = identity.and_then(|identity| hidden.folder.publish(&hidden.hidden, identity, &hidden.name));
-        renamed.map_err(|error| {
+        let given = identity.and_then(|identity| hidden.folder.give(&hidden.hidden, identity, &hidden.name, is_whole));
+        let is_named = given.map_err(|error| {
             let (name, place) = (&inner.name, hidden.folder.place_of(&hidden.hidden));
             CliError::Output(format!("{name}: cannot be given its name: {error}; all that was written is {place}"))
-        })
+        })?;
+        if !is_whole {
+            inner.say_part(&hidden, is_named);
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -280,23 +278,39 @@ impl Inner {
             return;
         }
         self.writer = None;
-        match self.file.write_all(&self.gathered) {
-            Ok(()) => {
-                self.packets += std::mem::take(&mut self.gathered_packets);
-                self.written_bytes += self.gathered.len() as u64;
+        let (written, failure) = write_much(&mut self.file, &self.gathered);
+        let whole = self.ends.partition_point(|&end| end <= written);
+        self.packets += whole as u64;
+        // A failed write ends with the last whole packet: what is there can be read.
+        self.written_bytes += match failure {
+            None => written,
+            Some(_) => whole.checked_sub(1).map_or(0, |last| self.ends[last]),
+        } as u64;
+        if let Some(error) = failure {
+            if self.hidden.is_some() {
+                let _ = self.file.set_len(self.written_bytes);
             }
-            Err(error) => {
-                // Ends with the last whole block: what is there can be read.
-                if self.hidden.is_some() {
-                    let _ = self.file.set_len(self.written_bytes);
-                }
-                if error.kind() == io::ErrorKind::BrokenPipe {
-                    stop.stop();
-                }
-                self.failure = Some(error);
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                stop.stop();
             }
+            self.failure = Some(error);
         }
+        self.ends.clear();
         self.gathered.clear();
+    }
+
+    /// Says how many packets are in a file that lacks some, and where it is.
+    fn say_part(&self, hidden: &Hidden, is_named: bool) {
+        let (name, packets) = (&self.name, counted(self.packets, "packet", "packets"));
+        if is_named {
+            let are = if self.packets == 1 { "is" } else { "are" };
+            error::notify(format_args!("{name} is not whole: {packets} {are} in it"));
+        } else if self.packets > 0 {
+            error::notify(output_dir::earlier_stays(name, &packets, &hidden.hidden));
+        } else {
+            let _ = hidden.folder.remove(&hidden.hidden);
+            error::notify(format_args!("{name} stays as an earlier run wrote it: this one wrote no packet"));
+        }
     }
 
     fn failed(&mut self, failure: &io::Error) -> CliError {
@@ -314,6 +328,20 @@ impl Inner {
         };
         CliError::Output(format!("{name}: packets cannot be written: {failure}; {place}"))
     }
+}
+
+/// Writes all bytes; returns how many were written, which a failure may keep from being all.
+fn write_much(file: &mut File, bytes: &[u8]) -> (usize, Option<io::Error>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.write(&bytes[written..]) {
+            Ok(0) => return (written, Some(io::ErrorKind::WriteZero.into())),
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Some(error)),
+        }
+    }
+    (written, None)
 }
 
 /// Standard output for packets alone: everything else goes to standard error.

@@ -128,7 +128,10 @@ impl Writing {
             };
             Keep { inner: make(index), packets }
         });
-        let (kept, closing) = ran.inspect_err(|_| file.keep_what_is_there())?;
+        let (kept, closing) = ran.map_err(|failure| match file.keep_what_is_there() {
+            Ok(()) => failure,
+            Err(other) => failure.graver(other),
+        })?;
         let mut handlers = Vec::with_capacity(kept.len());
         for Keep { inner, packets } in kept {
             match packets {
@@ -140,20 +143,16 @@ impl Writing {
         Ok((handlers, closing))
     }
 
-    /// Completes the file. `printed`: ids of what was printed, where the handlers left that open.
+    /// Completes the file. `printed`: ids of what was printed, where the handlers left that open. `is_whole`: whether the run saw all that it was to
+    /// see.
     ///
     /// # Errors
     /// Packets could not be written, or read again.
-    pub fn finish(mut self, printed: impl IntoIterator<Item = u64>) -> Result<(), CliError> {
+    pub fn finish(mut self, printed: impl IntoIterator<Item = u64>, is_whole: bool) -> Result<(), CliError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         self.gathered.print(printed);
         let copied = if self.gathered.chosen.count() == 0 { Ok(()) } else { self.copy(&file) };
-        if let Err(CliError::Interrupted(_)) = copied {
-            file.leave_hidden();
-        } else {
-            file.finish()?;
-        }
-        copied?;
+        error::graver(file.finish(is_whole && copied.is_ok()), copied)?;
         let left_out = self.left_out + self.gathered.left_out;
         if left_out > 0 {
             let packets = counted(left_out, "packet", "packets");
@@ -185,11 +184,9 @@ impl Writing {
         if copied < count && !file.has_failed() {
             let name = file.name();
             return Err(match interrupted() {
-                true => CliError::Interrupted(format!(
-                    "{name}: interrupted; {copied} of {count} packets are in a file with a hidden name beside it"
-                )),
+                true => CliError::Interrupted(format!("{name}: interrupted; {copied} of {count} packets were written")),
                 false => CliError::Output(format!(
-                    "{name}: the input changed before it was read a second time; {copied} of {count} packets are in the file"
+                    "{name}: the input changed before it was read a second time; {copied} of {count} packets were written"
                 )),
             });
         }

@@ -231,10 +231,98 @@ fn packets_of_an_interrupted_second_reading_keep_a_hidden_name() {
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(130), "{said}");
-        assert!(said.contains("out.pcapng: interrupted; ") && said.contains("with a hidden name"), "{said}");
+        assert!(
+            said.contains("out.pcapng: interrupted; ") && said.contains("stays as an earlier run wrote it"),
+            "{said}"
+        );
         assert_eq!(fs::read(&out).unwrap(), b"an earlier one");
         assert!(hidden().is_some(), "what was copied stays");
         return;
     }
     panic!("the second reading was never interrupted");
+}
+
+/// Of a run that was interrupted: its input is a pipe that gives `capture` and stays open.
+fn interrupted(words: &[&str], capture: &[u8], is_written: impl Fn() -> bool) -> String {
+    let mut child = command(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(capture).unwrap();
+    wait_until("something is written", || is_written() || child.try_wait().unwrap().is_some());
+    signal(&child, Signal::INT);
+    let output = child.output_in_time("the command");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{words:?}: {said}");
+    said
+}
+
+/// A name is given to what is whole, and to what is not where no file has it.
+#[test]
+fn an_interrupted_run_replaces_no_packets_of_an_earlier_one() {
+    for words in [&["flows", "-"][..], &["streams", "-"], &["match", "-e", "hello", "-"], &["follow", "-", "1"]] {
+        for is_there in [false, true] {
+            let bench = Bench::new();
+            let out = bench.path("out.pcapng");
+            if is_there {
+                fs::write(&out, "an earlier one").unwrap();
+            }
+            let hidden = || {
+                let mut entries = fs::read_dir(bench.path("")).unwrap().flatten();
+                entries.find(|entry| entry.file_name().to_str().is_some_and(|name| name.ends_with(".part")))
+            };
+            let mut pcap = Pcap::new();
+            let mut talk = Talk::new(40_000);
+            talk.handshake(&mut pcap);
+            talk.say(&mut pcap, true, b"hello");
+            let words = [words, &["-w", out.to_str().unwrap()]].concat();
+            // The section and the interface alone take less.
+            let is_written = || hidden().is_some_and(|file| file.metadata().unwrap().len() > 400);
+            let said = interrupted(&words, pcap.bytes(), is_written);
+            let there = fs::read(&out).unwrap();
+            if is_there {
+                assert_eq!(there, b"an earlier one", "{words:?}: {said}");
+                let name = hidden().expect("what was written").file_name().into_string().unwrap();
+                let expected =
+                    "out.pcapng stays as an earlier run wrote it: 4 packets of this one, which is not all, is in ";
+                assert!(said.contains(expected) && said.contains(&name), "{words:?}: {said}");
+            } else {
+                assert!(hidden().is_none() && there.len() > 400, "{words:?}: {said}");
+                assert!(said.contains("out.pcapng is not whole: 4 packets are in it"), "{words:?}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_extract_replaces_nothing() {
+    let bench = Bench::new();
+    let (mut whole, mut part) = (Pcap::new(), Pcap::new());
+    conversation(&mut whole, 40_000, &[(true, b"all of it")]);
+    let mut talk = Talk::new(40_000);
+    talk.handshake(&mut part);
+    // So much that it is written before the stream ends.
+    (0..3000).for_each(|_| talk.say(&mut part, true, &[b'x'; 1000]));
+    let is_written = |folder: &str| {
+        let folders = fs::read_dir(bench.path("")).unwrap().flatten().map(|entry| entry.path());
+        let mut folders = folders.filter(|path| path.to_str().unwrap().contains(folder));
+        let is_part = |entry: fs::DirEntry| entry.metadata().unwrap().len() > 10_000;
+        folders.any(|path| fs::read_dir(path).unwrap().flatten().any(is_part))
+    };
+    let (out, new) = (bench.path("out"), bench.path("new"));
+    let extract = ["extract", "-", "--force", "-o", out.to_str().unwrap()];
+    assert_eq!(piped(&extract, whole.bytes()).status.code(), Some(0));
+    let earlier = files(&out);
+    assert_eq!(earlier.len(), 2);
+    let said = interrupted(&extract, part.bytes(), || is_written("out"));
+    let now = files(&out);
+    assert!(earlier.iter().all(|file| now.contains(file)) && now.len() == 4, "{said}");
+    assert!(said.contains("out is not whole: 1 file was written; 1 of these hidden, "), "{said}");
+    assert!(said.contains("out/index.jsonl stays as an earlier run wrote it: "), "{said}");
+    let said = interrupted(&["extract", "-", "-o", new.to_str().unwrap()], part.bytes(), || is_written("new"));
+    assert!(said.contains("new is not whole: 1 file was written\n") && files(&new).len() == 2, "{said}");
+}
+
+/// Names and contents.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
 }

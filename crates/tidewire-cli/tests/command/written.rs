@@ -336,6 +336,51 @@ fn a_full_disk_is_told_and_everything_is_printed() {
     assert_eq!(there, written.all[..there.len()]);
 }
 
+/// Runs in a shell where files may have 300 KiB: what was said.
+fn limited(words: &str) -> String {
+    let script = format!("ulimit -f 300; exec {} {words}", env!("CARGO_BIN_EXE_tidewire"));
+    let output = Command::new("bash").args(["-c", &script]).stdin(Stdio::null()).run_in_time();
+    let output = output.unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{message}");
+    message.replace(',', "")
+}
+
+/// A failed write counts the packets that are whole, to the last one; and it is said whatever else fails.
+#[test]
+fn packets_of_a_failed_write_are_counted_beside_other_failures() {
+    let mut pcap = Pcap::new();
+    for port in 1..400 {
+        conversation(&mut pcap, port, &[(false, &[b'x'; 1000]), (true, b"HTTP/1.0 200 OK")]);
+    }
+    let written = Written::new(&pcap);
+    let (capture, out) = (&written.capture, written.bench.path("out.pcapng"));
+    let message = limited(&format!("flows {capture} -w - > {}", out.display()));
+    let bytes = fs::read(&out).unwrap();
+    assert_eq!(bytes.len(), 300 << 10);
+    let count = message.split("the first ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let whole = packets_until_the_cut(&bytes);
+    assert_eq!(count, whole.to_string(), "{message}");
+    fs::remove_file(&out).unwrap();
+    for command in ["flows", "streams", "match -e HTTP"] {
+        let message = limited(&format!("{command} {capture} -w {} > /dev/full", out.display()));
+        assert!(message.contains("cannot write the output: No space left"), "{command}: {message}");
+        assert!(message.contains("out.pcapng: packets cannot be written: File too large"), "{command}: {message}");
+        let name = message.split_whitespace().find(|word| word.starts_with(".out.pcapng.")).expect("the file's name");
+        let there = read(written.bench.path(name));
+        assert!(message.contains(&format!("the first {} packets are", there.len())), "{command}: {message}");
+    }
+}
+
+fn packets_until_the_cut(bytes: &[u8]) -> usize {
+    let mut reader = Reader::from_stream("memory", Cursor::new(bytes.to_vec())).unwrap();
+    let (mut block, mut count) = (Block::new(), 0);
+    while let Ok(true) = reader.fill(&mut block) {
+        count += block.batch().frames.len();
+    }
+    count
+}
+
 /// It is no device: a file there has a hidden name until it is complete, too.
 #[test]
 fn a_file_in_shared_memory_is_a_file() {
