@@ -38,10 +38,7 @@ pub fn open(path: &Path) -> io::Result<Place> {
     if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
         return fs::OpenOptions::new().append(true).open(path).map(Place::Direct);
     }
-    let found = match links::find(path, Missing::Refuse) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::File(path.to_owned())),
-        found => found?,
-    };
+    let Some(found) = find(path)? else { return Ok(Place::File(path.to_owned())) };
     let Some(name) = found.name else { return Err(io::ErrorKind::IsADirectory.into()) };
     match statat(&found.folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
@@ -54,6 +51,20 @@ pub fn open(path: &Path) -> io::Result<Place> {
         }
         Ok(_) | Err(Errno::NOENT) => Ok(Place::File(found.path)),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Where the path of a file leads; `None`: to nothing, because a folder of it does not exist.
+///
+/// # Errors
+/// As [`links::find`]; `NotFound` for a link into such a folder: the link is not what is to be written.
+pub fn find(path: &Path) -> io::Result<Option<links::Found>> {
+    match links::find(path, Missing::Refuse) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.is_symlink() {
+            true => Err(io::Error::new(error.kind(), "it is a link into a folder that does not exist")),
+            false => Ok(None),
+        },
+        found => found.map(Some),
     }
 }
 

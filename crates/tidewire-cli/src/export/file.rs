@@ -295,7 +295,7 @@ impl Files {
         if failure.kind() == io::ErrorKind::BrokenPipe {
             return Err(CliError::ClosedPipe);
         }
-        let records = self.records + self.current.as_ref().map_or(0, Current::records);
+        let records = self.current.as_ref().map_or(0, Current::records);
         let unit = self.frame.unit();
         let [one, several] = unit.names();
         let records = counted(records, one, several);
@@ -303,12 +303,20 @@ impl Files {
             (Some(current), _) if current.is_gone() => "; what was in it is gone: it was removed meanwhile".into(),
             (Some(current), _) if current.is_shown => format!("; it has {records}"),
             (Some(current), Where::Folder(names)) => {
-                let what = if unit == Unit::File { "what there is, is".into() } else { records };
+                let what = if unit == Unit::File {
+                    "what there is, without the end that readers need, is".into()
+                } else {
+                    records
+                };
                 format!("; {what} {}", names.folder().place_of(&current.hidden))
             }
             _ => String::new(),
         };
-        Err(CliError::Output(format!("{}: cannot be written: {failure}{there}", self.shown)))
+        let before = match self.records {
+            0 => String::new(),
+            records => format!("; those before it have {}", counted(records, one, several)),
+        };
+        Err(CliError::Output(format!("{}: cannot be written: {failure}{there}{before}", self.shown)))
     }
 
     /// Whether files that are completed from now on may replace those of an earlier run.

@@ -125,7 +125,11 @@ impl ParquetFolder {
 
     fn note(&mut self, result: Result<(), CliError>) {
         if let Err(error) = result {
-            self.failure.get_or_insert(error);
+            // Each table has a file of its own, and each is named that cannot be written.
+            self.failure = Some(match self.failure.take() {
+                Some(first) => first.graver(error),
+                None => error,
+            });
         }
     }
 }

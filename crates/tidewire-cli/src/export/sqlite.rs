@@ -8,10 +8,9 @@ use tidewire_exports::{
     json::push_address,
     table::{self, Cell, Kind, Row, Table},
 };
-use tidewire_outputs::links::{self, Missing};
 
 use super::{names::Names, rotate::Rotate, tables::Tables};
-use crate::{error::CliError, output_dir};
+use crate::{error::CliError, output_dir, place, units::counted};
 
 /// The tables of all kinds of records.
 const TABLES: [Table; 4] = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS];
@@ -39,6 +38,8 @@ struct Current {
     is_begun: bool,
     /// Rows of the transaction that is open; 0: none is.
     waiting: u32,
+    /// Rows of those that ended.
+    committed: u64,
 }
 
 impl Sqlite {
@@ -49,10 +50,8 @@ impl Sqlite {
         if path.symlink_metadata().is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
             return Err(CliError::Usage(format!("{shown} is no file: a database cannot be written to it")));
         }
-        let path = match links::find(path, Missing::Refuse) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-            found => found.map_err(cannot)?.path,
-        };
+        let found = place::find(path).map_err(cannot)?;
+        let path = found.map_or_else(|| path.to_owned(), |found| found.path);
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?.to_owned();
         // SQLite would take a log for that of the file that gets this name.
         let mut log = path.clone().into_os_string();
@@ -88,7 +87,8 @@ impl Sqlite {
             Ok(connection)
         });
         let connection = begun.map_err(|error| error.to_string())?;
-        self.current = Some(Current { connection, hidden, file, opened_ns: now_ns, is_begun: false, waiting: 0 });
+        self.current =
+            Some(Current { connection, hidden, file, opened_ns: now_ns, is_begun: false, waiting: 0, committed: 0 });
         Ok(())
     }
 
@@ -126,11 +126,12 @@ impl Sqlite {
             // The log is no longer needed, and is removed.
             current.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;")
         });
+        let committed = current.committed;
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
         let named = closed.map_err(|error| error.to_string()).and_then(|()| {
             self.names.give(&current.hidden, current.file, current.opened_ns).map_err(|error| error.to_string())
         });
-        named.map_err(|error| format!("{error}; what there is, is {}", self.names.folder().place_of(&current.hidden)))
+        named.map_err(|error| format!("{error}; {}", there(&self.names, &current.hidden, committed)))
     }
 
     fn note(&mut self, result: Result<(), String>) {
@@ -164,10 +165,16 @@ impl Current {
     fn commit(&mut self) -> rusqlite::Result<()> {
         if self.waiting > 0 {
             self.connection.execute_batch("COMMIT")?;
-            self.waiting = 0;
+            self.committed += u64::from(std::mem::take(&mut self.waiting));
         }
         Ok(())
     }
+}
+
+/// What is left of a database that could not be completed.
+fn there(names: &Names, hidden: &str, committed: u64) -> String {
+    let rows = counted(committed, "row that was committed is", "rows that were committed are");
+    format!("the {rows} {}", names.folder().place_of(hidden))
 }
 
 /// Binds a cell: numbers as they are, everything else as text.
@@ -263,8 +270,8 @@ impl Tables for Sqlite {
             self.note(completed);
         }
         let Some(error) = self.failure.take() else { return Ok(()) };
-        let place = |current: &Current| self.names.folder().place_of(&current.hidden);
-        let there = self.current.as_ref().map(|current| format!("; what there is, is {}", place(current)));
+        let there = |current: &Current| format!("; {}", there(&self.names, &current.hidden, current.committed));
+        let there = self.current.as_ref().map(there);
         Err(CliError::Output(format!("{}: cannot be written: {error}{}", self.shown, there.unwrap_or_default())))
     }
 

@@ -134,3 +134,49 @@ fn a_full_disk_leaves_whole_messages_of_ipfix() {
     assert_eq!(failed.status.code(), Some(4), "{said}");
     assert!(said.contains(&format!("{messages} whole messages in ")), "{said}");
 }
+
+/// What failed to be written is named with what is left of it.
+#[test]
+fn a_full_disk_is_said_with_what_each_file_has() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    let mut talk = |ports: std::ops::Range<u16>| {
+        ports.for_each(|port| conversation(&mut pcap, port, &[(false, b"hello")]));
+        pcap.packets += 60_000;
+    };
+    talk(20_000..20_010);
+    talk(21_000..23_000);
+    let capture = bench.file("many.pcap", pcap.bytes());
+    let folder = bench.path("out");
+    let said_of = |blocks: u32, to: &str, rest: &str| {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let place = folder.join("a");
+        let words = format!("flows -j 1 --to {to}:{} {rest} {capture}", place.display());
+        let line = format!("ulimit -f {blocks}; exec {} {words}", env!("CARGO_BIN_EXE_tidewire"));
+        let failed = Command::new("bash").args(["-c", &line]).run_in_time().unwrap();
+        let said = String::from_utf8(failed.stderr).unwrap().replace(',', "");
+        assert_eq!(failed.status.code(), Some(4), "{said}");
+        said
+    };
+    // Of several files each has its own number.
+    let said = said_of(100, "json", "--rotate 1G,30s");
+    let files: Vec<(String, usize)> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap().lines().count()))
+        .collect();
+    assert!(
+        files.iter().any(|(_, records)| said.contains(&format!("it has {records} whole records"))),
+        "{said} {files:?}"
+    );
+    if cfg!(feature = "sqlite") {
+        let said = said_of(300, "sqlite", "");
+        let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let name = names.iter().filter_map(|name| name.to_str()).find(|name| name.ends_with(".part")).unwrap();
+        let rows =
+            said.split("the ").find_map(|rest| rest.split_once(" rows that were committed are in ")).expect(&said);
+        let rows: u32 = rows.0.parse().unwrap();
+        assert!(rows > 0 && rows.is_multiple_of(512) && said.contains(name), "{said}");
+    }
+}

@@ -8,7 +8,7 @@ use std::{
         ffi::{OsStrExt as _, OsStringExt as _},
         fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -381,4 +381,35 @@ fn a_file_that_was_exchanged_is_a_failure() {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         fs::remove_dir_all(&folder).unwrap();
     }
+}
+
+/// A link is followed, also to what is not there yet; it is not put aside for a file of its name.
+#[test]
+fn a_link_that_leads_nowhere_stays() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let mut expected = 1;
+    for (place, name) in [("json:", "a"), ("sqlite:", "b"), ("ipfix:", "c"), ("", "d")] {
+        if place == "sqlite:" && cfg!(not(feature = "sqlite")) {
+            continue;
+        }
+        expected += 3;
+        let [link, lost] = ["link", "lost"].map(|kind| bench.path(&format!("{kind}-{name}")));
+        symlink(format!("later-{name}"), &link).unwrap();
+        symlink(bench.path("nowhere").join("later"), &lost).unwrap();
+        let words = |path: &Path| {
+            let option = if place.is_empty() { "-w" } else { "--to" };
+            [option.to_owned(), format!("{place}{}", path.display())]
+        };
+        let [option, to] = words(&link);
+        ok(&["flows", &capture, &option, &to]);
+        assert!(link.is_symlink() && bench.path(&format!("later-{name}")).is_file());
+        let [option, to] = words(&lost);
+        let output = run(&["flows", &capture, &option, &to]);
+        assert_eq!(output.status.code(), Some(4), "{to}: {output:?}");
+        assert!(said(&output).contains("it is a link into a folder that does not exist"), "{}", said(&output));
+        assert!(lost.is_symlink());
+    }
+    let left = fs::read_dir(bench.path("")).unwrap().count();
+    assert_eq!(left, expected, "the capture, and of each format two links and a file");
 }
