@@ -13,6 +13,7 @@ mod joining;
 mod loss;
 mod opening;
 mod positions;
+mod putting_back;
 mod reading;
 mod retention;
 mod rows;

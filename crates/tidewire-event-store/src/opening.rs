@@ -90,8 +90,11 @@ const DOUBT: &str = ".doubt";
 /// The store that a recovery makes.
 pub(crate) const RECOVERING: &str = ".recovering";
 
-/// Files of a database: itself, its log, and the index of the log.
-const ENDINGS: [&str; 3] = ["", "-wal", "-shm"];
+/// The copy of a store that was removed while it was open, until it is complete.
+pub(crate) const PUTTING_BACK: &str = ".putting-back";
+
+/// Files of a database: itself, its log, the index of the log, and what it has while it is made.
+const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// How often a lock is tried again, and after which pause: a writer that has just ended may not be gone, and a program that the same
 /// process is starting has its locks until it is executed.
@@ -118,7 +121,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, Error> {
 }
 
 /// Makes names in a file's directory durable.
-fn sync_directory(path: &Path) -> Result<(), Error> {
+pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -146,6 +149,11 @@ pub(crate) fn open(path: &Path, opening: &Opening) -> Result<Opened, Error> {
         sync_directory(path)?;
     }
     remove(&recovering)?;
+    remove(&beside(path, PUTTING_BACK))?;
+    if !has_bytes(path) && has_bytes(&beside(path, "-wal")) {
+        // SQLite removes the log of an empty database: with the store that is missing, it has everything.
+        put_aside(path, &free_name(path))?;
+    }
     if !path.exists() {
         // Only its owner reads events; SQLite gives the log the same permissions.
         let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
@@ -208,8 +216,22 @@ pub(crate) fn wrong_checksum(path: &Path, id: u64) -> Error {
     Error::Damaged { path: path.to_owned(), id, what: "its checksum is wrong".into() }
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
-    for file in ENDINGS.map(|ending| beside(path, ending)) {
+/// Whether something is in a file.
+pub(crate) fn has_bytes(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.len() > 0)
+}
+
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    remove_files(path, &ENDINGS)
+}
+
+/// Removes the log of a database, and its index.
+pub(crate) fn remove_log(path: &Path) -> Result<(), Error> {
+    remove_files(path, &ENDINGS[1..])
+}
+
+fn remove_files(path: &Path, endings: &[&str]) -> Result<(), Error> {
+    for file in endings.iter().map(|ending| beside(path, ending)) {
         match fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::file(&file, "removing")(error));
@@ -295,7 +317,16 @@ fn free_name(path: &Path) -> PathBuf {
 
 /// Renames a database and its log, the database first: without it, the next opening knows that a recovery was not finished.
 fn put_aside(path: &Path, aside: &Path) -> Result<(), Error> {
-    for ending in ENDINGS {
+    put_files_aside(path, aside, &ENDINGS)
+}
+
+/// Keeps a log whose store is not there.
+pub(crate) fn put_log_aside(path: &Path) -> Result<(), Error> {
+    put_files_aside(path, &free_name(path), &ENDINGS[1..])
+}
+
+fn put_files_aside(path: &Path, aside: &Path, endings: &[&str]) -> Result<(), Error> {
+    for ending in endings {
         let (from, to) = (beside(path, ending), beside(aside, ending));
         match fs::rename(&from, &to) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -9,7 +9,7 @@ use crate::{
     error::is_damage,
     reading::row,
     rows::{KindCounts, checksum, insert, insert_row, key_number, kind_of, note_numbers},
-    schema::signed,
+    schema::{LOST_MAX, signed},
 };
 
 /// What a row holds.
@@ -160,7 +160,8 @@ fn copy_sealed(
 pub(crate) fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Result<()> {
     let path = damaged.to_string_lossy();
     fresh.execute("ATTACH ?1 AS damaged", params![path])?;
-    let copied = fresh.execute_batch(
+    // The copy is not in use: numbers that its log may have had are left out here.
+    let copied = fresh.execute_batch(&format!(
         "BEGIN;
         INSERT INTO producer SELECT * FROM damaged.producer;
         INSERT INTO destination SELECT * FROM damaged.destination;
@@ -168,8 +169,11 @@ pub(crate) fn copy_positions(damaged: &Path, fresh: &Connection) -> rusqlite::Re
         INSERT INTO clock SELECT * FROM damaged.clock;
         INSERT INTO fact SELECT * FROM damaged.fact WHERE true
           ON CONFLICT (name) DO UPDATE SET value = iif(name IN ('store_id', 'clock_boot'), excluded.value, max(value, excluded.value));
-        COMMIT;",
-    );
+        UPDATE fact SET value = value + {LOST_MAX}
+          WHERE name = 'next_id' AND EXISTS (SELECT 1 FROM fact WHERE name = 'in_use' AND value = 1);
+        DELETE FROM fact WHERE name = 'in_use';
+        COMMIT;"
+    ));
     if copied.is_err() {
         let _ = fresh.execute_batch("ROLLBACK");
     }

@@ -13,6 +13,8 @@ const VERSION: i64 = 3;
 
 /// A log that grew further is cut again.
 pub(crate) const LOG_BYTES_MAX: u64 = 32 << 20;
+/// More records than a log can have.
+pub(crate) const LOST_MAX: u64 = 1 << 20;
 
 /// Records are in the order in which they were stored. Three indexes: what is removed first, what is read by time, and what
 /// belongs together. `key` has the data keys that records are sealed with, wrapped for their recipients (`record.key`: which; none of a

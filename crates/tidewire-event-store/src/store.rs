@@ -16,11 +16,9 @@ use crate::{
     opening::{self, Opening, Recovery},
     positions::{Destination, counts, destinations, write},
     rows::{KindCounts, insert, insert_row, key_number, kind_of},
-    schema::{fact, open_writable, set_fact, signed},
+    schema::{LOST_MAX, fact, open_writable, set_fact, signed},
 };
 
-/// More records than a log can have.
-const LOST_MAX: u64 = 1 << 20;
 /// Kinds whose numbers are remembered.
 const KINDS_MAX: usize = 4096;
 /// Positions that were refused, and are remembered.
@@ -49,7 +47,9 @@ pub struct Store {
     is_marked: bool,
     erases: bool,
     refused: Vec<(String, u64)>,
-    files: Files,
+    pub(crate) files: Files,
+    /// Its id as it was opened.
+    pub(crate) noted_id: [u8; 16],
     loss: Option<Loss>,
     /// Held as long as the store is open.
     lock: File,
@@ -91,6 +91,7 @@ impl Store {
             erases: false,
             refused: Vec::new(),
             files: Files::of_store(path),
+            noted_id: [0; 16],
             loss: None,
             lock,
         };
@@ -101,9 +102,10 @@ impl Store {
             store.next_id += LOST_MAX;
             store.forget_use();
         }
-        // What a recovery is about is in its account.
-        store.loss = before.loss(was_in_use).filter(|_| opened.recovery.is_none());
-        before.note(&store.lock, store.id()?);
+        store.noted_id = store.id()?;
+        store.loss = before.loss(was_in_use, store.noted_id, opened.recovery.is_some());
+        before.note(&store.lock, store.noted_id);
+        store.files.note_log(path);
         Ok((store, opened.recovery))
     }
 
@@ -119,6 +121,14 @@ impl Store {
         let _ = write();
     }
 
+    /// Says that it is not in use any more.
+    pub(crate) fn set_unused(&self) -> rusqlite::Result<()> {
+        match fact::<i64>(&self.connection, "in_use")? {
+            Some(1) => set_fact(&self.connection, "in_use", &0),
+            _ => Ok(()),
+        }
+    }
+
     /// What is gone since it was open last, apart from damage.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
@@ -129,11 +139,19 @@ impl Store {
     fn mark(&mut self) -> Result<(), Error> {
         if !self.is_marked {
             let failed = Error::database(&self.path, "storing events");
+            let is_used = fact::<i64>(&self.connection, "in_use").map_err(&failed)? == Some(1);
+            let write_back = |mode: &str| {
+                let text = format!("PRAGMA wal_checkpoint({mode})");
+                self.connection.query_row(&text, [], |row| row.get::<_, bool>(0)).map_err(&failed)
+            };
+            // Whoever is killed before it stores has lost nothing: from the mark on, the log is not empty.
+            let is_busy = !is_used && write_back("TRUNCATE")?;
             set_fact(&self.connection, "in_use", &1).map_err(&failed)?;
             // Where a reader is in the way, it is written with the log later.
-            let written = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            written.map_err(&failed)?;
-            self.files.forget_log();
+            if !is_busy {
+                write_back("FULL")?;
+            }
+            self.files.note_log(&self.path);
             self.is_marked = true;
         }
         Ok(())
@@ -157,7 +175,7 @@ impl Store {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         };
         erase(&self.connection).map_err(self.failed("erasing what was plain"))?;
-        self.files.forget_log();
+        self.files.note_log(&self.path);
         self.erases = true;
         Ok(())
     }
@@ -192,7 +210,7 @@ impl Store {
         }
         self.kinds.clear();
         (self.clock, self.is_marked) = (Clock::default(), false);
-        self.files.forget_log();
+        self.files.note_log(&self.path);
         let before = self.next_id;
         self.read_facts()?;
         let is_stored = self.next_id > before && self.attempted == Some(self.next_id);
@@ -381,11 +399,14 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Orderly: everything is in the log at least. If that cannot be written, some numbers are left out, no more.
-        if self.files.is_log_cut(&self.path) {
+        let is_orderly = match self.is_replaced() {
+            true => self.put_back(),
+            // Everything is in the log at least. If that cannot be written, some numbers are left out, no more.
+            false => self.set_unused().is_ok(),
+        };
+        if !is_orderly {
+            // The log stays: that it is there says that nobody removed it.
             let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        } else if self.is_marked {
-            let _ = set_fact(&self.connection, "in_use", &0);
         }
     }
 }

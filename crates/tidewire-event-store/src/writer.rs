@@ -409,6 +409,9 @@ impl Work {
 
     /// Joins the records of a closed fold while there is nothing else to do.
     fn join(&mut self) {
+        if self.is_broken() || self.is_replaced() {
+            return;
+        }
         let Some(fold) = self.closed.pop_front() else { return };
         // What cannot be joined now is none the worse for it; what is wrong with the disk is found by the next batch.
         let joined = self.store.join(fold).unwrap_or(0);
@@ -422,6 +425,10 @@ impl Work {
     /// Removes what is beyond the limits: some, and twice as much as came since, so that batches wait in proportion to what they bring,
     /// and the store still gets smaller. `is_due`: also looks at everything else that changes slowly.
     fn retain(&mut self, is_due: bool) {
+        if self.is_replaced() {
+            self.looked = Some(Instant::now());
+            return;
+        }
         let (records, bytes) = std::mem::take(&mut self.stored);
         let (mut left_records, mut left_bytes) = (2 * records, 2 * bytes);
         loop {
@@ -446,12 +453,18 @@ impl Work {
         }
     }
 
-    /// Looks at the store's size, how far destinations are, and whether it is still there.
+    /// Whether its files are not its own any more: nothing is written then.
+    fn is_replaced(&mut self) -> bool {
+        let is_replaced = self.store.is_replaced();
+        if is_replaced {
+            self.fail(&Error::Replaced { path: self.store.path().to_owned() });
+        }
+        is_replaced
+    }
+
+    /// Looks at the store's size, and how far destinations are.
     fn look(&mut self) {
         self.looked = Some(Instant::now());
-        if self.store.is_replaced() {
-            return self.fail(&Error::Replaced { path: self.store.path().to_owned() });
-        }
         match self.store.used_bytes().and_then(|bytes| Ok((bytes, self.store.destinations()?))) {
             Ok((store_bytes, destinations)) => self.note(|status| {
                 (status.store_bytes, status.destinations, status.has_looked) = (store_bytes, destinations, true);

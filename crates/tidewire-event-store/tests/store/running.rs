@@ -2,15 +2,16 @@
 
 use std::{
     fs::{self, OpenOptions},
-    os::unix::fs::FileExt as _,
+    os::unix::fs::{FileExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::mpsc::channel,
+    time::Duration,
 };
 
-use tidewire_event_store::{Batch, Error, Loss, Opening, Store, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Error, KeyId, Loss, Opening, Row, Store, Writer, WriterSettings};
 use tidewire_testing::{PATIENCE, wait_until};
 
-use crate::common::{batch, damage, numbers, open};
+use crate::common::{batch, damage, numbers, open, records};
 
 /// What became of a batch.
 fn submit(writer: &Writer, batch: Batch) -> Result<u64, Error> {
@@ -63,6 +64,118 @@ fn a_store_that_is_replaced_under_a_running_writer_ends_it() {
     wait_until("it is noticed", || writer.broken().is_some());
     let error = submit(&writer, batch(10..20)).unwrap_err().to_string();
     assert!(error.contains("events.db") && error.contains("replaced"), "{error}");
+}
+
+/// Under a running writer its store is moved away, with its log or without, or removed: the files that it still has are put back.
+#[test]
+fn a_store_that_is_removed_under_a_running_writer_is_put_back() {
+    let gone: [fn(&Path); 4] = [
+        |path| fs::rename(path, path.with_extension("moved")).unwrap(),
+        |path| fs::remove_file(path).unwrap(),
+        |path| {
+            fs::rename(beside(path, "-wal"), path.with_extension("moved-wal")).unwrap();
+            fs::rename(path, path.with_extension("moved")).unwrap();
+        },
+        |path| {
+            for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
+                fs::remove_file(entry.unwrap().path()).unwrap();
+            }
+        },
+    ];
+    for (at, gone) in gone.into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.db");
+        let mut store = open(&path);
+        store.append(&batch(0..10)).unwrap();
+        drop(store);
+        let settings = WriterSettings { retain_every: Duration::from_millis(5), ..WriterSettings::default() };
+        let store = open(&path);
+        let id = store.id().unwrap();
+        let writer = Writer::start(store, settings).unwrap();
+        submit(&writer, batch(10..20)).unwrap();
+        gone(&path);
+        wait_until("it is noticed", || writer.broken().is_some());
+        drop(writer.finish());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let store = open(&path);
+        assert_eq!((store.loss(), store.id().unwrap(), store.last_id()), (None, id, 20), "case {at}");
+        assert!(numbers(&path).into_iter().eq(0..20), "case {at}");
+        drop(store);
+        let moved = path.with_extension("moved");
+        assert!(!moved.exists() || numbers(&moved).into_iter().eq(0..20), "the file that was moved is whole");
+        let left = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let is_known = |name: &String| name == "events.db" || name == "events.db.lock" || name.contains("moved");
+        assert_eq!(left.filter(|name| !is_known(name)).collect::<Vec<_>>(), [""; 0], "case {at}");
+    }
+}
+
+/// What cannot be put back is said by the next opening, once: the log was cut, or another store is there.
+#[test]
+fn what_a_running_writer_lost_is_said_once() {
+    type Gone = fn(&Path);
+    let gone: [(Gone, Loss, usize); 3] = [
+        (
+            |path| OpenOptions::new().write(true).open(beside(path, "-wal")).unwrap().set_len(30_000).unwrap(),
+            Loss::Log,
+            0,
+        ),
+        (|path| fs::rename(path.with_file_name("other.db"), path).unwrap(), Loss::Store, 3),
+        (
+            |path| {
+                fs::remove_file(path).unwrap();
+                fs::create_dir(path.with_file_name("events.db.putting-back")).unwrap();
+            },
+            Loss::Store,
+            0,
+        ),
+    ];
+    for (gone, loss, left) in gone {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.db");
+        open(&path.with_file_name("other.db")).append(&batch(0..3)).unwrap();
+        let mut store = open(&path);
+        store.append(&batch(0..1000)).unwrap();
+        gone(&path);
+        assert!(store.is_replaced());
+        drop(store);
+        let _ = fs::remove_dir(path.with_file_name("events.db.putting-back"));
+        assert_eq!(open(&path).loss(), Some(loss));
+        assert_eq!(numbers(&path).len(), left, "what is there is not touched");
+        assert_eq!(open(&path).loss(), None, "it is said once");
+    }
+}
+
+/// A writer that is killed after it has said that it writes, and before it has written, has lost nothing.
+#[test]
+fn a_writer_that_is_killed_before_it_stores_has_lost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, left) = (folder.path().join("events.db"), folder.path().join("left.db"));
+    open(&path).append(&batch(0..10)).unwrap();
+    let mut store = open(&path);
+    let row = Row { key: Some(KeyId::default()), ..Row::plain(0, &records(10..11)[0]).unwrap() };
+    let error = store.append(&Batch { rows: vec![row], ..Batch::default() }).unwrap_err();
+    assert!(matches!(error, Error::UnknownKey { .. }), "{error}");
+    for ending in ["", "-wal"] {
+        fs::copy(beside(&path, ending), beside(&left, ending)).unwrap();
+    }
+    assert_eq!(open(&left).loss(), None);
+    assert!(numbers(&left).into_iter().eq(0..10));
+}
+
+/// Without its writer, the log of a store that was removed is kept: SQLite would remove it.
+#[test]
+fn the_log_of_a_removed_store_is_kept_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, left) = (folder.path().join("events.db"), folder.path().join("left.db"));
+    let mut store = open(&path);
+    store.append(&batch(0..10)).unwrap();
+    for ending in ["-wal", ".lock"] {
+        fs::copy(beside(&path, ending), beside(&left, ending)).unwrap();
+    }
+    let log = fs::read(beside(&left, "-wal")).unwrap();
+    assert_eq!(open(&left).loss(), Some(Loss::Store));
+    assert_eq!(fs::read(beside(&left, ".damaged-1-wal")).unwrap(), log);
+    assert_eq!(open(&left).loss(), None, "it is said once");
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

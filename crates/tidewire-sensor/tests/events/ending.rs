@@ -153,6 +153,32 @@ fn damage_of_the_running_store_is_recovered_by_the_next_start() {
     assert!(rig.events().iter().any(|event| event.kind == "store.recovered"));
 }
 
+/// It ends, puts the store back, and goes on: all that was acknowledged is there, and nothing is reported as lost.
+#[test]
+fn a_store_that_is_removed_or_renamed_under_the_running_process_is_put_back() {
+    let gone: [fn(&Path); 2] = [
+        |path| std::fs::remove_file(path).unwrap(),
+        |path| std::fs::rename(path, path.with_extension("moved")).unwrap(),
+    ];
+    for gone in gone {
+        let rig = Rig::new();
+        let mut processor = rig.start();
+        let events = rig.connect("a");
+        events.set_wait_limit(PATIENCE);
+        (0..10).for_each(|number| events.emit(&event("a", "k", number)).unwrap());
+        events.flush(PATIENCE).unwrap();
+        gone(&rig.settings.store);
+        (10..20).for_each(|number| events.emit(&event("a", "k", number)).unwrap());
+        assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+        let processor = rig.start();
+        events.flush(PATIENCE).unwrap();
+        drop(events);
+        processor.stop();
+        assert!(rig.numbers("a").into_iter().eq(0..20), "each once");
+        assert!(!rig.events().iter().any(|event| event.kind == "store.lost"));
+    }
+}
+
 /// A log that is emptied under the running process, and a store that is removed between two: both are events.
 #[test]
 fn what_the_store_lost_becomes_an_event() {
