@@ -162,6 +162,44 @@ fn a_writer_that_is_killed_before_it_stores_has_lost_nothing() {
     assert!(numbers(&left).into_iter().eq(0..10));
 }
 
+/// A writer that cannot say that it ends in order, as on a full disk, leaves its log.
+#[test]
+fn a_writer_that_cannot_end_in_order_has_lost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    store.append(&batch(0..10)).unwrap();
+    let text = "CREATE TRIGGER refuse BEFORE UPDATE ON fact WHEN NEW.name = 'in_use' AND NEW.value = 0
+        BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(text).unwrap();
+    drop(store);
+    // Nor can those that follow.
+    for _ in 0..2 {
+        assert_eq!(open(&path).loss(), None);
+    }
+    assert!(numbers(&path).into_iter().eq(0..10));
+}
+
+/// A recovered store is not in use: nobody has written to it whose log could be missing.
+#[test]
+fn after_a_recovery_that_is_killed_nothing_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, left, recovered] = ["events.db", "left.db", "recovered.db"].map(|name| folder.path().join(name));
+    let mut store = open(&path);
+    store.append(&batch(0..100)).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
+    fs::copy(&path, &left).unwrap();
+    damage(&left, 50);
+    let (opened, recovery) = Store::open(&left).unwrap();
+    assert_eq!((recovery.unwrap().records, opened.loss()), (99, None));
+    // As it was put into its place.
+    fs::copy(&left, &recovered).unwrap();
+    let found = open(&recovered);
+    assert_eq!((found.loss(), found.last_id()), (None, opened.last_id()));
+    assert!(found.last_id() > 1 << 20, "numbers that its log may have had are not given again");
+}
+
 /// Without its writer, the log of a store that was removed is kept: SQLite would remove it.
 #[test]
 fn the_log_of_a_removed_store_is_kept_aside() {
