@@ -129,6 +129,11 @@ impl Page {
         None
     }
 
+    /// Whether the reader ever wrote its figures.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.word(Word::Version).load(Ordering::Relaxed) != 0
+    }
+
     pub(crate) fn set_progress(&self, progress: &Progress) {
         let store = |word, value| self.word(word).store(value, Ordering::Relaxed);
         let version = self.word(Word::Version).load(Ordering::Relaxed) | 1;

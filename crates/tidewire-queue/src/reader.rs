@@ -58,7 +58,7 @@ impl Reader {
     }
 
     fn at(memory: QueueMemory, first: u64, cursor: Cursor, attachment: Option<Attachment>) -> Self {
-        let reader = Self {
+        Self {
             memory,
             cursor,
             first,
@@ -67,9 +67,7 @@ impl Reader {
             in_place: None,
             is_publisher_gone: false,
             attachment,
-        };
-        reader.write_progress();
-        reader
+        }
     }
 
     /// Attaches to the queue of a server. The reader begins with the next record to be published, and its end is noticed by the
@@ -354,6 +352,14 @@ impl Reader {
             break;
         }
         self.is_publisher_gone
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // Before its socket is closed: the server says then what it read.
+        self.confirm();
+        self.write_progress();
     }
 }
 

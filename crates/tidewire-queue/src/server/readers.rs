@@ -73,6 +73,8 @@ pub struct ReaderStatus {
     pub first: u64,
     /// What it says of itself; not to be trusted.
     pub progress: Progress,
+    /// Whether it ever said so: otherwise it may have read, and nobody knows how much.
+    pub has_said: bool,
 }
 
 /// A queue that is served.
@@ -113,7 +115,7 @@ struct Reader {
 
 impl Reader {
     fn status(&self) -> ReaderStatus {
-        ReaderStatus { progress: self.progress(), ..self.status.clone() }
+        ReaderStatus { progress: self.progress(), has_said: self.page.has_progress(), ..self.status.clone() }
     }
 
     /// Its figures; those of before, while it is changing them.
@@ -217,7 +219,8 @@ impl Served {
         self.opens.1 |= group.is_none();
         let Asker { process, user } = asker;
         let progress = Progress { sequence: first, ..Progress::default() };
-        let status = ReaderStatus { queue, name, group, process, user, place: place as u32, first, progress };
+        let (place_number, has_said) = (place as u32, false);
+        let status = ReaderStatus { queue, name, group, process, user, place: place_number, first, progress, has_said };
         let woken_at = first;
         self.readers[place] = Some(Reader {
             socket,

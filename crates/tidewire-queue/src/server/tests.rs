@@ -43,6 +43,28 @@ fn serving(name: &str) -> (Publisher, Server, Reader) {
     (publisher, server, thread.join().unwrap())
 }
 
+/// What a reader read since it wrote its page last is known when it ends; of one that never wrote it, nothing is.
+#[test]
+fn what_a_reader_read_is_known_when_it_ends() {
+    let (mut publisher, mut server, mut reader) = serving("ending");
+    for _ in 0..2 {
+        publisher.publish(&Record::default(), b"some").unwrap();
+        assert!(matches!(reader.next(&mut Vec::new()).unwrap(), Next::Record(_)));
+    }
+    drop(reader);
+    let events = server.turn(Duration::from_secs(5)).unwrap();
+    let [ServerEvent::Detached(status)] = &events[..] else { panic!("{events:?}") };
+    assert!(status.has_said && status.progress.read == 2 && status.progress.sequence == 2, "{status:?}");
+    let path = std::env::temp_dir().join(format!("tidewire-queue-ending-{}", std::process::id()));
+    let silent = thread::spawn(move || drop(crate::attach::attach(&path, &Attach::new("main", "silent")).unwrap()));
+    let mut events = Vec::new();
+    while !events.iter().any(|event| matches!(event, ServerEvent::Detached(status) if !status.has_said)) {
+        assert!(events.len() < 10, "{events:?}");
+        events.extend(server.turn(Duration::from_secs(5)).unwrap());
+    }
+    silent.join().unwrap();
+}
+
 /// How often this thread has slept.
 fn sleeps() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap();

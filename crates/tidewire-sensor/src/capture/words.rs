@@ -26,6 +26,9 @@ fn reader(reader: &ReaderStatus) -> String {
 pub(super) fn of_reader(event: &Event) -> String {
     match event {
         Event::Attached(who) => format!("{} reads {} from record {}", reader(who), who.queue, who.first),
+        Event::Detached(who) if !who.has_said => {
+            format!("{} left {}: how many records it read is not known", reader(who), who.queue)
+        }
         Event::Detached(who) => {
             let progress = &who.progress;
             let lost = progress.missed.saturating_add(progress.lost);
