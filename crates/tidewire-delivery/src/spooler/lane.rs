@@ -195,7 +195,11 @@ impl Lane {
         };
         {
             let mut status = self.status();
-            (status.connected, status.failing, status.delivered) = (true, None, begin);
+            (status.connected, status.delivered) = (true, begin);
+            // Where something waits, it works again when something was delivered.
+            if begin >= last {
+                status.failing = None;
+            }
         }
         self.positions.set(&self.settings.name, begin);
         loop {
@@ -275,7 +279,7 @@ impl Lane {
         }
         {
             let mut status = self.status();
-            status.delivered = durable;
+            (status.delivered, status.failing) = (durable, None);
             status.records += records;
             status.events = status.events.saturating_add(events);
         }

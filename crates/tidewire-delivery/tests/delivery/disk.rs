@@ -1,10 +1,11 @@
 //! A collector whose disk is full: nothing is acknowledged that is not stored, both logs say why, and it goes on by itself.
 
-use std::{env, fs, path::Path, process::Command};
+use std::{env, fs, path::Path, process::Command, time::Duration};
 
+use tidewire_delivery::{FolderSettings, To};
 use tidewire_testing::{InTime as _, missing, privileged, skip, wait_until};
 
-use crate::rig::{Collecting, Spooling, batch, count, key_file, numbers, open, to_collector};
+use crate::rig::{Collecting, Spooling, batch, count, destination, key_file, numbers, open, to_collector};
 
 const PLACE: &str = "TIDEWIRE_TEST_PLACE";
 
@@ -16,10 +17,10 @@ fn collects_on_a_small_disk() {
     let place = Path::new(&place);
     let small = place.join("small");
     fs::create_dir(&small).unwrap();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "none"]).arg(&small).status_in_time();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "none"]).arg(&small).status_in_time();
     assert!(mount.unwrap().success());
     let ballast = small.join("ballast");
-    fs::write(&ballast, vec![0; 3 << 20]).unwrap();
+    fs::write(&ballast, vec![0; 13 << 20]).unwrap();
     let path = place.join("events.db");
     let mut store = open(&path);
     store.append(&batch(0..200)).unwrap();
@@ -33,18 +34,34 @@ fn collects_on_a_small_disk() {
         assert!(stored < 50_000, "the disk is never full");
         store.append(&batch(stored..stored + 500)).unwrap();
         stored += 500;
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let line = collecting.log.until("it cannot be stored");
     assert!(line.contains("edge-1") && line.contains("events.db") && line.contains("free space"), "{line}");
     spooling.log.until("it cannot be stored");
     let before = count(&there);
     assert!(spooling.status("c").delivered <= before && before < stored);
+    let to_folder = fails_until_something_is_delivered(&path, &small.join("out"));
     fs::remove_file(&ballast).unwrap();
+    to_folder.until("the folder has all", "f", |status| status.delivered == stored && status.failing.is_none());
     wait_until("everything has arrived", || count(&there) == stored);
     spooling.until("all is well", "c", |status| status.delivered == stored && status.failing.is_none());
     assert!(numbers(&there).into_iter().eq(0..stored));
     println!("all is there");
+}
+
+/// A folder on the full disk can be opened each time, and gets nothing: it works again when it has something, not before.
+fn fails_until_something_is_delivered(store: &Path, folder: &Path) -> Spooling {
+    fs::create_dir(folder).unwrap();
+    let settings =
+        FolderSettings { path: folder.to_owned(), every: Duration::from_millis(200), bytes: 1 << 30, expand: false };
+    let spooling = Spooling::start(store, vec![destination("f", To::Folder(settings))]);
+    spooling.until("it fails", "f", |status| status.failing.is_some());
+    spooling.until("it has failed again and again", "f", |status| {
+        assert!(status.failing.is_some() && status.delivered == 0, "{status:?}");
+        status.failures >= 6
+    });
+    spooling
 }
 
 #[test]
