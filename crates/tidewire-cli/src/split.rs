@@ -89,8 +89,14 @@ Examples:
 Capabilities: cap_bpf, cap_net_admin, cap_net_raw.";
 
 /// Why redirected frames are lost, and what to do.
-const REDIRECTED: &str =
-    "an output accepted no redirected frames; use --mode generic, or for a veth: ethtool -K PEER gro on";
+fn redirected(mode: XdpMode) -> &'static str {
+    match mode {
+        XdpMode::Native => {
+            "an output accepted no redirected frames; use --mode generic, or for a veth: ethtool -K PEER gro on"
+        }
+        XdpMode::Generic => "an output accepted no redirected frames; its counters may say why: ip -s link show OUT",
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
@@ -262,7 +268,7 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut [Sent]) -> Result<(
         losing = if counts.lost() > lost && are_up { losing + 1 } else { 0 };
         lost = counts.lost();
         if losing == PATIENCE {
-            notify(format!("{} frames lost: {REDIRECTED}", Count(lost)));
+            notify(format!("{} frames lost: {}", Count(lost), redirected(split.mode())));
         }
         look(outputs, split)?;
         for (index, silent) in silent.iter_mut().enumerate() {
@@ -271,7 +277,7 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut [Sent]) -> Result<(
             *silent = if count.packets > 0 && !has_sent { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);
-                notify(format!("{name} does not send its share: {REDIRECTED}"));
+                notify(format!("{name} does not send its share: {}", redirected(split.mode())));
             }
         }
     }
@@ -330,7 +336,18 @@ fn print(out: &mut Out, options: &Options, split: &Split, counts: &SplitCounts, 
         line("  dropped by the program", counts.unsteered.packets, String::new())?;
     }
     if counts.lost() > 0 {
-        line("  lost", counts.lost(), REDIRECTED.into())?;
+        line("  lost", counts.lost(), redirected(split.mode()).into())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_that_is_used_is_not_advised() {
+        assert!(redirected(XdpMode::Native).contains("--mode generic"));
+        assert!(!redirected(XdpMode::Generic).contains("--mode"));
+    }
 }
