@@ -11,6 +11,7 @@ use std::{
 };
 
 use tidewire_event_store::KeyId;
+use tidewire_outputs::links::{self, Missing};
 
 use crate::{
     destination::{Destination, Failure, Parcel, Start},
@@ -27,6 +28,8 @@ const PARCELS_MAX: usize = 1 << 16;
 /// A folder.
 pub struct Folder {
     settings: FolderSettings,
+    /// Where its path leads.
+    path: PathBuf,
     name: String,
     store: StoreId,
     file: Option<Open>,
@@ -66,8 +69,19 @@ impl Folder {
     /// A folder, for the destination of this name.
     #[must_use]
     pub fn new(settings: FolderSettings, name: &str) -> Self {
-        let name = name.to_owned();
-        Self { settings, name, store: [0; 16], file: None, sent: 0, durable: 0, bytes: 0, left_out: 0, warning: None }
+        let (name, path) = (name.to_owned(), settings.path.clone());
+        Self {
+            settings,
+            path,
+            name,
+            store: [0; 16],
+            file: None,
+            sent: 0,
+            durable: 0,
+            bytes: 0,
+            left_out: 0,
+            warning: None,
+        }
     }
 
     fn failed(&self, what: &str, path: &Path) -> impl Fn(io::Error) -> Failure + use<> {
@@ -84,7 +98,7 @@ impl Folder {
     }
 
     fn hidden(&self) -> PathBuf {
-        self.settings.path.join(format!(".{}.partial", prefix(&self.name, &self.store)))
+        self.path.join(format!(".{}.partial", prefix(&self.name, &self.store)))
     }
 
     /// The file that is being written, begun if there is none.
@@ -113,12 +127,12 @@ impl Folder {
             return Ok(());
         };
         let name = format!("{}-{:020}-{:020}.jsonl", prefix(&self.name, &self.store), open.first, open.last);
-        let path = self.settings.path.join(name);
+        let path = self.path.join(name);
         let written = open.to.flush().and_then(|()| open.to.get_ref().sync_all());
         written.map_err(self.failed("writing", &open.hidden))?;
         fs::rename(&open.hidden, &path).map_err(self.failed("giving the file its name", &path))?;
-        let synced = File::open(&self.settings.path).and_then(|folder| folder.sync_all());
-        synced.map_err(self.failed("syncing the folder", &self.settings.path))?;
+        let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
+        synced.map_err(self.failed("syncing the folder", &self.path))?;
         self.durable = self.sent;
         Ok(())
     }
@@ -132,7 +146,9 @@ impl Destination for Folder {
     fn open(&mut self, start: Start) -> Result<Option<u64>, Failure> {
         self.file = None;
         self.store = start.store;
-        let path = self.settings.path.clone();
+        let found = links::folder(&self.settings.path, Missing::Refuse);
+        let path = found.map_err(self.failed("opening the folder", &self.settings.path))?.1;
+        self.path.clone_from(&path);
         // What was not whole is sent again.
         match fs::remove_file(self.hidden()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

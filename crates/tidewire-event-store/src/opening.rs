@@ -2,15 +2,15 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Read as _,
-    os::unix::fs::OpenOptionsExt as _,
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
 use rusqlite::Connection;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
     error::Error,
@@ -84,6 +84,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
+/// The file that is locked beside a store.
+const LOCK: &str = ".lock";
+
 /// Beside a store in which damage was found while it was open.
 const DOUBT: &str = ".doubt";
 
@@ -96,6 +99,38 @@ pub(crate) const PUTTING_BACK: &str = ".putting-back";
 /// Files of a database: itself, its log, the index of the log, and what it has while it is made.
 const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
+/// What may lie beside a store.
+const BESIDE: [&str; 8] = ["", "-wal", "-shm", "-journal", LOCK, DOUBT, RECOVERING, ".recovering-wal"];
+
+/// Refuses a store of which another user has a file. Where all may make files, as in `/tmp`, others could otherwise read what is
+/// stored, or say what was.
+///
+/// # Errors
+/// Which file it is, and whose.
+pub fn check_owner(path: &Path) -> Result<(), Error> {
+    for file in BESIDE.map(|ending| beside(path, ending)) {
+        // Of a link, and of what it leads to.
+        let found = [fs::symlink_metadata(&file), fs::metadata(&file)];
+        found.iter().flatten().try_for_each(|found| is_own(&file, found))?;
+    }
+    Ok(())
+}
+
+fn is_own(path: &Path, found: &fs::Metadata) -> Result<(), Error> {
+    if found.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let what = format!("it belongs to another user ({}); remove it, or name another store", found.uid());
+    Err(Error::file(path, "refused")(io::Error::new(io::ErrorKind::PermissionDenied, what)))
+}
+
+/// For files beside a store: of the last component, no link is followed.
+fn beside_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
 /// How often a lock is tried again, and after which pause: a writer that has just ended may not be gone, and a program that the same
 /// process is starting has its locks until it is executed.
 const LOCK_ATTEMPTS: u32 = 50;
@@ -103,9 +138,12 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Makes this process the only writer.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
-    let path_of_lock = beside(path, ".lock");
-    let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path_of_lock);
+    check_owner(path)?;
+    let path_of_lock = beside(path, LOCK);
+    let open = beside_options().read(true).open(&path_of_lock);
     let file = open.map_err(Error::file(&path_of_lock, "opening"))?;
+    let found = file.metadata().map_err(Error::file(&path_of_lock, "opening"))?;
+    is_own(&path_of_lock, &found)?;
     let mut attempts = LOCK_ATTEMPTS;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -171,13 +209,15 @@ pub(crate) fn open(path: &Path, opening: &Opening) -> Result<Opened, Error> {
     if is_doubted {
         fs::remove_file(&doubt).map_err(Error::file(&doubt, "removing"))?;
     }
+    // Its log is there only now.
+    check_owner(path)?;
     Ok(opened)
 }
 
 /// Has everything checked when the store is opened next: somebody has found damage.
 pub(crate) fn doubt(path: &Path) {
     // Where it cannot be made, damage is found as it was now.
-    let _ = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(beside(path, DOUBT));
+    let _ = beside_options().open(beside(path, DOUBT));
 }
 
 /// Opens a database and checks it, or its newest records if it is larger than `extent`. Records below the number were not checked.

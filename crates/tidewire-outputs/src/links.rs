@@ -31,6 +31,19 @@ pub enum Missing {
     Refuse,
     /// They are made, with what the mask of the process leaves of mode 0777.
     Make,
+    /// They are made for this user only: with mode 0700.
+    MakeOwn,
+}
+
+impl Missing {
+    /// The mode of folders that are made.
+    fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Refuse => None,
+            Self::Make => Some(Mode::from_raw_mode(0o777)),
+            Self::MakeOwn => Some(Mode::from_raw_mode(0o700)),
+        }
+    }
 }
 
 /// Where a path leads.
@@ -58,15 +71,12 @@ pub fn find(path: &Path, missing: Missing) -> io::Result<Found> {
         {
             Ok(entry) => entry,
             Err(Errno::NOENT) if is_last => return Ok(walk.end(Some(name))),
-            Err(Errno::NOENT) if missing == Missing::Make => {
-                match mkdirat(&walk.folder, &name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
+            Err(error) => {
+                let mode = missing.mode().filter(|_| error == Errno::NOENT).ok_or(error)?;
+                make(&walk.folder, &name, mode)?;
                 walk.rest.push(name);
                 continue;
             }
-            Err(error) => return Err(error.into()),
         };
         let stat = fstat(&entry)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -93,15 +103,20 @@ pub fn find(path: &Path, missing: Missing) -> io::Result<Found> {
 /// As [`find`]; `NotADirectory` for anything else.
 pub fn folder(path: &Path, missing: Missing) -> io::Result<(OwnedFd, PathBuf)> {
     let Found { folder, name, path } = find(path, missing)?;
-    if let Some(name) = name.as_ref().filter(|_| missing == Missing::Make) {
-        match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
+    if let (Some(name), Some(mode)) = (&name, missing.mode()) {
+        make(&folder, name, mode)?;
     }
     let name = name.as_deref().unwrap_or(OsStr::new("."));
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     Ok((openat(&folder, name, flags, Mode::empty())?, path))
+}
+
+/// Makes a folder that was not there when it was looked for.
+fn make(folder: &OwnedFd, name: &OsStr, mode: Mode) -> io::Result<()> {
+    match mkdirat(folder, name, mode) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A path on its way.
@@ -233,6 +248,10 @@ mod tests {
         }
         folder(&at("new/one"), Missing::Make).unwrap();
         assert!(at("new/one").is_dir());
+        find(&at("own/two/file"), Missing::MakeOwn).unwrap();
+        for name in ["own", "own/two"] {
+            assert_eq!(fs::metadata(at(name)).unwrap().permissions().mode() & 0o777, 0o700, "{name}");
+        }
         assert_eq!(folder(&at("a/file"), Missing::Make).unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
 

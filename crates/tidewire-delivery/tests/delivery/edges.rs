@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::{PermissionsExt as _, lchown, symlink},
     time::{Duration, SystemTime},
 };
 
@@ -126,4 +127,27 @@ fn sensors_that_never_come_back_are_tidied_as_well() {
     wait_until("it is removed", || count(&there) == 0);
     // And closed: another process may have it.
     wait_until("it is closed", || tidewire_event_store::Store::open(&there).is_ok());
+}
+
+/// In a folder where all may make links, nobody decides where files of events go.
+#[test]
+fn a_folder_is_not_where_a_link_of_another_user_leads() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, link, there) = (place.path().join("events.db"), place.path().join("link"), place.path().join("there"));
+    fs::create_dir(&there).unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    symlink(&there, &link).unwrap();
+    if lchown(&link, Some(12_345), None).is_err() {
+        return println!("skipped: links of other users need root");
+    }
+    let mut store = open(&path);
+    store.append(&batch(0..5)).unwrap();
+    let settings = FolderSettings { path: link.clone(), every: Duration::ZERO, bytes: 1, expand: true };
+    let spooling = Spooling::start(&path, vec![destination("f", To::Folder(settings))]);
+    spooling.log.until("link of another user (12345)");
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 0);
+    // One's own is followed.
+    lchown(&link, Some(0), None).unwrap();
+    spooling.until("all is there", "f", |status| status.delivered == 5 && status.failing.is_none());
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 1);
 }

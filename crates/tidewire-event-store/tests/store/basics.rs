@@ -192,3 +192,39 @@ fn what_is_no_store_is_refused_and_left_alone() {
     drop(later);
     assert!(matches!(Store::open(&path), Err(Error::Version { found: 9, .. })));
 }
+
+/// What another user put there beforehand would be read, or believed, or keep its mode: nothing of it is used or changed.
+#[test]
+fn a_store_with_files_of_another_user_is_refused() {
+    for ending in ["", "-wal", "-shm", "-journal", ".lock", ".doubt", ".recovering", ".recovering-wal"] {
+        for is_new in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("events.db");
+            if !is_new {
+                drop(open(&path));
+            }
+            let theirs = folder.path().join(format!("events.db{ending}"));
+            std::fs::OpenOptions::new().create(true).append(true).open(&theirs).unwrap();
+            if std::os::unix::fs::lchown(&theirs, Some(12_345), None).is_err() {
+                return println!("skipped: files of other users need root");
+            }
+            let before = std::fs::read(&theirs).unwrap();
+            let error = Store::open(&path).map(drop).unwrap_err().to_string();
+            let expected = format!("{}: refused: it belongs to another user (12345)", theirs.display());
+            assert!(error.starts_with(&expected), "{error}");
+            assert_eq!(std::fs::read(&theirs).unwrap(), before, "{ending}");
+            std::fs::remove_file(&theirs).unwrap();
+            drop(open(&path));
+        }
+    }
+}
+
+/// Nothing is made where a link leads that lies beside a store.
+#[test]
+fn a_link_in_the_place_of_the_lock_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, there) = (folder.path().join("events.db"), folder.path().join("there"));
+    std::os::unix::fs::symlink(&there, folder.path().join("events.db.lock")).unwrap();
+    let error = Store::open(&path).map(drop).unwrap_err().to_string();
+    assert!(error.contains("events.db.lock") && !there.exists(), "{error}");
+}

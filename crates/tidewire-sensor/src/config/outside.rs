@@ -4,12 +4,14 @@ use std::{fs, io, net::TcpListener, path::Path, time::SystemTime};
 
 use rustix::fs::{Access, access};
 use tidewire_delivery::keys::{KeyError, Places, Role};
+use tidewire_outputs::links::{self, Missing};
 
 use super::doubt::Doubt;
 
 /// A folder that is there and can be written.
 pub fn folder(path: &Path) -> Result<(), Doubt> {
     let shown = path.display();
+    foreign_links(path)?;
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Doubt::Now(format!("{shown}: there is no such folder")))
@@ -17,6 +19,17 @@ pub fn folder(path: &Path) -> Result<(), Doubt> {
         Err(error) => Err(Doubt::Now(format!("{shown}: {error}"))),
         Ok(found) if !found.is_dir() => Err(Doubt::Never(format!("{shown} is no folder"))),
         Ok(_) => writable(path),
+    }
+}
+
+/// Links that are not followed, because another user put them there.
+fn foreign_links(path: &Path) -> Result<(), Doubt> {
+    match links::find(path, Missing::Refuse) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(Doubt::Now(format!("{}: {error}", path.display())))
+        }
+        // What else there is to say is said in other words.
+        _ => Ok(()),
     }
 }
 
@@ -29,6 +42,8 @@ fn writable(path: &Path) -> Result<(), Doubt> {
 
 /// A file that can be made, in a folder that may have to be made first.
 pub fn store(path: &Path) -> Result<(), Doubt> {
+    foreign_links(path)?;
+    tidewire_event_store::check_owner(path).map_err(|error| Doubt::Now(error.to_string()))?;
     if path.is_dir() {
         return Err(Doubt::Never(format!("{} is a folder", path.display())));
     }
@@ -71,7 +86,11 @@ pub fn listen(address: &str) -> Result<(), Doubt> {
 
 #[cfg(test)]
 mod tests {
-    use std::{path::PathBuf, time::Duration};
+    use std::{
+        os::unix::fs::{PermissionsExt as _, lchown, symlink},
+        path::PathBuf,
+        time::Duration,
+    };
 
     use tidewire_delivery::keys::{Authority, Validity, files};
 
@@ -103,6 +122,24 @@ mod tests {
         fs::write(scratch.path().join("file-wal"), "what was not written back yet").unwrap();
         assert_eq!(store(&file), Ok(()));
         assert!(never(store(&file.join("events.db"))).ends_with("file is no folder"));
+    }
+
+    #[test]
+    fn what_another_user_put_there_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::create_dir(at("there")).unwrap();
+        symlink(at("there"), at("link")).unwrap();
+        fs::write(at("events.db.lock"), "").unwrap();
+        if lchown(at("link"), Some(12_345), None).is_err() {
+            return println!("skipped: files of other users need root");
+        }
+        lchown(at("events.db.lock"), Some(12_345), None).unwrap();
+        for found in [folder(&at("link")), store(&at("link/events.db"))] {
+            assert!(now(found).contains("link of another user (12345)"));
+        }
+        assert!(now(store(&at("events.db"))).contains("belongs to another user (12345)"));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! The order of things: store, socket, privileges, events, end.
 
 use std::{
-    fs::DirBuilder,
     io,
-    os::{fd::AsFd as _, unix::fs::DirBuilderExt as _},
+    os::fd::AsFd as _,
     path::Path,
     sync::{
         Arc,
@@ -17,6 +16,7 @@ use tidewire::live::Confinement;
 use tidewire_event_socket::{Server, ServerSettings, Waker};
 use tidewire_event_store::{Batch, Limits, Producer, Store, Writer, WriterSettings};
 use tidewire_events::Event;
+use tidewire_outputs::links::{self, Missing};
 
 use super::{
     failure::{ENVIRONMENT, Failure, SETTINGS},
@@ -213,15 +213,13 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Opens the store, in a directory that is made for its owner only.
+/// Opens the store, in a directory that is made for its owner only. No link of another user leads to it.
 fn open(path: &Path) -> Result<(Store, Option<tidewire_event_store::Recovery>), Failure> {
-    let directory = parent(path);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| {
-        let failure = Failure::new(ENVIRONMENT, format_args!("{}: {error}", directory.display()));
+    let found = links::find(path, Missing::MakeOwn).map_err(|error| {
+        let failure = Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display()));
         failure.hint("name a store in a directory that the sensor may write to")
     })?;
-    Ok(Store::open(path)?)
+    Ok(Store::open(&found.path)?)
 }
 
 /// Forgets sessions that nobody continues.

@@ -1,6 +1,9 @@
 //! Events become records, and survive a restart.
 
-use std::process::Stdio;
+use std::{
+    os::unix::fs::{PermissionsExt as _, lchown, symlink},
+    process::Stdio,
+};
 
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with, socketpair,
@@ -129,6 +132,33 @@ fn a_store_that_cannot_be_opened_is_an_error_with_its_path() {
     });
     assert!(text.contains("no-store"), "{text}");
     assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+}
+
+/// In a folder where all may make files, others decide neither where events go nor who reads them.
+#[test]
+fn a_store_is_not_put_where_another_user_says() {
+    for (name, expected) in [("link/events.db", "link of another user"), ("events.db", "belongs to another user")] {
+        let mut rig = Rig::new();
+        let shared = rig.folder.path().join("shared");
+        std::fs::create_dir_all(shared.join("theirs")).unwrap();
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        symlink(shared.join("theirs"), shared.join("link")).unwrap();
+        std::fs::write(shared.join("events.db"), "").unwrap();
+        if lchown(shared.join("link"), Some(12_345), None).is_err() {
+            return println!("skipped: files of other users need root");
+        }
+        lchown(shared.join("events.db"), Some(12_345), None).unwrap();
+        rig.settings.store = shared.join(name);
+        let mut processor = rig.spawn(Stdio::null());
+        let text = processor.until("why", |report| match report {
+            EventsReport::Failed { text, .. } => Some(text.clone()),
+            _ => None,
+        });
+        assert!(text.contains(expected) && text.contains("12345"), "{text}");
+        assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
+        assert_eq!(std::fs::read_dir(shared.join("theirs")).unwrap().count(), 0);
+        assert_eq!(std::fs::metadata(shared.join("events.db")).unwrap().len(), 0);
+    }
 }
 
 /// A damaged store is recovered, which is an event of its own.
