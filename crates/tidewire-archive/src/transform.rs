@@ -59,6 +59,11 @@ impl Transform {
         self.compression == Compression::None && self.seal.is_none()
     }
 
+    /// Whether it is sealed: a part of what was pushed may wait for its frame.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
     /// Appends to `out` what is to be stored next. A part of `bytes` may wait.
     ///
     /// # Errors

@@ -121,6 +121,12 @@ impl<F: StorageFile> SegmentWriter<F> {
         self.digest = Some(digest);
     }
 
+    /// Whether what it takes is stored as it is: see [`Settings::is_plain`](crate::Settings::is_plain).
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.transform.is_plain()
+    }
+
     /// Plain bytes so far: where the next block lies.
     #[must_use]
     pub fn plain_bytes(&self) -> u64 {
@@ -202,7 +208,10 @@ impl<F: StorageFile> SegmentWriter<F> {
         self.transform.push_frame(stored, plain_bytes, &mut self.pending)?;
         self.plain += u64::from(plain_bytes);
         // What fails here is tried again by the next call.
-        let _ = self.write_pending();
+        if self.write_pending().is_ok() && !self.transform.is_sealed() {
+            // Nothing waits behind a frame.
+            self.whole = self.plain;
+        }
         Ok(())
     }
 
@@ -329,6 +338,18 @@ impl<F: StorageFile> SegmentWriter<F> {
         let (path, state) = (self.path.clone(), self.state.clone());
         let generation = state.get().generation;
         Ok(Unsynced { file, sums, path, length, generation, state })
+    }
+
+    /// Nothing more is written: cuts off what a write that failed left behind all that was taken.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn cut(&mut self) -> Result<(), Error> {
+        match self.lost {
+            // What is good of it is found by its checksums.
+            Some(_) => Ok(()),
+            None => self.file.truncate(self.stored).map_err(Error::io(&self.path, "cutting off what is not whole")),
+        }
     }
 
     /// Restores the file under its hidden name, with what it holds, if it or its directory was removed.

@@ -358,6 +358,52 @@ fn the_first_failure_ends_a_recording_of_files_and_what_is_whole_stays() {
     assert_eq!(text(&["record", "--verify", place]).1, 0);
 }
 
+/// What a write that failed left behind is in the archive, and counted, or neither.
+#[test]
+fn packets_of_a_write_that_failed_are_counted_by_what_is_there() {
+    if let Some(reason) = missing(&["prlimit"]) {
+        return println!("skipped: {reason}");
+    }
+    let bench = Bench::new();
+    let mut bytes = Vec::new();
+    section_header(&mut bytes, &Writer::default());
+    interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
+    let mut random = 1_u32;
+    for number in 0..3000 {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc];
+        frame.extend(
+            std::iter::repeat_with(|| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (random >> 24) as u8
+            })
+            .take(1000),
+        );
+        enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000 + number, &frame, frame.len() as u32));
+    }
+    let capture = bench.file("many.pcapng", &bytes);
+    for (form, least) in [(&[][..], 1400), (&["--compress", "zstd"][..], 900)] {
+        let archive = bench.path(&format!("archive{least}"));
+        let (place, tidewire) = (archive.to_str().unwrap(), env!("CARGO_BIN_EXE_tidewire"));
+        let words = ["--fsize=1500000", tidewire, "record", "-r", &capture, "-o", place, "--json"];
+        let output = Command::new("prlimit").args(words).args(form).run_in_time().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let number = |name: &str| summary[name].as_u64().unwrap();
+        assert_eq!(number("received_packets"), number("written_packets") + number("shed_packets"), "{summary}");
+        let found = || {
+            let recalled = bench.path("recalled.pcapng");
+            let (found, _) = text(&["recall", place, "--json", "-w", recalled.to_str().unwrap()]);
+            let last: Value = serde_json::from_str(found.lines().last().unwrap()).unwrap();
+            last["recall"]["packets"].as_u64().unwrap()
+        };
+        assert!(number("written_packets") > least, "{summary}");
+        assert_eq!(found(), number("written_packets"), "{form:?}: {summary}");
+        // The next recorder completes what is there.
+        assert_eq!(text(&["record", "-r", DEMO, "-o", place]).1, 0);
+        assert_eq!(text(&["record", "--verify", place]).1, 0);
+    }
+}
+
 #[test]
 fn a_directory_that_may_not_be_written_to_is_named() {
     let bench = Bench::new();

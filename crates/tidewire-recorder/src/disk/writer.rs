@@ -6,7 +6,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter};
+use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter, block::ENHANCED_PACKET};
 
 use super::{
     attempts::Attempts,
@@ -126,7 +126,7 @@ impl Writer {
                     None => writer.write_with(buffer.content(), &buffer.checksums),
                 });
                 if taken.is_some() {
-                    current.written.add(writer, buffer);
+                    current.written.add(writer, &buffer.packets);
                     current.written.count(writer, &self.status);
                     self.supply.iter().for_each(|supply| supply.grow(writer.stored_bytes()));
                 }
@@ -137,9 +137,35 @@ impl Writer {
         if taken.is_some() {
             return;
         }
-        self.lose(current, &buffer.packets);
+        let lost = self.fill(current, buffer);
+        self.lose(current, &lost);
         // What was written before stays, under its hidden name, for the next start to repair.
         self.end_early(current);
+    }
+
+    /// Nothing more comes behind a buffer that could not be written: what of it has room yet is. Returns the packets of the rest.
+    fn fill(&self, current: &mut Current, buffer: &Buffer) -> Packets {
+        let mut lost = buffer.packets;
+        // The blocks of a buffer do not say which priority each packet has.
+        let mut of_packets = lost.iter_mut().enumerate().filter(|(_, (packets, _))| *packets > 0);
+        let (Some((priority, rest)), None) = (of_packets.next(), of_packets.next()) else { return lost };
+        let Some(writer) = current.writer.as_mut().filter(|writer| writer.is_plain()) else { return lost };
+        let (mut blocks, mut most) = (buffer.content(), buffer.content().len());
+        // What is there of the attempts before is written again: with checksums of its own.
+        while writer.cut().is_ok() {
+            let Fitting { bytes, packets } = fitting(blocks, most);
+            let Some((now, then)) = blocks.split_at_checked(bytes).filter(|_| bytes > 0) else { break };
+            most = bytes / 2;
+            if writer.write(now).is_ok() {
+                let mut kept = Packets::default();
+                kept.get_mut(priority).into_iter().for_each(|place| *place = packets);
+                current.written.add(writer, &kept);
+                *rest = (rest.0.saturating_sub(packets.0), rest.1.saturating_sub(packets.1));
+                blocks = then;
+            }
+        }
+        current.written.count(writer, &self.status);
+        lost
     }
 
     fn lose(&self, current: &mut Current, packets: &Packets) {
@@ -150,6 +176,8 @@ impl Writer {
     /// Nothing more can be written to the segment.
     fn end_early(&self, current: &mut Current) {
         let Some(mut writer) = current.writer.take() else { return };
+        // What it holds of a page, or of a frame, may have room yet: what is counted is what the file has then.
+        let _ = writer.flush();
         let (lost, slot) = (current.written.lost(&writer, &current.name, self.directory()), current.slot.take());
         self.lose(current, &lost);
         match (writer.lost_from(), slot) {
@@ -160,8 +188,7 @@ impl Writer {
                 let _ = self.closer.send(Closing::Salvage(Salvage { name, good_bytes, kept, slot }));
             }
             _ => {
-                // What it holds of a page may have room yet.
-                let _ = writer.flush();
+                let _ = writer.cut();
                 if self.directory().is_some_and(|directory| directory.discard_empty(&current.name)) {
                     let rest = current.written.without(&lost);
                     self.lose(current, &rest);
@@ -214,4 +241,28 @@ impl Writer {
         self.status.fail();
         self.attempts.targets.end();
     }
+}
+
+/// Whole blocks at the beginning of others.
+struct Fitting {
+    bytes: usize,
+    /// Packets among them, and their bytes on the wire.
+    packets: (u64, u64),
+}
+
+/// Those of at most so many bytes.
+fn fitting(blocks: &[u8], most: usize) -> Fitting {
+    let mut found = Fitting { bytes: 0, packets: (0, 0) };
+    let word = |at: usize| Some(u32::from_le_bytes(*blocks.get(at..)?.first_chunk()?));
+    while let (Some(kind), Some(length)) = (word(found.bytes), word(found.bytes + 4)) {
+        let end = found.bytes + length as usize;
+        if length == 0 || end > most {
+            break;
+        }
+        if kind == ENHANCED_PACKET {
+            found.packets = (found.packets.0 + 1, found.packets.1 + word(found.bytes + 24).map_or(0, u64::from));
+        }
+        found.bytes = end;
+    }
+    found
 }

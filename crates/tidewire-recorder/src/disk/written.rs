@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tidewire_archive::{Directory, FolderFile, SegmentName, SegmentWriter, StorageFile};
 
-use crate::{PRIORITIES_MAX, Status, buffer::Buffer};
+use crate::{PRIORITIES_MAX, Status};
 
 /// Buffers that are distinguished at most; beyond, the last ones are lost together.
 const ENTRIES_MAX: usize = 4096;
@@ -24,21 +24,21 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Adds a buffer that the writer took.
-    pub fn add<F: StorageFile>(&mut self, writer: &SegmentWriter<F>, buffer: &Buffer) {
+    /// Adds packets that the writer took.
+    pub fn add<F: StorageFile>(&mut self, writer: &SegmentWriter<F>, packets: &Packets) {
         let durable = writer.durable_bytes();
         while self.entries.front().is_some_and(|(end, _)| *end <= durable) {
             self.entries.pop_front();
         }
-        sum(&mut self.all, &buffer.packets);
+        sum(&mut self.all, packets);
         let end = writer.plain_bytes();
         let is_full = self.entries.len() >= ENTRIES_MAX;
         match self.entries.back_mut().filter(|_| is_full) {
             Some(last) => {
                 last.0 = end;
-                sum(&mut last.1, &buffer.packets);
+                sum(&mut last.1, packets);
             }
-            None => self.entries.push_back((end, buffer.packets)),
+            None => self.entries.push_back((end, *packets)),
         }
     }
 
@@ -94,6 +94,7 @@ mod tests {
     use tidewire_archive::{Compression, Directory, Settings};
 
     use super::*;
+    use crate::buffer::Buffer;
 
     #[test]
     fn what_waits_for_its_frame_is_beyond_what_is_kept() {
@@ -107,7 +108,7 @@ mod tests {
             buffer.bytes.extend([number; 5000]);
             buffer.count(number, 100);
             writer.write(buffer.content()).expect("taken");
-            written.add(&writer, &buffer);
+            written.add(&writer, &buffer.packets);
             written.count(&writer, &status);
             if number == 0 {
                 assert_eq!(status.snapshot().stored_bytes, 0, "it waits for a whole frame");
