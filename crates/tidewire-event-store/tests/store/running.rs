@@ -241,8 +241,11 @@ fn a_log_that_is_removed_under_a_running_writer_ends_it_and_nothing_is_lost() {
 fn a_log_that_is_cut_under_a_running_writer_ends_it_and_the_loss_is_said_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.db");
-    let writer = Writer::start(open(&path), WriterSettings::default()).unwrap();
+    let settings = WriterSettings { retain_every: std::time::Duration::from_secs(3600), ..WriterSettings::default() };
+    let writer = Writer::start(open(&path), settings).unwrap();
     submit(&writer, batch(0..1000)).unwrap();
+    // What it writes of its own accord, behind the first batch, is written.
+    wait_until("it has looked at its limits", || writer.destinations().is_some());
     OpenOptions::new().write(true).open(beside(&path, "-wal")).unwrap().set_len(0).unwrap();
     let error = submit(&writer, batch(1000..2000)).unwrap_err().to_string();
     assert!(error.contains("cut"), "{error}");

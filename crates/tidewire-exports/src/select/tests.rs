@@ -159,7 +159,7 @@ fn mistakes_are_said_with_their_place() {
         ("dns", 1, "did you mean service = dns?"),
         ("request contains x", 1, "'request' is a field of transactions"),
         ("anomalies.any = blindreset", 17, "did you mean blind_reset?"),
-        ("gaps.cause = lost", 14, "'lost' is not a value of gaps.cause; known are not_captured, "),
+        ("gaps.cause = lost", 14, "did you mean lost_by_capture? known are not_captured, "),
         ("tls.version = 1.2", 15, "'1.2' is not a value of tls.version; did you mean 'TLS 1.2'? known are 'SSL 2.0'"),
         ("tls.version = TLSv1.3", 15, "did you mean 'TLS 1.3'?"),
         ("http.version = HTTP/1.1", 16, "did you mean 1.1?"),
