@@ -200,9 +200,22 @@ impl Folder {
             return self.publish(hidden, identity, name).map(|()| true);
         }
         self.check(hidden, identity)?;
-        match self.rename_new(hidden, name) {
+        let is_named = self.show(hidden, name, false)?;
+        self.sync_names()?;
+        Ok(is_named)
+    }
+
+    /// Renames what is complete; what may lack something (`is_whole` is false) replaces nothing. Returns whether it got the name.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn show(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>, is_whole: bool) -> io::Result<bool> {
+        if is_whole {
+            return self.rename(from, to).map(|()| true);
+        }
+        match self.rename_new(from, to) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            renamed => renamed.and_then(|()| self.sync_names()).map(|()| true),
+            renamed => renamed.map(|()| true),
         }
     }
 

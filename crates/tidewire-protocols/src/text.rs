@@ -27,19 +27,6 @@ fn cut_text(bytes: &[u8], bytes_max: usize) -> Box<str> {
     }
 }
 
-/// Appends a number in decimal: formatting costs ten times as much.
-pub(crate) fn push_number(text: &mut String, number: u64) {
-    let (mut digits, mut rest) = ([0; 20], number);
-    for at in (0..digits.len()).rev() {
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            text.extend(digits[at..].iter().map(|&digit| char::from(digit)));
-            return;
-        }
-    }
-}
-
 /// Bytes without the beginning of a character at their end, which a cut may have left.
 fn without_part(bytes: &[u8]) -> &[u8] {
     let part = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
@@ -182,17 +169,26 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Appends a number in decimal.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u16) {
-    let mut digits = [b'0'; 5];
+    out.extend_from_slice(decimal(number.into(), &mut [0; 20]));
+}
+
+/// Appends a number in decimal to a text: formatting costs ten times as much.
+pub(crate) fn push_number(text: &mut String, number: u64) {
+    text.extend(decimal(number, &mut [0; 20]).iter().map(|&digit| char::from(digit)));
+}
+
+/// A number in decimal, at the end of `digits`.
+#[inline]
+fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let (mut at, mut rest) = (digits.len() - 1, number);
     loop {
         digits[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
-            break;
+            return &digits[at..];
         }
         at -= 1;
     }
-    out.extend_from_slice(&digits[at..]);
 }
 
 /// Appends bytes in Base64 (RFC 4648 section 4).

@@ -190,7 +190,7 @@ impl Files {
         self.free.push(index);
         let draft = self.draft(&name);
         let shown =
-            written.and_then(|()| if self.hides { show(&self.folder, &draft, &name, is_whole) } else { Ok(true) });
+            written.and_then(|()| if self.hides { self.folder.show(&draft, &name, is_whole) } else { Ok(true) });
         let is_shown = shown.inspect_err(|_| {
             // An incomplete file is removed: the index needs the space.
             let _ = self.folder.remove(&draft);
@@ -299,17 +299,6 @@ impl Files {
             NONE => self.oldest = newer,
             older => self.entries[older as usize].newer = newer,
         }
-    }
-}
-
-/// Gives a file its name; one that lacks something (`is_whole` is false) replaces none. Returns whether it got the name.
-pub fn show(folder: &Folder, hidden: &str, name: &str, is_whole: bool) -> io::Result<bool> {
-    if is_whole {
-        return folder.rename(hidden, name).map(|()| true);
-    }
-    match folder.rename_new(hidden, name) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        renamed => renamed.map(|()| true),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
 
-use super::files::{Written, show};
+use super::files::Written;
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
@@ -68,7 +68,7 @@ impl Lines {
 pub fn write(folder: &Folder, lines: &[Line], is_whole: bool) -> io::Result<Option<String>> {
     let hidden = folder.hidden(INDEX);
     let written = folder.create(&hidden).and_then(|file| write_to(file, lines));
-    let named = written.and_then(|()| show(folder, &hidden, INDEX, is_whole));
+    let named = written.and_then(|()| folder.show(&hidden, INDEX, is_whole));
     match named {
         Ok(is_named) => Ok((!is_named).then_some(hidden)),
         Err(error) => {

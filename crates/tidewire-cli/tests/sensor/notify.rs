@@ -2,12 +2,25 @@
 
 use std::os::unix::net::UnixDatagram;
 
+use tempfile::TempDir;
 use tidewire_testing::{PATIENCE, Signal, skip};
 
 use crate::rig::{Sensor, cannot_capture, live};
 
 /// So many ports in a filter compile for a second or so.
 const PORTS: u32 = 300;
+
+/// A sensor with these tables, whose manager wants a sign of life in so many microseconds; the manager, and where its socket is.
+fn managed(tables: &str, watchdog_us: &str) -> (Sensor, UnixDatagram, TempDir) {
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    let sensor = Sensor::start_with(&live(tables), &[], |command, _| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", watchdog_us).env_remove("WATCHDOG_PID");
+    });
+    (sensor, manager, place)
+}
 
 /// The next notification with this text, after any others.
 fn next(manager: &UnixDatagram, text: &str) -> String {
@@ -29,16 +42,10 @@ fn a_manager_hears_of_everything_in_order() {
     if let Some(why) = cannot_capture() {
         return skip(why);
     }
-    let place = tempfile::tempdir().expect("a folder");
-    let path = place.path().join("notify");
-    let manager = UnixDatagram::bind(&path).expect("a socket");
-    manager.set_read_timeout(Some(PATIENCE)).expect("a limit");
     // The parts do not see the manager.
     let tables =
         "[analyzer.env]\ncommand = [\"sh\", \"-c\", \"echo manager=$NOTIFY_SOCKET.$WATCHDOG_USEC.; exec sleep 60\"]\n";
-    let mut sensor = Sensor::start_with(&live(tables), &[], |command, _| {
-        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000").env_remove("WATCHDOG_PID");
-    });
+    let (mut sensor, manager, _place) = managed(tables, "200000");
     assert_eq!(next(&manager, "READY=1"), format!("READY=1\nMAINPID={}\n", sensor.child.id()));
     sensor.output.until("env: manager=..");
     next(&manager, "STATUS=capturing: ");
@@ -58,13 +65,7 @@ fn a_reload_that_takes_long_stops_nothing_else() {
     if let Some(why) = cannot_capture() {
         return skip(why);
     }
-    let place = tempfile::tempdir().expect("a folder");
-    let path = place.path().join("notify");
-    let manager = UnixDatagram::bind(&path).expect("a socket");
-    manager.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    let mut sensor = Sensor::start_with(&live(""), &[], |command, _| {
-        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "80000").env_remove("WATCHDOG_PID");
-    });
+    let (mut sensor, manager, _place) = managed("", "80000");
     next(&manager, "READY=1");
     let ports: Vec<String> = (1..PORTS).map(|port| format!("port {port}")).collect();
     let slow = format!("[queue.slow]\nmemory = \"1M\"\nfilter = \"{}\"\n", ports.join(" or "));

@@ -298,12 +298,11 @@ impl<H: Deliver> Engine<H> {
             let settings = &self.context.config.wire;
             let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
             one.hash = 0;
-            let brief = match brief.kind as u8 > Kind::OtherIp as u8 {
-                false => brief,
-                true => match self.cut_frame(at, frame, bytes, &mut one.decoded) {
-                    Some(brief) => brief,
-                    None => continue,
-                },
+            let brief = if brief.kind as u8 <= Kind::OtherIp as u8 {
+                brief
+            } else {
+                let Some(brief) = self.cut_frame(at, frame, bytes, &mut one.decoded) else { continue };
+                brief
             };
             let Some(words) = DirectedKey::of(bytes, brief, &one.decoded) else { continue };
             one.place = LookupCache::place(&words);
