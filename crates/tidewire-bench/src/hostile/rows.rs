@@ -122,6 +122,15 @@ pub(super) const ROWS: &[Row] = &[
         datagrams::quic,
         "datagrams that look like a client's first ones and cannot be opened",
     ),
+    Row {
+        views: STREAMS,
+        ..row(
+            "ipv6-headers",
+            datagrams::headers,
+            datagrams::plain,
+            "160 extension headers before a datagram (RFC 8200 section 4.6)",
+        )
+    },
     row("http-empty-lines", http::empty_lines, http::body, "empty lines before a status line (RFC 9112 section 2.2)"),
     row("http-chunks", http::chunks, http::body, "chunks of one byte (RFC 9112 section 7.1)"),
     row("http-folded", http::folded, http::body, "a long field that short lines continue (RFC 9112 section 5.2)"),
@@ -139,6 +148,12 @@ pub(super) const ROWS: &[Row] = &[
     row("imap-empty-lines", lines::imap_empty, http::connections, "empty commands, 11 packets of each connection"),
     row("tls-certificates", tls::certificates, http::body, "messages of certificates, again and again"),
     row("tls-ciphers", tls::ciphers, tls::hellos, "a hello of 8,000 cipher suites"),
+    row(
+        "tls-identifiers",
+        tls::identifiers,
+        tls::names,
+        "a type of an attribute of a certificate's subject with 12,000 numbers",
+    ),
     row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
     row("socks4-user", proxy::socks4, proxy::unknown, "a user of 503 bytes"),
     row(
@@ -168,6 +183,15 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         views: STREAMS,
         ..row("scattered", retransmit::scattered, http::body, "retransmissions over bytes that lie far from each other")
+    },
+    Row {
+        views: STREAMS,
+        ..row(
+            "wrong-backwards",
+            retransmit::wrong_backwards,
+            retransmit::one_by_one,
+            "segments of a byte with wrong checksums, from a window's end on, each second byte",
+        )
     },
     Row {
         views: SEARCHES,

@@ -1,4 +1,8 @@
-//! Datagrams of DHCP and QUIC.
+//! Datagrams of DHCP, QUIC and IPv6.
+
+use std::net::IpAddr;
+
+use tidewire_lab::craft::{Ip, frame, udp_datagram};
 
 use super::Made;
 
@@ -46,4 +50,30 @@ pub(in super::super) fn quic(made: &mut Made, packets: usize) -> usize {
 pub(in super::super) fn quic_pieces(made: &mut Made, packets: usize) -> usize {
     let small = [packet(0xd0, 20).repeat(10), packet(0xc0, 21).repeat(21)].concat();
     datagrams(made, packets, 443, &small)
+}
+
+/// Datagrams over IPv6 behind so many headers of destination options with padding (RFC 8200 section 4.6), of 1,400 bytes in all.
+fn behind(made: &mut Made, packets: usize, headers: usize) -> usize {
+    const DESTINATION: u8 = 60;
+    const UDP: u8 = 17;
+    let address = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]);
+    let ip = Ip::new(address(1), address(2));
+    let payload = vec![0x5a; 1392 - 8 * headers];
+    for number in 0..packets {
+        let datagram = udp_datagram(&ip, (1024 + (number % 60_000) as u16, 9999), &payload);
+        let chain = (1..=headers).flat_map(|at| [if at == headers { UDP } else { DESTINATION }, 0, 1, 4, 0, 0, 0, 0]);
+        let content: Vec<u8> = chain.chain(datagram).collect();
+        made.write(&frame(&ip, if headers == 0 { UDP } else { DESTINATION }, &content, None));
+    }
+    packets
+}
+
+/// 160 headers.
+pub(in super::super) fn headers(made: &mut Made, packets: usize) -> usize {
+    behind(made, packets, 160)
+}
+
+/// No header.
+pub(in super::super) fn plain(made: &mut Made, packets: usize) -> usize {
+    behind(made, packets, 0)
 }

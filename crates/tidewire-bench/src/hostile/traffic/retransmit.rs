@@ -58,3 +58,30 @@ pub(in super::super) fn scattered(made: &mut Made, packets: usize) -> usize {
     connection.close(made);
     packets
 }
+
+/// Bytes that are sent in segments of one, from an offset on.
+fn bytewise(made: &mut Made, packets: usize, offset: impl Fn(usize) -> usize, is_right: bool) -> usize {
+    let mut connection = made.connect(9999);
+    let first = connection.peers[0].seq;
+    for number in 0..packets {
+        let [client, server] = &mut connection.peers;
+        client.seq = first.wrapping_add(offset(number) as u32);
+        let mut frame = tcp_frame(client, server, ACK | PSH, b"a");
+        if let Some(last) = frame.last_mut().filter(|_| !is_right) {
+            *last ^= 1;
+        }
+        made.write(&frame);
+    }
+    connection.close(made);
+    packets
+}
+
+/// Each second byte of a window from its end on, with wrong checksums that nobody acknowledges.
+pub(in super::super) fn wrong_backwards(made: &mut Made, packets: usize) -> usize {
+    bytewise(made, packets, |number| 60_000 - 2 * number % 60_000, false)
+}
+
+/// One byte after the other.
+pub(in super::super) fn one_by_one(made: &mut Made, packets: usize) -> usize {
+    bytewise(made, packets, |number| number, true)
+}

@@ -73,3 +73,49 @@ pub(in super::super) fn hellos(made: &mut Made, packets: usize) -> usize {
 pub(in super::super) fn ciphers(made: &mut Made, packets: usize) -> usize {
     connections(made, 8000, packets)
 }
+
+/// A value of ASN.1 in DER (X.690 section 8.1).
+fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let length = (content.len() as u32).to_be_bytes();
+    [&[tag, 0x84][..], &length, &content].concat()
+}
+
+/// A certificate (RFC 5280 section 4.1) whose subject has an attribute of this type and value.
+fn certificate(kind: &[u8], value: &[u8]) -> Vec<u8> {
+    let algorithm = der(0x30, &[&der(6, &[b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"])]);
+    let time = der(0x17, &[b"260101000000Z"]);
+    let attribute = der(0x30, &[&der(6, &[kind]), &der(0x0c, &[value])]);
+    let key = der(0x30, &[&algorithm, &der(3, &[b"\0\0"])]);
+    let subject = der(0x30, &[&der(0x31, &[&attribute])]);
+    let validity = der(0x30, &[&time, &time]);
+    let signed = der(0x30, &[&der(2, &[b"\x01"]), &algorithm, &der(0x30, &[]), &validity, &subject, &key]);
+    der(0x30, &[&signed, &algorithm, &der(3, &[b"\0\0"])])
+}
+
+/// A connection for each handshake with such a certificate.
+fn handshakes(made: &mut Made, packets: usize, kind: &[u8], value: &[u8]) -> usize {
+    let certificate = certificate(kind, value);
+    let length = |bytes: usize| (bytes as u32).to_be_bytes()[1..].to_vec();
+    let body = [length(certificate.len() + 3), length(certificate.len()), certificate].concat();
+    let answer = [records(&server_hello()), records(&message(11, &body))].concat();
+    let hello = records(&client_hello(2));
+    let mut sent = 0;
+    while sent < packets {
+        let mut connection = made.connect(443);
+        connection.send(made, Side::Client, &hello);
+        connection.send(made, Side::Server, &answer);
+        sent += 3 + hello.len().div_ceil(super::SEGMENT_BYTES) + answer.len().div_ceil(super::SEGMENT_BYTES);
+    }
+    sent
+}
+
+/// A type of 12,000 numbers.
+pub(in super::super) fn identifiers(made: &mut Made, packets: usize) -> usize {
+    handshakes(made, packets, &[&[0x55][..], &[1; 12_000]].concat(), b"a")
+}
+
+/// A common name of as many letters.
+pub(in super::super) fn names(made: &mut Made, packets: usize) -> usize {
+    handshakes(made, packets, b"\x55\x04\x03", &[b'a'; 12_000])
+}
