@@ -151,9 +151,10 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "tls-identifiers",
         tls::identifiers,
-        tls::names,
+        tls::keys,
         "a type of an attribute of a certificate's subject with 12,000 numbers",
     ),
+    row("tls-names", tls::names, tls::keys, "a common name of 12,000 letters"),
     row("tls-records", tls::records_of_a_byte, http::body, "records of one byte"),
     row("socks4-user", proxy::socks4, proxy::unknown, "a user of 503 bytes"),
     row(

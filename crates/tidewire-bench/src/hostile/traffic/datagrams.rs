@@ -59,8 +59,8 @@ fn behind(made: &mut Made, packets: usize, headers: usize) -> usize {
     let address = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]);
     let ip = Ip::new(address(1), address(2));
     let payload = vec![0x5a; 1392 - 8 * headers];
-    for number in 0..packets {
-        let datagram = udp_datagram(&ip, (1024 + (number % 60_000) as u16, 9999), &payload);
+    for _ in 0..packets {
+        let datagram = udp_datagram(&ip, (1024, 9999), &payload);
         let chain = (1..=headers).flat_map(|at| [if at == headers { UDP } else { DESTINATION }, 0, 1, 4, 0, 0, 0, 0]);
         let content: Vec<u8> = chain.chain(datagram).collect();
         made.write(&frame(&ip, if headers == 0 { UDP } else { DESTINATION }, &content, None));

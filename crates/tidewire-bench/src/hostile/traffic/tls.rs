@@ -2,6 +2,9 @@
 
 use super::{Made, Side, stream};
 
+/// The type of a common name (2.5.4.3).
+const COMMON_NAME: &[u8] = b"\x55\x04\x03";
+
 /// Longest record (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 1 << 14;
 
@@ -81,23 +84,22 @@ fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     [&[tag, 0x84][..], &length, &content].concat()
 }
 
-/// A certificate (RFC 5280 section 4.1) whose subject has an attribute of this type and value.
-fn certificate(kind: &[u8], value: &[u8]) -> Vec<u8> {
+/// A certificate (RFC 5280 section 4.1) whose subject has an attribute of this type and value, and a key of so many bytes.
+fn certificate(kind: &[u8], value: &[u8], key_bytes: usize) -> Vec<u8> {
     let algorithm = der(0x30, &[&der(6, &[b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"])]);
     let time = der(0x17, &[b"260101000000Z"]);
     let attribute = der(0x30, &[&der(6, &[kind]), &der(0x0c, &[value])]);
-    let key = der(0x30, &[&algorithm, &der(3, &[b"\0\0"])]);
+    let key = der(0x30, &[&algorithm, &der(3, &[b"\0", &vec![0x5a; key_bytes]])]);
     let subject = der(0x30, &[&der(0x31, &[&attribute])]);
     let validity = der(0x30, &[&time, &time]);
     let signed = der(0x30, &[&der(2, &[b"\x01"]), &algorithm, &der(0x30, &[]), &validity, &subject, &key]);
     der(0x30, &[&signed, &algorithm, &der(3, &[b"\0\0"])])
 }
 
-/// A connection for each handshake with such a certificate.
-fn handshakes(made: &mut Made, packets: usize, kind: &[u8], value: &[u8]) -> usize {
-    let certificate = certificate(kind, value);
+/// A connection for each handshake with a certificate.
+fn handshakes(made: &mut Made, packets: usize, certificate: &[u8]) -> usize {
     let length = |bytes: usize| (bytes as u32).to_be_bytes()[1..].to_vec();
-    let body = [length(certificate.len() + 3), length(certificate.len()), certificate].concat();
+    let body = [length(certificate.len() + 3), length(certificate.len()), certificate.to_vec()].concat();
     let answer = [records(&server_hello()), records(&message(11, &body))].concat();
     let hello = records(&client_hello(2));
     let mut sent = 0;
@@ -112,10 +114,15 @@ fn handshakes(made: &mut Made, packets: usize, kind: &[u8], value: &[u8]) -> usi
 
 /// A type of 12,000 numbers.
 pub(in super::super) fn identifiers(made: &mut Made, packets: usize) -> usize {
-    handshakes(made, packets, &[&[0x55][..], &[1; 12_000]].concat(), b"a")
+    handshakes(made, packets, &certificate(&[&[0x55][..], &[1; 12_000]].concat(), b"a", 1))
 }
 
 /// A common name of as many letters.
 pub(in super::super) fn names(made: &mut Made, packets: usize) -> usize {
-    handshakes(made, packets, b"\x55\x04\x03", &[b'a'; 12_000])
+    handshakes(made, packets, &certificate(COMMON_NAME, &[b'a'; 12_000], 1))
+}
+
+/// A key of as many bytes.
+pub(in super::super) fn keys(made: &mut Made, packets: usize) -> usize {
+    handshakes(made, packets, &certificate(COMMON_NAME, b"www.example.org", 12_000))
 }
