@@ -8,6 +8,7 @@ use std::{
 #[cfg(feature = "live")]
 use tidewire::live::LiveError;
 use tidewire::{Error, FileError, legible::legible};
+use tidewire_outputs::OutputError;
 
 #[cfg(feature = "live")]
 use crate::live::advice;
@@ -132,6 +133,16 @@ fn escaped(message: &str) -> String {
     let mut parts = message.split("\n  ");
     let first = legible(parts.next().unwrap_or_default()).into_owned();
     parts.fold(first, |text, part| text + "\n  " + &legible(part))
+}
+
+impl From<OutputError> for CliError {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Usage(message) => Self::Usage(message),
+            OutputError::Write(message) => Self::Output(message),
+            OutputError::Closed => Self::ClosedPipe,
+        }
+    }
 }
 
 impl From<Error> for CliError {

@@ -13,7 +13,7 @@ use crate::{
     cut_off,
     cut_off_join::CutOffs,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Texts},
+    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
     memory::Kept,
     options::Common,
     output::{self, Object, Out},
@@ -153,7 +153,8 @@ impl Choose for Flows {
 }
 
 /// Flows for exports.
-const ROWS: Texts = Texts::Records(Rows { header: Flow::csv_header, row: |record| Box::new(Flow::from(record)) });
+const ROWS: Texts =
+    Texts::Records(Rows { header: csv_header::<Flow>, row: |record| Box::new(Text(Flow::from(record))) });
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {

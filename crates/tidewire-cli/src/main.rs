@@ -54,11 +54,9 @@ mod metrics;
 mod option_hints;
 mod options;
 mod output;
-mod output_dir;
 mod outputs;
 mod own_input;
 mod packets_outside;
-mod place;
 mod print_rows;
 mod progress;
 #[cfg(feature = "live")]
@@ -103,6 +101,7 @@ use files_only as archive;
 #[cfg(not(feature = "live"))]
 use files_only as live;
 use tidewire::legible::legible;
+use tidewire_outputs::place;
 use tidewire_units as units;
 
 /// Flows and reassembled streams from capture files and interfaces

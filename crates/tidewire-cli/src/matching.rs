@@ -8,7 +8,7 @@ use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, St
 use crate::{
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Exports},
+    export::{ExportOptions, Shown, csv_header},
     layout::{ColumnOptions, Layout, TimeOption},
     memory::Kept,
     options::Common,
@@ -25,6 +25,7 @@ use crate::{
     write::{Choose, Comment, Want, WriteOption},
 };
 use tidewire_exports::{MatchRecord, table::MATCHES};
+use tidewire_outputs::{Exports, Record};
 use tidewire_patterns::{self as patterns, Border, MATCHES_AT_MAX, Pattern, Patterns, Syntax};
 
 /// Search streams for byte patterns, across segment borders
@@ -285,8 +286,8 @@ impl Matcher<'_> {
                     severity: pattern.severity,
                     origin: exports.origin(),
                 };
-                exports.matched(&found, &mut self.scratch);
-                exports.text(&hit, time_ns, &mut self.scratch);
+                exports.write(&Record::Match(&found), time_ns, &mut self.scratch);
+                exports.write(&Record::Text(&Shown(&hit)), time_ns, &mut self.scratch);
             }
             match &self.sink {
                 Some(sink) => looking.printed |= sink.push(&hit, &mut self.scratch),
@@ -342,7 +343,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
     let mut session = Session::new(&common)?.keeping(Kept::RECORDS);
     let opened = match is_exported {
-        true => Some(options.export.open(Some(&common), &[MATCHES], Hit::csv_header, &session.stop)?),
+        true => Some(options.export.open(Some(&common), &[MATCHES], csv_header::<Hit>(), &session.stop)?),
         false => None,
     };
     opened.iter().for_each(|opened| session.export(&opened.exports));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 #[cfg(feature = "live")]
 pub use tidewire_exports::json::push_string;
 pub use tidewire_exports::json::{Object, hex, push_number, push_value};
-use tidewire_outputs::streams;
+use tidewire_outputs::place::streams;
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 
@@ -21,7 +21,7 @@ impl Stdout {
     /// # Errors
     /// It was closed, or is for reading only.
     pub fn check() -> io::Result<()> {
-        streams::output_fault().map_or(Ok(()), |why| Err(io::Error::other(why)))
+        streams::check()
     }
 }
 

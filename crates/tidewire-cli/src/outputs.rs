@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{error::CliError, export::Exports, shared_output::SharedOutput, write::PacketFile};
+use tidewire_outputs::Exports;
+
+use crate::{error::CliError, shared_output::SharedOutput, write::PacketFile};
 
 /// Outputs that get records and packets as they come.
 #[derive(Clone, Copy)]
@@ -24,7 +26,7 @@ impl Outputs<'_> {
     #[cfg(feature = "live")]
     pub fn report(&self, report: &tidewire::live::LiveReport) {
         let Some(exports) = self.exports else { return };
-        exports.report(report.elapsed, 0, || {
+        exports.report_counters(report.elapsed, 0, || {
             let mut ledger = tidewire::Ledger::default();
             report.workers.iter().for_each(|worker| ledger.add(&worker.ledger));
             (ledger, Some(crate::live::lost_packets(report)))
@@ -34,7 +36,7 @@ impl Outputs<'_> {
     /// Writes the counters of a capture from a pipe, where they are due.
     pub fn report_pipe(&self, ledger: &tidewire::Ledger, elapsed: Duration, clock_ns: u64) {
         if let Some(exports) = self.exports {
-            exports.report(elapsed, clock_ns, || (ledger.clone(), None));
+            exports.report_counters(elapsed, clock_ns, || (ledger.clone(), None));
         }
     }
 

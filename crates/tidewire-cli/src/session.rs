@@ -8,12 +8,12 @@ use std::{
 };
 
 use tidewire::{Capture, CaptureLoss, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
+use tidewire_outputs::Exports;
 
 use crate::{
     arg_types::StatsFormat,
     capture_losses,
     error::{self, CliError},
-    export::Exports,
     interrupt::{INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},

@@ -16,7 +16,7 @@ use crate::{
     cut_off,
     cut_off_join::CutOffs,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Texts},
+    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
     memory::Kept,
     options::Common,
     output::{self, Object, Out, push_number},
@@ -179,7 +179,7 @@ impl<const DIGEST: bool> Choose for Streams<DIGEST> {
 
 /// Streams for exports.
 const ROWS: Texts =
-    Texts::Records(Rows { header: Ended::csv_header, row: |record| Box::new(Ended { record, digests: None }) });
+    Texts::Records(Rows { header: csv_header::<Ended>, row: |record| Box::new(Text(Ended { record, digests: None })) });
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {

@@ -16,7 +16,7 @@ use crate::{
     app_cells,
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Texts},
+    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
     layout::{ColumnOptions, Layout, TimeOption},
     memory::Kept,
     options::Common,
@@ -185,8 +185,8 @@ impl Handler for Transactions<'_> {
 
 /// Transactions for exports.
 const ROWS: Texts = Texts::Transactions(Rows {
-    header: Found::csv_header,
-    row: |(stream, key, transaction)| Box::new(Found { stream, key, transaction }),
+    header: csv_header::<Found>,
+    row: |(stream, key, transaction)| Box::new(Text(Found { stream, key, transaction })),
 });
 
 /// Runs the subcommand.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tidewire_event_store::KeyId;
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 
 use crate::{
     destination::{Destination, Failure, Parcel, Start},

@@ -21,7 +21,7 @@ use tidewire_delivery::{
 };
 use tidewire_event_store::Limits;
 use tidewire_live::privilege::Confinement;
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 
 use crate::{
     error::{self, CliError, notify},

@@ -7,6 +7,7 @@ use tidewire::legible::legible;
 use tidewire_event_store::Row as StoredRow;
 use tidewire_events::{Event, Field, FlowKey, Record, Severity, Value, Varied};
 use tidewire_exports::EventRecord;
+use tidewire_outputs::{self as outputs, Exports};
 
 use super::{
     options::Options,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     clock::Clock,
     error::CliError,
-    export::Exports,
+    export::Shown,
     layout::Layout,
     output::{Object, hex, push_number, push_string},
     record::proto_name,
@@ -284,8 +285,8 @@ impl Folded {
             event: json.as_ref().map(|(event, _)| event.as_str()),
             varied: json.as_ref().map(|(_, varied)| varied.as_str()),
         };
-        exports.event(&record);
-        exports.text(self, self.last_ns, scratch);
+        exports.write(&outputs::Record::Event(&record), self.last_ns, scratch);
+        exports.write(&outputs::Record::Text(&Shown(self)), self.last_ns, scratch);
     }
 }
 

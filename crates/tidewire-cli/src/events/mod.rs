@@ -16,6 +16,7 @@ use tidewire_exports::table::EVENTS;
 
 use crate::{
     error::{CliError, notify},
+    export::csv_header,
     interrupt,
     layout::Layout,
     output::Out,
@@ -64,7 +65,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 /// Writes a record for each fold, by the time of its first event.
 fn export(options: &Options, selection: &Selection, stores: &Stores, stop: &Stop) -> Result<u8, CliError> {
     let folds = folded::gather(selection, stores)?;
-    let opened = options.export.open(None, &[EVENTS], Folded::csv_header, stop)?;
+    let opened = options.export.open(None, &[EVENTS], csv_header::<Folded>(), stop)?;
     let (mut scratch, mut count) = (Vec::new(), 0);
     // A record that cannot be read any more ends those before it, which are completed.
     let written = folds.iter().try_for_each(|fold| {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, PacketChecksum, Stream, StreamPacket, TunnelKind};
 use tidewire_exports::{Exchange, FlowRecord, select::Seen, table::Row, zeek::History};
+use tidewire_outputs::{Exports, Record as Output};
 use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
 
-use super::{exports::Exports, interim::Interim, text::Rows};
+use super::{interim::Interim, text::Rows};
 use crate::{
     app::{Follower, HasConversation, Selected},
     cut_off_join::CutOffs,
@@ -144,7 +145,8 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         }
         let (id, start_ns, key, end_ns) = (stream.id(), stream.start_ns(), stream.key(), stream.end_ns());
         for entry in quic.finish() {
-            self.exports.quic((id, start_ns, &key), &entry, end_ns, &mut self.scratch);
+            let record = Output::Quic { stream: (id, start_ns, &key), entry: &entry };
+            self.exports.write(&record, end_ns, &mut self.scratch);
         }
     }
 
@@ -157,7 +159,7 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
         let record =
             FlowRecord { is_interim: true, gaps: &[], conflicts: [&[], &[]], anomalies: &[], ..record }.since(&before);
         if record.stats.iter().any(|stats| stats.packets > 0) {
-            self.exports.interim(&record);
+            self.exports.write(&Output::Interim(&record), record.end_ns, &mut self.scratch);
         }
         stream.data().interim = Some(Box::new(now));
     }
@@ -190,7 +192,8 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
             if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
                 return false;
             }
-            exports.transaction(&exchange, HISTORY, scratch);
+            let record = Output::Transaction { exchange: &exchange, has_packets: HISTORY };
+            exports.write(&record, transaction.end_ns, scratch);
             *written += 1;
             true
         };
@@ -207,7 +210,8 @@ impl<const HISTORY: bool> Exporting<HISTORY> {
                 let mut each = |transaction: Transaction| {
                     if show(&transaction) && exports.wants_text() {
                         let end_ns = transaction.end_ns;
-                        exports.text(&*(rows.row)((id, key, transaction)), end_ns, &mut text);
+                        let row = (rows.row)((id, key, transaction));
+                        exports.write(&Output::Text(&*row), end_ns, &mut text);
                     }
                 };
                 pass(&mut self.follower, stream, &mut Report::Each(&mut each))
@@ -304,7 +308,8 @@ impl<const HISTORY: bool> Handler for Exporting<HISTORY> {
                 cuts.apply(&mut record, stream.gaps());
             }
             let end_ns = record.end_ns;
-            self.exports.text(&*(rows.row)(record), end_ns, &mut self.scratch);
+            let row = (rows.row)(record);
+            self.exports.write(&Output::Text(&*row), end_ns, &mut self.scratch);
         }
     }
 }

@@ -1,33 +1,11 @@
 //! `--to FORMAT:PLACE`: records in formats of other programs, to files, folders and collectors.
 
-#[cfg(feature = "parquet")]
-mod arrow;
-mod current;
-mod eve_file;
-mod exports;
-mod facts;
-mod file;
 mod follow;
 mod interim;
-mod messages;
-mod names;
-mod network;
-mod open_tables;
-mod pace;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod periods;
-mod rotate;
-mod sink;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-mod stream;
-mod tables;
-mod target;
 mod text;
-mod under_way;
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -41,6 +19,7 @@ use tidewire_exports::{
     eve, ipfix,
     table::{self, Table},
 };
+use tidewire_outputs::{Exports, Facts, Format, Place, Rotate, Settings, Source, Target};
 use tidewire_protocols::Service;
 
 use crate::{
@@ -59,13 +38,9 @@ use crate::{
     terminal,
     units::{Bytes, Span, counted},
 };
-pub use exports::Exports;
-use facts::{Content, Facts, Source};
 use follow::Exporting;
 pub use follow::{Kind, Texts};
-use rotate::Rotate;
-use target::{Format, Place, Target};
-pub use text::{Rows, TextRow};
+pub use text::{Rows, Shown, Text, csv_header};
 
 /// How long a stream goes on before a collector hears of it: the usual active timeout of exporters.
 const ACTIVE_TIMEOUT: Span = Span(60_000_000_000);
@@ -91,7 +66,7 @@ pub struct ExportOptions {
     #[arg(
         long,
         value_name = "FORMAT:PLACE",
-        value_parser = OsStringValueParser::new().try_map(|words| Target::parse(&words)),
+        value_parser = OsStringValueParser::new().try_map(|words| target(&words)),
         conflicts_with_all = ["json", "csv", "columns", "limit"],
         help_heading = "Report"
     )]
@@ -165,6 +140,16 @@ pub fn narrowed(command: clap::Command) -> clap::Command {
         .mut_arg("udp_rate", |arg| arg.hide(!has_messages))
 }
 
+/// A value of `--to`.
+fn target(words: &OsStr) -> Result<Target, String> {
+    // `recall` has --to for what --until is here.
+    #[cfg(feature = "live")]
+    if words.to_str().is_some_and(|text| crate::times::parse(text, crate::times::now_ns()).is_ok()) {
+        return Err(format!("{}; for packets before a time use --until", tidewire_outputs::expected()));
+    }
+    Target::parse(words)
+}
+
 /// A type of EVE's records.
 fn eve_type(name: &str) -> Result<&'static str, String> {
     let found = eve::TYPES.into_iter().find(|known| *known == name);
@@ -198,12 +183,12 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn tables(&self) -> (&'static [Table], fn(&Clock) -> String) {
+    fn tables(&self) -> (&'static [Table], String) {
         const OF_STREAMS: &[Table] = &[table::FLOWS, table::TRANSACTIONS];
         const OF_TRANSACTIONS: &[Table] = &[table::TRANSACTIONS];
         match self.rows {
-            Texts::Records(rows) => (OF_STREAMS, rows.header),
-            Texts::Transactions(rows) => (OF_TRANSACTIONS, rows.header),
+            Texts::Records(rows) => (OF_STREAMS, (rows.header)()),
+            Texts::Transactions(rows) => (OF_TRANSACTIONS, (rows.header)()),
         }
     }
 }
@@ -317,7 +302,7 @@ impl ExportOptions {
         &self,
         captures: Option<&Common>,
         tables: &'static [Table],
-        csv_header: fn(&Clock) -> String,
+        csv_header: String,
         stop: &Stop,
     ) -> Result<Opened, CliError> {
         let targets = self.targets()?;
@@ -340,7 +325,8 @@ impl ExportOptions {
         let outputs =
             targets.iter().filter(|target| matches!(target.format, Format::Parquet | Format::Arrow)).count().max(1)
                 as u64;
-        let content = Content {
+        let settings = Settings {
+            source: captures.map(source).unwrap_or_default(),
             rows_bytes: memory_bytes / outputs,
             tables,
             csv_header,
@@ -348,9 +334,11 @@ impl ExportOptions {
             enterprise: self.ipfix_enterprise,
             udp_rate: self.udp_rate.unwrap_or(UDP_RATE),
             active_timeout_ns: Some(self.active_timeout.unwrap_or(ACTIVE_TIMEOUT).0).filter(|ns| *ns > 0),
+            rotate: self.rotate.unwrap_or_default(),
+            stop: stop.clone(),
+            notify: |notice| error::notify(notice),
         };
-        let source = captures.map(source).unwrap_or_default();
-        let exports = Exports::open(&targets, self.rotate.unwrap_or_default(), source, &content, stop)?;
+        let exports = Exports::open(&targets, settings)?;
         let is_shown = !targets.iter().any(|target| target.place == Place::Stdout);
         Ok(Opened { exports: Arc::new(exports), is_shown })
     }
@@ -395,13 +383,13 @@ pub struct Opened {
 impl Opened {
     /// Completes everything.
     pub fn finish(&self, closing: &Closing) -> Result<(), CliError> {
-        self.exports.finish(&facts(closing), closing.is_whole())
+        Ok(self.exports.finish(&facts(closing), closing.is_whole())?)
     }
 
     /// As [`finish`](Self::finish), of no capture. `is_whole`: whether all of it is there.
     #[cfg(feature = "live")]
     pub fn finish_without(&self, is_whole: bool) -> Result<(), CliError> {
-        self.exports.finish(&Facts::default(), is_whole)
+        Ok(self.exports.finish(&Facts::default(), is_whole)?)
     }
 }
 

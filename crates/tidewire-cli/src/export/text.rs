@@ -1,29 +1,44 @@
-//! Records as the subcommand prints them: JSON and comma-separated values.
+//! Records as the subcommand prints them: JSON and comma-separated values, with times in UTC.
 
-use crate::{
-    clock::Clock,
-    row::{Form, Row},
-};
+use std::sync::LazyLock;
 
-/// A record of any subcommand.
-pub trait TextRow {
-    /// Appends its line.
-    fn push(&self, form: Form, clock: &Clock, out: &mut Vec<u8>);
+use tidewire_outputs::{TextForm, TextRow};
+
+use crate::{clock::Clock, row::Row};
+
+/// Times of comma-separated values in outputs.
+static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::iso_utc);
+
+/// A record of a subcommand, for the outputs.
+pub struct Text<R>(pub R);
+
+impl<R: Row> TextRow for Text<R> {
+    fn push(&self, form: TextForm, out: &mut Vec<u8>) {
+        Shown(&self.0).push(form, out);
+    }
 }
 
-impl<R: Row> TextRow for R {
-    fn push(&self, form: Form, clock: &Clock, out: &mut Vec<u8>) {
+/// A record that the caller keeps.
+pub struct Shown<'a, R>(pub &'a R);
+
+impl<R: Row> TextRow for Shown<'_, R> {
+    fn push(&self, form: TextForm, out: &mut Vec<u8>) {
         match form {
-            Form::Csv => self.push_csv(out, clock),
-            Form::Json | Form::Table => self.push_json(out),
+            TextForm::Csv => self.0.push_csv(out, &CLOCK),
+            TextForm::Json => self.0.push_json(out),
         }
     }
+}
+
+/// The first line of comma-separated values in outputs.
+pub fn csv_header<R: Row>() -> String {
+    R::csv_header(&CLOCK)
 }
 
 /// How a subcommand makes rows of its records.
 pub struct Rows<T> {
     /// The first line of comma-separated values.
-    pub header: fn(&Clock) -> String,
+    pub header: fn() -> String,
     pub row: fn(T) -> Box<dyn TextRow>,
 }
 

@@ -10,7 +10,7 @@ use std::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::output_dir::{Folder, Identity, identity};
+use crate::place::folder::{Folder, Identity, identity};
 
 /// Bytes that are collected for one file before they are written.
 const PIECE_BYTES: usize = 64 << 10;

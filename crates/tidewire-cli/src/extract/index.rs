@@ -12,7 +12,7 @@ use super::files::Written;
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
-    output_dir::Folder,
+    place::folder::Folder,
     record,
     row::Column,
     row::{Cells, Row},

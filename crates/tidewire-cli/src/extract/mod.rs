@@ -20,7 +20,7 @@ use crate::{
     layout::Layout,
     options::Common,
     output::Out,
-    output_dir::{self, Folder},
+    place::folder::{self, Folder},
     print_rows::{self},
     record::{self, DIRECTIONS},
     row::Form,
@@ -295,7 +295,7 @@ fn say_part(directory: &Path, lines: &Lines, hidden_index: Option<&str>) {
     };
     error::notify(format_args!("{name} is not whole: {files} written{beside}"));
     if let Some(hidden) = hidden_index {
-        error::notify(output_dir::earlier_stays(&format!("{name}/{INDEX}"), "the index", hidden));
+        error::notify(folder::earlier_stays(&format!("{name}/{INDEX}"), "the index", hidden));
     }
 }
 
@@ -340,7 +340,7 @@ impl OutputDir {
         let Some(last) = directory.file_name() else {
             return Err(CliError::Usage(format!("invalid directory name '{name}'")));
         };
-        let parent = output_dir::parent(directory).map_err(cannot)?;
+        let parent = folder::parent(directory).map_err(cannot)?;
         if is_live {
             return Ok(Self { folder: Arc::new(parent.make(last).map_err(cannot)?), staged: None });
         }

@@ -20,7 +20,7 @@ pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
 use tidewire_archive::{Directory, Error, Identities};
 use tidewire_files::Reader;
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
 
 use crate::{

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 use crate::{
     error::{CliError, notify},
-    output_dir::Folder,
+    place::folder::Folder,
 };
 
 /// The place of a record in the order, as numbers that are compared one after the other; the last is its id.

@@ -18,8 +18,10 @@ use tidewire_files::{
 
 use crate::{
     error::{self, CliError},
-    output_dir::{self, Folder},
-    place::{self, Place, Standard},
+    place::{
+        self, Place, Standard,
+        folder::{self, Folder},
+    },
     units::counted,
 };
 
@@ -90,7 +92,7 @@ impl PacketFile {
                 Place::Direct(file) => (file, None),
                 Place::File(path) => {
                     let file_name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
-                    let folder = output_dir::existing_parent(&path).map_err(cannot)?;
+                    let folder = folder::existing_parent(&path).map_err(cannot)?;
                     let hidden = folder.hidden(&file_name.to_string_lossy());
                     let file = folder.create(&hidden).map_err(cannot)?;
                     (file, Some(Hidden { folder, hidden, name: file_name.to_owned() }))
@@ -228,7 +230,7 @@ impl PacketFile {
             return Err(inner.failed(&failure));
         }
         let Some(hidden) = inner.hidden.take() else { return Ok(()) };
-        let identity = inner.file.sync_data().and_then(|()| output_dir::identity(&inner.file));
+        let identity = inner.file.sync_data().and_then(|()| folder::identity(&inner.file));
         let given = identity.and_then(|identity| hidden.folder.give(&hidden.hidden, identity, &hidden.name, is_whole));
         let is_named = given.map_err(|error| {
             let (name, place) = (&inner.name, hidden.folder.place_of(&hidden.hidden));
@@ -306,7 +308,7 @@ impl Inner {
             let are = if self.packets == 1 { "is" } else { "are" };
             error::notify(format_args!("{name} is not whole: {packets} {are} in it"));
         } else if self.packets > 0 {
-            error::notify(output_dir::earlier_stays(name, &packets, &hidden.hidden));
+            error::notify(folder::earlier_stays(name, &packets, &hidden.hidden));
         } else {
             let _ = hidden.folder.remove(&hidden.hidden);
             error::notify(format_args!("{name} stays as an earlier run wrote it: this one wrote no packet"));

@@ -4,7 +4,7 @@ use std::{fs, io, net::TcpListener, path::Path, time::SystemTime};
 
 use rustix::fs::{Access, access};
 use tidewire_delivery::keys::{KeyError, Places, Role};
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 
 use super::doubt::Doubt;
 

@@ -16,7 +16,7 @@ use tidewire::live::Confinement;
 use tidewire_event_socket::{Server, ServerSettings, Waker};
 use tidewire_event_store::{Batch, Limits, Producer, Store, Writer, WriterSettings};
 use tidewire_events::Event;
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 
 use super::{
     failure::{ENVIRONMENT, Failure, SETTINGS},

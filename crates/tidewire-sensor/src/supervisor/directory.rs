@@ -10,7 +10,7 @@ use rustix::{
     fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, statat},
     io::Errno,
 };
-use tidewire_outputs::links::{self, Missing};
+use tidewire_outputs::place::links::{self, Missing};
 
 use super::{error::Error, status::STATUS_SOCKET};
 use crate::{EVENTS_SOCKET, QUEUES_SOCKET};

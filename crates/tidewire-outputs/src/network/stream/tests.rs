@@ -13,7 +13,7 @@ fn message(number: u32, bytes: usize) -> Vec<u8> {
 
 fn stream(listener: &TcpListener, is_live: bool) -> Stream {
     let mut stream =
-        Stream::connect("tcp".into(), vec![listener.local_addr().unwrap()], message(0, 20), is_live).unwrap();
+        Stream::connect("tcp".into(), vec![listener.local_addr().unwrap()], message(0, 20), is_live, |_| {}).unwrap();
     if let Line::New(peer) = &mut stream.line {
         peer.away_max = Duration::from_millis(300);
     }

@@ -1,20 +1,22 @@
 //! Where an output goes: a standard stream by any of its names, a pipe or device as it is, or a file that gets its name when it is
 //! complete.
 
+pub mod folder;
+pub mod links;
+pub mod streams;
+
 use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
+use self::links::Missing;
 use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat},
     io::{Errno, retry_on_intr},
     stdio,
 };
-use tidewire_outputs::links::{self, Missing};
-
-use crate::output::Stdout;
 
 /// How a path is written.
 #[derive(Debug)]
@@ -71,7 +73,9 @@ pub fn find(path: &Path) -> io::Result<Option<links::Found>> {
 /// A stream that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
+    /// Standard output.
     Output,
+    /// Standard error.
     Error,
 }
 
@@ -108,7 +112,7 @@ pub fn opened(stream: Standard) -> io::Result<fs::File> {
     use std::os::fd::AsFd as _;
     let handle = match stream {
         Standard::Output => {
-            Stdout::check()?;
+            streams::check()?;
             io::stdout().as_fd().try_clone_to_owned()?
         }
         Standard::Error => io::stderr().as_fd().try_clone_to_owned()?,

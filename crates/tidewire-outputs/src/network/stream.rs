@@ -19,9 +19,10 @@ use rustix::{
     net::{RecvFlags, Shutdown, recv, shutdown},
 };
 use tidewire_exports::ipfix::Encoded;
+use tidewire_units::counted;
 
 use super::under_way::UnderWay;
-use crate::{error::notify, units::counted};
+use crate::error::Notify;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,7 @@ enum Line {
 /// The collector.
 struct Peer {
     shown: String,
+    notify: Notify,
     addresses: Vec<SocketAddr>,
     socket: Option<File>,
     connected_at: Instant,
@@ -127,10 +129,17 @@ struct Shared {
 
 impl Stream {
     /// Connects to the first of these addresses that answers.
-    pub fn connect(shown: String, addresses: Vec<SocketAddr>, templates: Vec<u8>, is_live: bool) -> io::Result<Self> {
+    pub fn connect(
+        shown: String,
+        addresses: Vec<SocketAddr>,
+        templates: Vec<u8>,
+        is_live: bool,
+        notify: Notify,
+    ) -> io::Result<Self> {
         let socket = Some(connected(&addresses)?);
         let peer = Peer {
             shown: shown.clone(),
+            notify,
             addresses,
             socket,
             connected_at: Instant::now(),
@@ -145,7 +154,6 @@ impl Stream {
     }
 
     /// The ports that are connected to again.
-    #[cfg(feature = "live")]
     pub fn ports(&self) -> Vec<u16> {
         match &self.line {
             Line::New(peer) => peer.addresses.iter().map(SocketAddr::port).collect(),
@@ -228,7 +236,7 @@ impl Peer {
             while let Err(loss) = self.attempt(&message) {
                 let lost = self.lose(&loss, shared);
                 let (error, lost) = (io::Error::from(loss), counted(lost, "record", "records"));
-                notify(format_args!(
+                (self.notify)(format_args!(
                     "{}: the connection was lost ({error}) with up to {lost}; connecting again",
                     self.shown
                 ));
@@ -301,7 +309,7 @@ impl Peer {
             let since = away.since;
             match self.begin(message) {
                 Ok(()) => {
-                    notify(format_args!("{}: connected again after {:?}", self.shown, since.elapsed()));
+                    (self.notify)(format_args!("{}: connected again after {:?}", self.shown, since.elapsed()));
                     return Ok(());
                 }
                 Err(failed) => error = failed,

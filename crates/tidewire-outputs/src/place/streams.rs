@@ -5,7 +5,10 @@
 //! kernel (`EBADF`) for success.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::{
+    io,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 use rustix::{
     fs::{OFlags, fcntl_getfl},
@@ -42,4 +45,12 @@ pub fn output_fault() -> Option<&'static str> {
         READ_ONLY => Some("standard output is open for reading only"),
         _ => None,
     }
+}
+
+/// Whether anything can be written to standard output ([`output_fault`]).
+///
+/// # Errors
+/// It was closed, or is open for reading only.
+pub fn check() -> io::Result<()> {
+    output_fault().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::units::{Size, Span};
+use tidewire_units::{Size, Span};
 
 /// Least size of a file: one that holds a few records.
 const BYTES_MIN: u64 = 64 << 10;
@@ -10,7 +10,9 @@ const BYTES_MIN: u64 = 64 << 10;
 /// Limits of a file; `None`: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotate {
+    /// Bytes.
     pub bytes: Option<u64>,
+    /// Nanoseconds.
     pub ns: Option<u64>,
 }
 

@@ -1,22 +1,22 @@
-//! Messages of IPFIX and NetFlow, to files and collectors.
+//! `ipfix`, `ipfix-uniflow` and `netflow9`: messages of records, to files and collectors.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Mutex};
 
 use tidewire_exports::{
     FlowRecord,
     ipfix::{self, Exporter, Layout},
 };
+use tidewire_units::counted;
 
-use super::{
-    facts::Facts,
-    file::{Files, Frame, open_files},
-    network::{Collector, Sending},
-    rotate::Rotate,
-    target::{Format, Place},
-};
+use super::{Call, Failure, Needs, Sink};
 use crate::{
-    error::{self, CliError},
-    units::counted,
+    error::{Notify, OutputError},
+    facts::Facts,
+    files::{Files, Frame, lock, open_files},
+    network::{Collector, Sending},
+    record::Record,
+    settings::Settings,
+    target::{Format, Place},
 };
 
 /// How long records wait in a message that is not full, nanoseconds.
@@ -24,10 +24,16 @@ const MESSAGE_WAIT_NS: u64 = 1_000_000_000;
 
 /// Messages of records, and where they go.
 pub struct Messages {
+    writer: Mutex<Writer>,
+    has_own_elements: bool,
+}
+
+struct Writer {
     exporter: Exporter,
     output: Output,
     /// When the oldest record that waits was added; 0: none waits.
     waiting_ns: u64,
+    notify: Notify,
 }
 
 enum Output {
@@ -36,48 +42,97 @@ enum Output {
 }
 
 impl Messages {
-    /// `enterprise`: the number under which records have our own elements.
-    pub fn open(
-        (format, place): (Format, &Place),
-        enterprise: Option<u32>,
-        rotate: Rotate,
-        sending: &Sending,
-        now_ns: u64,
-    ) -> Result<Self, CliError> {
+    /// Opens the file, or connects to the collector.
+    pub fn open(format: Format, place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+        let enterprise = settings.enterprise;
         let layout = match format {
             Format::IpfixUniflow => Layout::Uniflow,
             Format::Netflow9 => Layout::Netflow9,
             _ => Layout::Biflow,
         };
         let of_streams = ipfix::Settings { enterprise, ..ipfix::Settings::of_streams(layout) };
-        let (output, is_datagrams) = match Collector::connect(place, || ipfix::templates(of_streams), sending)? {
+        let sending = Sending::of(settings);
+        let (output, is_datagrams) = match Collector::connect(place, || ipfix::templates(of_streams), &sending)? {
             Some(collector) => {
                 let is_datagrams = collector.is_datagrams();
                 (Output::Collector(collector), is_datagrams)
             }
-            None => (Output::Files(open_files(place, Frame::Messages, rotate, now_ns)?), false),
+            None => (Output::Files(open_files(place, Frame::Messages, settings, now_ns)?), false),
         };
-        let settings = match is_datagrams {
+        let exported = match is_datagrams {
             true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },
             false => of_streams,
         };
-        Ok(Self { exporter: Exporter::new(settings), output, waiting_ns: 0 })
+        let writer = Writer { exporter: Exporter::new(exported), output, waiting_ns: 0, notify: settings.notify };
+        Ok(Self { writer: Mutex::new(writer), has_own_elements: enterprise.is_some() })
+    }
+}
+
+impl Sink for Messages {
+    fn needs(&self) -> Needs {
+        Needs { interim: true, content: self.has_own_elements, ..Needs::default() }
     }
 
-    /// The folder that files are made in.
-    pub fn folder(&self) -> Option<PathBuf> {
-        match &self.output {
+    fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
+        let mut writer = match *record {
+            Record::Flow(ended) => {
+                let flow = ended.rest.unwrap_or(ended.flow);
+                // A stream that did nothing since the record before has no further one.
+                if ended.rest.is_some() && flow.stats.iter().all(|stats| stats.packets == 0) {
+                    return;
+                }
+                let mut writer = lock(&self.writer);
+                writer.push(flow, call.now_ns);
+                writer
+            }
+            Record::Interim(flow) => {
+                let mut writer = lock(&self.writer);
+                writer.push(flow, call.now_ns);
+                writer
+            }
+            Record::Statistics(facts) => {
+                let mut writer = lock(&self.writer);
+                writer.statistics(facts, call.now_ns);
+                writer
+            }
+            _ => return,
+        };
+        writer.note(call);
+    }
+
+    fn flush(&self, call: &mut Call<'_>) {
+        let mut writer = lock(&self.writer);
+        writer.flush(call.now_ns);
+        writer.note(call);
+    }
+
+    fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        lock(&self.writer).finish(now_ns, is_whole)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        match &lock(&self.writer).output {
             Output::Files(files) => files.folder(),
             Output::Collector(_) => None,
         }
     }
 
-    /// The ports that are connected to again.
-    #[cfg(feature = "live")]
-    pub fn ports(&self) -> Vec<u16> {
-        match &self.output {
+    fn ports(&self) -> Vec<u16> {
+        match &lock(&self.writer).output {
             Output::Files(_) => Vec::new(),
             Output::Collector(collector) => collector.ports(),
+        }
+    }
+}
+
+impl Writer {
+    fn note(&mut self, call: &mut Call<'_>) {
+        let has_failed = match &self.output {
+            Output::Files(files) => files.has_failed(),
+            Output::Collector(collector) => collector.has_failed(),
+        };
+        if has_failed {
+            call.failures.push(Failure::Output);
         }
     }
 
@@ -88,14 +143,7 @@ impl Messages {
         }
     }
 
-    pub fn has_failed(&self) -> bool {
-        match &self.output {
-            Output::Files(files) => files.has_failed(),
-            Output::Collector(collector) => collector.has_failed(),
-        }
-    }
-
-    pub fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
+    fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
         self.rotate(now_ns);
         self.exporter.push(flow, ipfix::export_second(now_ns));
         if let Output::Files(files) = &mut self.output {
@@ -131,7 +179,7 @@ impl Messages {
         }
     }
 
-    pub fn flush(&mut self, now_ns: u64) {
+    fn flush(&mut self, now_ns: u64) {
         if self.waiting_ns != 0 && now_ns.saturating_sub(self.waiting_ns) >= MESSAGE_WAIT_NS {
             self.exporter.finish_message();
         }
@@ -143,7 +191,7 @@ impl Messages {
     }
 
     /// Adds what the exporter says of itself.
-    pub fn statistics(&mut self, facts: &Facts, now_ns: u64) {
+    fn statistics(&mut self, facts: &Facts, now_ns: u64) {
         let statistics = ipfix::Statistics {
             ignored_packets: facts.ignored,
             dropped_packets: facts.dropped.unwrap_or_default(),
@@ -156,19 +204,18 @@ impl Messages {
         self.pass(now_ns);
     }
 
-    pub fn finish(&mut self, facts: &Facts, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
-        self.statistics(facts, now_ns);
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         self.exporter.finish_message();
         self.pass(now_ns);
         let late = self.exporter.late_starts();
         if late > 0 {
             let records = counted(late, "record begins", "records begin");
-            error::notify(format_args!("{records} later than the flow: NetFlow v9 has room for 49 days; use IPFIX"));
+            (self.notify)(format_args!("{records} later than the flow: NetFlow v9 has room for 49 days; use IPFIX"));
         }
         let left_out = self.exporter.left_out();
         if left_out > 0 {
             let records = counted(left_out, "record was", "records were");
-            error::notify(format_args!("{records} left out: NetFlow v9 has no times after February 2106; use IPFIX"));
+            (self.notify)(format_args!("{records} left out: NetFlow v9 has no times after February 2106; use IPFIX"));
         }
         match &mut self.output {
             Output::Files(files) => files.finish(now_ns, is_whole),

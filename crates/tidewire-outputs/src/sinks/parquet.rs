@@ -8,8 +8,8 @@ use tidewire_exports::{
     table::{Row, Table},
 };
 
-use super::{file::Files, rotate::Rotate, tables::Tables};
-use crate::{error::CliError, output_dir::Folder};
+use super::rows;
+use crate::{error::OutputError, files::Files, place::folder::Folder, rotate::Rotate, settings::Settings};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
@@ -27,13 +27,11 @@ const INDEX_SHARE: u64 = 8;
 pub struct ParquetFolder {
     root: Folder,
     shown: String,
-    rotate: Rotate,
+    settings: Settings,
     /// What files say of themselves.
     facts: Vec<(&'static str, String)>,
     parts: Vec<Part>,
-    /// Memory for all rows that wait.
-    memory_bytes: u64,
-    failure: Option<CliError>,
+    failure: Option<OutputError>,
 }
 
 /// A file that is written: an hour of a table.
@@ -53,22 +51,18 @@ struct Part {
 
 impl ParquetFolder {
     /// Opens the folder, which is made where it does not exist.
-    pub fn open(
-        path: &Path,
-        rotate: Rotate,
-        facts: Vec<(&'static str, String)>,
-        memory_bytes: u64,
-    ) -> Result<Self, CliError> {
+    pub fn open(path: &Path, settings: &Settings) -> Result<Self, OutputError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let opened = Folder::open_or_make(path);
-        let root = opened.map_err(|error| CliError::Output(format!("{shown}: cannot be written to: {error}")))?;
-        Ok(Self { root, shown, rotate, facts, parts: Vec::new(), memory_bytes, failure: None })
+        let root = opened.map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
+        let (settings, facts) = (settings.clone(), rows::facts(settings));
+        Ok(Self { root, shown, settings, facts, parts: Vec::new(), failure: None })
     }
 
-    fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, CliError> {
+    fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, OutputError> {
         let of_hour = |part: &Part| part.table.name == table.name && part.hour == hour;
         if let Some(index) = self.parts.iter().position(of_hour) {
-            if !self.parts[index].is_due(self.rotate, now_ns) {
+            if !self.parts[index].is_due(self.settings.rotate, now_ns) {
                 return Ok(index);
             }
             self.parts.remove(index).complete(now_ns)?;
@@ -82,10 +76,10 @@ impl ParquetFolder {
         let names = folders(table, hour);
         let shown = format!("{}/{}/{}.parquet", self.shown, names.join("/"), table.name);
         let folder = self.folder_of(&names);
-        let folder = folder.map_err(|error| CliError::Output(format!("{shown}: cannot be written: {error}")))?;
-        let batch = Batch::new(table, &self.facts).within(self.memory_bytes / BATCH_SHARE);
-        let encoder = Parquet::new(table, &batch).map_err(|error| CliError::Output(format!("{shown}: {error}")))?;
-        let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name));
+        let folder = folder.map_err(|error| OutputError::Write(format!("{shown}: cannot be written: {error}")))?;
+        let batch = Batch::new(table, &self.facts).within(self.settings.rows_bytes / BATCH_SHARE);
+        let encoder = Parquet::new(table, &batch).map_err(|error| OutputError::Write(format!("{shown}: {error}")))?;
+        let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name), &self.settings);
         let opened_ns = now_ns;
         let (bytes, waiting_bytes, held_bytes) = (0, 0, 0);
         self.parts.push(Part { table, hour, batch, encoder, files, opened_ns, bytes, waiting_bytes, held_bytes });
@@ -96,7 +90,7 @@ impl ParquetFolder {
         self.root.enter(table)?.enter(date)?.enter(hour)
     }
 
-    fn push(&mut self, row: &Row<'_>, now_ns: u64) -> Result<(), CliError> {
+    fn push(&mut self, row: &Row<'_>, now_ns: u64) -> Result<(), OutputError> {
         let index = self.part(row.table(), row.end_ns() / HOUR_NS, now_ns)?;
         let part = &mut self.parts[index];
         row.cells(&mut |cell| part.batch.cell(cell));
@@ -105,29 +99,29 @@ impl ParquetFolder {
             return Ok(());
         }
         part.write(now_ns)?;
-        if part.encoder.index_bytes() as u64 >= self.memory_bytes / INDEX_SHARE {
+        if part.encoder.index_bytes() as u64 >= self.settings.rows_bytes / INDEX_SHARE {
             return self.parts.remove(index).complete(now_ns);
         }
         self.make_room(now_ns)
     }
 
     /// Ends the largest groups of rows while all of them together are too large.
-    fn make_room(&mut self, now_ns: u64) -> Result<(), CliError> {
-        while self.parts.iter().map(|part| part.held_bytes).sum::<u64>() > self.memory_bytes
+    fn make_room(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        while self.parts.iter().map(|part| part.held_bytes).sum::<u64>() > self.settings.rows_bytes
             && let Some(largest) = self.parts.iter_mut().max_by_key(|part| part.held_bytes)
         {
-            largest.encoder.end_group().map_err(|error| CliError::Output(error.to_string()))?;
+            largest.encoder.end_group().map_err(|error| OutputError::Write(error.to_string()))?;
             largest.pass(now_ns);
             (largest.waiting_bytes, largest.held_bytes) = (0, 0);
         }
         Ok(())
     }
 
-    fn note(&mut self, result: Result<(), CliError>) {
+    fn note(&mut self, result: Result<(), OutputError>) {
         if let Err(error) = result {
             // Each table has a file of its own, and each is named that cannot be written.
             self.failure = Some(match self.failure.take() {
-                Some(first) => first.graver(error),
+                Some(first) => first.graver(error, self.settings.notify),
                 None => error,
             });
         }
@@ -142,8 +136,8 @@ impl Part {
     }
 
     /// Encodes what was gathered, and passes on what is complete.
-    fn write(&mut self, now_ns: u64) -> Result<(), CliError> {
-        self.encoder.push(&mut self.batch).map_err(|error| CliError::Output(error.to_string()))?;
+    fn write(&mut self, now_ns: u64) -> Result<(), OutputError> {
+        self.encoder.push(&mut self.batch).map_err(|error| OutputError::Write(error.to_string()))?;
         self.pass(now_ns);
         // Each column is asked: too much for each row.
         (self.waiting_bytes, self.held_bytes) = (self.encoder.waiting_bytes() as u64, self.encoder.held_bytes() as u64);
@@ -160,9 +154,9 @@ impl Part {
         }
     }
 
-    fn complete(mut self, now_ns: u64) -> Result<(), CliError> {
+    fn complete(mut self, now_ns: u64) -> Result<(), OutputError> {
         self.write(now_ns)?;
-        self.encoder.finish().map_err(|error| CliError::Output(error.to_string()))?;
+        self.encoder.finish().map_err(|error| OutputError::Write(error.to_string()))?;
         self.pass(now_ns);
         self.files.finish(now_ns, true)
     }
@@ -174,7 +168,7 @@ fn folders(table: &Table, hour: u64) -> [String; 3] {
     [table.name.into(), moment.strftime("date=%Y-%m-%d").to_string(), moment.strftime("hour=%H").to_string()]
 }
 
-impl Tables for ParquetFolder {
+impl rows::Table for ParquetFolder {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if self.failure.is_none() {
             let pushed = self.push(row, now_ns);
@@ -184,7 +178,7 @@ impl Tables for ParquetFolder {
 
     fn flush(&mut self, now_ns: u64) {
         // An hour that is over, or a file that is old enough, is completed without another record.
-        let rotate = Rotate { ns: self.rotate.ns.or(Some(HOUR_NS)), ..self.rotate };
+        let rotate = Rotate { ns: self.settings.rotate.ns.or(Some(HOUR_NS)), ..self.settings.rotate };
         let due: Vec<Part> = self.parts.extract_if(.., |part| part.is_due(rotate, now_ns)).collect();
         for part in due {
             let completed = part.complete(now_ns);
@@ -192,7 +186,7 @@ impl Tables for ParquetFolder {
         }
     }
 
-    fn finish(&mut self, now_ns: u64, _: bool) -> Result<(), CliError> {
+    fn finish(&mut self, now_ns: u64, _: bool) -> Result<(), OutputError> {
         for part in std::mem::take(&mut self.parts) {
             let completed = part.complete(now_ns);
             self.note(completed);

@@ -7,8 +7,14 @@ use tidewire_exports::{
     table::{Row, Table},
 };
 
-use super::{file::Files, rotate::Rotate, tables::Tables};
-use crate::error::CliError;
+use super::rows;
+use crate::{
+    error::OutputError,
+    files::{Files, Frame, open_files},
+    rotate::Rotate,
+    settings::Settings,
+    target::Place,
+};
 
 /// The share of the memory for rows that are gathered: encoded they take as much again, and once more on their way to the file.
 const BATCH_SHARE: u64 = 4;
@@ -23,21 +29,18 @@ pub struct Arrow {
     rotate: Rotate,
     opened_ns: u64,
     bytes: u64,
-    failure: Option<CliError>,
+    failure: Option<OutputError>,
 }
 
 impl Arrow {
-    /// Rows of `table` into `files`.
-    pub fn new(
-        table: &'static Table,
-        files: Files,
-        rotate: Rotate,
-        facts: &[(&'static str, String)],
-        memory_bytes: u64,
-    ) -> Self {
+    /// Opens the file.
+    pub fn open(place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+        let files = open_files(place, Frame::None, settings, now_ns)?.completed_by_caller();
+        let table = &settings.tables[0];
         let form = if files.are_files() { IpcForm::File } else { IpcForm::Stream };
-        let batch = Batch::new(table, facts).within(memory_bytes / BATCH_SHARE);
-        Self { table, form, batch, encoder: None, files, rotate, opened_ns: 0, bytes: 0, failure: None }
+        let batch = Batch::new(table, &rows::facts(settings)).within(settings.rows_bytes / BATCH_SHARE);
+        let rotate = settings.rotate;
+        Ok(Self { table, form, batch, encoder: None, files, rotate, opened_ns: 0, bytes: 0, failure: None })
     }
 
     fn attempt(&mut self, now_ns: u64, encode: impl FnOnce(&mut Ipc, &mut Batch) -> Result<(), String>) {
@@ -53,7 +56,7 @@ impl Arrow {
         };
         let encoded = encoder.and_then(|mut encoder| encode(&mut encoder, &mut self.batch).map(|()| encoder));
         match encoded {
-            Err(error) => self.failure = Some(CliError::Output(format!("Arrow: {error}"))),
+            Err(error) => self.failure = Some(OutputError::Write(format!("Arrow: {error}"))),
             Ok(mut encoder) => {
                 let bytes = encoder.bytes();
                 self.bytes += bytes.len() as u64;
@@ -83,7 +86,7 @@ impl Arrow {
     }
 }
 
-impl Tables for Arrow {
+impl rows::Table for Arrow {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if row.table().name != self.table.name {
             return;
@@ -112,7 +115,7 @@ impl Tables for Arrow {
         self.files.flush();
     }
 
-    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         self.files.set_whole(is_whole);
         // A file of no rows has columns all the same.
         self.complete(now_ns);

@@ -1,6 +1,10 @@
 //! A file of records, followed by others where it is rotated. Lines grow under the file's name; other formats have a hidden one until they
 //! are complete.
 
+mod accounts;
+pub mod current;
+pub mod names;
+
 use std::{
     fs::File,
     io::{self, Write as _},
@@ -8,20 +12,22 @@ use std::{
     sync::Arc,
 };
 
+use current::{Current, Unit};
+use names::Names;
 use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
+use tidewire_units::counted;
 
-use super::{
-    current::{self, Current, Unit},
-    names::Names,
-    rotate::Rotate,
-    target::Place,
-};
+pub use self::accounts::{Accounts, lock};
 use crate::{
-    error::{self, CliError},
-    output_dir::{self, Folder},
-    place::{self, Standard},
-    units::counted,
+    error::{Notify, OutputError},
+    place::{
+        self, Standard,
+        folder::{self, Folder},
+    },
+    rotate::Rotate,
+    settings::Settings,
+    target::Place,
 };
 
 /// Bytes that are collected before they are written.
@@ -81,67 +87,71 @@ pub struct Files {
     is_begun: bool,
     /// Records in the files that are complete.
     records: u64,
+    notify: Notify,
 }
 
 impl Files {
     /// Opens `path`, so that what prevents it is known before the run begins.
-    pub fn open(path: &Path, frame: Frame, rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+    pub fn open(path: &Path, frame: Frame, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
-        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
+        let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be written: {error}"));
         let path = match place::open(path).map_err(cannot)? {
             place::Place::File(path) => path,
-            place::Place::Direct(_) if rotate.is_on() => {
-                return Err(CliError::Usage(format!("{shown} is no file that --rotate could rename")));
+            place::Place::Direct(_) if settings.rotate.is_on() => {
+                return Err(OutputError::Usage(format!("{shown} is no file that --rotate could rename")));
             }
-            place::Place::Direct(file) => return Ok(Self::direct(shown, file, frame)),
+            place::Place::Direct(file) => return Ok(Self::direct(shown, file, frame, settings)),
         };
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
-        let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
-        let names = Names::new(&folder, name.to_owned(), rotate.is_on());
-        let mut files = Self::new(shown.clone(), Where::Folder(names), frame, rotate);
+        let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
+        let names = Names::new(&folder, name.to_owned(), settings);
+        let mut files = Self::new(shown.clone(), Where::Folder(names), frame, settings);
         files.begin(now_ns).map_err(cannot)?;
         Ok(files)
     }
 
     /// Standard output.
-    pub fn stdout(frame: Frame) -> Result<Self, CliError> {
-        let file = place::opened(Standard::Output).map_err(CliError::from_output)?;
-        Ok(Self::direct("standard output".into(), file, frame))
+    pub fn stdout(frame: Frame, settings: &Settings) -> Result<Self, OutputError> {
+        const SHOWN: &str = "standard output";
+        let file = place::opened(Standard::Output).map_err(|error| OutputError::of_stream(SHOWN, &error))?;
+        Ok(Self::direct(SHOWN.into(), file, frame, settings))
     }
 
     /// A log of a folder; it is made with its first record.
-    pub fn of_log(folder: &Arc<Folder>, shown: &str, form: zeek::Form, log: Log, rotate: Rotate) -> Self {
+    pub fn of_log(folder: &Arc<Folder>, shown: &str, form: zeek::Form, log: Log, settings: &Settings) -> Self {
         let name = format!("{}.log", log.name());
         let shown = format!("{shown}/{name}");
-        let names = Names::new(folder, name.into(), rotate.is_on());
-        Self::new(shown, Where::Folder(names), Frame::Zeek(form, log), rotate)
+        let names = Names::new(folder, name.into(), settings);
+        Self::new(shown, Where::Folder(names), Frame::Zeek(form, log), settings)
     }
 
     /// Files of a folder that the caller completes, each with its first bytes.
     #[cfg(feature = "parquet")]
-    pub fn of_parts(folder: &Arc<Folder>, shown: String, name: String) -> Self {
-        let names = Names::new(folder, name.into(), true);
-        Self::new(shown, Where::Folder(names), Frame::None, Rotate::default())
+    pub fn of_parts(folder: &Arc<Folder>, shown: String, name: String, settings: &Settings) -> Self {
+        let names = Names::of_several(folder, name.into(), settings);
+        Self::new(shown, Where::Folder(names), Frame::None, settings).completed_by_caller()
     }
 
-    fn direct(shown: String, file: File, frame: Frame) -> Self {
-        let mut files = Self::new(shown, Where::Direct(file), frame, Rotate::default());
+    fn direct(shown: String, file: File, frame: Frame, settings: &Settings) -> Self {
+        let mut files = Self::new(shown, Where::Direct(file), frame, settings);
+        files.rotate = Rotate::default();
         files.push_header(0);
         files
     }
 
-    fn new(shown: String, place: Where, frame: Frame, rotate: Rotate) -> Self {
+    fn new(shown: String, place: Where, frame: Frame, settings: &Settings) -> Self {
         Self {
             shown,
             place,
             frame,
-            rotate,
+            rotate: settings.rotate,
             current: None,
             gathered: Vec::new(),
             failure: None,
             is_said: false,
             is_begun: false,
             records: 0,
+            notify: settings.notify,
         }
     }
 
@@ -236,7 +246,7 @@ impl Files {
             && self.frame.is_of_lines()
             && !current.is_shown
         {
-            self.failure = output_dir::identity(&current.file).and_then(|file| names.show(&current.hidden, file)).err();
+            self.failure = folder::identity(&current.file).and_then(|file| names.show(&current.hidden, file)).err();
             current.is_shown = self.failure.is_none();
         }
     }
@@ -285,7 +295,7 @@ impl Files {
     ///
     /// # Errors
     /// What could not be written, and how many records were. A file that is not shown keeps its hidden name then.
-    pub fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), CliError> {
+    pub fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         self.set_whole(is_whole);
         self.complete(now_ns);
         let Some(failure) = self.failure.take() else {
@@ -293,7 +303,7 @@ impl Files {
             return Ok(());
         };
         if failure.kind() == io::ErrorKind::BrokenPipe {
-            return Err(CliError::ClosedPipe);
+            return Err(OutputError::Closed);
         }
         let records = self.current.as_ref().map_or(0, Current::records);
         let unit = self.frame.unit();
@@ -316,7 +326,17 @@ impl Files {
             0 => String::new(),
             records => format!("; those before it have {}", counted(records, one, several)),
         };
-        Err(CliError::Output(format!("{}: cannot be written: {failure}{there}{before}", self.shown)))
+        Err(OutputError::Write(format!("{}: cannot be written: {failure}{there}{before}", self.shown)))
+    }
+
+    /// Completes the last file, and removes what an earlier run wrote under its name, or reports where that is.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_and_settle(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        let finished = self.finish(now_ns, is_whole);
+        self.settle_earlier(is_whole && finished.is_ok());
+        finished
     }
 
     /// Whether files that are completed from now on may replace those of an earlier run.
@@ -333,7 +353,7 @@ impl Files {
             names.remove_earlier();
         } else if let Some(name) = names.keep_earlier() {
             let name = name.to_string_lossy();
-            error::notify(format_args!(
+            (self.notify)(format_args!(
                 "{} is not whole; that of an earlier run is {} now",
                 self.shown,
                 legible(&name)
@@ -346,7 +366,7 @@ impl Files {
         if let (Frame::Zeek(..), Where::Folder(names)) = (&self.frame, &self.place)
             && names.is_of_earlier_run()
         {
-            error::notify(format_args!("{} is of an earlier run: this one had nothing to write to it", self.shown));
+            (self.notify)(format_args!("{} is of an earlier run: this one had nothing to write to it", self.shown));
         }
     }
 
@@ -382,16 +402,16 @@ impl Files {
         if current.is_shown {
             names.number_shown(&current.file, current.opened_ns)
         } else {
-            names.give(&current.hidden, output_dir::identity(&current.file)?, current.opened_ns)
+            names.give(&current.hidden, folder::identity(&current.file)?, current.opened_ns)
         }
     }
 }
 
 /// Opens the file or standard output of a place.
-pub fn open_files(place: &Place, frame: Frame, rotate: Rotate, now_ns: u64) -> Result<Files, CliError> {
+pub fn open_files(place: &Place, frame: Frame, settings: &Settings, now_ns: u64) -> Result<Files, OutputError> {
     match place {
-        Place::Path(path) => Files::open(path, frame, rotate, now_ns),
-        _ => Files::stdout(frame),
+        Place::Path(path) => Files::open(path, frame, settings, now_ns),
+        _ => Files::stdout(frame, settings),
     }
 }
 
@@ -418,6 +438,10 @@ mod tests {
 
     use super::*;
 
+    fn with(rotate: Rotate) -> Settings {
+        Settings { rotate, ..Settings::default() }
+    }
+
     const SECOND: u64 = 1_000_000_000;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -434,7 +458,7 @@ mod tests {
         for frame in [Frame::None, Frame::Lines] {
             let (folder, is_of_lines) = (place.path().join(format!("{frame:?}")), frame.is_of_lines());
             fs::create_dir(&folder).unwrap();
-            let mut files = Files::open(&folder.join("all.txt"), frame, rotate, 0).unwrap();
+            let mut files = Files::open(&folder.join("all.txt"), frame, &with(rotate), 0).unwrap();
             let mut expected = String::new();
             for index in 0..1000_u64 {
                 let record = format!("record {index}\n");
@@ -455,13 +479,13 @@ mod tests {
     #[test]
     fn what_has_no_lines_has_its_name_when_it_is_complete() {
         let place = tempfile::tempdir().unwrap();
-        let mut files = Files::open(&place.path().join("a.ipfix"), Frame::None, Rotate::default(), 0).unwrap();
+        let mut files = Files::open(&place.path().join("a.ipfix"), Frame::None, &Settings::default(), 0).unwrap();
         files.push(b"message", 1);
         files.flush();
         assert!(names(place.path())[0].starts_with(".a.ipfix."));
         files.finish(2, true).unwrap();
         assert_eq!(names(place.path()), ["a.ipfix"]);
-        drop(Files::open(&place.path().join("other"), Frame::Lines, Rotate::default(), 0).unwrap());
+        drop(Files::open(&place.path().join("other"), Frame::Lines, &Settings::default(), 0).unwrap());
         assert_eq!(names(place.path()), ["a.ipfix"]);
     }
 
@@ -471,7 +495,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("eve.json");
         let text = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
-        let open = || Files::open(&path, Frame::Lines, Rotate::default(), 0).unwrap();
+        let open = || Files::open(&path, Frame::Lines, &Settings::default(), 0).unwrap();
         fs::write(&path, "earlier\n").unwrap();
         drop(open());
         assert_eq!((names(place.path()), text("eve.json")), (vec!["eve.json".into()], "earlier\n".into()));
@@ -495,7 +519,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let rotate = Rotate { bytes: Some(1 << 20), ns: None };
         for text in ["a", "b"] {
-            let mut files = Files::open(&place.path().join("x"), Frame::None, rotate, 0).unwrap();
+            let mut files = Files::open(&place.path().join("x"), Frame::None, &with(rotate), 0).unwrap();
             files.push(text.as_bytes(), 0);
             files.finish(0, true).unwrap();
         }

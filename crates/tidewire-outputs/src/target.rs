@@ -11,16 +11,27 @@ use std::{
 /// The formats of `--to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// Suricata's EVE JSON.
     Eve,
+    /// Zeek's logs, with tabs.
     Zeek,
+    /// Zeek's logs, as JSON.
     ZeekJson,
+    /// IPFIX, one record for both directions (RFC 5103).
     Ipfix,
+    /// IPFIX, a record for each direction.
     IpfixUniflow,
+    /// NetFlow version 9 (RFC 3954).
     Netflow9,
+    /// JSON lines.
     Json,
+    /// Comma-separated values.
     Csv,
+    /// A database of SQLite.
     Sqlite,
+    /// Files of Parquet by hour.
     Parquet,
+    /// Arrow IPC.
     Arrow,
 }
 
@@ -106,10 +117,13 @@ impl Format {
 /// Where records go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
+    /// Standard output.
     Stdout,
+    /// A file or a folder.
     Path(PathBuf),
-    /// `HOST:PORT`.
+    /// A collector over UDP: `HOST:PORT`.
     Udp(String),
+    /// A collector over TCP: `HOST:PORT`.
     Tcp(String),
 }
 
@@ -137,7 +151,9 @@ fn located(path: &Path) -> PathBuf {
 /// A format with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// The format.
     pub format: Format,
+    /// The place.
     pub place: Place,
 }
 
@@ -145,7 +161,9 @@ fn names() -> String {
     Format::ALL.map(|(name, _)| name).join(", ")
 }
 
-fn expected() -> String {
+/// The form of a target, for messages.
+#[must_use]
+pub fn expected() -> String {
     format!("expected FORMAT:PLACE, as in eve:eve.json; FORMAT is one of {}", names())
 }
 
@@ -220,11 +238,6 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // `recall` has --to for what --until is here.
-        #[cfg(feature = "live")]
-        if crate::times::parse(text, crate::times::now_ns()).is_ok() {
-            return Err(format!("{}; for packets before a time use --until", expected()));
-        }
         let (format, place) = text.split_once(':').ok_or_else(expected)?;
         let format: Format = format.parse()?;
         let place = if place == "-" {

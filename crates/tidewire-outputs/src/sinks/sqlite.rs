@@ -8,9 +8,16 @@ use tidewire_exports::{
     json::push_address,
     table::{self, Cell, Kind, Row, Table},
 };
+use tidewire_units::counted;
 
-use super::{names::Names, rotate::Rotate, tables::Tables};
-use crate::{error::CliError, output_dir, place, units::counted};
+use super::rows;
+use crate::{
+    error::OutputError,
+    files::names::Names,
+    place::{self, folder},
+    rotate::Rotate,
+    settings::Settings,
+};
 
 /// The tables of all kinds of records.
 const TABLES: [Table; 4] = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS];
@@ -32,7 +39,7 @@ pub struct Sqlite {
 struct Current {
     connection: Connection,
     hidden: String,
-    file: output_dir::Identity,
+    file: folder::Identity,
     opened_ns: u64,
     /// Whether a row is in it. Until then it is as old as its first one.
     is_begun: bool,
@@ -43,12 +50,12 @@ struct Current {
 }
 
 impl Sqlite {
-    /// Opens a database of `tables`, so that what prevents it is known before the run begins.
-    pub fn open(path: &Path, tables: &'static [Table], rotate: Rotate, now_ns: u64) -> Result<Self, CliError> {
+    /// Opens a database, so that what prevents it is known before the run begins.
+    pub fn open(path: &Path, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
-        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be written: {error}"));
+        let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be written: {error}"));
         if path.symlink_metadata().is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
-            return Err(CliError::Usage(format!("{shown} is no file: a database cannot be written to it")));
+            return Err(OutputError::Usage(format!("{shown} is no file: a database cannot be written to it")));
         }
         let found = place::find(path).map_err(cannot)?;
         let path = found.map_or_else(|| path.to_owned(), |found| found.path);
@@ -57,24 +64,31 @@ impl Sqlite {
         let mut log = path.clone().into_os_string();
         log.push("-wal");
         if Path::new(&log).exists() {
-            return Err(CliError::Output(format!(
+            return Err(OutputError::Write(format!(
                 "{shown}: another program has this database open: {shown}-wal exists"
             )));
         }
-        if !rotate.is_on() {
+        if !settings.rotate.is_on() {
             refuse_over(&path, &shown)?;
         }
-        let folder = Arc::new(output_dir::existing_parent(&path).map_err(cannot)?);
-        let names = Names::new(&folder, name, rotate.is_on());
-        let mut sqlite =
-            Self { shown: shown.clone(), names, rotate, tables, current: None, scratch: Vec::new(), failure: None };
-        sqlite.begin(now_ns).map_err(|error| CliError::Output(format!("{shown}: cannot be written: {error}")))?;
+        let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
+        let names = Names::new(&folder, name, settings);
+        let mut sqlite = Self {
+            shown: shown.clone(),
+            names,
+            rotate: settings.rotate,
+            tables: settings.tables,
+            current: None,
+            scratch: Vec::new(),
+            failure: None,
+        };
+        sqlite.begin(now_ns).map_err(|error| OutputError::Write(format!("{shown}: cannot be written: {error}")))?;
         Ok(sqlite)
     }
 
     fn begin(&mut self, now_ns: u64) -> Result<(), String> {
         let hidden = self.names.hidden();
-        let made = self.names.folder().create(&hidden).and_then(|file| output_dir::identity(&file));
+        let made = self.names.folder().create(&hidden).and_then(|file| folder::identity(&file));
         let file = made.map_err(|error| error.to_string())?;
         let path = self.names.folder().by_handle().join(&hidden);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -200,7 +214,7 @@ fn bind(
 }
 
 /// Refuses to replace a file that no run of this program wrote: anything but a database with these tables alone.
-fn refuse_over(path: &Path, shown: &str) -> Result<(), CliError> {
+fn refuse_over(path: &Path, shown: &str) -> Result<(), OutputError> {
     if !path.metadata().is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
@@ -215,7 +229,7 @@ fn refuse_over(path: &Path, shown: &str) -> Result<(), CliError> {
         Ok(Some(name)) => format!("has a table '{}' of another program", legible(&name)),
         Err(_) => "is there, and is no database".into(),
     };
-    Err(CliError::Usage(format!("{shown} {why}; a database is written anew: name another file")))
+    Err(OutputError::Usage(format!("{shown} {why}; a database is written anew: name another file")))
 }
 
 /// The statement that creates a table. Strict: a column has the type that it says.
@@ -243,7 +257,7 @@ fn insertion(name: &str) -> &'static str {
     ALL.iter().find(|(table, _)| *table == name).map_or("", |(_, statement)| statement)
 }
 
-impl Tables for Sqlite {
+impl rows::Table for Sqlite {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if self.failure.is_none() {
             let pushed = self.push(row, now_ns);
@@ -263,7 +277,7 @@ impl Tables for Sqlite {
         self.note(flushed);
     }
 
-    fn finish(&mut self, _: u64, is_whole: bool) -> Result<(), CliError> {
+    fn finish(&mut self, _: u64, is_whole: bool) -> Result<(), OutputError> {
         self.names.is_whole = is_whole;
         if self.failure.is_none() {
             let completed = self.complete();
@@ -272,7 +286,7 @@ impl Tables for Sqlite {
         let Some(error) = self.failure.take() else { return Ok(()) };
         let there = |current: &Current| format!("; {}", there(&self.names, &current.hidden, current.committed));
         let there = self.current.as_ref().map(there);
-        Err(CliError::Output(format!("{}: cannot be written: {error}{}", self.shown, there.unwrap_or_default())))
+        Err(OutputError::Write(format!("{}: cannot be written: {error}{}", self.shown, there.unwrap_or_default())))
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -1,5 +1,9 @@
 //! Messages to a collector.
 
+mod pace;
+mod stream;
+mod under_way;
+
 use std::{
     fs::File,
     io::{self, Write as _},
@@ -9,14 +13,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pace::Pace;
 use rustix::io::Errno;
+use stream::Stream;
 use tidewire::Stop;
 use tidewire_exports::ipfix::Encoded;
+use tidewire_units::counted;
 
-use super::{pace::Pace, stream::Stream, target::Place};
 use crate::{
-    error::{CliError, notify},
-    units::counted,
+    error::{Notify, OutputError},
+    settings::Settings,
+    target::Place,
 };
 
 /// How long a refusal is waited for, and in which steps.
@@ -55,9 +62,17 @@ pub struct Sending {
     pub rate: u32,
     /// Says that a capture has ended.
     pub stop: Stop,
+    /// Where notices go.
+    pub notify: Notify,
 }
 
 impl Sending {
+    /// The sending of a run.
+    pub fn of(settings: &Settings) -> Self {
+        let is_live = settings.source.is_live;
+        Self { is_live, rate: settings.udp_rate, stop: settings.stop.clone(), notify: settings.notify }
+    }
+
     /// Whether messages are sent no faster than the rate. A capture that runs must not wait: its records come no faster than its streams
     /// end; when it was stopped, all that were open do at once. Who interrupts the reading of files does not wait for the rest.
     fn waits(&self) -> bool {
@@ -71,17 +86,17 @@ impl Collector {
         place: &Place,
         templates: impl FnOnce() -> Vec<u8>,
         sending: &Sending,
-    ) -> Result<Option<Self>, CliError> {
+    ) -> Result<Option<Self>, OutputError> {
         let (scheme, address) = match place {
             Place::Udp(address) => ("udp", address),
             Place::Tcp(address) => ("tcp", address),
             _ => return Ok(None),
         };
         let shown = format!("{scheme}://{address}");
-        let cannot = |error: io::Error| CliError::Output(format!("{shown}: cannot be reached: {error}"));
+        let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be reached: {error}"));
         let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(cannot)?.collect();
         let collector = match scheme {
-            "tcp" => Stream::connect(shown.clone(), addresses, templates(), sending.is_live)
+            "tcp" => Stream::connect(shown.clone(), addresses, templates(), sending.is_live, sending.notify)
                 .map(|stream| Self::Stream(Box::new(stream))),
             _ => datagrams(&addresses).map(|socket| {
                 let (sending, pace) = (sending.clone(), Pace::new(sending.rate));
@@ -97,7 +112,6 @@ impl Collector {
     }
 
     /// The ports that are connected to again.
-    #[cfg(feature = "live")]
     pub fn ports(&self) -> Vec<u16> {
         match self {
             Self::Datagrams(_) => Vec::new(),
@@ -133,12 +147,12 @@ impl Collector {
     ///
     /// # Errors
     /// The connection was lost, or nobody listens.
-    pub fn finish(&mut self) -> Result<(), CliError> {
+    pub fn finish(&mut self) -> Result<(), OutputError> {
         let finished = match self {
             Self::Datagrams(datagrams) => datagrams.finish(),
             Self::Stream(stream) => stream.finish(),
         };
-        finished.map_err(CliError::Output)
+        finished.map_err(OutputError::Write)
     }
 }
 
@@ -166,7 +180,10 @@ impl Datagrams {
                 self.unsent += 1;
                 self.unsent_records += records;
                 if self.error.is_none() {
-                    notify(format_args!("{}: a message cannot be sent: {error}; later ones are tried", self.shown));
+                    (self.sending.notify)(format_args!(
+                        "{}: a message cannot be sent: {error}; later ones are tried",
+                        self.shown
+                    ));
                 }
                 self.error = Some(error);
             }
@@ -219,7 +236,7 @@ mod tests {
     #[test]
     fn files_wait_until_they_are_interrupted_and_captures_from_then_on() {
         for is_live in [false, true] {
-            let sending = Sending { is_live, rate: 1, stop: Stop::new() };
+            let sending = Sending { is_live, rate: 1, stop: Stop::new(), notify: |_| {} };
             assert_eq!(sending.waits(), !is_live);
             sending.stop.stop();
             assert_eq!(sending.waits(), is_live);
@@ -232,7 +249,7 @@ mod tests {
         // Bound and closed again: nobody listens there.
         let nobody = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
         let place = Place::Udp(nobody.to_string());
-        let sending = Sending { is_live: false, rate: 0, stop: Stop::new() };
+        let sending = Sending { is_live: false, rate: 0, stop: Stop::new(), notify: |_| {} };
         let mut collector = Collector::connect(&place, Vec::new, &sending).unwrap().unwrap();
         let message = Encoded { bytes: vec![0; 100], flow_records: 3 };
         // Each second one is refused on account of the one before.

@@ -21,7 +21,8 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 use tidewire::legible::legible;
-use tidewire_outputs::links::{self, Missing};
+
+use super::links::{self, Missing};
 
 /// Device and inode of a file, to verify it when it is reopened.
 pub type Identity = (u64, u64);

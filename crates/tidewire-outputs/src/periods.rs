@@ -37,17 +37,11 @@ pub fn wall_ns() -> u64 {
 mod tests {
     use std::fs;
 
-    use tidewire::{Ledger, Stop};
-    use tidewire_exports::{eve, table};
+    use tidewire::Ledger;
+    use tidewire_exports::table;
 
-    use super::{
-        super::{
-            exports::Exports,
-            facts::{Content, Facts, Source},
-            rotate::Rotate,
-        },
-        *,
-    };
+    use super::*;
+    use crate::{Exports, Facts, Settings, Source};
 
     #[test]
     fn a_period_ends_once() {
@@ -65,19 +59,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = |format: &str, name: &str| format!("{format}:{}", folder.path().join(name).display());
         let targets = [target("eve", "eve.json"), target("ipfix", "a.ipfix")].map(|text| text.parse().unwrap());
-        let content = Content {
-            rows_bytes: 1 << 20,
+        let settings = Settings {
+            source: Source { is_live: true, ..Source::default() },
             tables: &[table::FLOWS],
-            csv_header: |_| String::new(),
-            eve: eve::Types::default(),
-            enterprise: None,
-            udp_rate: 0,
-            active_timeout_ns: None,
+            ..Settings::default()
         };
-        let source = Source { is_live: true, ..Source::default() };
-        let exports = Exports::open(&targets, Rotate::default(), source, &content, &Stop::new()).unwrap();
+        let exports = Exports::open(&targets, settings).unwrap();
         for second in 0..130 {
-            exports.report(Duration::from_secs(second), 0, || (Ledger::default(), Some(second)));
+            exports.report_counters(Duration::from_secs(second), 0, || (Ledger::default(), Some(second)));
         }
         exports.finish(&Facts { uptime: 130, dropped: Some(130), ..Facts::default() }, true).unwrap();
         let text = fs::read_to_string(folder.path().join("eve.json")).unwrap();

@@ -13,8 +13,9 @@ use std::{
 use tidewire::legible::legible;
 
 use crate::{
-    error,
-    output_dir::{self, Folder, Identity},
+    error::Notify,
+    place::folder::{self, Folder, Identity},
+    settings::Settings,
 };
 
 /// Most names that are tried for a file of several.
@@ -31,6 +32,7 @@ pub struct Names {
     pub is_whole: bool,
     /// What had the name before a file of this run that grows under it.
     earlier: Option<Earlier>,
+    notify: Notify,
 }
 
 /// A file of an earlier run, which has another name until this run's is whole.
@@ -48,8 +50,22 @@ impl Earlier {
 }
 
 impl Names {
-    pub fn new(folder: &Arc<Folder>, name: OsString, are_several: bool) -> Self {
-        Self { folder: Arc::clone(folder), name, number: 0, are_several, is_whole: true, earlier: None }
+    pub fn new(folder: &Arc<Folder>, name: OsString, settings: &Settings) -> Self {
+        Self {
+            folder: Arc::clone(folder),
+            name,
+            number: 0,
+            are_several: settings.rotate.is_on(),
+            is_whole: true,
+            earlier: None,
+            notify: settings.notify,
+        }
+    }
+
+    /// Several files, each of which the caller completes.
+    #[cfg(feature = "parquet")]
+    pub fn of_several(folder: &Arc<Folder>, name: OsString, settings: &Settings) -> Self {
+        Self { are_several: true, ..Self::new(folder, name, settings) }
     }
 
     pub fn folder(&self) -> &Folder {
@@ -73,7 +89,7 @@ impl Names {
         if !self.are_several {
             if !self.folder.give(hidden, file, &self.name, self.is_whole)? {
                 let name = self.name.to_string_lossy();
-                error::notify(output_dir::earlier_stays(&legible(&name), "what was found", hidden));
+                (self.notify)(format_args!("{}", folder::earlier_stays(&legible(&name), "what was found", hidden)));
             }
             return Ok(());
         }
@@ -104,9 +120,8 @@ impl Names {
             return Err(io::Error::other("it was removed while it was written"));
         }
         self.number += 1;
-        let is_there = self
-            .found()
-            .is_ok_and(|found| output_dir::identity(file).is_ok_and(|own| own == output_dir::identity_of(&found)));
+        let is_there =
+            self.found().is_ok_and(|found| folder::identity(file).is_ok_and(|own| own == folder::identity_of(&found)));
         if self.are_several && is_there {
             (self.number, _) = self.number_it(&self.name, opened_ns, self.number)?;
         }

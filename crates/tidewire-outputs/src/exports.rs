@@ -1,0 +1,372 @@
+//! The outputs of a run: each record goes to each of them, from all workers.
+
+use std::{
+    collections::HashSet,
+    fmt::Arguments,
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tidewire::{Anomaly, Ledger};
+use tidewire_exports::{
+    Explainer, FlowRecord, Origin,
+    zeek::{History, Tunnel},
+};
+
+use crate::{
+    error::{OutputError, graver},
+    facts::Facts,
+    files::lock,
+    periods::{Periods, wall_ns},
+    record::{EndedFlow, Record},
+    settings::Settings,
+    sinks::{self, Call, Failure, Needs, Sink},
+    target::Target,
+};
+
+/// The outputs of a run.
+pub struct Exports {
+    outputs: Vec<Output>,
+    settings: Settings,
+    /// The greatest time of a record: what the time is while files are read.
+    newest_ns: AtomicU64,
+    flows: AtomicU64,
+    periods: Periods,
+    /// Tunnels that were written.
+    tunnels: Mutex<HashSet<Tunnel>>,
+    /// Time of the first packet of streams that were written.
+    first_ns: AtomicU64,
+    /// Anomalies that the point of the capture explains.
+    explainer: Mutex<Explainer>,
+    /// When they are written next in a capture that lasts, seconds since it began.
+    explained_due_s: AtomicU64,
+}
+
+struct Output {
+    sink: Box<dyn Sink>,
+    /// For messages: its format and place.
+    shown: String,
+    /// Whether nothing of it can be written any more.
+    has_failed: AtomicBool,
+    needs: Needs,
+}
+
+/// How often explained anomalies are written, seconds: a stream that began long ago has its explanation in the same day.
+const EXPLAINED_S: u64 = 3600;
+
+/// Most tunnels that are written of a run: 5 MB of memory.
+const TUNNELS_MAX: usize = 65_536;
+
+impl Exports {
+    /// Opens files and connections.
+    ///
+    /// # Errors
+    /// One of them cannot be opened.
+    pub fn open(targets: &[Target], settings: Settings) -> Result<Self, OutputError> {
+        let now_ns = if settings.source.is_live { wall_ns() } else { 0 };
+        let open = |target: &Target| Ok((target.to_string(), sinks::open(target, &settings, now_ns)?));
+        let sinks = targets.iter().map(open).collect::<Result<_, OutputError>>()?;
+        Ok(Self::of(sinks, settings))
+    }
+
+    /// Passes records to sinks, each with its name for messages.
+    #[must_use]
+    pub fn of(sinks: Vec<(String, Box<dyn Sink>)>, settings: Settings) -> Self {
+        let output = |(shown, sink): (String, Box<dyn Sink>)| {
+            let needs = sink.needs();
+            Output { sink, shown, has_failed: AtomicBool::new(false), needs }
+        };
+        Self {
+            outputs: sinks.into_iter().map(output).collect(),
+            settings,
+            newest_ns: AtomicU64::new(0),
+            flows: AtomicU64::new(0),
+            periods: Periods::default(),
+            tunnels: Mutex::default(),
+            first_ns: AtomicU64::new(u64::MAX),
+            explainer: Mutex::default(),
+            explained_due_s: AtomicU64::new(EXPLAINED_S),
+        }
+    }
+
+    /// The folders that files are made in.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.outputs.iter().filter_map(|output| output.sink.folder()).collect()
+    }
+
+    /// The ports of TCP that collectors are connected to.
+    pub fn ports(&self) -> Vec<u16> {
+        self.outputs.iter().flat_map(|output| output.sink.ports()).collect()
+    }
+
+    /// The time after which a stream that continues has an interim record, nanoseconds; `None`: no output has such records.
+    pub fn active_timeout_ns(&self) -> Option<u64> {
+        self.settings.active_timeout_ns.filter(|_| self.needs(|needs| needs.interim))
+    }
+
+    /// Whether records need the order of packets.
+    pub fn wants_history(&self) -> bool {
+        self.needs(|needs| needs.history)
+    }
+
+    /// Whether only figures of streams are written, which need neither reassembly nor protocol fields.
+    pub fn wants_figures_only(&self) -> bool {
+        !self.needs(|needs| needs.content)
+    }
+
+    /// Whether records are written as they are printed.
+    pub fn wants_text(&self) -> bool {
+        self.needs(|needs| needs.text)
+    }
+
+    fn needs(&self, has: impl Fn(Needs) -> bool) -> bool {
+        self.outputs.iter().any(|output| has(output.needs))
+    }
+
+    /// Where packets come from, as far as there is one place.
+    pub fn origin(&self) -> Origin<'_> {
+        self.settings.source.origin()
+    }
+
+    /// The time at which a record is written: the clock's, or that of the newest record.
+    fn now_ns(&self, record_ns: u64) -> u64 {
+        if self.settings.source.is_live {
+            return wall_ns();
+        }
+        self.newest_ns.fetch_max(record_ns, Ordering::Relaxed).max(record_ns)
+    }
+
+    /// Writes a record of time `record_ns`, nanoseconds since the epoch. `scratch` is a reusable buffer of the caller.
+    pub fn write(&self, record: &Record<'_>, record_ns: u64, scratch: &mut Vec<u8>) {
+        let now_ns = self.now_ns(record_ns);
+        self.pass(record, now_ns, scratch);
+    }
+
+    fn pass(&self, record: &Record<'_>, now_ns: u64, scratch: &mut Vec<u8>) {
+        scratch.clear();
+        let mut call = Call::at(now_ns, scratch);
+        for output in &self.outputs {
+            output.sink.write(record, &mut call);
+            self.note(output, &mut call);
+        }
+    }
+
+    /// Writes a stream that ended. `rest`: its figures since its last interim record, if it had one.
+    pub fn flow(
+        &self,
+        flow: &FlowRecord<'_>,
+        rest: Option<&FlowRecord<'_>>,
+        history: Option<&History>,
+        scratch: &mut Vec<u8>,
+    ) {
+        self.flows.fetch_add(1, Ordering::Relaxed);
+        let (remaining, empty) = (self.remaining(flow), History::default());
+        let anomalies = remaining.as_deref().unwrap_or(flow.anomalies);
+        let ended = EndedFlow { flow, anomalies, rest, history: history.unwrap_or(&empty) };
+        self.write(&Record::Flow(&ended), flow.end_ns, scratch);
+    }
+
+    /// The anomalies of a stream that the point of the capture does not explain; `None`: all.
+    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<Vec<Anomaly>> {
+        let first_ns = self.first_ns.fetch_min(flow.start_ns, Ordering::Relaxed).min(flow.start_ns);
+        if flow.anomalies.is_empty() || !self.needs(|needs| needs.anomalies) {
+            return None;
+        }
+        lock(&self.explainer).remaining(flow, first_ns)
+    }
+
+    /// Writes the others: one record for all streams.
+    fn explained(&self, now_ns: u64) {
+        let (all, mut scratch) = (lock(&self.explainer).take(), Vec::new());
+        for explained in &all {
+            self.pass(&Record::Explained { explained, origin: self.origin() }, now_ns, &mut scratch);
+        }
+    }
+
+    /// Writes a tunnel, the first time.
+    pub fn tunnel(&self, tunnel: &Tunnel, time_ns: u64, scratch: &mut Vec<u8>) {
+        let mut known = lock(&self.tunnels);
+        if known.len() >= TUNNELS_MAX || !known.insert(tunnel.sorted()) {
+            return;
+        }
+        drop(known);
+        self.write(&Record::Tunnel { tunnel, time_ns }, time_ns, scratch);
+    }
+
+    /// Reports what failed in a call. The run continues for what can be written, and ends where nothing can.
+    fn note(&self, output: &Output, call: &mut Call<'_>) {
+        for failure in call.failures.drain(..) {
+            match failure {
+                Failure::Output => {
+                    if !output.has_failed.swap(true, Ordering::Relaxed) {
+                        self.report(format_args!("{}: cannot be written any more", output.shown));
+                    }
+                }
+                Failure::File { message, is_last } => {
+                    if is_last {
+                        output.has_failed.store(true, Ordering::Relaxed);
+                    }
+                    if let Some(message) = message {
+                        self.report(format_args!("{message}"));
+                    } else if self.has_failed() {
+                        self.settings.stop.stop();
+                    }
+                }
+            }
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.outputs.iter().all(|output| output.has_failed.load(Ordering::Relaxed))
+    }
+
+    fn report(&self, failure: Arguments<'_>) {
+        if self.has_failed() {
+            self.settings.stop.stop();
+        } else {
+            (self.settings.notify)(format_args!("{failure}; the run goes on for what can be written"));
+        }
+    }
+
+    /// Writes what was gathered, and completes files whose time has come.
+    pub fn flush(&self) {
+        let mut scratch = Vec::new();
+        let mut call = Call::at(self.now_ns(0), &mut scratch);
+        for output in &self.outputs {
+            output.sink.flush(&mut call);
+            self.note(output, &mut call);
+        }
+    }
+
+    /// Writes lines that were gathered, and does nothing else: what is read from files has no time of its own at which others are due.
+    pub fn flush_lines(&self) {
+        let mut scratch = Vec::new();
+        let mut call = Call::at(0, &mut scratch);
+        for output in &self.outputs {
+            output.sink.flush_lines(&mut call);
+            self.note(output, &mut call);
+        }
+    }
+
+    /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before
+    /// (`None` for pipes). `elapsed`: since it began; `clock_ns`: the time of a pipe's packets, 0 if there was none.
+    pub fn report_counters(&self, elapsed: Duration, clock_ns: u64, counters: impl FnOnce() -> (Ledger, Option<u64>)) {
+        let due_s = self.explained_due_s.load(Ordering::Relaxed);
+        if elapsed.as_secs() >= due_s {
+            self.explained_due_s.store(due_s.saturating_add(EXPLAINED_S), Ordering::Relaxed);
+            self.explained(self.now_ns(0).max(clock_ns));
+        }
+        let [is_stats_due, are_statistics_due] = self.periods.ended(elapsed);
+        if !is_stats_due && !are_statistics_due {
+            return;
+        }
+        let (ledger, dropped) = counters();
+        let (facts, now_ns) = (Facts::of(&ledger, dropped, elapsed), self.now_ns(0).max(clock_ns));
+        let mut scratch = Vec::new();
+        if is_stats_due {
+            self.pass(&self.stats(&facts), now_ns, &mut scratch);
+        }
+        if are_statistics_due {
+            self.pass(&Record::Statistics(&facts), now_ns, &mut scratch);
+        }
+    }
+
+    fn stats<'a>(&self, facts: &'a Facts) -> Record<'a> {
+        Record::Stats { facts, flows: self.flows.load(Ordering::Relaxed) }
+    }
+
+    /// Completes everything. `is_whole`: whether the run saw all of its input.
+    ///
+    /// # Errors
+    /// The gravest of what could not be written; the others are reported, and what could be written is completed all the same.
+    pub fn finish(&self, facts: &Facts, is_whole: bool) -> Result<(), OutputError> {
+        let now_ns = self.now_ns(0);
+        self.explained(now_ns);
+        let mut scratch = Vec::new();
+        let (stats, statistics) = (self.stats(facts), Record::Statistics(facts));
+        let mut result = Ok(());
+        for output in &self.outputs {
+            // What fails now is in the result.
+            let mut call = Call::at(now_ns, &mut scratch);
+            [&stats, &statistics].into_iter().for_each(|record| output.sink.write(record, &mut call));
+            result = graver(result, output.sink.finish(now_ns, is_whole), self.settings.notify);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, atomic::AtomicUsize};
+
+    use super::*;
+    use crate::{TextForm, TextRow};
+
+    struct Line;
+
+    impl TextRow for Line {
+        fn push(&self, _: TextForm, out: &mut Vec<u8>) {
+            out.push(b'x');
+        }
+    }
+
+    /// A sink of another program: it counts records, and fails behind a number of them.
+    struct Counter {
+        count: Arc<AtomicUsize>,
+        most: usize,
+    }
+
+    impl Sink for Counter {
+        fn needs(&self) -> Needs {
+            Needs { text: true, ..Needs::default() }
+        }
+
+        fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
+            if !matches!(record, Record::Text(_)) {
+                return;
+            }
+            if self.count.load(Ordering::Relaxed) == self.most {
+                call.failures.push(Failure::Output);
+            } else {
+                self.count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+
+        fn flush(&self, _: &mut Call<'_>) {}
+
+        fn finish(&self, _: u64, _: bool) -> Result<(), OutputError> {
+            match self.count.load(Ordering::Relaxed) == self.most {
+                true => Err(OutputError::Write(format!("full at {}", self.most))),
+                false => Ok(()),
+            }
+        }
+
+        fn folder(&self) -> Option<PathBuf> {
+            None
+        }
+    }
+
+    #[test]
+    fn each_sink_fails_for_itself_and_the_run_ends_with_the_last() {
+        let settings = Settings::default();
+        let counts: [Arc<AtomicUsize>; 2] = Default::default();
+        let sink = |index: usize, most| -> (String, Box<dyn Sink>) {
+            (format!("sink {index}"), Box::new(Counter { count: Arc::clone(&counts[index]), most }))
+        };
+        let exports = Exports::of(vec![sink(0, 3), sink(1, 7)], settings.clone());
+        assert!(exports.wants_text() && exports.wants_figures_only() && !exports.wants_history());
+        let written = || [&counts[0], &counts[1]].map(|count| count.load(Ordering::Relaxed));
+        let mut scratch = Vec::new();
+        for number in 1..=7 {
+            exports.write(&Record::Text(&Line), number, &mut scratch);
+        }
+        assert_eq!((written(), settings.stop.is_stopped()), ([3, 7], false));
+        exports.write(&Record::Text(&Line), 8, &mut scratch);
+        assert_eq!((written(), settings.stop.is_stopped()), ([3, 7], true));
+        assert_eq!(exports.finish(&Facts::default(), true).unwrap_err().to_string(), "full at 3");
+    }
+}

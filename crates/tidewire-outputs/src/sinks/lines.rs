@@ -1,0 +1,63 @@
+//! `json` and `csv`: records as their subcommand prints them, in one file or on standard output.
+
+use std::{path::PathBuf, sync::Mutex};
+
+use super::{Call, Needs, Sink};
+use crate::{
+    error::OutputError,
+    files::{Accounts, Files, Frame, lock, open_files},
+    record::{Record, TextForm},
+    settings::Settings,
+    target::Place,
+};
+
+/// The file.
+pub struct Lines {
+    form: TextForm,
+    files: Mutex<Files>,
+    accounts: Accounts,
+}
+
+impl Lines {
+    /// Opens the file.
+    pub fn open(form: TextForm, place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+        let frame = match form {
+            TextForm::Json => Frame::Lines,
+            TextForm::Csv => Frame::Header(settings.csv_header.clone()),
+        };
+        let files = Mutex::new(open_files(place, frame, settings, now_ns)?);
+        Ok(Self { form, files, accounts: Accounts::default() })
+    }
+}
+
+impl Sink for Lines {
+    fn needs(&self) -> Needs {
+        Needs { text: true, content: true, ..Needs::default() }
+    }
+
+    fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
+        if let Record::Text(row) = record {
+            let mut line = std::mem::take(call.scratch);
+            row.push(self.form, &mut line);
+            self.accounts.push(&mut lock(&self.files), &line, call);
+            line.clear();
+            *call.scratch = line;
+        }
+    }
+
+    fn flush(&self, call: &mut Call<'_>) {
+        self.accounts.flush(&mut lock(&self.files), call);
+    }
+
+    fn flush_lines(&self, call: &mut Call<'_>) {
+        self.accounts.flush_lines(&mut lock(&self.files), call);
+    }
+
+    fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        lock(&self.files).finish_and_settle(now_ns, is_whole)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        lock(&self.files).folder()
+    }
+}

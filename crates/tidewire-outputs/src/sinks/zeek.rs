@@ -1,0 +1,114 @@
+//! `zeek` and `zeek-json`: a folder of Zeek's logs, each a file of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use tidewire::legible::legible;
+use tidewire_exports::{
+    Exchange,
+    zeek::{self, Form, Log},
+};
+
+use super::{Call, Needs, Sink};
+use crate::{
+    error::{Notify, OutputError, graver},
+    files::{Accounts, Files, lock},
+    place::folder::Folder,
+    record::Record,
+    settings::Settings,
+};
+
+/// The folder.
+pub struct ZeekLogs {
+    form: Form,
+    logs: Box<[Mutex<Files>; Log::ALL.len()]>,
+    accounts: Accounts,
+    notify: Notify,
+}
+
+impl ZeekLogs {
+    /// Opens the folder; its logs are made with their first records.
+    pub fn open(form: Form, path: &Path, settings: &Settings) -> Result<Self, OutputError> {
+        let shown = legible(&path.to_string_lossy()).into_owned();
+        if path.is_file() {
+            return Err(OutputError::Usage(format!("{shown} is a file; Zeek's logs are several: name a folder")));
+        }
+        let folder = Folder::open_or_make(path)
+            .map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
+        let folder = Arc::new(folder);
+        let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings)));
+        Ok(Self { form, logs: Box::new(logs), accounts: Accounts::default(), notify: settings.notify })
+    }
+
+    /// Adds the lines that `encode` makes to a log.
+    fn push(&self, log: Log, call: &mut Call<'_>, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut lines = std::mem::take(call.scratch);
+        encode(&mut lines);
+        if !lines.is_empty() {
+            self.accounts.push(&mut lock(&self.logs[log as usize]), &lines, call);
+        }
+        lines.clear();
+        *call.scratch = lines;
+    }
+
+    fn transaction(&self, exchange: &Exchange<'_>, has_packets: bool, call: &mut Call<'_>) {
+        let form = self.form;
+        if let Some(log) = zeek::log_of(exchange) {
+            self.push(log, call, |out| zeek::push_transaction(out, form, exchange));
+            self.push(Log::Files, call, |out| zeek::push_files(out, form, exchange));
+            self.push(Log::Weird, call, |out| zeek::push_weird_answer(out, form, exchange));
+        }
+        if !has_packets {
+            self.push(Log::Quic, call, |out| zeek::push_quic(out, form, exchange));
+        }
+    }
+}
+
+impl Sink for ZeekLogs {
+    fn needs(&self) -> Needs {
+        Needs { history: true, content: true, anomalies: true, ..Needs::default() }
+    }
+
+    fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
+        let form = self.form;
+        match *record {
+            Record::Flow(ended) => {
+                self.push(Log::Conn, call, |out| zeek::push_conn(out, form, ended.flow, ended.history));
+                self.push(Log::Weird, call, |out| zeek::push_weirds(out, form, ended.flow, ended.anomalies));
+            }
+            Record::Explained { explained, .. } => {
+                self.push(Log::Weird, call, |out| zeek::push_explained(out, form, explained));
+            }
+            Record::Transaction { exchange, has_packets } => self.transaction(exchange, has_packets, call),
+            Record::Quic { stream, entry } => {
+                self.push(Log::Quic, call, |out| zeek::push_quic_entry(out, form, stream, entry));
+            }
+            Record::Tunnel { tunnel, time_ns } => {
+                self.push(Log::Tunnel, call, |out| zeek::push_tunnel(out, form, tunnel, time_ns));
+            }
+            _ => {}
+        }
+    }
+
+    fn flush(&self, call: &mut Call<'_>) {
+        self.logs.iter().for_each(|files| self.accounts.flush(&mut lock(files), call));
+    }
+
+    fn flush_lines(&self, call: &mut Call<'_>) {
+        self.logs.iter().for_each(|files| self.accounts.flush_lines(&mut lock(files), call));
+    }
+
+    fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        let mut result = Ok(());
+        for files in &*self.logs {
+            result = graver(result, lock(files).finish_and_settle(now_ns, is_whole), self.notify);
+        }
+        result
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        lock(&self.logs[0]).folder()
+    }
+}
