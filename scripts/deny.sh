@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# What dependencies are (deny.toml): licences, sources, known weaknesses. What cannot be looked at is said, and is no error: the
-# tool where it can neither be found nor installed, the database of weaknesses (RustSec) where it cannot be fetched.
+# Checks dependencies against deny.toml: licences, sources, known weaknesses. The rules of the house check licences and sources as well, without
+# a tool. What cannot be checked is reported, and is no error: the database of weaknesses (RustSec) where it cannot be fetched.
+# --if-possible: without the tool (minutes to build), report that and pass.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 wanted=$(scripts/setup.sh --version cargo-deny)
+if [ "${1:-}" = --if-possible ] && [ "$(cargo deny --version 2>/dev/null)" != "cargo-deny $wanted" ]; then
+  echo "deny: SKIPPED: advisories on dependencies: no cargo-deny $wanted here (make deny installs it)" >&2
+  exit 0
+fi
 if ! scripts/setup.sh cargo-deny; then
   echo "deny: SKIPPED: licences, sources and advisories of dependencies: no cargo-deny $wanted here" >&2
   exit 0

@@ -24,7 +24,8 @@ use crate::{
     periods::{Periods, wall_ns},
     record::{EndedFlow, Record},
     settings::Settings,
-    sinks::{self, Call, Failure, Needs, Sink},
+    sink::{Call, Failure, Needs, Sink},
+    sinks,
     target::Target,
 };
 

@@ -21,6 +21,7 @@ pub mod place;
 mod record;
 mod rotate;
 mod settings;
+mod sink;
 mod sinks;
 mod target;
 
@@ -30,5 +31,5 @@ pub use facts::Facts;
 pub use record::{EndedFlow, Record, TextForm, TextRow};
 pub use rotate::Rotate;
 pub use settings::{Settings, Source};
-pub use sinks::{Call, Failure, Needs, Sink};
+pub use sink::{Call, Failure, Needs, Sink};
 pub use target::{Format, Place, Target, expected};

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod circles;
+mod dependencies;
 mod documents;
 mod modules;
 

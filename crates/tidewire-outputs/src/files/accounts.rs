@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use super::Files;
-use crate::sinks::{Call, Failure};
+use crate::sink::{Call, Failure};
 
 /// Counts of the files that were begun, and of these that cannot be written: with the last of them the output has failed.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use tidewire_exports::{
     table::{Row, Table},
 };
 
-use super::rows;
+use super::row_writer::{self, RowWriter};
 use crate::{
     error::OutputError,
     files::{Files, Frame, open_files},
@@ -38,7 +38,7 @@ impl Arrow {
         let files = open_files(place, Frame::None, settings, now_ns)?.completed_by_caller();
         let table = &settings.tables[0];
         let form = if files.are_files() { IpcForm::File } else { IpcForm::Stream };
-        let batch = Batch::new(table, &rows::facts(settings)).within(settings.rows_bytes / BATCH_SHARE);
+        let batch = Batch::new(table, &row_writer::facts(settings)).within(settings.rows_bytes / BATCH_SHARE);
         let rotate = settings.rotate;
         Ok(Self { table, form, batch, encoder: None, files, rotate, opened_ns: 0, bytes: 0, failure: None })
     }
@@ -86,7 +86,7 @@ impl Arrow {
     }
 }
 
-impl rows::Table for Arrow {
+impl RowWriter for Arrow {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if row.table().name != self.table.name {
             return;

@@ -4,12 +4,12 @@ use std::{path::PathBuf, sync::Mutex};
 
 use tidewire_exports::eve::{self, Types};
 
-use super::{Call, Needs, Sink};
 use crate::{
     error::OutputError,
     files::{Accounts, Files, Frame, current, lock, open_files},
     record::Record,
     settings::Settings,
+    sink::{Call, Needs, Sink},
     target::Place,
 };
 

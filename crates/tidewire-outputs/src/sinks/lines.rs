@@ -2,12 +2,12 @@
 
 use std::{path::PathBuf, sync::Mutex};
 
-use super::{Call, Needs, Sink};
 use crate::{
     error::OutputError,
     files::{Accounts, Files, Frame, lock, open_files},
     record::{Record, TextForm},
     settings::Settings,
+    sink::{Call, Needs, Sink},
     target::Place,
 };
 

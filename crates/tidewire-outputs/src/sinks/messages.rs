@@ -8,7 +8,6 @@ use tidewire_exports::{
 };
 use tidewire_units::counted;
 
-use super::{Call, Failure, Needs, Sink};
 use crate::{
     error::{Notify, OutputError},
     facts::Facts,
@@ -16,6 +15,7 @@ use crate::{
     network::{Collector, Sending},
     record::Record,
     settings::Settings,
+    sink::{Call, Failure, Needs, Sink},
     target::{Format, Place},
 };
 

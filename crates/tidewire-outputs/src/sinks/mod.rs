@@ -7,93 +7,19 @@ mod lines;
 mod messages;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod row_writer;
 mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod zeek;
 
-use std::path::PathBuf;
-
 use crate::{
     error::OutputError,
-    record::{Record, TextForm},
+    record::TextForm,
     settings::Settings,
+    sink::Sink,
     target::{Format, Place, Target},
 };
-
-/// An output that workers share. Records that were written before a failure stay; later ones are dropped.
-pub trait Sink: Send + Sync {
-    /// The records that the sink has a use for.
-    fn needs(&self) -> Needs;
-
-    /// Adds a record, if the format has a place for it.
-    fn write(&self, record: &Record<'_>, call: &mut Call<'_>);
-
-    /// Writes what was gathered, and completes files whose time has come.
-    fn flush(&self, call: &mut Call<'_>);
-
-    /// Writes lines that were gathered, and completes nothing.
-    fn flush_lines(&self, _call: &mut Call<'_>) {}
-
-    /// Completes everything. `is_whole`: whether the run saw all of its input; otherwise no file of an earlier run is replaced.
-    ///
-    /// # Errors
-    /// What could not be written, and what of it is there.
-    fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError>;
-
-    /// The folder that files are made in.
-    fn folder(&self) -> Option<PathBuf>;
-
-    /// The ports of TCP that are connected to again after a loss.
-    fn ports(&self) -> Vec<u16> {
-        Vec::new()
-    }
-}
-
-/// The records that a sink has a use for, beyond those of streams that ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The order of a stream's packets.
-    pub history: bool,
-    /// Records as their subcommand prints them.
-    pub text: bool,
-    /// Figures of streams that continue.
-    pub interim: bool,
-    /// Reassembly or protocol fields, not figures alone.
-    pub content: bool,
-    /// Anomalies, one record each.
-    pub anomalies: bool,
-}
-
-/// The circumstances of a call: the time, a buffer, and what failed.
-pub struct Call<'a> {
-    /// The time now, nanoseconds since the epoch.
-    pub now_ns: u64,
-    /// A reusable buffer of the caller, empty.
-    pub scratch: &'a mut Vec<u8>,
-    /// What cannot be written any more, since this call.
-    pub failures: Vec<Failure>,
-}
-
-/// What cannot be written any more.
-pub enum Failure {
-    /// The whole output.
-    Output,
-    /// One of its files.
-    File {
-        /// The reason; absent where the reader went away.
-        message: Option<String>,
-        /// Whether it was the last file that could be written.
-        is_last: bool,
-    },
-}
-
-impl<'a> Call<'a> {
-    /// A call at a time.
-    pub fn at(now_ns: u64, scratch: &'a mut Vec<u8>) -> Self {
-        Self { now_ns, scratch, failures: Vec::new() }
-    }
-}
 
 /// Opens files and connections of a target.
 ///

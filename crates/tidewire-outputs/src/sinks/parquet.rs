@@ -8,7 +8,7 @@ use tidewire_exports::{
     table::{Row, Table},
 };
 
-use super::rows;
+use super::row_writer::{self, RowWriter};
 use crate::{error::OutputError, files::Files, place::folder::Folder, rotate::Rotate, settings::Settings};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
@@ -55,7 +55,7 @@ impl ParquetFolder {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let opened = Folder::open_or_make(path);
         let root = opened.map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
-        let (settings, facts) = (settings.clone(), rows::facts(settings));
+        let (settings, facts) = (settings.clone(), row_writer::facts(settings));
         Ok(Self { root, shown, settings, facts, parts: Vec::new(), failure: None })
     }
 
@@ -168,7 +168,7 @@ fn folders(table: &Table, hour: u64) -> [String; 3] {
     [table.name.into(), moment.strftime("date=%Y-%m-%d").to_string(), moment.strftime("hour=%H").to_string()]
 }
 
-impl rows::Table for ParquetFolder {
+impl RowWriter for ParquetFolder {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if self.failure.is_none() {
             let pushed = self.push(row, now_ns);

@@ -10,7 +10,7 @@ use tidewire_exports::{
 };
 use tidewire_units::counted;
 
-use super::rows;
+use super::row_writer::RowWriter;
 use crate::{
     error::OutputError,
     files::names::Names,
@@ -257,7 +257,7 @@ fn insertion(name: &str) -> &'static str {
     ALL.iter().find(|(table, _)| *table == name).map_or("", |(_, statement)| statement)
 }
 
-impl rows::Table for Sqlite {
+impl RowWriter for Sqlite {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
         if self.failure.is_none() {
             let pushed = self.push(row, now_ns);

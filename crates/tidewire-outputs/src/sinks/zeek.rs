@@ -11,13 +11,13 @@ use tidewire_exports::{
     zeek::{self, Form, Log},
 };
 
-use super::{Call, Needs, Sink};
 use crate::{
     error::{Notify, OutputError, graver},
     files::{Accounts, Files, lock},
     place::folder::Folder,
     record::Record,
     settings::Settings,
+    sink::{Call, Needs, Sink},
 };
 
 /// The folder.
