@@ -9,8 +9,12 @@ set -euo pipefail
 scripts/setup.sh build test live programs
 scripts/setup.sh readers
 # With the optional outputs, so that everything is built once.
-TIDEWIRE_READERS=$(realpath -m "${CARGO_TARGET_DIR:-target}/readers") scripts/view.sh build test live programs -- \
-  cargo test --locked --workspace --features tidewire-cli/parquet --profile quick
+TIDEWIRE_READERS=$(realpath -m "${CARGO_TARGET_DIR:-target}/readers")
+export TIDEWIRE_READERS
+view() { scripts/view.sh build test live programs -- "$@"; }
+what=(--locked --workspace --features tidewire-cli/parquet --profile quick)
+view scripts/suite.sh "${what[@]}"
+view cargo test "${what[@]}" --doc
 scripts/sanitize.sh --if-possible loom
 [ -z "${TEST_FUZZ_SECONDS:-}" ] || FUZZ_SECONDS=$TEST_FUZZ_SECONDS scripts/fuzz.sh --if-possible
 echo "test: passed"
