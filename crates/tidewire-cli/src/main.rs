@@ -102,7 +102,7 @@ use files_only as archive;
 use files_only as live;
 use tidewire::legible::legible;
 use tidewire_outputs::place;
-use tidewire_units as units;
+use tidewire_types as units;
 
 /// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use tidewire_units::{Size, Span};
+use tidewire_types::{Size, Span};
 
 /// Least size of a file: one that holds a few records.
 const BYTES_MIN: u64 = 64 << 10;

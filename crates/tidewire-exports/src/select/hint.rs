@@ -1,6 +1,6 @@
 //! What to write in place of an unknown field.
 
-use tidewire_units::ranked;
+use tidewire_types::ranked;
 
 use crate::{
     select::{field, field::Field, known},

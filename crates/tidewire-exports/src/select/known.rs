@@ -2,7 +2,7 @@
 
 use tidewire::{AnomalyKind, ClientBy, Direction, EndReason, GapCause, TcpState, TunnelKind};
 use tidewire_protocols::{Service, dns_rcode_number, dns_type_number};
-use tidewire_units::nearest;
+use tidewire_types::nearest;
 
 use crate::select::value::Test;
 

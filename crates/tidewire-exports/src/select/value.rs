@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire_protocols::Value;
-use tidewire_units::{Size, Span};
+use tidewire_types::{Size, Span};
 
 use crate::table::Cell;
 

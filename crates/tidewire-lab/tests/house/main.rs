@@ -21,7 +21,7 @@ use tidewire_testing::InTime as _;
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
     ("tidewire-patterns", 0),
-    ("tidewire-units", 0),
+    ("tidewire-types", 0),
     ("tidewire-outputs", 5),
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
@@ -61,7 +61,7 @@ const PURE: &[&str] = &[
     "tidewire-core",
     "tidewire-steer",
     "tidewire-patterns",
-    "tidewire-units",
+    "tidewire-types",
     "tidewire-events",
     "tidewire-protocols",
     "tidewire-exports",

@@ -16,7 +16,7 @@ use current::{Current, Unit};
 use names::Names;
 use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
-use tidewire_units::counted;
+use tidewire_types::counted;
 
 pub use self::accounts::{Accounts, lock};
 use crate::{

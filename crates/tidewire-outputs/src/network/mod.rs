@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use stream::Stream;
 use tidewire::Stop;
 use tidewire_exports::ipfix::Encoded;
-use tidewire_units::counted;
+use tidewire_types::counted;
 
 use crate::{
     error::{Notify, OutputError},

@@ -19,7 +19,7 @@ use rustix::{
     net::{RecvFlags, Shutdown, recv, shutdown},
 };
 use tidewire_exports::ipfix::Encoded;
-use tidewire_units::counted;
+use tidewire_types::counted;
 
 use super::under_way::UnderWay;
 use crate::error::Notify;

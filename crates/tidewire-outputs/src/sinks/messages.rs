@@ -6,7 +6,7 @@ use tidewire_exports::{
     FlowRecord,
     ipfix::{self, Exporter, Layout},
 };
-use tidewire_units::counted;
+use tidewire_types::counted;
 
 use crate::{
     error::{Notify, OutputError},

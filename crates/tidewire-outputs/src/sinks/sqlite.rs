@@ -8,7 +8,7 @@ use tidewire_exports::{
     json::push_address,
     table::{self, Cell, Kind, Row, Table},
 };
-use tidewire_units::counted;
+use tidewire_types::counted;
 
 use super::row_writer::RowWriter;
 use crate::{

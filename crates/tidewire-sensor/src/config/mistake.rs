@@ -49,7 +49,7 @@ pub fn quoted(text: &str) -> String {
 
 /// Of these names the one that was probably meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    tidewire_units::nearest(&word.replace('_', "-"), known)
+    tidewire_types::nearest(&word.replace('_', "-"), known)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use tidewire_units::{Size, Span};
+use tidewire_types::{Size, Span};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -215,7 +215,7 @@ struct Binary(u64);
 
 impl std::fmt::Display for Binary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        tidewire_units::Binary(self.0).fmt(f)
+        tidewire_types::Binary(self.0).fmt(f)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, path::Path, time::Duration};
 
-use tidewire_units::Binary;
+use tidewire_types::Binary;
 
 use super::{
     doubt::Doubt,

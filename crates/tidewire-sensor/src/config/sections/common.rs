@@ -98,7 +98,7 @@ impl Sections<'_, '_> {
         if (least..=most).contains(&time) {
             return Some(time);
         }
-        let shown = |time: Duration| tidewire_units::Lasting(time.as_nanos() as u64);
+        let shown = |time: Duration| tidewire_types::Lasting(time.as_nanos() as u64);
         let bounds = format!("'{key}' must be {} to {}, got {}", shown(least), shown(most), shown(time));
         self.document.wrong(&value.span(), bounds, "");
         None

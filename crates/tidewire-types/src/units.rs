@@ -1,11 +1,6 @@
 //! Sizes and times with units: parsing and formatting.
-#![forbid(unsafe_code)]
-
-mod nearest;
 
 use std::{fmt, str::FromStr};
-
-pub use nearest::{nearest, ranked};
 
 /// A number of bytes: `1500`, `64K`, `1.5G`, `10MB`, `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
