@@ -1,6 +1,6 @@
 //! The engine's values as events have them.
 
-use tidewire::{Direction, FlowKey};
+use tidewire::FlowKey;
 use tidewire_events as events;
 
 /// Protocols whose ports are ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
@@ -15,14 +15,6 @@ pub(crate) fn key(key: &FlowKey) -> events::FlowKey {
         client_port: port(key.client.port),
         server_addr: key.server.address,
         server_port: port(key.server.port),
-    }
-}
-
-/// A direction.
-pub(crate) fn direction(direction: Direction) -> events::Direction {
-    match direction {
-        Direction::ClientToServer => events::Direction::ClientToServer,
-        Direction::ServerToClient => events::Direction::ServerToClient,
     }
 }
 

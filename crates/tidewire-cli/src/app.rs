@@ -190,7 +190,7 @@ impl Follower {
         stream: &mut Stream<'_, D>,
         report: &mut Report<'_>,
     ) -> Option<Box<App>> {
-        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+        for direction in Direction::BOTH {
             if stream.has_ended(direction) {
                 stream.data().conversation().ended(direction, &mut self.budget);
             }

@@ -5,7 +5,7 @@
 //! progress, whether both ends are known to have opened the connection, and what its source, its source's network and
 //! its destination hold in total (docs/attacks.md, "Who gives up memory").
 
-use crate::hash::siphash13_words;
+use tidewire_types::siphash::siphash13_words;
 
 /// Counters of held bytes by hash of an address or network. A fixed array: an attacker cannot make it grow. Addresses
 /// with the same hash share a counter.

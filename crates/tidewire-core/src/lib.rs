@@ -15,7 +15,6 @@ mod engine;
 mod event;
 mod flow;
 mod handler;
-mod hash;
 mod ledger;
 mod memory;
 mod mptcp;
@@ -37,7 +36,6 @@ pub use config::{
     LinkAddresses, Mode, Share, TargetPolicies, UnknownKeyId,
 };
 pub use defrag::Rejection;
-pub use display::protocol_name;
 pub use duplicates::{COPY_NS_MAX, DuplicatePattern, Pattern, REMEMBERED_PACKETS, REPEAT_NS_MAX};
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, PacketChecksum, StreamPacket, Unfinished};
@@ -49,11 +47,12 @@ pub use memory::{MEMORY_BYTES_DEFAULT, MemoryError, WORKER_MEMORY_BYTES_MIN};
 pub use mptcp::Mptcp;
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};
-pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
+pub use stats::{Anomaly, AnomalyKind, Conflict, EndReason, FlowKey, TcpState};
 pub use stream::Stream;
 #[doc(hidden)]
 pub use subscriber::{Join, Subscription};
 pub use tcp::delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge};
+pub use tidewire_types::{Direction, DirectionStats, Endpoint, protocol_name};
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 
 /// For the project's own fuzzers and oracles; exempt from semantic versioning.

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
+use tidewire_types::siphash::siphash13_words;
+
 use crate::{
     Config, Frame, LinkAddresses,
-    hash::siphash13_words,
     wire::{Decoded, Doubts, LinkType},
 };
 

@@ -1,48 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr};
-
-/// One of a stream's two directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Direction {
-    /// From the client (the sender of the SYN, or inferred) to the server.
-    ClientToServer = 0,
-    /// From the server to the client.
-    ServerToClient = 1,
-}
-
-impl Direction {
-    /// The opposite direction.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::ClientToServer => Self::ServerToClient,
-            Self::ServerToClient => Self::ClientToServer,
-        }
-    }
-
-    /// `c2s` or `s2c`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClientToServer => "c2s",
-            Self::ServerToClient => "s2c",
-        }
-    }
-}
-
-/// An address and a port (0 for protocols without ports).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Endpoint {
-    /// The IP address.
-    pub address: IpAddr,
-    /// The port, or 0.
-    pub port: u16,
-}
-
-impl Endpoint {
-    /// 0.0.0.0:0.
-    pub const UNSPECIFIED: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
-}
+use tidewire_types::Endpoint;
 
 /// Identifies a flow, client first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -159,54 +115,6 @@ impl EndReason {
             Self::EndOfInput => "end_of_input",
         }
     }
-}
-
-/// Figures of one direction. Payload is that of the transport protocol; packets are transport packets (a rebuilt
-/// datagram is one).
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DirectionStats {
-    /// Transport packets seen.
-    pub packets: u64,
-    /// Frames seen: as `packets`, but each fragment of a datagram counts.
-    pub frames: u64,
-    /// Bytes of these frames on the wire, including link layer and padding.
-    pub frame_bytes: u64,
-    /// Bytes from the network layer up, as sent, without padding.
-    pub ip_bytes: u64,
-    /// Transport payload as sent, retransmissions included.
-    pub payload_wire_bytes: u64,
-    /// Bytes delivered to the handler, and bytes that [`Mode::Track`](crate::Mode::Track) or a cutoff kept from it.
-    pub reassembled_bytes: u64,
-    /// Bytes delivered to the handler.
-    pub delivered_bytes: u64,
-    /// Payload that repeats earlier payload.
-    pub retransmitted_bytes: u64,
-    /// Packets with payload that begins beyond the next expected byte.
-    pub out_of_order_packets: u64,
-    /// Missing bytes: the sum of the gaps.
-    pub missing_bytes: u64,
-    /// Payload that was neither delivered nor sent before, and that is in no gap: as far as the capture shows, the
-    /// receiver ignored it. The anomalies say why (data after a reset or a FIN, outside the window, never acknowledged
-    /// where the acknowledgment decides). Final when the stream ends.
-    ///
-    /// `payload_wire_bytes` = `reassembled_bytes` + `retransmitted_bytes` + `ignored_bytes` + the bytes of gaps whose
-    /// [cause](crate::GapCause::is_of_packets) is in a packet (snapped, shed, urgent, bad checksum).
-    pub ignored_bytes: u64,
-    /// Payload not delivered because it lies beyond the cutoff or the application discarded the stream.
-    pub cutoff_bytes: u64,
-    /// Packets whose payload was shed by the watermark rule.
-    pub shed_packets: u64,
-    /// Payload bytes shed.
-    pub shed_bytes: u64,
-    /// Chunks delivered.
-    pub chunks: u64,
-    /// The least timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
-    pub start_ns: u64,
-    /// The greatest timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
-    pub end_ns: u64,
-    /// Union of all TCP flags seen: twelve bits, of which 0x100 is AE (RFC 9768) and those above are reserved.
-    pub tcp_flags: u16,
 }
 
 /// Bytes that arrived in two versions.

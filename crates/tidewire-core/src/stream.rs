@@ -108,19 +108,18 @@ impl<D> Stream<'_, D> {
     pub fn stats(&self, direction: Direction) -> DirectionStats {
         let (at, flow) = (direction as usize, &*self.flow);
         let half = &flow.halves[at];
-        let mut stats = DirectionStats {
-            packets: flow.packets(at),
-            frames: flow.packets(at),
-            frame_bytes: flow.frame_bytes(at),
-            ip_bytes: half.ip_bytes,
-            payload_wire_bytes: half.payload_wire_bytes,
-            delivered_bytes: flow.delivered[at],
-            chunks: u64::from(half.chunks),
-            start_ns: if half.packets() == 0 { 0 } else { flow.first_ns[at] },
-            end_ns: if half.packets() == 0 { 0 } else { flow.last_ns[at] },
-            tcp_flags: flow.tcp_flags(at),
-            ..DirectionStats::default()
-        };
+        let mut stats = DirectionStats::default();
+        stats.packets = flow.packets(at);
+        stats.frames = stats.packets;
+        stats.frame_bytes = flow.frame_bytes(at);
+        stats.ip_bytes = half.ip_bytes;
+        stats.payload_wire_bytes = half.payload_wire_bytes;
+        stats.delivered_bytes = flow.delivered[at];
+        stats.chunks = u64::from(half.chunks);
+        if half.packets() > 0 {
+            (stats.start_ns, stats.end_ns) = (flow.first_ns[at], flow.last_ns[at]);
+        }
+        stats.tcp_flags = flow.tcp_flags(at);
         if let Some(slow_state) = &flow.slow_state {
             stats.frames += slow_state.more_frames[at];
             stats.retransmitted_bytes = slow_state.retransmitted_bytes[at];

@@ -5,6 +5,8 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
+use tidewire_types::Direction;
+
 use crate::{
     error::EventError,
     limits::{EXCERPT_BYTES_MAX, FIELDS_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX},
@@ -64,32 +66,6 @@ impl Severity {
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// A direction of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the client to the server.
-    ClientToServer,
-    /// From the server to the client.
-    ServerToClient,
-}
-
-impl Direction {
-    /// Its name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClientToServer => "c2s",
-            Self::ServerToClient => "s2c",
-        }
-    }
-
-    /// By its name.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        [Self::ClientToServer, Self::ServerToClient].into_iter().find(|direction| direction.name() == name)
     }
 }
 

@@ -23,10 +23,11 @@ use std::{fmt, net::IpAddr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Number, Value as Json};
+use tidewire_types::{Direction, hex, protocol_name, protocol_number};
 
 use crate::{
     error::EventError,
-    event::{Direction, Event, Field, FlowKey, Place, Severity, Value},
+    event::{Event, Field, FlowKey, Place, Severity, Value},
 };
 
 /// The sender's: a text that is no event.
@@ -49,44 +50,9 @@ pub enum JsonError {
     Event(#[from] EventError),
 }
 
-/// Names of IP protocols as in `docs/output.md`.
-const PROTOCOLS: [(u8, &str); 13] = [
-    (1, "icmp"),
-    (2, "igmp"),
-    (6, "tcp"),
-    (17, "udp"),
-    (47, "gre"),
-    (50, "esp"),
-    (51, "ah"),
-    (58, "icmp6"),
-    (89, "ospf"),
-    (103, "pim"),
-    (112, "vrrp"),
-    (132, "sctp"),
-    (136, "udplite"),
-];
-
-pub(crate) fn protocol_name(protocol: u8) -> String {
-    let known = PROTOCOLS.iter().find(|(number, _)| *number == protocol);
-    known.map_or_else(|| protocol.to_string(), |(_, name)| (*name).to_owned())
-}
-
-fn protocol_by_name(name: &str) -> Option<u8> {
-    let known = PROTOCOLS.iter().find(|known| known.1 == name).map(|known| known.0);
-    known.or_else(|| name.parse().ok())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-    let digits = digits?;
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
+/// The name of an IP protocol, or its number.
+pub(crate) fn protocol_text(protocol: u8) -> String {
+    protocol_name(protocol).map_or_else(|| protocol.to_string(), str::to_owned)
 }
 
 /// An object whose members keep their order.
@@ -182,7 +148,7 @@ pub(crate) fn value_to_json(value: &Value) -> (Json, Option<&'static str>) {
             }
         }
         Value::Text(text) => (Json::String(text.clone()), None),
-        Value::Bytes(bytes) => (Json::String(hex(bytes)), Some("bytes")),
+        Value::Bytes(bytes) => (Json::String(hex::encode(bytes)), Some("bytes")),
         Value::Addr(addr) => (Json::String(addr.to_string()), Some("addr")),
         Value::Time(time) => (Json::from(*time), Some("time")),
     }
@@ -204,7 +170,7 @@ impl Event {
             analyzer: self.analyzer.clone(),
             kind: self.kind.clone(),
             severity: Some(self.severity.name().to_owned()),
-            proto: key.map(|key| protocol_name(key.protocol)),
+            proto: key.map(|key| protocol_text(key.protocol)),
             client: key.map(|key| End { addr: key.client_addr, port: key.client_port }),
             server: key.map(|key| End { addr: key.server_addr, port: key.server_port }),
             stream: self.stream,
@@ -213,7 +179,7 @@ impl Event {
             offset: self.place.map(|place| place.offset),
             fields,
             types,
-            excerpt: self.excerpt.as_deref().map(hex),
+            excerpt: self.excerpt.as_deref().map(hex::encode),
         };
         // Texts and numbers can always be written.
         serde_json::to_string(&written).unwrap_or_default()
@@ -237,8 +203,10 @@ impl Event {
             }
             _ => return Err(wrong("offset", "'direction' and 'offset' together")),
         };
-        let excerpt =
-            written.excerpt.as_deref().map(|text| unhex(text).ok_or_else(|| wrong("excerpt", "hexadecimal text")));
+        let excerpt = written
+            .excerpt
+            .as_deref()
+            .map(|text| hex::decode(text).ok_or_else(|| wrong("excerpt", "hexadecimal text")));
         let event = Self {
             time_ns: written.time_ns.unwrap_or(now_ns),
             analyzer: written.analyzer,
@@ -265,7 +233,7 @@ fn key_of(proto: Option<&str>, client: Option<End>, server: Option<End>) -> Resu
         (Some(proto), Some(client), Some(server)) => (proto, client, server),
         _ => return Err(wrong("client", "'proto', 'client' and 'server' together")),
     };
-    let protocol = protocol_by_name(proto);
+    let protocol = protocol_number(proto);
     let protocol = protocol.ok_or_else(|| wrong("proto", "a protocol's name, or its number as text"))?;
     let (client_addr, client_port) = (client.addr, client.port);
     Ok(Some(FlowKey { protocol, client_addr, client_port, server_addr: server.addr, server_port: server.port }))
@@ -286,7 +254,7 @@ fn fields_of(fields: Members, types: &Members) -> Result<Vec<Field>, JsonError> 
 fn value_of(json: &Json, hidden: Option<&str>) -> Result<Value, &'static str> {
     let text = json.as_str();
     match hidden {
-        Some("bytes") => text.and_then(unhex).map(Value::Bytes).ok_or("hexadecimal text"),
+        Some("bytes") => text.and_then(hex::decode).map(Value::Bytes).ok_or("hexadecimal text"),
         Some("addr") => text.and_then(|text| text.parse().ok()).map(Value::Addr).ok_or("an IP address"),
         Some("time") => json.as_u64().map(Value::Time).ok_or("nanoseconds since 1970"),
         Some("i64") => json.as_i64().map(Value::I64).ok_or("a whole number"),

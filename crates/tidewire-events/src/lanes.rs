@@ -4,7 +4,7 @@ use crate::{
     cursor::Cursor,
     error::DecodeError,
     event::Value,
-    json::protocol_name,
+    json::protocol_text,
     message::{FieldType, Shape},
 };
 
@@ -156,7 +156,7 @@ impl Plan {
 /// A lane's number as a value; `low`: the next lane's, of an IPv6 address.
 pub(crate) fn int_value(meaning: Meaning, int: u64, low: u64) -> Value {
     match meaning {
-        Meaning::Protocol => Value::Text(protocol_name(int as u8)),
+        Meaning::Protocol => Value::Text(protocol_text(int as u8)),
         Meaning::Field(kind) => match kind {
             FieldType::Bool => Value::Bool(int != 0),
             FieldType::I64 => Value::I64(int.cast_signed()),

@@ -19,11 +19,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use tidewire_types::Direction;
+
 use crate::{
     cursor::Cursor,
     error::{DecodeError, EventError},
     event::{
-        Direction, Event, Field, FlowKey, Place, Severity, Value, check_excerpt_bytes, check_field_names, check_name,
+        Event, Field, FlowKey, Place, Severity, Value, check_excerpt_bytes, check_field_names, check_name,
         check_value_bytes,
     },
     limits::MESSAGE_BYTES_MAX,

@@ -12,7 +12,7 @@ use std::{
 use tidewire_events::Severity;
 use tidewire_queue::{
     Ended,
-    records::{self, Close, DirectionFigures, Endpoint, Key, Kind, OFFSET_NONE, Open, PacketHeader, VLAN_NONE, flags},
+    records::{self, Close, DirectionStats, Endpoint, Key, Kind, OFFSET_NONE, Open, PacketHeader, VLAN_NONE, flags},
 };
 use tidewire_testing::{InTime as _, missing, skip};
 
@@ -245,9 +245,7 @@ fn payloads_have_the_layout_of_the_structures() {
     open.encode(&mut encoded);
     assert_eq!(encoded, bytes(&COpen::from(&open)));
     encoded.clear();
-    let mut figures =
-        DirectionFigures { packets: 1, frames: 2, chunks: 15, tcp_flags: 0x1b, ..DirectionFigures::default() };
-    (figures.start_ns, figures.end_ns) = (16, 17);
+    let figures = DirectionStats::from_words(std::array::from_fn(|at| 1 + at as u64));
     let close =
         Close { ordinal: 1, anomalies: 2, state: 3, reason: 4, end_offset: [5, 6], figures: [figures, figures] };
     close.encode(&mut encoded);

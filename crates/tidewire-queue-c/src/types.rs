@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tidewire_queue::{
     Missing,
-    records::{Close, DirectionFigures, Key, Open, PacketHeader},
+    records::{Close, DirectionStats, Key, Open, PacketHeader},
 };
 
 /// `tidewire_queue_key_t`
@@ -208,8 +208,8 @@ impl From<&Open> for COpen {
     }
 }
 
-impl From<&DirectionFigures> for CFigures {
-    fn from(figures: &DirectionFigures) -> Self {
+impl From<&DirectionStats> for CFigures {
+    fn from(figures: &DirectionStats) -> Self {
         Self {
             packets: figures.packets,
             frames: figures.frames,

@@ -46,8 +46,6 @@ struct Known {
     is_counted: bool,
 }
 
-const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 impl Losses {
     /// Follows at most so many streams at a time; beyond, it forgets the oldest.
     #[must_use]
@@ -79,7 +77,7 @@ impl Losses {
             Some(Event::Close(close)) => {
                 let is_new = self.count(stream, close.ordinal);
                 self.begin(stream, is_new, missing);
-                for direction in DIRECTIONS {
+                for direction in Direction::BOTH {
                     self.reach(stream, direction, close.end_offset[direction as usize], missing);
                 }
                 self.streams.remove(&stream);
@@ -122,7 +120,7 @@ impl Losses {
         }
         let is_new = self.count(stream, open.ordinal);
         self.begin(stream, is_new || !is_repeated, missing);
-        for direction in DIRECTIONS {
+        for direction in Direction::BOTH {
             self.reach(stream, direction, open.next_offset[direction as usize], missing);
         }
     }
@@ -145,7 +143,7 @@ impl Losses {
     fn begin(&mut self, stream: u64, is_new: bool, missing: &mut Vec<Missing>) {
         let known = self.streams.entry(stream).or_default();
         if is_new {
-            for direction in DIRECTIONS {
+            for direction in Direction::BOTH {
                 known.next[direction as usize].get_or_insert(0);
                 let bytes = std::mem::take(&mut known.began[direction as usize]);
                 if bytes != 0 {

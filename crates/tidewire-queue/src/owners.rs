@@ -111,9 +111,7 @@ impl Owners {
             Some(Kind::Data | Kind::Gap) => Some(record.direction()),
             Some(Kind::Packet | Kind::Conflict) => return None,
             // A CLOSE, and an OPEN for readers that do not know the stream: all of it.
-            _ => [Direction::ClientToServer, Direction::ServerToClient]
-                .into_iter()
-                .find(|direction| self.pending(*direction).is_some()),
+            _ => Direction::BOTH.into_iter().find(|direction| self.pending(*direction).is_some()),
         }?;
         let shed = self.pending(direction)?;
         let gap = Gap { direction, offset: shed.offset, bytes: shed.bytes, cause: GAP_SHED };

@@ -173,7 +173,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
 
     fn close(&mut self, stream: &mut Stream<'_, Kept>, reason: EndReason) {
         let Kept { bytes, dropped_bytes } = std::mem::take(stream.data());
-        let directions = [Direction::ClientToServer, Direction::ServerToClient];
+        let directions = Direction::BOTH;
         let held = held(&bytes);
         let finished = FinishedStream {
             id: stream.id(),

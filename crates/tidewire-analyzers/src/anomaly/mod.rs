@@ -19,8 +19,6 @@ pub(crate) use self::explained::Explained;
 use self::rare::Rare;
 use crate::{describe, emit::Outlet, settings::AnomalySettings};
 
-const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 /// Packet time in which one event is made of each kind of things that belong to no stream.
 const OUTSIDE_NS: u64 = 1_000_000_000;
 
@@ -103,9 +101,9 @@ impl Anomaly {
         let evidence = StreamEvidence {
             start_ns: stream.start_ns(),
             capture_start_ns: self.explained.start_ns(),
-            stats: &DIRECTIONS.map(|direction| stream.stats(direction)),
+            stats: &Direction::BOTH.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
-            has_conflicts: DIRECTIONS.iter().any(|&direction| !stream.conflicts(direction).is_empty()),
+            has_conflicts: Direction::BOTH.iter().any(|&direction| !stream.conflicts(direction).is_empty()),
             anomalies: stream.anomalies(),
         };
         let mut kinds = Vec::new();
@@ -149,8 +147,8 @@ impl Anomaly {
         }
         if kind == AnomalyKind::OverlapConflict {
             let last = |direction| stream.conflicts(direction).last().map(|conflict| (direction, *conflict));
-            if let Some((direction, conflict)) = DIRECTIONS.into_iter().find_map(last) {
-                event.place = Some(Place { direction: describe::direction(direction), offset: conflict.offset });
+            if let Some((direction, conflict)) = Direction::BOTH.into_iter().find_map(last) {
+                event.place = Some(Place { direction, offset: conflict.offset });
                 event = event.with("bytes", Value::U64(conflict.bytes));
             }
         }

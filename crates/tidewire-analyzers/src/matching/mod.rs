@@ -120,7 +120,7 @@ impl Matching {
                 severity: named.severity,
                 key: Some(key),
                 stream: Some(id),
-                place: Some(Place { direction: describe::direction(chunk.direction), offset }),
+                place: Some(Place { direction: chunk.direction, offset }),
                 excerpt: Some(self.excerpt(bytes, &hit, &named.bytes)),
                 ..Event::default()
             };

@@ -293,7 +293,7 @@ impl Handler for Tracker {
     }
 
     fn close(&mut self, stream: &mut Stream<'_, BTreeSet<u32>>, reason: EndReason) {
-        let flags = [Direction::ClientToServer, Direction::ServerToClient].map(|way| stream.stats(way).tcp_flags as u8);
+        let flags = Direction::BOTH.map(|way| stream.stats(way).tcp_flags as u8);
         self.state().close(stream.data(), reason, flags);
     }
 }

@@ -4,7 +4,7 @@ use tidewire::{Direction, FlowKey, Tunnel, TunnelKind, community_id};
 use tidewire_queue::{
     Ended, Missing, Record,
     records::{
-        Close, DirectionFigures, Event, Gap, Key, Kind, OFFSET_NONE, Open, PacketHeader, anomaly_name, end_reason_name,
+        Close, DirectionStats, Event, Gap, Key, Kind, OFFSET_NONE, Open, PacketHeader, anomaly_name, end_reason_name,
         flags, gap_cause_name, tcp_state_name,
     },
 };
@@ -212,7 +212,7 @@ fn push_close(object: &mut Object<'_>, close: &Close) {
 }
 
 /// Figures as `streams` and `flows` name them.
-fn push_figures(object: &mut Object<'_>, figures: &DirectionFigures) {
+fn push_figures(object: &mut Object<'_>, figures: &DirectionStats) {
     for (name, value) in [
         ("packets", figures.packets),
         ("frames", figures.frames),

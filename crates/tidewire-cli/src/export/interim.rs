@@ -15,7 +15,7 @@ pub struct Interim {
 impl Interim {
     /// The figures of a stream now. `clock_ns`: the packets' clock.
     pub fn of<D>(stream: &Stream<'_, D>, clock_ns: u64) -> Self {
-        let stats = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
+        let stats = Direction::BOTH.map(|direction| stream.stats(direction));
         Self { stats, client: stream.key().client, said_ns: clock_ns }
     }
 

@@ -37,7 +37,7 @@ struct Figures {
 
 impl Figures {
     fn note<D>(&self, stream: &Stream<'_, D>) {
-        let both = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
+        let both = Direction::BOTH.map(|direction| stream.stats(direction));
         self.packets.store(both.iter().map(|stats| stats.packets).sum(), Relaxed);
         self.bytes.store(both.iter().map(|stats| stats.frame_bytes).sum(), Relaxed);
     }

@@ -1,11 +1,12 @@
 //! Pending datagrams: a bounded table with a keyed hash, and the order of eviction.
 
+use tidewire_types::siphash::siphash13_words;
+
 use super::{
     key::Key,
     links::{Links, NIL},
     pending::Datagram,
 };
-use crate::hash::siphash13_words;
 
 /// Number of hash values that distinguish sources.
 const SOURCES: usize = 256;

@@ -1,8 +1,9 @@
 //! The identity of a packet, and the place where it was seen.
 
+use tidewire_types::siphash::siphash13_words;
+
 use crate::{
     ChecksumStatus, Frame,
-    hash::siphash13_words,
     wire::{Decoded, LinkType},
 };
 

@@ -95,7 +95,7 @@ impl<H: Deliver> FlowContext<H> {
         if H::SUBSCRIBERS && !self.subscribers.is_selected {
             return self.flush_due_each(flow, data);
         }
-        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+        for direction in Direction::BOTH {
             let pending_chunk =
                 flow.slow_state.as_ref().and_then(|slow_state| slow_state.pending_chunk[direction as usize].as_ref());
             if pending_chunk.is_some_and(|pending_chunk| {

@@ -9,8 +9,6 @@ use crate::{
     wire::TunnelKind,
 };
 
-const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 /// Silence after which a flow's entries may be retired when room is short, in nanoseconds of packet time.
 const SILENT_NS: u64 = 2_000_000_000;
 
@@ -69,7 +67,7 @@ impl<H: Deliver> FlowContext<H> {
             return;
         }
         let Some(key) = known(flow, self.config.key_ids) else { return };
-        for direction in BOTH {
+        for direction in Direction::BOTH {
             if flow.priority != 0 {
                 shunt.prioritize(&key, direction, flow.priority);
             }
@@ -87,7 +85,7 @@ impl<H: Deliver> FlowContext<H> {
         const SETTLED: u16 = half::SHUNTED | half::UNSHUNTED;
         /// Segments that wait must be put in order first.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN_SEEN | half::DOUBTFUL_FIN;
-        for direction in BOTH {
+        for direction in Direction::BOTH {
             let me = &flow.halves[direction as usize];
             let is_settled = me.has(SETTLED) && me.flags & SETTLED != SETTLED;
             if is_settled || me.has(WAITS) || !me.has(half::KNOWN) || H::PACKETS {
@@ -138,7 +136,7 @@ impl<H: Deliver> FlowContext<H> {
             return false;
         }
         let Some(key) = known(flow, self.config.key_ids) else { return false };
-        for direction in BOTH {
+        for direction in Direction::BOTH {
             let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
             if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
                 self.count_shunted(flow, direction, &counted);
@@ -167,8 +165,8 @@ impl<H: Deliver> FlowContext<H> {
         }
         let Some(shunt) = &mut self.shunt else { return };
         let by_itself = shunt.cuts_by_itself();
-        let counted = BOTH.map(|direction| shunt.retire(&key, direction));
-        for (direction, counted) in BOTH.into_iter().zip(counted) {
+        let counted = Direction::BOTH.map(|direction| shunt.retire(&key, direction));
+        for (direction, counted) in Direction::BOTH.into_iter().zip(counted) {
             // What the other side acknowledged meanwhile was not seen: the direction remains partly unknown.
             if !by_itself && flow.halves[direction as usize].has(half::SHUNTED) {
                 flow.halves[direction as usize].flags |= half::UNSHUNTED;
@@ -188,7 +186,7 @@ impl<H: Deliver> FlowContext<H> {
             return;
         }
         let Some(key) = known(flow, self.config.key_ids) else { return };
-        for direction in BOTH {
+        for direction in Direction::BOTH {
             if !all && !flow.halves[direction as usize].has(half::SHUNTED) {
                 continue;
             }

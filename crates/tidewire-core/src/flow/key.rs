@@ -1,8 +1,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use tidewire_types::siphash::siphash13_words;
 use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, final_destination, icmp_request};
 
-use crate::{Endpoint, FlowKey, KeyIds, hash};
+use crate::{Endpoint, FlowKey, KeyIds};
 
 /// A flow's key, with endpoint `a` the lower one, and the ids of the flow's first packet, which are compared only under
 /// [`KeyMask`]: the rest of the key is the same for both directions, ids need not be.
@@ -132,7 +133,7 @@ impl DirectedKey {
             return 0;
         }
         // 0 means no digest.
-        (hash::siphash13_words(hash_key, [vlan, tunnel]) << 40 & DIGEST).max(1 << 40)
+        (siphash13_words(hash_key, [vlan, tunnel]) << 40 & DIGEST).max(1 << 40)
     }
 
     /// A few bits that differ between most flows. Neither keyed nor strong: only for a cache that may miss.
@@ -215,9 +216,9 @@ impl Key {
         const PLAIN_V4: u64 = 4 << 56;
         let (ports, tunnel) = (self.0[PORTS] & mask.ports, self.0[TUNNEL] & mask.tunnel);
         if tunnel == PLAIN_V4 {
-            hash::siphash13_words(key, [self.0[A + 1] << 32 | self.0[B + 1], ports])
+            siphash13_words(key, [self.0[A + 1] << 32 | self.0[B + 1], ports])
         } else {
-            hash::siphash13_words(key, [self.0[A], self.0[A + 1], self.0[B], self.0[B + 1], ports, tunnel])
+            siphash13_words(key, [self.0[A], self.0[A + 1], self.0[B], self.0[B + 1], ports, tunnel])
         }
     }
 

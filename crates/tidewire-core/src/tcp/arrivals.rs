@@ -10,8 +10,6 @@ use crate::{
     flow::{ARRIVALS_MAX, Arrival, Flow, MIDSTREAM_START, half},
 };
 
-const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 impl Flow {
     /// Whether a direction waits for its beginning.
     fn waits_for_beginning(&self, direction: Direction) -> bool {
@@ -44,7 +42,7 @@ impl<H: Deliver> FlowContext<H> {
     /// arrival. `last`: nothing more will be acknowledged.
     pub(crate) fn begin_both(&mut self, flow: &mut Flow, data: &mut H::Data, last: bool) {
         let mut before = [QueueCharge::default(); 2];
-        for direction in DIRECTIONS {
+        for direction in Direction::BOTH {
             before[direction as usize] = flow.queue_charge(direction);
             if flow.waits_for_beginning(direction) {
                 // Where it begins depends on what is accepted.
@@ -67,7 +65,7 @@ impl<H: Deliver> FlowContext<H> {
         let slow_state = flow.slow_state();
         slow_state.arrivals = arrivals;
         slow_state.arrivals.clear();
-        for direction in DIRECTIONS {
+        for direction in Direction::BOTH {
             self.settle_queue(flow, direction, before[direction as usize]);
         }
     }

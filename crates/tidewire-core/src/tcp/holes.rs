@@ -317,7 +317,7 @@ impl<H: Deliver> FlowContext<H> {
         if flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.arrivals.is_empty()) {
             self.begin_both(flow, data, true);
         }
-        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+        for direction in Direction::BOTH {
             let unanswered = flow.slow_state.as_ref().and_then(|slow_state| slow_state.unanswered[direction as usize]);
             self.empty(flow, data, direction, GapCause::NotCaptured);
             self.accept_last_fin(flow, direction, unanswered);
@@ -329,7 +329,7 @@ impl<H: Deliver> FlowContext<H> {
             self.drop_chunk(flow, direction);
         }
         // A FIN behind a hole that was given up above.
-        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+        for direction in Direction::BOTH {
             self.reach_fin(flow, direction);
         }
     }

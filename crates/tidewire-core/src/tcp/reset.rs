@@ -68,7 +68,7 @@ impl<H: Deliver> FlowContext<H> {
             None => {
                 flow.state = TcpState::Reset;
                 let timestamp_ns = flow.last_ns[direction as usize];
-                for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+                for direction in Direction::BOTH {
                     self.advance(flow, data, direction, timestamp_ns);
                 }
                 Fate::Tracked

@@ -5,6 +5,8 @@ use std::{
     hash::{BuildHasherDefault, Hasher as StdHasher},
 };
 
+use tidewire_types::siphash::Hasher;
+
 use super::{
     groups::{Group, Groups},
     open::Fold,
@@ -12,8 +14,7 @@ use super::{
     settings::FolderSettings,
 };
 use crate::{
-    error::DecodeError, event::Event, hash::Hasher, lanes::Values, limits::RECORD_EVENTS_MAX, message::Message,
-    record::Record,
+    error::DecodeError, event::Event, lanes::Values, limits::RECORD_EVENTS_MAX, message::Message, record::Record,
 };
 
 /// Folds that are looked at to find the one to close early: of these the one with the fewest events, or the most bytes.

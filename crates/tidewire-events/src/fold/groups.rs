@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use tidewire_types::siphash::Hasher;
+
 use super::{
     profile::Profile,
     settings::{FoldSettings, FolderSettings},
 };
-use crate::{cursor::Cursor, error::DecodeError, event::Severity, hash::Hasher, lanes::Plan, message::Shape};
+use crate::{cursor::Cursor, error::DecodeError, event::Severity, lanes::Plan, message::Shape};
 
 /// Groups that are kept. An analyzer has a few kinds with a few shapes; a broken or hostile one could invent more.
 pub(super) const GROUPS_MAX: usize = 1024;

@@ -225,7 +225,7 @@ impl History {
     }
 
     fn sizes(&self) -> [u64; 2] {
-        [Direction::ClientToServer, Direction::ServerToClient].map(|direction| {
+        Direction::BOTH.map(|direction| {
             let (side, peer) = (&self.sides[direction as usize], &self.sides[direction.opposite() as usize]);
             let is_probe = side.before == State::SynSent && side.state == State::Reset && peer.state == State::Inactive;
             if is_probe && side.acked > 1 {

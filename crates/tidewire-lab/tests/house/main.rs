@@ -20,15 +20,15 @@ use tidewire_testing::InTime as _;
 /// Floors of the house. A crate may depend on crates of lower floors only.
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
-    ("tidewire-patterns", 0),
+    ("tidewire-patterns", 1),
     ("tidewire-types", 0),
     ("tidewire-outputs", 5),
-    ("tidewire-queue", 0),
-    ("tidewire-events", 0),
-    ("tidewire-event-socket", 1),
-    ("tidewire-event-store", 1),
+    ("tidewire-queue", 1),
+    ("tidewire-events", 1),
+    ("tidewire-event-socket", 2),
+    ("tidewire-event-store", 2),
     ("tidewire-delivery", 6),
-    ("tidewire-queue-c", 2),
+    ("tidewire-queue-c", 3),
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),
     ("tidewire-core", 1),
@@ -81,6 +81,9 @@ const UNSAFE: &[&str] = &[
     "tidewire-queue-c/src",
     "tidewire-c/src",
 ];
+
+/// Sources of pure crates that are built only for crates that are not: behind a feature.
+const NOT_PURE: &[&str] = &["tidewire-types/src/random.rs"];
 
 /// What a pure crate's sources must not name.
 const IMPURE: &[&str] = &[
@@ -246,7 +249,7 @@ fn pure_crates_touch_nothing_outside() {
     for name in PURE {
         let mut files = Vec::new();
         sources(&root().join("crates").join(name).join("src"), &mut files);
-        for file in files.iter().filter(|file| !is_test(file)) {
+        for file in files.iter().filter(|file| !is_test(file) && !NOT_PURE.iter().any(|other| file.ends_with(other))) {
             let code = code(file);
             let code = code.split("#[cfg(test)]").next().unwrap_or_default();
             for word in IMPURE {

@@ -1,8 +1,10 @@
 //! A record with its payload as an event.
 
+use tidewire_types::Direction;
+
 use super::super::layout::Record;
 use super::{
-    kind::{Direction, Kind, flags},
+    kind::{Kind, flags},
     packet::PacketHeader,
     stream::{Close, Conflict, Gap, Open},
 };

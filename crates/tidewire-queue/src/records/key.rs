@@ -2,19 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use tidewire_types::Endpoint;
+
 use super::bytes::{Fields, Writer};
 
 /// A VLAN id that stands for no tag.
 pub const VLAN_NONE: u16 = 0xffff;
-
-/// An address and a port (0 for protocols without ports).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Endpoint {
-    /// The IP address.
-    pub address: IpAddr,
-    /// The port, or 0.
-    pub port: u16,
-}
 
 /// Identifies a stream, client first. For a packet without a stream, the sender is the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,10 +51,9 @@ fn address(octets: [u8; 16], version: u8) -> Option<IpAddr> {
 
 impl Default for Key {
     fn default() -> Self {
-        let none = Endpoint { address: Ipv4Addr::UNSPECIFIED.into(), port: 0 };
         Self {
-            client: none,
-            server: none,
+            client: Endpoint::UNSPECIFIED,
+            server: Endpoint::UNSPECIFIED,
             protocol: 0,
             vlan: [VLAN_NONE; 2],
             tunnel_kind: 0,

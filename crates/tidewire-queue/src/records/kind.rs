@@ -1,4 +1,6 @@
-//! Kinds of records, their flags, and the two directions.
+//! Kinds of records and their flags.
+
+use tidewire_types::Direction;
 
 use super::super::layout::Record;
 
@@ -47,27 +49,6 @@ pub mod flags {
     pub const DATAGRAM: u16 = 4;
     /// GAP: the queue shed these bytes for the sake of a slow reader.
     pub const SHED_BY_QUEUE: u16 = 8;
-}
-
-/// One of a stream's two directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the client to the server.
-    #[default]
-    ClientToServer = 0,
-    /// From the server to the client.
-    ServerToClient = 1,
-}
-
-impl Direction {
-    /// `c2s` or `s2c`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClientToServer => "c2s",
-            Self::ServerToClient => "s2c",
-        }
-    }
 }
 
 impl Record {

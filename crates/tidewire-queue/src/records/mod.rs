@@ -10,11 +10,12 @@ mod packet;
 mod stream;
 
 pub use event::Event;
-pub use key::{Endpoint, Key, VLAN_NONE};
-pub use kind::{Direction, Kind, flags};
+pub use key::{Key, VLAN_NONE};
+pub use kind::{Kind, flags};
 pub use names::{
     ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, PACKET_REASONS, TCP_STATES, TUNNELS, anomaly_name, end_reason_name,
     gap_cause_name, packet_reasons, tcp_state_name, tunnel_name,
 };
 pub use packet::{OFFSET_NONE, PacketHeader};
-pub use stream::{Close, Conflict, DirectionFigures, Gap, Open};
+pub use stream::{Close, Conflict, Gap, Open};
+pub use tidewire_types::{Direction, DirectionStats, Endpoint};

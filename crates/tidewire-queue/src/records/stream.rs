@@ -1,10 +1,12 @@
 //! Records of streams: open, gap, conflict, close. Data is its bytes.
 
+use tidewire_types::{Direction, DirectionStats};
+
 use super::super::layout::Record;
 use super::{
     bytes::{Fields, Writer},
     key::Key,
-    kind::{Direction, Kind},
+    kind::Kind,
 };
 
 /// The payload of an OPEN.
@@ -103,84 +105,16 @@ impl Conflict {
     }
 }
 
-/// Final figures of a direction: the engine's, by the same names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the documentation is at tidewire::DirectionStats and in docs/queues.md")]
-pub struct DirectionFigures {
-    pub packets: u64,
-    pub frames: u64,
-    pub frame_bytes: u64,
-    pub ip_bytes: u64,
-    pub payload_wire_bytes: u64,
-    pub reassembled_bytes: u64,
-    pub delivered_bytes: u64,
-    pub retransmitted_bytes: u64,
-    pub out_of_order_packets: u64,
-    pub missing_bytes: u64,
-    pub ignored_bytes: u64,
-    pub cutoff_bytes: u64,
-    pub shed_packets: u64,
-    pub shed_bytes: u64,
-    pub chunks: u64,
-    pub start_ns: u64,
-    pub end_ns: u64,
-    /// Union of all TCP flags seen.
-    pub tcp_flags: u8,
-}
+/// Bytes of a direction's figures.
+const STATS_BYTES: usize = DirectionStats::COUNT * 8;
 
-impl DirectionFigures {
-    /// Bytes of the figures.
-    pub const BYTES: usize = 18 * 8;
-
-    fn words(&self) -> [u64; 18] {
-        [
-            self.packets,
-            self.frames,
-            self.frame_bytes,
-            self.ip_bytes,
-            self.payload_wire_bytes,
-            self.reassembled_bytes,
-            self.delivered_bytes,
-            self.retransmitted_bytes,
-            self.out_of_order_packets,
-            self.missing_bytes,
-            self.ignored_bytes,
-            self.cutoff_bytes,
-            self.shed_packets,
-            self.shed_bytes,
-            self.chunks,
-            self.start_ns,
-            self.end_ns,
-            u64::from(self.tcp_flags),
-        ]
+/// Reads a direction's figures.
+fn stats(fields: &mut Fields<'_>) -> Option<DirectionStats> {
+    let mut words = [0; DirectionStats::COUNT];
+    for word in &mut words {
+        *word = fields.u64()?;
     }
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut words = [0; 18];
-        for word in &mut words {
-            *word = fields.u64()?;
-        }
-        Some(Self {
-            packets: words[0],
-            frames: words[1],
-            frame_bytes: words[2],
-            ip_bytes: words[3],
-            payload_wire_bytes: words[4],
-            reassembled_bytes: words[5],
-            delivered_bytes: words[6],
-            retransmitted_bytes: words[7],
-            out_of_order_packets: words[8],
-            missing_bytes: words[9],
-            ignored_bytes: words[10],
-            cutoff_bytes: words[11],
-            shed_packets: words[12],
-            shed_bytes: words[13],
-            chunks: words[14],
-            start_ns: words[15],
-            end_ns: words[16],
-            tcp_flags: words[17] as u8,
-        })
-    }
+    Some(DirectionStats::from_words(words))
 }
 
 /// The payload of a CLOSE.
@@ -196,13 +130,13 @@ pub struct Close {
     pub reason: u8,
     /// Offset behind the last byte or gap that this queue had of each direction.
     pub end_offset: [u64; 2],
-    /// Final figures of each direction.
-    pub figures: [DirectionFigures; 2],
+    /// Final figures of each direction; of the TCP flags the low eight.
+    pub figures: [DirectionStats; 2],
 }
 
 impl Close {
     /// Bytes of the payload.
-    pub const BYTES: usize = 40 + 2 * DirectionFigures::BYTES;
+    pub const BYTES: usize = 40 + 2 * STATS_BYTES;
 
     /// Appends the payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -212,8 +146,10 @@ impl Close {
         out.bytes(&[self.state, self.reason, 0, 0, 0, 0, 0, 0]);
         out.u64(self.end_offset[0]);
         out.u64(self.end_offset[1]);
-        for word in self.figures.iter().flat_map(DirectionFigures::words) {
-            out.u64(word);
+        for figures in self.figures {
+            let [words @ .., tcp_flags] = figures.words();
+            words.into_iter().for_each(|word| out.u64(word));
+            out.u64(tcp_flags & 0xff);
         }
     }
 
@@ -224,7 +160,25 @@ impl Close {
         let (ordinal, anomalies) = (fields.u64()?, fields.u64()?);
         let [state, reason, ..] = fields.array::<8>()?;
         let end_offset = [fields.u64()?, fields.u64()?];
-        let figures = [DirectionFigures::read(&mut fields)?, DirectionFigures::read(&mut fields)?];
+        let figures = [stats(&mut fields)?, stats(&mut fields)?];
         Some(Self { ordinal, anomalies, state, reason, end_offset, figures })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_back_with_eight_tcp_flags() {
+        let figures = [1, 100].map(|first| DirectionStats::from_words(std::array::from_fn(|at| first + at as u64)));
+        let mut close = Close { ordinal: 5, figures, ..Close::default() };
+        close.figures[0].tcp_flags = 0x1ff;
+        let mut bytes = Vec::new();
+        close.encode(&mut bytes);
+        assert_eq!(bytes.len(), Close::BYTES);
+        close.figures[0].tcp_flags = 0xff;
+        assert_eq!(Close::decode(&bytes), Some(close));
+        assert_eq!(Close::decode(&bytes[..Close::BYTES - 1]), None);
     }
 }

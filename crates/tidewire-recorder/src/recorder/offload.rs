@@ -5,8 +5,6 @@ use tidewire::Direction;
 use super::Recorder;
 use crate::ledger::Fate;
 
-const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 impl Recorder {
     /// Asks the kernel to drop a direction that has reached its cutoff.
     pub(super) fn offload(&mut self, slot: u32, direction: usize) {
@@ -23,7 +21,7 @@ impl Recorder {
         {
             return;
         }
-        let Some(way) = DIRECTIONS.get(direction) else { return };
+        let Some(way) = Direction::BOTH.get(direction) else { return };
         // Asked once: where it is refused, packets are cut off here.
         lane.shunted[direction] = true;
         if shunt.cut(&lane.key.flow(lane.client_is_lower), *way) {
@@ -64,7 +62,7 @@ impl Recorder {
     }
 
     fn count_lane(&mut self, slot: u32, is_last: bool) {
-        for (direction, way) in DIRECTIONS.into_iter().enumerate() {
+        for (direction, way) in Direction::BOTH.into_iter().enumerate() {
             let (Some(lane), Some(shunt)) = (self.flows.get_mut(slot), &mut self.shunt) else { return };
             if lane.shunted.get(direction) != Some(&true) {
                 continue;

@@ -1,23 +1,14 @@
 //! The engine's values as the records of a queue have them. The numbers of causes, reasons, states, kinds and anomalies are the
 //! same on both sides, which a test compares.
 
-use tidewire::{AnomalyKind, Direction, DirectionStats, EndReason, FlowKey, Stream};
-use tidewire_queue::records::{self, Close, DirectionFigures, Endpoint, Key, Open};
-
-/// A direction.
-pub(super) fn direction(direction: Direction) -> records::Direction {
-    match direction {
-        Direction::ClientToServer => records::Direction::ClientToServer,
-        Direction::ServerToClient => records::Direction::ServerToClient,
-    }
-}
+use tidewire::{AnomalyKind, Direction, EndReason, FlowKey, Stream};
+use tidewire_queue::records::{Close, Key, Open};
 
 /// A key.
 pub(super) fn key(key: &FlowKey, is_client_known: bool) -> Key {
-    let endpoint = |end: tidewire::Endpoint| Endpoint { address: end.address, port: end.port };
     Key {
-        client: endpoint(key.client),
-        server: endpoint(key.server),
+        client: key.client,
+        server: key.server,
         protocol: key.proto,
         vlan: key.vlan,
         tunnel_kind: key.tunnel.kind as u8,
@@ -35,14 +26,13 @@ pub(super) fn open<D>(stream: &Stream<'_, D>, ordinal: u64, next_offset: [u64; 2
 
 /// A stream's CLOSE.
 pub(super) fn close<D>(stream: &Stream<'_, D>, reason: EndReason, ordinal: u64, end_offset: [u64; 2]) -> Close {
-    let figures = [Direction::ClientToServer, Direction::ServerToClient];
     Close {
         ordinal,
         anomalies: anomalies(stream.anomalies().iter().map(|anomaly| anomaly.kind)),
         state: stream.state() as u8,
         reason: reason as u8,
         end_offset,
-        figures: figures.map(|direction| self::figures(&stream.stats(direction))),
+        figures: Direction::BOTH.map(|direction| stream.stats(direction)),
     }
 }
 
@@ -51,32 +41,10 @@ pub(super) fn anomalies(kinds: impl Iterator<Item = AnomalyKind>) -> u64 {
     kinds.fold(0, |set, kind| set | 1_u64.checked_shl(kind as u32).unwrap_or(0))
 }
 
-fn figures(stats: &DirectionStats) -> DirectionFigures {
-    DirectionFigures {
-        packets: stats.packets,
-        frames: stats.frames,
-        frame_bytes: stats.frame_bytes,
-        ip_bytes: stats.ip_bytes,
-        payload_wire_bytes: stats.payload_wire_bytes,
-        reassembled_bytes: stats.reassembled_bytes,
-        delivered_bytes: stats.delivered_bytes,
-        retransmitted_bytes: stats.retransmitted_bytes,
-        out_of_order_packets: stats.out_of_order_packets,
-        missing_bytes: stats.missing_bytes,
-        ignored_bytes: stats.ignored_bytes,
-        cutoff_bytes: stats.cutoff_bytes,
-        shed_packets: stats.shed_packets,
-        shed_bytes: stats.shed_bytes,
-        chunks: stats.chunks,
-        start_ns: stats.start_ns,
-        end_ns: stats.end_ns,
-        tcp_flags: stats.tcp_flags as u8,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tidewire::{GapCause, TcpState, TunnelKind};
+    use tidewire_queue::records;
 
     use super::*;
 

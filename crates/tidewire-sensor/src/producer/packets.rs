@@ -88,7 +88,7 @@ impl Handler for PacketQueue {
             key: describe::key(&stream.key(), stream.client_known()),
         };
         let record = Record::new(Kind::Packet, stream.id(), packet.timestamp_ns);
-        let record = record.with_direction(describe::direction(packet.direction));
+        let record = record.with_direction(packet.direction);
         let room = self.set.record_bytes_max() - PacketHeader::BYTES;
         let bytes = &packet.bytes[..packet.bytes.len().min(room)];
         let priority = stream.priority();

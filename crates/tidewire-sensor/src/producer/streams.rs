@@ -14,8 +14,6 @@ use super::{
 };
 use crate::config::Distribution;
 
-const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
-
 /// Publishes streams in a queue, or each in one queue of a set.
 ///
 /// A stream's records are its OPEN, then DATA, GAP and CONFLICT as they come, and its CLOSE. What a queue sheds for a slow reader
@@ -61,7 +59,7 @@ impl StreamQueue {
             publish_open(&mut queue, stream);
         }
         // Both lists are empty in nearly every stream.
-        if stream.conflicts(DIRECTIONS[0]).len() + stream.conflicts(DIRECTIONS[1]).len() != 0 {
+        if stream.conflicts(Direction::BOTH[0]).len() + stream.conflicts(Direction::BOTH[1]).len() != 0 {
             publish_conflicts(&mut queue, stream);
         }
         queue
@@ -80,12 +78,11 @@ fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
 #[cold]
 fn publish_conflicts(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
     let (id, time_ns) = (stream.id(), stream.end_ns());
-    for direction in DIRECTIONS {
+    for direction in Direction::BOTH {
         let at = direction as usize;
         let mut seen = stream.data().conflicts[at];
         while let Some(conflict) = stream.conflicts(direction).get(seen as usize).copied() {
             seen += 1;
-            let direction = describe::direction(direction);
             let conflict = Conflict { direction, offset: conflict.offset, bytes: conflict.bytes };
             queue.publish_always(&mut stream.data().owners, &conflict.record(id, time_ns));
         }
@@ -117,7 +114,7 @@ impl Handler for StreamQueue {
         let mut queue = Self::ready(&self.set, stream);
         let (id, priority) = (stream.id(), stream.priority());
         let owners = &mut stream.data().owners;
-        let mut record = Record::data(id, describe::direction(chunk.direction), chunk.offset, 0, chunk.timestamp_ns);
+        let mut record = Record::data(id, chunk.direction, chunk.offset, 0, chunk.timestamp_ns);
         let (mut bytes, mut repeated) = (chunk.bytes, chunk.repeated_bytes);
         // A part of a datagram is none.
         let is_datagram = chunk.is_datagram && bytes.len() <= self.set.record_bytes_max();
@@ -137,7 +134,7 @@ impl Handler for StreamQueue {
     fn gap(&mut self, stream: &mut Stream<'_, StreamState>, gap: Gap) {
         let mut queue = Self::ready(&self.set, stream);
         let Gap { direction, offset, bytes, cause, .. } = gap;
-        let gap = GapRecord { direction: describe::direction(direction), offset, bytes, cause: cause as u8 };
+        let gap = GapRecord { direction, offset, bytes, cause: cause as u8 };
         let record = gap.record(stream.id(), stream.end_ns());
         queue.publish_always(&mut stream.data().owners, &record);
     }
