@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use tidewire_types::calendar::{self, Civil};
 
 use crate::settings::Compression;
 
@@ -17,6 +17,8 @@ pub(crate) const SEALED: &str = ".sealed";
 pub(crate) const SEGMENT: &str = ".pcapng";
 /// The record of what came and went in a directory.
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Characters of a segment's stem at most: it becomes part of names of 255 bytes.
 const STEM_BYTES_MAX: usize = 200;
@@ -40,9 +42,10 @@ impl SegmentName {
     /// The name without endings, as in `20261123T093000.123456789Z-w0-000001`.
     #[must_use]
     pub fn stem(&self) -> String {
-        let time = Timestamp::from_nanosecond(i128::from(self.begun_ns)).unwrap_or(Timestamp::MAX);
-        let time = TimeZone::UTC.to_datetime(time);
-        format!("{}-w{}-{:06}", time.strftime("%Y%m%dT%H%M%S.%9fZ"), self.worker, self.sequence)
+        let Civil { year, month, day, hour, minute, second } = Civil::of((self.begun_ns / SECOND_NS) as i64);
+        let time =
+            format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{:09}Z", self.begun_ns % SECOND_NS);
+        format!("{time}-w{}-{:06}", self.worker, self.sequence)
     }
 
     /// The name under which it is written.
@@ -76,10 +79,8 @@ impl SegmentName {
         if parts.next().is_some() {
             return None;
         }
-        let time = DateTime::strptime("%Y%m%dT%H%M%S.%9fZ", time).ok()?;
-        let time = TimeZone::UTC.to_timestamp(time).ok()?;
         let name = Self {
-            begun_ns: u64::try_from(time.as_nanosecond()).ok()?,
+            begun_ns: begun_ns(time)?,
             worker: worker.strip_prefix('w')?.parse().ok()?,
             sequence: sequence.parse().ok()?,
             compression,
@@ -88,6 +89,14 @@ impl SegmentName {
         // There is one way to write it.
         (name.stem() == stem).then_some(name)
     }
+}
+
+/// The time of a name, as in `20261123T093000.123456789Z`. Which of its parts are in range, the caller finds by writing it again.
+fn begun_ns(time: &str) -> Option<u64> {
+    let number = |at: std::ops::Range<usize>| time.get(at)?.parse::<u32>().ok();
+    let parts = [number(4..6)?, number(6..8)?, number(9..11)?, number(11..13)?, number(13..15)?];
+    let seconds = calendar::seconds(number(0..4)?.into(), parts.map(i64::from));
+    u64::try_from(seconds).ok()?.checked_mul(SECOND_NS)?.checked_add(number(16..25)?.into())
 }
 
 impl fmt::Display for SegmentName {

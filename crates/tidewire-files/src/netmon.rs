@@ -8,6 +8,7 @@ use crate::{
     pcap::too_long,
     record_cursor::{Count, Place, Walk, u16_at, u32_at},
 };
+use tidewire_types::calendar;
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
@@ -203,12 +204,6 @@ fn link_type(media: u16) -> LinkType {
 
 /// The time of the capture's start, of which the file does not say the time zone: taken as UTC.
 fn start_ns([year, month, day, hour, minute, second, millisecond]: [u16; 7]) -> i128 {
-    let [year, month, day] = [year, month, day].map(i64::from);
-    // Days since 1970 by the proleptic Gregorian calendar, of years that begin in March.
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
-    let seconds = days * 86_400 + i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
+    let seconds = calendar::seconds(year.into(), [month, day, hour, minute, second].map(i64::from));
     i128::from(seconds) * 1_000_000_000 + i128::from(millisecond) * 1_000_000
 }
