@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::rand::{GetRandomFlags, getrandom};
+use tidewire_types::{hex, random::random_bytes};
 
 use crate::{
     Digest, Error, Folder, FolderFile, Reserve, Sections, SegmentName, SegmentWriter, Settings, Storage, StorageFile,
@@ -102,10 +102,8 @@ impl Directory {
         let lock = locked(path)?;
         let read = manifest::read(path)?;
         let mut manifest = Manifest::open(path, &read)?;
-        let mut recording = [0; 8];
-        getrandom(&mut recording, GetRandomFlags::empty())
-            .map_err(|error| Error::io(path, "naming the recording")(error.into()))?;
-        let recording: String = recording.iter().map(|byte| format!("{byte:02x}")).collect();
+        let recording = random_bytes::<8>().map_err(Error::io(path, "naming the recording"))?;
+        let recording = hex::encode(&recording);
         let (mut sequences, last) = (BTreeMap::new(), last_indexes(&read.lines));
         let mut number = |name: &SegmentName| {
             let most = sequences.entry(name.worker).or_insert(0);

@@ -27,7 +27,7 @@ use std::{
 
 use age::{Decryptor, Encryptor, x25519};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};
-use rustix::rand::{GetRandomFlags, getrandom};
+use tidewire_types::random;
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -152,11 +152,7 @@ impl Key {
     fn make(recipients: &Recipients) -> Result<(Self, Vec<u8>), Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Key(format!("the data key cannot be made: {error}"));
         let mut secret = Zeroizing::new([0_u8; 48]);
-        let mut filled = 0;
-        while filled < secret.len() {
-            let rest = secret.get_mut(filled..).unwrap_or_default();
-            filled += getrandom(rest, GetRandomFlags::empty()).map_err(|error| failed(&error))?;
-        }
+        random::fill(secret.as_mut_slice()).map_err(|error| failed(&error))?;
         let all = recipients.0.iter().map(|recipient| recipient as &dyn age::Recipient);
         let encryptor = Encryptor::with_recipients(all).map_err(|error| failed(&error))?;
         let mut wrapped = Vec::new();

@@ -24,8 +24,8 @@ use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
     aead::{Aead as _, Payload},
 };
-use rustix::rand::{GetRandomFlags, getrandom};
 use tidewire_events::Record;
+use tidewire_types::random;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -108,12 +108,7 @@ pub struct Sealer {
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), SealError> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let rest = bytes.get_mut(filled..).unwrap_or_default();
-        filled += getrandom(rest, GetRandomFlags::empty()).map_err(|error| SealError::Key(error.to_string()))?;
-    }
-    Ok(())
+    random::fill(bytes).map_err(|error| SealError::Key(error.to_string()))
 }
 
 impl Sealer {

@@ -9,13 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    fs::{
-        AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, open, openat, statat,
-        unlinkat,
-    },
-    rand::{GetRandomFlags, getrandom},
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, open, openat, statat,
+    unlinkat,
 };
+use tidewire_types::{hex, random::random_bytes};
 
 /// Prefix of directory names; 128 random bits follow.
 const PREFIX: &str = "tidewire-run-";
@@ -81,11 +79,7 @@ impl Drop for RunDir {
 }
 
 fn random_name() -> io::Result<String> {
-    let mut random = [0_u8; 16];
-    if getrandom(&mut random, GetRandomFlags::empty())? != random.len() {
-        return Err(io::Error::other("no random numbers"));
-    }
-    Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)))
+    random_bytes::<16>().map(|random| format!("{PREFIX}{}", hex::encode(&random)))
 }
 
 /// Whether a directory still has a name.

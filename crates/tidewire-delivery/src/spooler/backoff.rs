@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidewire_types::random::random_bytes;
+
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(100);
 
@@ -32,11 +34,8 @@ impl Backoff {
 
 /// A random number for a pause.
 pub(super) fn random() -> u8 {
-    let mut byte = [0; 1];
-    // Without one the pause is a short one, which does no harm.
-    let _ = rustix::rand::getrandom(&mut byte, rustix::rand::GetRandomFlags::empty());
-    let [byte] = byte;
-    byte
+    // Without random bytes, the shortest pause: still half of the longest.
+    random_bytes().map_or(0, |[byte]| byte)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::{
 use rustix::{
     event::{EventfdFlags, eventfd},
     io::{read, write},
-    rand::{GetRandomFlags, getrandom},
 };
+use tidewire_types::random::random_bytes;
 
 use crate::protocol::{FULL_BYTES, Hello, PACKET_BYTES_MAX, Window, begin_events};
 
@@ -150,8 +150,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(name: &str, analyzers: Vec<String>) -> io::Result<Self> {
-        let mut session = [0; 8];
-        getrandom(&mut session, GetRandomFlags::empty())?;
+        let session = random_bytes()?;
         let state = State {
             packets: VecDeque::new(),
             next: 1,

@@ -1,6 +1,7 @@
 use std::{io, sync::atomic::Ordering::Relaxed};
 
 use aya::EbpfLoader;
+use tidewire_types::random::random_bytes;
 
 use super::KernelSettings;
 use crate::sys::mmap_array::MmapArray;
@@ -100,9 +101,7 @@ pub(super) fn set_classes(settings: &KernelSettings, memory: &MmapArray) {
 
 /// Random numbers, unknown to senders.
 pub(super) fn random_key() -> io::Result<[u64; 11]> {
-    use std::io::Read;
-    let mut bytes = [0; 88];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let bytes = random_bytes::<88>()?;
     let mut key = [0; 11];
     for (number, bytes) in key.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *number = u64::from_ne_bytes(*bytes);

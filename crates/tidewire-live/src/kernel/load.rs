@@ -70,7 +70,7 @@ impl Kernel {
             ProgramType::Xdp => include_bytes!("../../objects/capture_xdp.bpf.o").as_slice(),
             ProgramType::Socket => include_bytes!("../../objects/capture_socket.bpf.o").as_slice(),
         };
-        let hash_key = random_key().map_err(|source| failed("reading /dev/urandom", source))?;
+        let hash_key = random_key().map_err(|source| failed("reading random numbers", source))?;
         let cpus = possible_cpus().map_err(|source| failed("counting processors", source))?;
         let slots = [settings.flows_v4, settings.flows_v6].map(slots);
         let mut loader = EbpfLoader::new();

@@ -31,3 +31,4 @@ pub use groups::groups_in_use;
 pub use plan::{Group, Plan, SteeredOut};
 pub use ring::PacketRing;
 pub use slot::Slot;
+pub(crate) use steering::flow_steering;

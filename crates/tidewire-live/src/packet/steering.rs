@@ -1,8 +1,7 @@
 //! Who chooses a group's member: the kernel's own modes, and programs.
 
 use std::{
-    fs::File,
-    io::{self, Read as _},
+    io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, atomic::Ordering},
 };
@@ -11,6 +10,7 @@ use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Program, STATE_BYTES, Settings,
     bpf::{Code, Copy, DROPPED_BYTES, MapUse, dropped},
 };
+use tidewire_types::random::random_bytes;
 
 use super::socket_setup::Steering;
 use crate::{
@@ -39,10 +39,8 @@ pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
 }
 
 /// Both directions and all fragments of a flow to one worker, everything else to the first.
-pub(super) fn flow_steering() -> Result<Compiled, Error> {
-    let mut seed = [0; 8];
-    let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-    random.map_err(|source| Error::kernel("reading random numbers", source))?;
+pub(crate) fn flow_steering() -> Result<Compiled, Error> {
+    let seed = random_bytes().map_err(|source| Error::kernel("reading random numbers", source))?;
     let mut settings = Settings::default();
     (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
     // What passes without having been steered goes by its flow, or to the first worker.

@@ -1,12 +1,11 @@
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     os::fd::{AsFd, AsRawFd},
     sync::Arc,
 };
 
 use tidewire_steer::{
-    Compiled, DATAGRAMS_MAX, Engine, Fragments, Program as Steering, STATE_BYTES, Settings,
+    Compiled, DATAGRAMS_MAX, Engine, Program as Steering, STATE_BYTES, Settings,
     bpf::{Ending, Hook, MapUse, Output},
 };
 
@@ -15,6 +14,7 @@ use crate::{
     Error, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, SettingError, TrafficDirection,
     filter_spec::FilterSpec,
     kernel::{Jump, KernelSettings, KernelXdp},
+    packet::flow_steering,
     session::CaptureMethod,
     sys::{
         arena::Place,
@@ -204,11 +204,5 @@ fn steering(settings: &LiveSettings, plan: &XskPlan) -> Result<Compiled, Error> 
     if !plan.is_steered() {
         return Ok(Compiled::new(&Steering::parse("steer_to 0")?, &Settings::default())?);
     }
-    let mut seed = [0; 8];
-    let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-    random.map_err(|source| Error::kernel("reading random numbers", source))?;
-    let mut settings = Settings::default();
-    (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
-    // What passes without having been steered goes by its flow, or to the first worker.
-    Ok(Compiled::new(&Steering::parse("unit")?, &settings)?)
+    flow_steering()
 }

@@ -18,9 +18,9 @@ use rustix::{
         statat, unlinkat,
     },
     io::Errno,
-    rand::{GetRandomFlags, getrandom},
 };
 use tidewire::legible::legible;
+use tidewire_types::{hex, random::random_bytes};
 
 use super::links::{self, Missing};
 
@@ -311,11 +311,7 @@ fn parent_path(path: &Path) -> &Path {
 }
 
 fn token() -> io::Result<String> {
-    let mut random = [0_u8; 8];
-    if getrandom(&mut random, GetRandomFlags::empty())? != random.len() {
-        return Err(io::Error::other("no random numbers"));
-    }
-    Ok(format!("{:016x}", u64::from_ne_bytes(random)))
+    random_bytes::<8>().map(|random| hex::encode(&random))
 }
 
 #[cfg(test)]

@@ -39,13 +39,13 @@ pub(super) struct Cut {
 const STATE_BYTES_MAX: usize = 4 << 20;
 
 impl Intake {
-    /// Continues where the store is. Also says why, if folds cannot be continued.
+    /// Continues where the store is; folds are hashed under `key`. Also says why, if folds cannot be continued.
     pub(super) fn new(
         settings: FolderSettings,
+        key: [u64; 2],
         store: &Store,
         continues: bool,
     ) -> Result<(Self, Option<String>), Error> {
-        let key = random();
         let numbers = store.next_numbers()?;
         let (mut why, mut folder) = (None, None);
         if continues && let Some(state) = store.state()?.filter(|state| !state.is_empty()) {
@@ -178,15 +178,4 @@ impl Intake {
     pub(super) fn next_numbers(&self) -> (u64, u64) {
         self.folder.next_numbers()
     }
-}
-
-/// A key that nobody can guess.
-fn random() -> [u64; 2] {
-    let mut bytes = [0; 16];
-    // It cannot fail for so few bytes once the machine has started.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let word = |at: usize| {
-        bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |word| u64::from_le_bytes(*word))
-    };
-    [word(0), word(8)]
 }

@@ -17,6 +17,7 @@ use tidewire_event_socket::{Server, ServerSettings, Waker};
 use tidewire_event_store::{Batch, Limits, Producer, Store, Writer, WriterSettings};
 use tidewire_events::Event;
 use tidewire_outputs::place::links::{self, Missing};
+use tidewire_types::random::random_bytes;
 
 use super::{
     failure::{ENVIRONMENT, Failure, SETTINGS},
@@ -80,7 +81,7 @@ impl Run<'_> {
         }
         let producers = store.producers()?.into_iter();
         server.restore(producers.map(|producer| (producer.name, producer.sequence)));
-        let (intake, state_lost) = Intake::new(self.settings.folder(), &store, seal.is_none())?;
+        let (intake, state_lost) = Intake::new(self.settings.folder(), random_key()?, &store, seal.is_none())?;
         own_events.extend(state_lost.as_deref().map(own::state_lost));
         let destinations = store.destinations()?;
         let (records, events) = store.counts()?;
@@ -238,6 +239,13 @@ fn forgotten(producers: Vec<Producer>, now_ns: u64) -> Vec<String> {
     let (many, recent) = (producers.len().saturating_sub(SESSIONS_MAX), producers.len().saturating_sub(SESSIONS_MIN));
     let is_old = |(at, one): &(usize, Producer)| *at < many || *at < recent && one.stored_ns < old;
     producers.into_iter().enumerate().filter(is_old).map(|(_, one)| one.name).collect()
+}
+
+/// A key of hashes that senders of events cannot guess.
+fn random_key() -> Result<[u64; 2], Failure> {
+    let bytes = random_bytes::<16>()
+        .map_err(|error| Failure::new(ENVIRONMENT, format_args!("no random key of hashes: {error}")))?;
+    Ok([0, 8].map(|at| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))))
 }
 
 fn handle_signals(stops: &Arc<AtomicU32>, waker: Waker) -> Result<(), Failure> {
