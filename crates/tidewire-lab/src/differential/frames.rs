@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::{
-    md5::md5,
-    script::{Opt, Segment, Sum, Wrap, byte},
-};
+use md5::{Digest as _, Md5};
+
+use super::script::{Opt, Segment, Sum, Wrap, byte};
 use crate::craft::{ETHERNET_BYTES, Ip, SYN, Tcp, fold, packet, pseudo_sum, sum, tcp_segment};
 
 /// The key of TCP MD5 signatures (RFC 2385).
@@ -228,7 +227,7 @@ fn sign(ip: &Ip, bytes: &mut [u8], at: usize, is_right: bool) {
     };
     let mut fixed = bytes[..20].to_vec();
     fixed[16..18].fill(0);
-    let mut digest = md5(&[&pseudo[..], &fixed, &bytes[header..], KEY].concat());
+    let mut digest: [u8; 16] = Md5::digest([&pseudo[..], &fixed, &bytes[header..], KEY].concat()).into();
     digest[0] ^= u8::from(!is_right);
     bytes[at + 2..at + 18].copy_from_slice(&digest);
     checksum(ip, bytes);

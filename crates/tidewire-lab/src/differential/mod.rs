@@ -11,7 +11,6 @@ pub mod frames;
 pub mod generate;
 pub mod generator;
 pub mod judge;
-mod md5;
 pub mod minimize;
 mod network;
 pub mod player;

@@ -12,6 +12,8 @@
 
 use std::fmt;
 
+use tidewire_types::hex;
+
 use super::script::{FLAGS, Listener, Opt, Script, Segment, Step, Sum, WINDOW, Wrap};
 
 impl fmt::Display for Script {
@@ -34,15 +36,8 @@ impl fmt::Display for Script {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return Err(format!("'{text}' is not hexadecimal"));
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).map_err(|e| e.to_string())).collect()
+    hex::decode(text).ok_or_else(|| format!("'{text}' is not hexadecimal"))
 }
 
 impl fmt::Display for Opt {
@@ -57,7 +52,7 @@ impl fmt::Display for Opt {
             Self::Stamp(value, Some(echo)) => write!(f, "ts:{value}:{echo}"),
             Self::Sign(true) => write!(f, "sign"),
             Self::Sign(false) => write!(f, "sign:wrong"),
-            Self::Raw(kind, length, body) => write!(f, "raw:{kind}:{length}:{}", hex(body)),
+            Self::Raw(kind, length, body) => write!(f, "raw:{kind}:{length}:{}", hex::encode(body)),
         }
     }
 }
@@ -67,14 +62,14 @@ impl fmt::Display for Wrap {
         match self {
             Self::Ttl(ttl) => write!(f, "ttl:{ttl}"),
             Self::Tos(tos) => write!(f, "tos:{tos}"),
-            Self::Options(bytes) => write!(f, "options:{}", hex(bytes)),
+            Self::Options(bytes) => write!(f, "options:{}", hex::encode(bytes)),
             Self::BadSum => write!(f, "badsum"),
-            Self::Extension(number, bytes) => write!(f, "ext:{number}:{}", hex(bytes)),
+            Self::Extension(number, bytes) => write!(f, "ext:{number}:{}", hex::encode(bytes)),
             Self::Fragments(pieces) => {
                 let text: Vec<_> = pieces.iter().map(|(from, to, tos)| format!("{from}-{to}-{tos}")).collect();
                 write!(f, "frag:{}", text.join("/"))
             }
-            Self::Mac(mac) => write!(f, "mac:{}", hex(mac)),
+            Self::Mac(mac) => write!(f, "mac:{}", hex::encode(mac)),
             Self::Vlan(tag) => write!(f, "vlan:{tag}"),
             Self::Snap => write!(f, "snap"),
             Self::Trailer(bytes) => write!(f, "trailer:{bytes}"),
