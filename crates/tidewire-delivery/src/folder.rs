@@ -12,6 +12,7 @@ use std::{
 
 use tidewire_event_store::KeyId;
 use tidewire_outputs::place::links::{self, Missing};
+use tidewire_types::hex;
 
 use crate::{
     destination::{Destination, Failure, Parcel, Start},
@@ -55,8 +56,7 @@ struct Open {
 
 /// The beginning of the names of a destination's files of a store: several destinations may have one folder.
 fn prefix(name: &str, store: &StoreId) -> String {
-    let store: String = store.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{store}")
+    format!("{name}-{}", hex::encode(&store[..8]))
 }
 
 /// The last record in a file of this name.

@@ -6,17 +6,10 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::json;
 use tidewire_event_store::{KeyId, Row};
 use tidewire_events::{DecodeError, Event, Record, Varied};
+use tidewire_types::hex;
 
 /// Distinct values of a member that a folded record shows.
 const TOP: usize = 10;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to memory cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 /// Appends the lines of a record. `expand`: one for each event, otherwise one for all. One for all if it is sealed.
 ///
@@ -86,7 +79,7 @@ pub fn sealed_line(row: &Row, bytes: &[u8], part: Option<(usize, usize)>) -> Str
         "count": row.events,
         "first_ns": row.first_ns,
         "last_ns": row.last_ns,
-        "key": row.key.map(|key| hex(&key)),
+        "key": row.key.map(|key| hex::encode(&key)),
         "sealed": BASE64_STANDARD.encode(bytes),
     });
     if let Some((part, parts)) = part {
@@ -98,5 +91,5 @@ pub fn sealed_line(row: &Row, bytes: &[u8], part: Option<(usize, usize)>) -> Str
 
 /// Appends the line of a data key, wrapped for its recipients.
 pub fn put_key(out: &mut Vec<u8>, key: &KeyId, wrapped: &[u8]) {
-    put_line(out, &json!({ "key": hex(key), "wrapped": BASE64_STANDARD.encode(wrapped) }).to_string());
+    put_line(out, &json!({ "key": hex::encode(key), "wrapped": BASE64_STANDARD.encode(wrapped) }).to_string());
 }

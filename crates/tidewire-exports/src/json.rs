@@ -7,6 +7,7 @@ use std::{
 
 use tidewire::legible::is_hidden;
 use tidewire_protocols::Value;
+use tidewire_types::hex;
 
 /// A buffer as the target of `write!`, which cannot fail.
 pub struct Formatted<'a>(pub &'a mut Vec<u8>);
@@ -62,13 +63,6 @@ pub fn push_number(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0; DIGITS_MAX];
     let at = write_digits(&mut digits, value);
     out.extend_from_slice(&digits[at..]);
-}
-
-/// Formats bytes as hexadecimal digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 /// Appends an address.
@@ -145,7 +139,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
             c if is_hidden(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     out.extend_from_slice(b"\\u");
-                    out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(*unit >> shift & 15)]));
+                    hex::push(out, &unit.to_be_bytes());
                 }
             }
             c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),

@@ -1,5 +1,7 @@
 //! Parses patterns.
 
+use tidewire_types::hex;
+
 use super::{ID_BYTES_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
 
 /// The meaning of bars, and how to write them as text.
@@ -27,9 +29,9 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
     let (attributes, given) = attributes(given)?;
     let name = String::from_utf8_lossy(given).into_owned();
     let bytes = match syntax {
-        Syntax::Hex => hex(given.strip_prefix(b"hex:").unwrap_or(given), &name)?,
+        Syntax::Hex => hexadecimal(given.strip_prefix(b"hex:").unwrap_or(given), &name)?,
         Syntax::Text => match (given.strip_prefix(b"hex:"), given.strip_prefix(b"text:")) {
-            (Some(digits), _) => hex(digits, &name)?,
+            (Some(digits), _) => hexadecimal(digits, &name)?,
             (_, Some(text)) => text.to_vec(),
             _ => with_bars(given, &name)?,
         },
@@ -96,15 +98,9 @@ pub fn parse_file(text: &[u8], syntax: Syntax) -> Result<Vec<Pattern>, String> {
 }
 
 /// Parses hexadecimal bytes; blanks, colons and bars between them are ignored.
-fn hex(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
+fn hexadecimal(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b' ' | b'\t' | b':' | b'|')).collect();
-    pairs(&digits).ok_or_else(|| format!("invalid pattern '{name}': expected pairs of hexadecimal digits"))
-}
-
-fn pairs(digits: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+    hex::decode(&digits).ok_or_else(|| format!("invalid pattern '{name}': expected pairs of hexadecimal digits"))
 }
 
 /// Parses text in which `|41 42|` stands for bytes.
@@ -117,7 +113,7 @@ fn with_bars(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
             return Err(format!("invalid pattern '{name}': unpaired '|': {BARS}"));
         };
         let digits: Vec<u8> = inside[..close].iter().copied().filter(|&byte| byte != b' ').collect();
-        let section = pairs(&digits).filter(|section| !section.is_empty()).ok_or_else(|| {
+        let section = hex::decode(&digits).filter(|section| !section.is_empty()).ok_or_else(|| {
             let shown = String::from_utf8_lossy(&inside[..close]);
             format!("invalid pattern '{name}': '{shown}' is not hexadecimal: {BARS}")
         })?;

@@ -87,7 +87,7 @@ fn escapes(bytes: &[u8]) -> impl Iterator<Item = usize> {
 /// Appends a byte as `\xHH`.
 pub(crate) fn push_escape(text: &mut String, byte: u8) {
     text.push_str("\\x");
-    text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    text.extend(tidewire_types::hex::digits(byte).map(char::from));
 }
 
 /// Every byte as `\DDD` (RFC 1035 section 5.1), one behind the other.
@@ -147,8 +147,6 @@ pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     bytes.trim_ascii()
 }
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut digits = Vec::with_capacity(2 * bytes.len());
@@ -159,12 +157,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// Appends bytes in hexadecimal.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     work::add(bytes.len());
-    let begin = out.len();
-    out.resize(begin + 2 * bytes.len(), 0);
-    for (digits, byte) in out[begin..].chunks_exact_mut(2).zip(bytes) {
-        digits[0] = DIGITS[usize::from(byte >> 4)];
-        digits[1] = DIGITS[usize::from(byte & 15)];
-    }
+    tidewire_types::hex::push(out, bytes);
 }
 
 /// Appends a number in decimal.

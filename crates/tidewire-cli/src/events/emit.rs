@@ -282,9 +282,7 @@ impl EmitOptions {
     fn key(&self) -> Result<Option<FlowKey>, CliError> {
         let (Some(client), Some(server)) = (&self.client, &self.server) else { return Ok(None) };
         let proto = self.proto.as_deref().unwrap_or("tcp");
-        let protocol = (0..=u8::MAX).find(|number| crate::record::proto_name(*number) == proto);
-        let protocol = protocol.or_else(|| proto.parse().ok());
-        let protocol = protocol.ok_or_else(|| {
+        let protocol = tidewire_types::protocol_number(proto).ok_or_else(|| {
             CliError::Usage(format!("invalid --proto '{proto}': expected tcp, udp, icmp …, or a number up to 255"))
         })?;
         let [client, server] = [("--client", client), ("--server", server)].map(|(option, text)| {
@@ -330,17 +328,12 @@ fn parse_field(text: &str) -> Result<(&str, Value), String> {
         Some("f64") => Value::F64(value.parse().map_err(|_| wrong("a number"))?),
         Some("bool") => Value::Bool(value.parse().map_err(|_| wrong("true or false"))?),
         Some("addr") => Value::Addr(value.parse().map_err(|_| wrong("an IP address"))?),
-        Some("bytes") => Value::Bytes(unhex(value).ok_or_else(|| wrong("an even number of hexadecimal digits"))?),
+        Some("bytes") => Value::Bytes(
+            tidewire_types::hex::decode(value).ok_or_else(|| wrong("an even number of hexadecimal digits"))?,
+        ),
         Some(_) => return Err(wrong("the type text, u64, i64, f64, bool, addr, time or bytes")),
     };
     Ok((name, value))
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
-    let digits = digits?;
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 #[cfg(test)]

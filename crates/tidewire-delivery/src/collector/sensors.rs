@@ -11,6 +11,7 @@ use std::{
 };
 
 use tidewire_event_store::{Batch, Error, KeyId, Limits, Now, Row, Store};
+use tidewire_types::hex;
 
 use super::{
     bounds::Rate,
@@ -86,7 +87,7 @@ fn is_quiet(folder: &Path) -> bool {
 
 /// The name of a producer: a store of the sensor.
 fn producer(store: &StoreId) -> String {
-    store.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(store)
 }
 
 /// Producers that give way to a new one: those stored longest ago.

@@ -12,6 +12,7 @@ use rdkafka::{
     producer::{BaseProducer, BaseRecord, Producer as _},
 };
 use tidewire_event_store::{KeyId, Row};
+use tidewire_types::hex;
 
 use super::{
     messages::{Error, Form, Message, each, sequence},
@@ -304,7 +305,7 @@ impl Destination for Topic {
 
     fn open(&mut self, start: Start) -> Result<Option<u64>, Failure> {
         self.close();
-        self.store = store_text(&start.store);
+        self.store = hex::encode(&start.store);
         let producer: BaseProducer<Reports> =
             self.config_with_keys()?.create_with_context(Reports::default()).map_err(|error| self.failure(error))?;
         self.ask(&producer)?;
@@ -361,9 +362,4 @@ impl Destination for Topic {
     fn warning(&mut self) -> Option<String> {
         self.warning.take()
     }
-}
-
-/// A store's id as the header has it: 32 hexadecimal digits.
-fn store_text(store: &StoreId) -> String {
-    store.iter().map(|byte| format!("{byte:02x}")).collect()
 }

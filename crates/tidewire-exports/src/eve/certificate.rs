@@ -1,5 +1,7 @@
 //! Values of certificates in Suricata's form.
 
+use tidewire_types::hex;
+
 use crate::{
     json::{Key, Object, member},
     time::push_civil,
@@ -28,7 +30,7 @@ pub(super) fn push_fingerprint(object: &mut Object<'_>, hash: &[u8; 20]) {
     let out = object.key(member!("fingerprint"));
     for (index, byte) in hash.iter().enumerate() {
         out.push(if index == 0 { b'"' } else { b':' });
-        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+        out.extend(hex::digits(*byte));
     }
     out.push(b'"');
 }

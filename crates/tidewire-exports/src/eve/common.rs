@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
+use tidewire_types::hex;
 use tidewire_wire::icmp_counterpart;
 
 use crate::{
@@ -128,7 +129,7 @@ fn push_address(object: &mut Object<'_>, name: impl Key, address: IpAddr) {
 pub(super) fn push_address_6(out: &mut Vec<u8>, address: Ipv6Addr) {
     for (index, group) in address.segments().into_iter().enumerate() {
         out.push(if index == 0 { b'"' } else { b':' });
-        out.extend([12, 8, 4, 0].map(|shift| b"0123456789abcdef"[usize::from(group >> shift & 15)]));
+        hex::push(out, &group.to_be_bytes());
     }
     out.push(b'"');
 }

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, net::Ipv6Addr};
 
 use tidewire_protocols::{Answer, Dns, dns_type_number, text_of_bytes};
+use tidewire_types::hex;
 
 use crate::{
     eve::{common::push_address_6, http::text},
@@ -130,10 +131,7 @@ fn of_bytes(bytes: Vec<u8>) -> String {
 
 /// Bytes out of `\# LENGTH HEX`.
 pub(super) fn octets(data: &str) -> Option<String> {
-    let pairs = generic_digits(data)?.trim_end_matches('.').as_bytes().chunks_exact(2);
-    let bytes: Option<Vec<u8>> =
-        pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
-    bytes.map(of_bytes)
+    hex::decode(generic_digits(data)?.trim_end_matches('.')).map(of_bytes)
 }
 
 fn number(object: &mut Object<'_>, name: impl Key, digits: &str) {

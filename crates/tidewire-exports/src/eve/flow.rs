@@ -1,6 +1,7 @@
 //! `flow` and `netflow`.
 
 use tidewire::{EndReason, GapCause, TcpState};
+use tidewire_types::hex;
 
 use crate::{
     eve::common::{Identity, app_proto, icmp_answer, push_time},
@@ -133,11 +134,8 @@ fn low(flags: u16) -> u8 {
 
 /// Flags in two hexadecimal digits.
 fn push_flags(object: &mut Object<'_>, name: impl Key, flags: u8) {
-    let digits = [flags >> 4, flags & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]);
-    let out = object.key(name);
-    out.push(b'"');
-    out.extend_from_slice(&digits);
-    out.push(b'"');
+    let [high, low] = hex::digits(flags);
+    object.key(name).extend_from_slice(&[b'"', high, low, b'"']);
 }
 
 /// Those that are set, by name.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use tidewire::{FlowKey, legible::is_hidden};
 use tidewire_protocols::{bytes_of_text, text_of_bytes};
+use tidewire_types::hex;
 use tidewire_wire::icmp_counterpart;
 
 use crate::{
@@ -325,8 +326,6 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, is_in_list: bool) {
 
 /// Appends a byte as `\xHH`.
 fn push_hex(out: &mut Vec<u8>, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"\\x");
-    out.push(DIGITS[usize::from(byte >> 4)]);
-    out.push(DIGITS[usize::from(byte & 15)]);
+    let [high, low] = hex::digits(byte);
+    out.extend_from_slice(&[b'\\', b'x', high, low]);
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use tidewire_protocols::{Answer, Dns, dns_rcode_number, dns_type_number};
+use tidewire_types::hex;
 
 use crate::{
     model::Exchange,
@@ -151,8 +152,8 @@ fn said_in_words(answer: &Answer) -> Cow<'_, str> {
 /// What Zeek writes of a location (RFC 1876 section 2): size and precisions as their bytes are, out of `\# LENGTH HEX`.
 fn location(data: &str) -> Option<String> {
     let digits = generic_digits(data)?;
-    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
-    Some(format!("LOC:  {} {} {}", byte(1)?, byte(2)?, byte(3)?))
+    let [_, size, horizontal, vertical] = *hex::decode(digits.get(..8)?)?.first_chunk()?;
+    Some(format!("LOC:  {size} {horizontal} {vertical}"))
 }
 
 /// RFC 1035 section 3.2.4.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use tidewire::FlowKey;
 use tidewire_protocols::{Quic, QuicEntry};
+use tidewire_types::hex;
 
 use crate::{
-    json::hex,
     model::Exchange,
     zeek::cell::{Column, Line},
 };
@@ -35,7 +35,7 @@ pub(super) fn push_entry(line: &mut Line<'_>, (stream, start_ns, key): (u64, u64
     line.identity(entry.start_ns, stream, start_ns, key);
     line.text(&version_of(entry.version));
     for id in [&entry.client_dcid, &entry.client_scid, &entry.server_scid] {
-        line.text_if(id.as_deref().map(hex).as_deref());
+        line.text_if(id.as_deref().map(hex::encode).as_deref());
     }
     line.field_if(entry.server_name.as_deref());
     line.field_if(entry.client_protocol.as_deref());

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use tidewire_protocols::{Certificate, DistinguishedName, Quic, Tls, bytes_of_text};
+use tidewire_types::hex;
 
 use crate::{
-    json::hex,
     model::Exchange,
     zeek::cell::{Column, Line},
 };
@@ -44,7 +44,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
         if has_chain && chain.is_empty() {
             line.empty_set();
         } else {
-            line.texts(chain.iter().map(|digest| hex(digest)));
+            line.texts(chain.iter().map(|digest| hex::encode(digest)));
         }
     }
     line.unset();

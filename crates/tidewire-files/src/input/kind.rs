@@ -1,3 +1,5 @@
+use tidewire_types::hex;
+
 use crate::{limits::LOOKS_LIKE_BYTES, netmon, pcap, pcapng, snoop};
 
 /// What an input is, by its first bytes.
@@ -89,6 +91,5 @@ pub(crate) fn looks_like(head: &[u8]) -> String {
     if start.iter().all(|&byte| byte == 0) {
         return "nothing but zero bytes; was it preallocated and never written?".to_owned();
     }
-    let bytes: Vec<String> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("nothing known; its first bytes are {}", bytes.join(" "))
+    format!("nothing known; its first bytes are {}", hex::separated(&start[..start.len().min(8)], ' '))
 }

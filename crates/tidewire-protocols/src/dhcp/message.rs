@@ -2,6 +2,8 @@
 
 use std::{net::Ipv4Addr, ops::Range};
 
+use tidewire_types::hex;
+
 use super::fields::Dhcp;
 use crate::{
     reader::Reader,
@@ -61,10 +63,7 @@ fn read(bytes: &[u8]) -> Option<Dhcp> {
     let assigned = reader.u32().filter(|&address| address != 0).map(dotted);
     reader.take(8)?;
     let address = reader.take(16)?;
-    let client_mac = (link == 1 && link_bytes == 6).then(|| {
-        let bytes: Vec<String> = address[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        bytes.join(":").into()
-    });
+    let client_mac = (link == 1 && link_bytes == 6).then(|| hex::separated(&address[..6], ':').into());
     let mut values = Values::default();
     let overload = values.add(bytes.get(FIXED_BYTES + 4..)?);
     for (bit, field) in [(1, FILE), (2, SERVER_NAME)] {

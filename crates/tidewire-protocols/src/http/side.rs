@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use tidewire_types::hex;
+
 use super::{
     fields::Body,
     head::{self, Framing, LINE_BYTES_MAX},
@@ -284,7 +286,9 @@ impl Side {
         let near = &bytes[..bytes.len().min(CHUNK_DIGITS_MAX)];
         let digits = near.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         work::add(1 + digits);
-        let size = near[..digits].iter().fold(0, |size, &digit| size << 4 | hex_digit(digit));
+        let size = near[..digits]
+            .iter()
+            .fold(0, |size, &digit| size << 4 | usize::from(hex::value(digit).unwrap_or_default()));
         let Some(rest) = bytes[digits..].strip_prefix(b"\r\n") else { return false };
         let Some((_, behind)) = rest.split_at_checked(size) else { return false };
         let Some(behind) = behind.strip_prefix(b"\r\n").filter(|_| size > 0) else { return false };
@@ -299,9 +303,4 @@ impl Side {
         *lines = lines.saturating_add(1);
         self.framing.is_unnamed |= *lines > LINES_MAX;
     }
-}
-
-/// The value of a digit.
-fn hex_digit(digit: u8) -> usize {
-    usize::from(if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 })
 }

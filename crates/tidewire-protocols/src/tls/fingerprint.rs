@@ -3,6 +3,7 @@
 
 use md5::Md5;
 use sha2::{Digest as _, Sha256};
+use tidewire_types::hex::digits;
 
 use super::hello::{ClientHello, is_grease};
 use crate::{
@@ -108,8 +109,7 @@ fn ends(alpn: &[u8]) -> [u8; 2] {
     if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() {
         return [first, last];
     }
-    let digit = |value: u8| b"0123456789abcdef"[usize::from(value & 15)];
-    [digit(first >> 4), digit(last)]
+    [digits(first)[0], digits(last)[1]]
 }
 
 /// Appends numbers of four digits between commas.
