@@ -21,7 +21,7 @@ use crate::{
     layout::Layout,
     output::Out,
     print_rows,
-    row::{Form, Row as _},
+    row::Form,
     units::{Count, counted},
 };
 use folded::{Fold, Folded, layout};
