@@ -131,7 +131,7 @@ fn closing_lines(stores: &Stores, folds: &[Fold], events: u64, skipped: usize, l
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::{clock::Clock, row::Row as _};
 
     #[test]
     fn every_name_is_documented() {
