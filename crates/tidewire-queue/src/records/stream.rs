@@ -114,6 +114,10 @@ fn stats(fields: &mut Fields<'_>) -> Option<DirectionStats> {
     for word in &mut words {
         *word = fields.u64()?;
     }
+    // What is written has no others.
+    if let Some(tcp_flags) = words.last_mut() {
+        *tcp_flags &= 0xff;
+    }
     Some(DirectionStats::from_words(words))
 }
 
