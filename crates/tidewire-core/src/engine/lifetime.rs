@@ -231,8 +231,8 @@ impl<H: Deliver> Engine<H> {
             clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
         let is_crowded = self.context.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
         for _ in 0..steps {
-            let slot = self.sweep.deliver_contiguous % self.table.flows.used();
-            self.sweep.deliver_contiguous = slot + 1;
+            let slot = self.sweep.cursor % self.table.flows.used();
+            self.sweep.cursor = slot + 1;
             let flow = self.table.flows.get_mut(slot);
             if is_crowded && flow.has(bits::LIVE) {
                 self.context.retire_silent(flow);

@@ -74,7 +74,7 @@ const OTHER_WORKER: u32 = NO_SLOT - 1;
 /// State of the sweep for flows that timed out.
 #[derive(Default)]
 struct Sweep {
-    deliver_contiguous: u32,
+    cursor: u32,
     paid_until_ns: u64,
     /// State of the random numbers that sample flows to reclaim memory from.
     random: u64,

@@ -83,7 +83,7 @@ pub(crate) struct Table<D> {
     oldest: VecDeque<(u32, u32)>,
     /// How many of these were looked at by [`Self::next_unfinished`].
     looked: usize,
-    deliver_contiguous: u32,
+    cursor: u32,
     mask: KeyMask,
     /// See [`Self::other`].
     other: Cell<u32>,
@@ -117,7 +117,7 @@ impl<D: Default> Table<D> {
             data: Slab::new(),
             oldest: VecDeque::new(),
             looked: 0,
-            deliver_contiguous: 0,
+            cursor: 0,
             mask,
             other: Cell::new(NO_SLOT),
         }
@@ -435,8 +435,8 @@ impl<D: Default> Table<D> {
             if looked >= EVICTION_FEW && best.is_some_and(|best| best.0 <= UNANSWERED) {
                 break;
             }
-            let slot = self.deliver_contiguous % used;
-            self.deliver_contiguous = self.deliver_contiguous.wrapping_add(1) % used;
+            let slot = self.cursor % used;
+            self.cursor = self.cursor.wrapping_add(1) % used;
             let flow = self.flows.get(slot);
             if !flow.has(bits::LIVE) {
                 continue;
