@@ -148,7 +148,7 @@ pub struct Common {
 
     /// Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only [default: all; flows: 16K or all]
     ///
-    /// flows delivers all of files where --where asks for fields of protocols, or --to writes transactions; else 16K.
+    /// flows delivers all of files where --where names fields of protocols, or --to writes transactions; else 16K.
     #[arg(long, value_name = "SIZE", help_heading = DELIVERY)]
     pub cutoff: Option<Size>,
 

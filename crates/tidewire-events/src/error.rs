@@ -4,7 +4,7 @@ use crate::limits::{
     EXCERPT_BYTES_MAX, FIELDS_MAX, MESSAGE_BYTES_MAX, NAME_BYTES_MAX, RECORD_EVENTS_MAX, VALUE_BYTES_MAX,
 };
 
-/// The analyzer's: an event beyond a limit, or with a name that is none.
+/// The analyzer's: an event beyond a limit, or with an invalid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {

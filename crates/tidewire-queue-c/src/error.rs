@@ -66,7 +66,7 @@ impl From<EventsError> for Failure {
             EventsError::Refused(_) => code::REFUSED,
             EventsError::Timeout { .. } => code::TIMEOUT,
             EventsError::Thread(_) => code::SYSTEM,
-            // An event beyond a limit, a name that is none.
+            // An event beyond a limit, an invalid name.
             _ => code::ARGUMENT,
         };
         Self { code, text: error.to_string() }

@@ -292,7 +292,7 @@ pub fn measure_traffic(
     load: &Load,
 ) -> Result<Measurement, String> {
     let mut measured = Measurement {
-        program: programs.first().map_or("nobody", |program| &program.name).to_owned(),
+        program: programs.first().map_or("no program", |program| &program.name).to_owned(),
         flows: load.flows,
         size: load.size,
         wanted_pps: load.rate.is_finite().then_some(load.rate),

@@ -35,7 +35,7 @@ pub(crate) fn series_of(
     plan: &Plan,
     section: &mut Section,
 ) -> Result<Series<Measurement>, String> {
-    let name = program.map_or("nobody", |program| &program.name);
+    let name = program.map_or("no program", |program| &program.name);
     let programs: Vec<Program> = program.into_iter().cloned().collect();
     let result = sweep(
         plan,

@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, help_heading = OUTPUT)]
     pub(super) raw: bool,
 
-    /// Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Start it again, attached anew,
+    /// Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Restart and reattach it
     /// whenever it ends, after 0.1 s to 30 s
     #[arg(long, value_name = "CMD", help_heading = OUTPUT)]
     pub(super) exec: Option<String>,

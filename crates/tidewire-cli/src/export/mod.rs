@@ -91,7 +91,7 @@ pub struct ExportOptions {
 
     /// Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]
     ///
-    /// A collector loses what comes faster than it reads, and nobody is told. A capture from interfaces never waits while it runs.
+    /// A collector loses what comes faster than it reads, and reports no loss. A capture from interfaces never waits while it runs.
     #[arg(long, value_name = "MESSAGES", value_parser = crate::arg_types::whole::<u32>, hide_short_help = true, help_heading = "Report")]
     udp_rate: Option<u32>,
 

@@ -15,7 +15,7 @@ Examples:
 /// Run instances of a libpcap program that share packets
 ///
 /// The program runs unchanged: the drop-in library is preloaded (LD_PRELOAD) in place of the system's libpcap, and the
-/// environment tells each instance its number and its group. In arguments, `%i` is the number of the instance, from 0, and
+/// environment gives each instance its number and its group. In arguments, `%i` is the number of the instance, from 0, and
 /// `%%` a percent sign. Signals are forwarded to every instance, including programs that became daemons, and the command
 /// ends when all have ended. The exit status is that of the first instance that failed, or 0; 128 plus the signal number if
 /// a signal ended it. Standard input is empty.

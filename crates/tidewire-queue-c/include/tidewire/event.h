@@ -55,7 +55,7 @@ extern "C" {
 #define TIDEWIRE_EVENT_FROM_SERVER 1
 
 /* Errors, by the numbers of tidewire/queue.h. tidewire_event_error() describes the last one. */
-#define TIDEWIRE_EVENT_ERROR_ARGUMENT (-1)  /* a null pointer, a name that is none, or an event beyond a limit */
+#define TIDEWIRE_EVENT_ERROR_ARGUMENT (-1)  /* a null pointer, an invalid name, or an event beyond a limit */
 #define TIDEWIRE_EVENT_ERROR_SYSTEM (-2)    /* the kernel refused memory or a thread */
 #define TIDEWIRE_EVENT_ERROR_SERVER (-3)    /* no event processor answers there */
 #define TIDEWIRE_EVENT_ERROR_REFUSED (-7)   /* the event processor refuses */

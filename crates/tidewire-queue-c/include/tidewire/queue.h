@@ -51,7 +51,7 @@ extern "C" {
 #define TIDEWIRE_QUEUE_ENDED 4  /* the queue has ended (event->code says why), and everything was read */
 
 /* Errors. tidewire_queue_error() describes the last one. */
-#define TIDEWIRE_QUEUE_ERROR_ARGUMENT (-1)    /* a null pointer, or a name that is none */
+#define TIDEWIRE_QUEUE_ERROR_ARGUMENT (-1)    /* a null pointer, or an invalid name */
 #define TIDEWIRE_QUEUE_ERROR_SYSTEM (-2)      /* the kernel refused memory or a descriptor */
 #define TIDEWIRE_QUEUE_ERROR_SERVER (-3)      /* no server of queues answers there */
 #define TIDEWIRE_QUEUE_ERROR_NO_QUEUE (-4)    /* the server has no queue of this name */

@@ -23,7 +23,7 @@ const GREETING: f64 = 200e3;
 
 /// Programs that goals refer to.
 const KERNEL: &str = "tidewire, cutoff 0 in the kernel";
-const NOBODY: &str = "nobody";
+const NO_PROGRAM: &str = "no program";
 
 fn kernel(settings: &Settings) -> Maybe {
     let options =
@@ -66,7 +66,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         // The kernel's own cost without a listener, at the same rates.
         let rates = plan.rates.iter().copied().filter(|rate| *rate <= 3.3e6).collect();
         let idle = Plan { rates, halvings: 0, again: 0, beyond: usize::MAX };
-        found.push((NOBODY.into(), series(testbed, None, &load, &idle, &mut section)?));
+        found.push((NO_PROGRAM.into(), series(testbed, None, &load, &idle, &mut section)?));
         Ok(())
     })?;
     section.tables.push(table(&found));
@@ -86,21 +86,21 @@ fn table(found: &[Found]) -> Table {
         "ring %",
         "CPU %",
         "softirq %",
-        "softirq beyond nobody's %",
+        "softirq above the baseline %",
         "sums",
     ];
     let mut table = Table::new("Loss and CPU by rate", &columns);
-    let idle = found.iter().find(|(name, _)| name == NOBODY).map(|(_, series)| series);
+    let idle = found.iter().find(|(name, _)| name == NO_PROGRAM).map(|(_, series)| series);
     for (name, series) in found {
         for (wanted, point) in &series.points {
             let others = idle.and_then(|idle| idle.points.iter().find(|(rate, _)| rate == wanted));
-            let beyond = others.filter(|_| name != NOBODY).map(|(_, idle)| (point.softirq - idle.softirq) * 100.0);
+            let beyond = others.filter(|_| name != NO_PROGRAM).map(|(_, idle)| (point.softirq - idle.softirq) * 100.0);
             let share = |count: u64| percent(count as f64 / point.offered.max(1) as f64);
             let sums = point.exact.map_or("", |exact| if exact { "exact" } else { "WRONG" });
             table.lines.push(vec![
                 name.clone(),
                 rate(point.offered_pps),
-                if name == NOBODY { String::new() } else { percent(point.loss) },
+                if name == NO_PROGRAM { String::new() } else { percent(point.loss) },
                 share(point.lost_interface),
                 share(point.lost_ring),
                 percent(point.cpu),
@@ -109,7 +109,7 @@ fn table(found: &[Found]) -> Table {
                 sums.into(),
             ]);
         }
-        if name != NOBODY {
+        if name != NO_PROGRAM {
             let held = format!("**holds {}**", limit(series));
             table.lines.push([vec![name.clone(), held], vec![String::new(); 7]].concat());
         }
@@ -126,7 +126,7 @@ fn plots(found: &[Found]) -> Vec<Plot> {
         y_max: Some(100.0),
         curves: found
             .iter()
-            .filter(|(name, _)| all || name != NOBODY)
+            .filter(|(name, _)| all || name != NO_PROGRAM)
             .map(|(name, series)| {
                 let points = series.points.iter().map(|(_, point)| (point.offered_pps / 1e6, of(point)));
                 (name.clone(), points.collect())
@@ -159,7 +159,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
         figure: format!("holds {}, sums {}", limit(ours), if exact { "exact" } else { "WRONG" }),
         met: Some(most >= LINE_RATE * 0.995 && exact),
     }];
-    for (name, theirs) in found.iter().filter(|(name, _)| name != KERNEL && name != NOBODY) {
+    for (name, theirs) in found.iter().filter(|(name, _)| name != KERNEL && name != NO_PROGRAM) {
         // The greatest rate that the peer held and that Tidewire was measured at.
         let pair = theirs.points.iter().rev().filter(|(_, point)| point.verdict() == Verdict::Held).find_map(
             |(wanted, theirs)| Some((ours.points.iter().find(|(rate, _)| rate == wanted).map(|pair| &pair.1)?, theirs)),
