@@ -24,7 +24,7 @@
 
 use super::{
     Segment,
-    doubted::{AcceptedRanges, charge_of, note},
+    doubted::{charge_of, disjoint, least_start_behind, note},
     flag,
 };
 use crate::{
@@ -195,8 +195,7 @@ impl Flow {
         }
         // Bytes that are doubtful for another reason follow those that join each other.
         let reach = self.halves[at].next;
-        let ranges = self.doubted_ranges(direction);
-        let end = ranges.iter().fold(reach, |end, one| if one.0 <= end { end.max(one.1) } else { end });
+        let end = self.doubted_joined(direction, reach);
         if end > reach { end.max(slow_state.merged_end[at]) } else { slow_state.merged_end[at] }
     }
 
@@ -250,8 +249,7 @@ impl Flow {
         }
         let Some(slow_state) = &self.slow_state else { return u64::MAX };
         let reached = self.acknowledged(direction).max(self.halves[direction as usize].next);
-        let unconfirmed = slow_state.doubted[direction as usize].iter().filter(|one| one.end > reached);
-        unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
+        least_start_behind(&slow_state.doubted[direction as usize], reached).unwrap_or(u64::MAX)
     }
 
     /// Bounds what is accepted up to `limit` when nothing more will be acknowledged: unconfirmed bytes must continue
@@ -264,6 +262,10 @@ impl Flow {
         }
         let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge).max(0) as u64 } else { 0 };
         let mut reached = me.next;
+        let last = self.slow_state.as_ref().and_then(|slow_state| slow_state.doubted[direction as usize].last());
+        if last.is_none_or(|last| last.end <= edge.max(reached.saturating_add(JUMP_BYTES_MAX))) {
+            return limit;
+        }
         for (start, end) in self.doubted_ranges(direction) {
             if end > edge && start > reached.saturating_add(JUMP_BYTES_MAX) {
                 return limit.min(start);
@@ -301,18 +303,21 @@ impl Flow {
 
     /// The ranges with wrong checksums of a direction, in order, without overlaps.
     #[inline]
-    pub(crate) fn doubted_ranges(&self, direction: Direction) -> AcceptedRanges {
-        let Some(slow_state) = &self.slow_state else { return Vec::new() };
-        // The list is in the order of ends: from the last one on, each joins the one before it in `ranges`, or none.
-        let mut ranges = AcceptedRanges::new();
-        for one in slow_state.doubted[direction as usize].iter().rev().filter(|one| one.start < one.end) {
-            match ranges.last_mut() {
-                Some(later) if later.0 <= one.end => later.0 = later.0.min(one.start),
-                _ => ranges.push((one.start, one.end)),
+    pub(crate) fn doubted_ranges(&self, direction: Direction) -> impl Iterator<Item = (u64, u64)> {
+        disjoint(self.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.doubted[direction as usize]))
+    }
+
+    /// Up to where ranges with wrong checksums continue what ends at `end`, and each other.
+    #[inline]
+    pub(crate) fn doubted_joined(&self, direction: Direction, end: u64) -> u64 {
+        let mut reached = end;
+        for (start, end) in self.doubted_ranges(direction) {
+            if start > reached {
+                break;
             }
+            reached = reached.max(end);
         }
-        ranges.reverse();
-        ranges
+        reached
     }
 }
 
@@ -432,8 +437,11 @@ impl<H: Deliver> FlowContext<H> {
         let before = charge_of(list);
         let mut is_confirmed = false;
         let passed = list.partition_point(|one| one.is_past(next));
-        let decided = if accepted.is_empty() { passed } else { list.len() };
-        for (index, one) in list[..decided].iter_mut().enumerate() {
+        for (index, one) in list.iter_mut().enumerate() {
+            // What was delivered lies before `next`, and no range from here on begins there.
+            if index >= passed && (accepted.is_empty() || one.low >= next) {
+                break;
+            }
             let (is_believed, is_whole) = one.is_in(accepted);
             // Segments whose packets have a fate already, beyond a cutoff, confirm others as well.
             is_confirmed |= is_whole && one.end <= acknowledged;
@@ -481,7 +489,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let next = flow.halves[at].next;
         let Some(slow_state) = &mut flow.slow_state else { return false };
-        let is_any = slow_state.doubted[at].iter().any(|one| one.start < first && one.end > next);
+        let is_any = least_start_behind(&slow_state.doubted[at], next).is_some_and(|start| start < first);
         let is_new = is_any && slow_state.accepted[at] < first;
         if is_new {
             slow_state.accepted[at] = first;

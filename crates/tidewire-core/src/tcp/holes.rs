@@ -252,10 +252,10 @@ impl<H: Deliver> FlowContext<H> {
         }
         let lost_ranges = std::mem::take(&mut flow.slow_state().lost_ranges[at]);
         let truncated = std::mem::take(&mut flow.slow_state().truncated[at]);
-        let doubted = flow.doubted_ranges(direction);
-        let mut doubted = doubted.as_slice();
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
+        let doubted: Vec<_> = flow.doubted_ranges(direction).take_while(|range| range.0 < first).collect();
+        let mut doubted = doubted.as_slice();
         flow.halves[at].next = first;
         while from < first {
             let (until, why) = lost_ranges.cause_at(from, first, cause);
@@ -403,10 +403,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         if !me.has(half::FIN_SEEN) {
             // What was left out at the end may be bytes of the stream that were still to be acknowledged.
-            end = flow
-                .doubted_ranges(direction)
-                .iter()
-                .fold(end, |end, range| if range.0 <= end { end.max(range.1) } else { end });
+            end = flow.doubted_joined(direction, end);
         }
         if end > me.next {
             let cause = self.tail_cause(flow, direction);

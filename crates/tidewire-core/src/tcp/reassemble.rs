@@ -504,14 +504,18 @@ impl<H: Deliver> FlowContext<H> {
         }
         let mut moved = false;
         let mut accepted = AcceptedRanges::new();
+        // The next byte for which the limit at the end is known.
+        let mut limited_at = flow.halves[at].next;
         loop {
             let next = flow.halves[at].next;
             let Some(slow_state) = flow.slow_state.as_mut() else { return false };
             let Some(piece) = slow_state.queue[at].take(next, limit, unconfirmed_limit) else {
-                let further = if last { flow.last_limit(direction).min(limit) } else { 0 };
+                let is_known = !last || limited_at == next;
+                let further = if is_known { 0 } else { flow.last_limit(direction).min(limit) };
                 if further <= unconfirmed_limit {
                     break;
                 }
+                limited_at = next;
                 unconfirmed_limit = further;
                 continue;
             };
