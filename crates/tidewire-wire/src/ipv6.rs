@@ -80,14 +80,17 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
     let mut next_header = first;
     let mut named_at = ip_at + NEXT_HEADER;
     let mut at = ip_at + HEADER_BYTES;
+    let captured = walk.frame.get(..walk.end).unwrap_or(walk.frame);
     for count in 0..EXTENSIONS_MAX {
         let after = match next_header {
             HOP_BY_HOP if count > 0 => return Err(Ipv6HopByHopPlace),
-            HOP_BY_HOP | ROUTING | DESTINATION => {
-                let after = at + extension_bytes(walk, at)?;
-                judge(walk, ip_at, next_header, at, after);
-                after
-            }
+            HOP_BY_HOP | ROUTING | DESTINATION => match whole_header(captured, at) {
+                Some(header) => {
+                    judge(walk, ip_at, next_header, header);
+                    at + header.len()
+                }
+                None => at + extension_bytes(walk, at)?,
+            },
             MOBILITY | HIP | SHIM6 => {
                 let bytes = extension_bytes(walk, at)?;
                 // These are complete messages if nothing follows them (RFC 6275, 6.1.1; RFC 7401, 5.1; RFC 5533, 5.3).
@@ -131,9 +134,16 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
     Err(Ipv6ExtensionDepth)
 }
 
-/// Notes whether a host drops a packet for an extension header, if all of the header was captured.
-fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
-    let Some(header) = walk.frame.get(at..after) else { return };
+/// An extension header of the common form, if all of it was captured and lies within the packet.
+#[inline(always)]
+fn whole_header(captured: &[u8], at: usize) -> Option<&[u8]> {
+    let rest = captured.get(at..)?;
+    rest.get(..(usize::from(*rest.get(1)?) + 1) * 8)
+}
+
+/// Notes whether a host drops a packet for an extension header.
+#[inline(always)]
+fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, header: &[u8]) {
     let doubts = match kind {
         ROUTING => {
             let is_to_group = walk.frame.get(ip_at + ADDRESSES + 16) == Some(&0xff);

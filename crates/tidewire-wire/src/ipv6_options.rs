@@ -33,27 +33,28 @@ pub(crate) enum Place {
 /// `ip6_parse_tlv`.
 pub(crate) fn judge(header: &[u8], place: Place) -> Doubts {
     let mut doubts = Doubts::NONE;
-    let (mut at, mut padding, mut options) = (2, 0, 0);
-    while let Some(&kind) = header.get(at) {
-        if kind == PAD1 {
+    let (mut rest, mut padding, mut options) = (header.get(2..).unwrap_or_default(), 0, 0);
+    while let [kind, behind @ ..] = rest {
+        if *kind == PAD1 {
             padding += 1;
-            at += 1;
+            rest = behind;
         } else {
-            let length = header.get(at + 1).map_or(usize::MAX, |length| usize::from(*length));
-            let Some(value) = at.checked_add(2).and_then(|from| header.get(from..from.checked_add(length)?)) else {
+            let at = header.len() - rest.len();
+            let [length, behind @ ..] = behind else { return doubts | Doubts::HEADER };
+            let Some((value, behind)) = behind.split_at_checked(usize::from(*length)) else {
                 return doubts | Doubts::HEADER;
             };
-            if kind == PADN {
-                padding += 2 + length;
-                if value.iter().any(|byte| *byte != 0) {
+            rest = behind;
+            if *kind == PADN {
+                padding += 2 + value.len();
+                if padding > PADDING_MAX || value.iter().any(|byte| *byte != 0) {
                     return doubts | Doubts::HEADER;
                 }
             } else {
                 padding = 0;
                 options += 1;
-                doubts |= judge_one(kind, value, at, place);
+                doubts |= judge_one(*kind, value, at, place);
             }
-            at += 2 + length;
         }
         if padding > PADDING_MAX || options > OPTIONS_MAX {
             return doubts | Doubts::HEADER;
