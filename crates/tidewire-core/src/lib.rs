@@ -2,28 +2,6 @@
 //!
 //! Pure: reads no clock, no file, no environment and starts no thread. One [`Engine`] is one worker;
 //! several workers are several engines, each with its [`Share`] of the flows.
-//!
-//! # Layers
-//!
-//! The crate has layers. The lowest is what is reported (`event.rs`, `stream.rs`, `handler.rs`), what arrived (`packet.rs`, `path.rs`) and what
-//! is remembered (`flow/`); the layers above use them, never the reverse. `Flow` answers questions that need one flow only (these methods
-//! stand beside the rules that ask, in `tcp/` and `engine/`). `FlowContext` (`engine/context.rs`) changes one flow and calls the handler.
-//! `Engine` (`engine/mod.rs`) owns the table as well. A packet that needs a look-up carries its key, side and hash in one value (`Keyed`);
-//! number, clock and slot of the current packet are one value too (`Now`).
-//!
-//! | file of `engine/` | what |
-//! |---|---|
-//! | `transport.rs` | look-up: found, half-open, first packet midstream, or new |
-//! | `half_open.rs` | connections of which only a SYN was seen |
-//! | `new_flow.rs` | a new stream: what its first packet says about it, its class |
-//! | `reopen.rs`, `held_syn.rs` | a SYN on an existing flow: whether it opens another connection, or waits for its answer |
-//! | `midstream.rs` | the first packet of a connection joined midstream |
-//! | `receive.rs`, `path.rs`, `shed.rs` | counts a packet, shows it to the handler, doubts or sheds it, and passes its payload to its protocol |
-//! | `fragments.rs`, `aggregate.rs` | packets that are not frames themselves |
-//! | `chunks.rs`, `subscribers.rs` | chunks; several applications |
-//! | `accounting.rs` | the memory that flows hold |
-//! | `lifetime.rs` | how flows end |
-//! | `shunted.rs` | packets counted before the engine |
 
 mod budget;
 mod capture_losses;

@@ -1,22 +1,4 @@
 //! Divides the memory of a process among tables, streams, fragments and history of every worker.
-//!
-//! # One total
-//!
-//! `--memory` is one total for the process. Commands take parts for protocol fields and records (`memory.rs` of the cli); of the engine's
-//! part (`Capture::memory`) `Config::share_out` gives a share to each of the workers, and each share among the tables (as many flows
-//! and half-open connections as fit with their index, also while it doubles), the history, first packets midstream, and what flows
-//! hold. `Engine::charged_bytes` is what is used of it; a test compares it with an allocator that counts.
-//!
-//! What flows hold beyond their entries is one budget: queues, chunks, and slow state with its lists (`flow/list.rs` counts
-//! these). Fragments have their own share of `memory_bytes`. When the next packet could exceed the bound, 64 holders are sampled; the
-//! least deserving give up their holes (cause `memory`) and deliver their chunks early, or end. The facts that decide are beside the
-//! table (`budget::Holder`), so that the choice touches no flow; the rule is in docs/attacks.md. If
-//! shedding is enabled, the watermark rule looks at this budget before a packet's payload is used.
-//!
-//! A packet of a TCP connection without a flow and without SYN, FIN or RST is kept as it is (`flow/first_packets.rs`, `engine/midstream.rs`). The
-//! second packet of the connection creates the flow: the first is then processed under its own number and clock. So the result is the
-//! same, and a forged packet costs no flow. Its fate is open meanwhile. Handlers that want packets, and directions that are counted before
-//! the engine, need the flow at once.
 
 use std::fmt;
 

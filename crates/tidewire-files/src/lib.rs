@@ -14,23 +14,6 @@
 //! }
 //! # Ok::<(), tidewire_files::Error>(())
 //! ```
-//!
-//! # From a file to frames
-//!
-//! `Reader` recognises format and compression by content (`input/kind.rs`) and reads pieces of 256 KiB directly into the
-//! caller's `Block`; only a record that crosses a piece's end is copied. `pcap.rs`, `snoop.rs`, `erf.rs`, `netmon.rs` and `pcapng/` scan the
-//! piece and note a
-//! `Frame` for each packet: its place, its two lengths, link type, timestamp and number. A frame also has `clock_ns`, the
-//! greatest timestamp so far in the whole input, and `origin`, where its bytes can be read again (single uncompressed files only).
-//!
-//! `Merge` merges any number of inputs by time. It copies frames into one block, and numbers and clock run over the merged input.
-//! `Filtered` (`tidewire/src/files/filtered.rs`) drops packets that a filter expression rejects, and counts them. libpcap's own compiler
-//! compiles expressions; our interpreter runs them without `unsafe` (`tidewire-filter/src/machine.rs`).
-//!
-//! Damage ends an input, not the run: everything before it is processed, and the report has its byte offset.
-//!
-//! Reading 256 KiB at a time costs less than page faults of `mmap`, and pipes and compressed files take the same path. The readers are our own: damage has
-//! to be named by offset, and frames have to lie in borrowed blocks.
 #![forbid(unsafe_code)]
 
 mod block;

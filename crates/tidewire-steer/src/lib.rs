@@ -19,25 +19,6 @@
 //! assert_eq!(verdict.first(4), None, "not IP: steer_p2p drops it");
 //! # Ok::<(), tidewire_steer::Error>(())
 //! ```
-//!
-//! # One list of operations, two interpreters
-//!
-//! ```text
-//!  text ─► lexer ─► parser ─► check (names, types) ─► Program
-//!                                                       │  lower/: the steps, behind walk/: the headers
-//!                               operations (ir.rs): 64-bit slots, loads, forward jumps
-//!                                     │                                │
-//!                      evaluate.rs: runs them                bpf/: translates them to eBPF
-//! ```
-//!
-//! The operations define the meaning. The evaluator and the kernel's programs both interpret the same list, so only a mistake in
-//! one of them can make them differ, and tests compare them: with an interpreter of eBPF in the tests, with the kernel by
-//! `BPF_PROG_TEST_RUN`, and with frames that pass through fan-out groups. What `walk/` finds is compared with `tidewire-wire`'s decoder,
-//! which was written independently.
-//!
-//! `bpf/emit.rs` keeps every slot on the stack. The verifier follows every path through a program, and merges two paths only where
-//! it knows nothing that distinguishes them. So the code adds to constants a 0 that the verifier does not know to be one, and compares
-//! copies. Without that, a walk through two tunnels exceeded the verifier's million instructions; with it, it takes 20,000.
 #![forbid(unsafe_code)]
 
 pub mod bpf;

@@ -1,10 +1,4 @@
 //! The clock of an input's timers, out of the timestamps of its packets.
-//!
-//! # Outliers
-//!
-//! An outlier of time moves no clock. Timers follow the greatest timestamp (`tidewire-wire/src/clock.rs`). A packet more than
-//! an hour ahead moves the clock only if the next one is, too; a file's block is read before its clocks are settled, so the first
-//! packet behind a silence has the right clock. A clock that was set back lets the timers go on from where they stand.
 
 use crate::Frame;
 

@@ -23,11 +23,6 @@
 //!   headers, link addresses), are walked as any other packet, and [`Decoded::doubts`] names the reason.
 //! - The walk verifies no checksums but those of headers that carry a tunnel: for others there are
 //!   [`transport_checksum`] and [`ipv4_header_checksum`].
-//!
-//! # Files
-//!
-//! `Walk` (`walk.rs`) is a cursor with the steps that every header needs. Each protocol has a file that uses `Walk` and returns what
-//! comes next; `dispatch.rs` alone knows all of them. `fast.rs` decodes the common headers without that loop, and gives the same result.
 #![deny(unsafe_code)]
 
 mod ah;

@@ -2,13 +2,6 @@
 //!
 //! Files are read twice: the first time the numbers of packets are noted, the second time those of printed streams are copied.
 //! Interfaces and pipes cannot be read again: copies of packets wait until their stream is chosen.
-//!
-//! # Which packets are kept
-//!
-//! `encode.rs` is the other way: pcapng blocks into memory, for the archive and for `-w FILE`. Of the latter (`tidewire-cli/src/write/`), `Keep`
-//! wraps a command's handler and asks it which streams it chooses (`Choose`). Of files the numbers of packets are noted, and a second reading
-//! copies them, so that memory does not grow with the packets and comments know the end of a stream; of interfaces and pipes copies of
-//! packets wait in a ring until their stream is chosen.
 
 mod again;
 mod choose;

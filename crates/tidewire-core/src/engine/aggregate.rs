@@ -3,14 +3,6 @@
 //! Such a frame is one frame in the ledger, with the fate [`Fate::Aggregate`] if any of its packets belongs to a flow:
 //! its packets may belong to flows of several workers, and the first worker counts it. Each packet goes to its flow as
 //! an IP packet, in the worker that owns the flow.
-//!
-//! # Why off the fast path
-//!
-//! An 802.11 frame may hold several packets (A-MSDU). The decoder lists them (`wire::subframes`), and the engine passes each to its flow as
-//! an IP packet, off the fast path, as it does with rebuilt datagrams. The frame has one fate, `aggregate`, which the first worker
-//! counts, because its packets may belong to flows of several workers. Its bytes are divided among its packets, so that sums over
-//! streams remain those of frames. A packet's index inside the frame is in the upper bits of its number: a stream's id is the number of its first
-//! packet, and one frame may begin two streams.
 
 use super::Engine;
 use crate::{

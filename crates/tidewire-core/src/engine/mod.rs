@@ -1,15 +1,4 @@
 //! The engine of one worker: batches of frames in, handler calls out.
-//!
-//! # Groups of 32
-//!
-//! `Engine::process` handles frames in groups of 32, in three passes, so that memory is in the cache when it is needed:
-//!
-//! 1. Decode each frame (`wire::decode_into`). Packets come in trains: the core's `flow/lookup_cache.rs` holds key, hash
-//!    and slot of the 64 directions that sent last. For any other direction, make the key, hash it, and prefetch the index line.
-//! 2. For those, read the likely slot from the index and prefetch the flow's lines.
-//! 3. Process each packet.
-//!
-//! Packet time advances once for each group: chunks are flushed, half-open connections and silent flows end.
 
 mod accounting;
 mod aggregate;

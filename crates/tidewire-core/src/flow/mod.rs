@@ -1,24 +1,4 @@
 //! Flows: their keys, the table, and the state of each.
-//!
-//! # Keys, table, half-open connections, timeouts
-//!
-//! **Key.** Both addresses and ports in one order, protocol and IP version; the same for both directions. Two VLAN ids, tunnel kind and
-//! tunnel id are kept as the first packet had them, and are compared and hashed only if `Config::key_ids` says so. The hash is
-//! SipHash-1-3 with a key that is random for each run. Its upper half selects the worker, its lower half the bucket.
-//!
-//! **Table.** `flow/index.rs` has buckets of one cache line with 12 entries, a one-byte tag and a four-byte slot each; the index doubles when 8
-//! buckets are not enough. `flow/slab.rs` keeps flows in pieces that never move. A flow (`flow/mod.rs`) is 256 bytes: one line for each
-//! direction, two for both. State that only irregular flows need (queue, gaps, anomalies, chunk) is in `flow/slow_state.rs`, allocated on first
-//! use.
-//!
-//! **Half-open connections.** A SYN without payload opens no flow. It becomes an entry of the half-open table (`flow/half_open.rs`, bounded,
-//! the oldest is evicted first), and is promoted by the first packet that answers or continues it. An entry that ends is reported as
-//! `open` and `close` together, without ever having been in the flow table. For handlers that want packets (`Handler::PACKETS`) a SYN
-//! opens a flow at once, because a half-open entry keeps no packet.
-//!
-//! **Eviction and timeouts.** When the table is full, 32 flows are examined and one is evicted: a closed one, else one that was never
-//! answered, else the one silent longest. A sweep (`engine/lifetime.rs`) visits every flow once in 4 s of packet time, a few at a time, and
-//! ends those that timed out.
 
 mod answer;
 mod arrival;

@@ -1,41 +1,4 @@
 //! TCP: the effect of a segment on its connection, as in a receiving host (RFC 9293, RFC 5961, RFC 7323).
-//!
-//! # Fast path and slow path
-//!
-//! The fast path (`fast_path.rs`) accepts the next expected segment or a bare acknowledgment: only the ACK flag (PSH and ECN do not
-//! matter), an acknowledgment of data that was seen and not older than the last, inside the window, with a timestamp that is not older. It
-//! advances one number and delivers bytes that are still in the reader's buffer. Every other segment takes the slow path, which
-//! gives the same result where both apply (`tests/engine/fast_path.rs` compares them):
-//!
-//! | file | what |
-//! |---|---|
-//! | `handshake.rs` | SYN and SYN-ACK: where a direction begins, simultaneous open, data on a SYN, changed numbers |
-//! | `reset.rs` | which resets a host obeys (RFC 5961 section 3) |
-//! | `accept.rs` | whether a host accepts a segment: acknowledgment, PAWS, window. If not, its bytes are *unconfirmed* |
-//! | `reassemble.rs` | puts payload in its place: repeated, next, or queued; urgent bytes |
-//! | `urgent.rs` | which byte an urgent pointer removes from the stream |
-//! | `fin.rs` | where a direction ends, and which FINs a host accepts |
-//! | `queue/` | the out-of-order queue of a direction and the overlap policies, a file for each concern |
-//! | `holes.rs` | how long to wait for a hole, bounds, and what is reported when the wait ends |
-//! | `history.rs`, `delivery_log.rs` | compares retransmissions with delivered bytes; the rings that remember these |
-//! | `checksum.rs`, `doubted.rs` | which wrong checksums are artefacts of the capture; segments that wait for that decision |
-//!
-//! **Unconfirmed bytes.** A segment that a host would probably have dropped is not discarded: the capture may have missed the packet that
-//! makes it valid. Its bytes go to a second store. They lose against all other bytes, and are delivered only when the receiver
-//! acknowledges them. A segment that acknowledges more than was seen has two explanations: the capture lost data, or the segment was
-//! forged. Three successive acknowledgments, each beyond the last and beyond even what was allowed to be sent, are taken for a
-//! loss of the capture, unless the other side meanwhile sends with the expected number; their bytes are unconfirmed all the same. If the
-//! capture sees one side only, no acknowledgment is seen: after 32 segments and one second (or half of the stream's memory) in which a
-//! receiver would have answered and was not heard, the bytes are accepted; so are, at the end, bytes after which the receiver was silent.
-//!
-//! **Doubted packets.** The decoder reports whether a host may drop a packet for its options, extension headers or frame
-//! (`wire::Doubts`). `path.rs` and `engine/path.rs` compare how each packet arrived (a digest of MAC address, encapsulation and VLAN ids, and
-//! these doubts: 18 bits beside the direction's packet counter) with the first one of its direction. A deviation is an anomaly, and a TCP
-//! segment that deviates is unconfirmed. Only fragments that arrived in the same way are put together.
-//!
-//! **History.** One ring for all streams of a worker records delivered runs. If the input is one uncompressed file, an entry says where the bytes
-//! are, and they are read again to compare a retransmission; otherwise the bytes are copied into a second ring of 8 MiB. An entry is valid
-//! only as far back as the rings reach in packets and bytes of the whole input.
 
 mod accept;
 mod answers;
