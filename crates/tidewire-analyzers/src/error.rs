@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use tidewire_patterns::PatternError;
+
 /// Why analyzers cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -15,11 +17,11 @@ pub enum AnalyzersError {
         source: io::Error,
     },
     /// The author's: a pattern file with a mistake.
-    #[error("{}: {text}", path.display())]
+    #[error("{}: {mistake}", path.display())]
     Patterns {
         /// The file.
         path: PathBuf,
         /// The line and what is wrong.
-        text: String,
+        mistake: PatternError,
     },
 }

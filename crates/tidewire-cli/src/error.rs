@@ -58,6 +58,11 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// Invalid usage, as an error of a library describes it.
+    pub fn usage(error: impl Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
     /// Converts a failed write to standard output.
     pub fn from_output(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -322,7 +322,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     options.common.need_bytes("match")?;
     let list = options.patterns()?;
     let lengths: Vec<usize> = list.iter().map(|pattern| pattern.bytes.len()).collect();
-    let patterns = Patterns::new(&list, options.ignore_case).map_err(CliError::Usage)?;
+    let patterns = Patterns::new(&list, options.ignore_case).map_err(CliError::usage)?;
     if options.stop_after == Some(0) || options.stop_after_stream == Some(0) {
         return Err(CliError::Usage(
             "--stop-after must be at least 1, got 0; to print no matches use --limit 0".into(),
@@ -419,7 +419,7 @@ impl Options {
         let syntax = if self.hex { Syntax::Hex } else { Syntax::Text };
         let mut list = Vec::new();
         for given in &self.pattern {
-            list.push(patterns::parse(given.as_bytes(), syntax).map_err(CliError::Usage)?);
+            list.push(patterns::parse(given.as_bytes(), syntax).map_err(CliError::usage)?);
         }
         for path in &self.pattern_file {
             let name = path.display();

@@ -106,7 +106,8 @@ struct End {
 struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     time_ns: Option<u64>,
-    analyzer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analyzer: Option<String>,
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     severity: Option<String>,
@@ -167,7 +168,7 @@ impl Event {
         let key = self.key.as_ref();
         let written = Written {
             time_ns: Some(self.time_ns),
-            analyzer: self.analyzer.clone(),
+            analyzer: Some(self.analyzer.clone()),
             kind: self.kind.clone(),
             severity: Some(self.severity.name().to_owned()),
             proto: key.map(|key| protocol_text(key.protocol)),
@@ -190,10 +191,23 @@ impl Event {
     /// # Errors
     /// It is no JSON, has members that events do not have, or of another type, or the event breaks a limit.
     pub fn from_json(text: &str, now_ns: u64) -> Result<Self, JsonError> {
+        Self::read_json(text, None, now_ns)
+    }
+
+    /// An event of a JSON text, from `analyzer` if the text does not name another one.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_of(text: &str, analyzer: &str, now_ns: u64) -> Result<Self, JsonError> {
+        Self::read_json(text, Some(analyzer), now_ns)
+    }
+
+    fn read_json(text: &str, analyzer: Option<&str>, now_ns: u64) -> Result<Self, JsonError> {
         if !text.trim_start().starts_with('{') {
             return Err(JsonError::Json("expected an object".into()));
         }
         let written: Written = serde_json::from_str(text).map_err(|error| JsonError::Json(error.to_string()))?;
+        let analyzer = written.analyzer.or_else(|| analyzer.map(str::to_owned));
         let severity = written.severity.as_deref().map_or(Some(Severity::Info), Severity::by_name);
         let place = match (written.direction.as_deref(), written.offset) {
             (None, None) => None,
@@ -209,7 +223,7 @@ impl Event {
             .map(|text| hex::decode(text).ok_or_else(|| wrong("excerpt", "hexadecimal text")));
         let event = Self {
             time_ns: written.time_ns.unwrap_or(now_ns),
-            analyzer: written.analyzer,
+            analyzer: analyzer.ok_or_else(|| JsonError::Json("missing field `analyzer`".into()))?,
             kind: written.kind,
             severity: severity.ok_or_else(|| wrong("severity", "info, low, medium, high or critical"))?,
             key: key_of(written.proto.as_deref(), written.client, written.server)?,

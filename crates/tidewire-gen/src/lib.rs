@@ -16,10 +16,12 @@ pub mod number;
 pub mod random;
 mod rate;
 mod send;
+mod setting;
 mod size;
 pub mod traffic;
 
 pub use error::Error;
 pub use rate::Rate;
 pub use send::{Ended, Plan, Progress, Report, Sender, Sent, Sink, run};
+pub use setting::SettingError;
 pub use size::{FRAME_BYTES_MAX, Sizes};

@@ -1,17 +1,15 @@
 use std::str::FromStr;
 
-use crate::random::mix;
+pub(crate) use crate::setting::PLACES;
+use crate::{
+    random::mix,
+    setting::{SIZE_MAX, SIZE_MIN, SettingError},
+};
 
-/// Smallest frame on the wire, FCS included.
-const SIZE_MIN: u32 = 64;
-/// Largest: an IP packet of 9,000 bytes, Ethernet header and FCS.
-const SIZE_MAX: u32 = 9018;
 /// FCS, which is not in memory.
 pub(crate) const FCS_BYTES: u32 = 4;
 /// Greatest number of different sizes.
 pub(crate) const SIZES_MAX: usize = 16;
-/// Slots that are divided among sizes.
-pub(crate) const PLACES: usize = 128;
 
 /// Largest frame in memory.
 pub const FRAME_BYTES_MAX: usize = (SIZE_MAX - FCS_BYTES) as usize;
@@ -28,7 +26,7 @@ impl Sizes {
     ///
     /// # Errors
     /// It is out of range.
-    pub fn fixed(size: u32) -> Result<Self, String> {
+    pub fn fixed(size: u32) -> Result<Self, SettingError> {
         Self::shared(vec![(size, 1)])
     }
 
@@ -36,12 +34,10 @@ impl Sizes {
     ///
     /// # Errors
     /// There are none, too many, or one is out of range.
-    pub fn shared(sizes: Vec<(u32, u32)>) -> Result<Self, String> {
-        if sizes.is_empty() || sizes.len() > SIZES_MAX {
-            return Err(format!("the number of sizes must be 1 to {SIZES_MAX}, got {}", sizes.len()));
-        }
-        if let Some((size, _)) = sizes.iter().find(|(size, _)| !(SIZE_MIN..=SIZE_MAX).contains(size)) {
-            return Err(format!("a frame must have {SIZE_MIN} to {SIZE_MAX} bytes with its FCS, got {size}"));
+    pub fn shared(sizes: Vec<(u32, u32)>) -> Result<Self, SettingError> {
+        SettingError::check_count("the number of sizes", SIZES_MAX as u64, sizes.len() as u64)?;
+        if let Some(&(bytes, _)) = sizes.iter().find(|(size, _)| !(SIZE_MIN..=SIZE_MAX).contains(size)) {
+            return Err(SettingError::FrameBytes { bytes });
         }
         let shares: Vec<u32> = sizes.iter().map(|size| size.1).collect();
         Ok(Self { places: shared_out(&shares)?, sizes })
@@ -72,10 +68,10 @@ impl Sizes {
 }
 
 /// Assigns slots by shares; slots of the same entry are spread out.
-pub(crate) fn shared_out(shares: &[u32]) -> Result<[u8; PLACES], String> {
+pub(crate) fn shared_out(shares: &[u32]) -> Result<[u8; PLACES], SettingError> {
     let whole: u64 = shares.iter().map(|share| u64::from(*share)).sum();
     if whole == 0 {
-        return Err("shares that are all 0".into());
+        return Err(SettingError::NoShare);
     }
     let mut places = [0_u8; PLACES];
     let mut order: Vec<usize> = (0..PLACES).collect();
@@ -86,7 +82,7 @@ pub(crate) fn shared_out(shares: &[u32]) -> Result<[u8; PLACES], String> {
         before += u64::from(*share);
         let end = (before * PLACES as u64).div_ceil(whole) as usize;
         if *share > 0 && end == taken {
-            return Err(format!("a share of {share} in {whole} is too small: at least one in {PLACES}"));
+            return Err(SettingError::SmallShare { share: *share, whole });
         }
         for place in order.get(taken..end).unwrap_or_default() {
             if let Some(slot) = places.get_mut(*place) {
@@ -98,14 +94,12 @@ pub(crate) fn shared_out(shares: &[u32]) -> Result<[u8; PLACES], String> {
     Ok(places)
 }
 
-const FORMS: &str =
-    "give 512, or several as in 64,1518, with shares as in 64:7,594:4,1518:1, a range as in 64-1518, or imix";
-
 impl FromStr for Sizes {
-    type Err = String;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{text}' is not a size: {FORMS}"));
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let wrong = |text: &str, problem| SettingError::Size { text: text.to_owned(), problem };
+        let read = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong(text, "is not a size"));
         if text == "imix" {
             // IMIX: of 12 frames 7 small, 4 medium, 1 large.
             return Self::shared(vec![(64, 7), (594, 4), (1518, 1)]);
@@ -113,7 +107,7 @@ impl FromStr for Sizes {
         if let Some((least, most)) = text.split_once('-') {
             let (least, most) = (read(least)?, read(most)?);
             if least > most {
-                return Err(format!("'{text}' runs backwards: {FORMS}"));
+                return Err(wrong(text, "runs backwards"));
             }
             let steps = (most - least).min(SIZES_MAX as u32 - 1);
             let size = |step: u32| least + ((most - least) * step).checked_div(steps).unwrap_or(0);
@@ -123,7 +117,7 @@ impl FromStr for Sizes {
             Some((size, share)) => Ok((read(size)?, read(share)?)),
             None => Ok((read(part)?, 1)),
         });
-        Self::shared(sizes.collect::<Result<_, String>>()?)
+        Self::shared(sizes.collect::<Result<_, SettingError>>()?)
     }
 }
 

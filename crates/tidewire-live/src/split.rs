@@ -15,6 +15,7 @@ use tidewire_steer::{
 use super::{interface::Interface, state::Followed};
 use crate::{
     Error, InterfaceEvent, InterfaceProblem, InterfaceState, KernelError, Operation, SettingError,
+    error::system_error,
     sys::{
         bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
         packet::RingSocket,
@@ -385,19 +386,16 @@ fn failed(what: &str, source: io::Error) -> Error {
     Error::kernel(what, source)
 }
 
-fn load() -> Result<Ebpf, Error> {
-    let what = "loading the splitting programs";
-    let refused = |error: &dyn std::error::Error| {
-        let mut cause = Some(error);
-        while let Some(current) = cause {
-            let system = current.to_string().contains("Operation not permitted");
-            if system {
-                return failed(what, io::Error::from_raw_os_error(libc::EPERM));
-            }
-            cause = current.source();
-        }
-        failed(what, io::Error::other(error.to_string()))
+/// The loader could not load the programs.
+fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
+    let source = match system_error(error).and_then(io::Error::raw_os_error) {
+        Some(libc::EPERM) => io::Error::from_raw_os_error(libc::EPERM),
+        _ => io::Error::other(error.to_string()),
     };
+    failed("loading the splitting programs", source)
+}
+
+fn load() -> Result<Ebpf, Error> {
     let mut object = EbpfLoader::new().load(OBJECT).map_err(|error| refused(&error))?;
     for name in ["split_entry", "split_rest", "split_egress"] {
         let program = object.program_mut(name).ok_or_else(|| missing(name))?;
@@ -465,4 +463,25 @@ fn attach(name: &str, index: u32, entry: BorrowedFd<'_>, mode: Option<XdpMode>) 
         }
         KernelError::new(Operation::AttachXdp { interface: Some(name.to_owned()) }, what, source).into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use aya::{EbpfError, maps::MapError, sys::SyscallError};
+
+    use super::*;
+
+    #[test]
+    fn the_systems_error_is_found_in_the_loaders() {
+        let of = |errno| {
+            let io_error = io::Error::from_raw_os_error(errno);
+            let error = MapError::SyscallError(SyscallError { call: "bpf_map_create", io_error });
+            refused(&EbpfError::MapError(error))
+        };
+        assert!(matches!(of(libc::EPERM), Error::Privilege { .. }));
+        assert!(matches!(of(libc::ENOMEM), Error::Kernel(_)));
+        // A name in a text is not the system's answer.
+        let text = io::Error::other("Operation not permitted: a function");
+        assert!(matches!(refused(&text), Error::Kernel(_)));
+    }
 }

@@ -2,7 +2,7 @@
 
 use aho_corasick::{Anchored, MatchKind, StartKind, automaton::StateID, dfa::DFA, nfa::contiguous::NFA};
 
-use super::{Hit, MATCHES_AT_MAX, Pattern};
+use super::{Hit, MATCHES_AT_MAX, Pattern, PatternError};
 
 /// Most bytes of all patterns for a full transition table; each state takes up to 1 KiB, so that it has 32 MiB at most.
 const DFA_BYTES_MAX: usize = 32 << 10;
@@ -31,7 +31,7 @@ enum Steps {
 }
 
 impl Automaton {
-    pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
+    pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, PatternError> {
         let mut parts = Vec::new();
         for folded in [false, true] {
             let of_part =
@@ -56,7 +56,7 @@ impl Automaton {
 }
 
 impl Steps {
-    fn new(patterns: &[&Pattern], ignore_case: bool) -> Result<Self, String> {
+    fn new(patterns: &[&Pattern], ignore_case: bool) -> Result<Self, PatternError> {
         let bytes = || patterns.iter().map(|pattern| &pattern.bytes);
         // Without a prefilter only matches are special states: the loop has one condition to test.
         let built = if bytes().map(Vec::len).sum::<usize>() <= DFA_BYTES_MAX {
@@ -68,7 +68,7 @@ impl Steps {
             builder.match_kind(MatchKind::Standard).prefilter(false);
             builder.ascii_case_insensitive(ignore_case).build(bytes()).map(Self::Nfa)
         };
-        built.map_err(|error| format!("too many patterns: {error}"))
+        built.map_err(PatternError::TooMany)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod automaton;
 mod border;
+mod error;
 mod parse;
 mod pattern;
 mod sampled;
@@ -10,6 +11,7 @@ mod sampled;
 mod tests;
 
 pub use border::Border;
+pub use error::PatternError;
 pub use parse::{Syntax, parse, parse_file};
 pub use pattern::{Hit, ID_BYTES_MAX, MATCHES_AT_MAX, PATTERN_BYTES_MAX, Pattern, SEVERITIES};
 
@@ -33,7 +35,10 @@ pub enum Patterns {
 
 impl Patterns {
     /// Prepares a set of patterns, none of them empty. `ignore_case` is for all of them; else each says so itself.
-    pub fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// The set is too large for an automaton.
+    pub fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, PatternError> {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
         if shortest >= sampled::GRAM_BYTES && longest <= SAMPLED_BYTES_MAX {

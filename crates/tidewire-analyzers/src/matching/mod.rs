@@ -41,7 +41,7 @@ impl fmt::Debug for Matching {
 pub(crate) fn prepare(settings: &MatchSettings) -> Result<Option<Arc<Set>>, AnalyzersError> {
     let list = set::load(settings)?;
     let path = settings.files.last().cloned().unwrap_or_default();
-    let set = Set::new(&list).map_err(|text| AnalyzersError::Patterns { path, text })?;
+    let set = Set::new(&list).map_err(|mistake| AnalyzersError::Patterns { path, mistake })?;
     Ok(set.map(Arc::new))
 }
 

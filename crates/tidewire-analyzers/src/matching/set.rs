@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read as _, path::Path};
 
 use tidewire_events::Severity;
-use tidewire_patterns::{Pattern, Patterns, SEVERITIES, Syntax, parse_file};
+use tidewire_patterns::{Pattern, PatternError, Patterns, SEVERITIES, Syntax, parse_file};
 
 use crate::{error::AnalyzersError, settings::MatchSettings};
 
@@ -52,7 +52,7 @@ pub(super) fn load(settings: &MatchSettings) -> Result<Vec<Pattern>, AnalyzersEr
 /// It cannot be read, or a line of it is no pattern.
 pub fn patterns_of(path: &Path) -> Result<Vec<Pattern>, AnalyzersError> {
     let text = read(path).map_err(|source| AnalyzersError::File { path: path.to_owned(), source })?;
-    parse_file(&text, Syntax::Text).map_err(|text| AnalyzersError::Patterns { path: path.to_owned(), text })
+    parse_file(&text, Syntax::Text).map_err(|mistake| AnalyzersError::Patterns { path: path.to_owned(), mistake })
 }
 
 /// The built-in patterns.
@@ -72,7 +72,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 impl Set {
     /// Prepares the patterns; `None`: there are none.
-    pub(super) fn new(list: &[Pattern]) -> Result<Option<Self>, String> {
+    pub(super) fn new(list: &[Pattern]) -> Result<Option<Self>, PatternError> {
         if list.is_empty() {
             return Ok(None);
         }

@@ -154,7 +154,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
             let lines = text.lines().filter(|line| !line.is_empty());
             let list: Vec<_> = lines.map(|line| tidewire_patterns::Pattern::new(line, line)).collect();
-            let patterns = Patterns::new(&list, false)?;
+            let patterns = Patterns::new(&list, false).map_err(|error| error.to_string())?;
             Box::new(Searcher { totals: Rc::clone(&totals), patterns, borders: Vec::new(), free: Vec::new() })
         }
         ("match", None) => return Err("match needs --patterns".into()),

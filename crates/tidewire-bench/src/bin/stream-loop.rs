@@ -107,7 +107,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
             let lines = text.lines().filter(|line| !line.is_empty());
             let list: Vec<_> = lines.map(|line| tidewire_patterns::Pattern::new(line, line)).collect();
-            Some(Patterns::new(&list, false)?)
+            Some(Patterns::new(&list, false).map_err(|error| error.to_string())?)
         }
     };
     let mut settings = LiveSettings::new([arguments.interface.as_str()]);

@@ -224,16 +224,7 @@ fn parsed(line: &[u8], analyzer: &str) -> Result<Option<Event>, String> {
         return Ok(None);
     }
     let text = without_sensor(text);
-    let now = times::now_ns();
-    let event = match Event::from_json(&text, now) {
-        // Who it is from is known.
-        Err(error) if error.to_string().contains("missing field `analyzer`") => {
-            let rest = text.strip_prefix('{').unwrap_or_default();
-            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-            Event::from_json(&format!("{{\"analyzer\":\"{analyzer}\"{comma}{rest}"), now)
-        }
-        event => event,
-    };
+    let event = Event::from_json_of(&text, analyzer, times::now_ns());
     event.map(Some).map_err(|error| format!("no event: {error}"))
 }
 

@@ -95,6 +95,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         seed: options.seed,
         numbered: options.sending.numbered(),
     };
-    let mut fragments = Fragments::new(settings).map_err(CliError::Usage)?;
+    let mut fragments = Fragments::new(settings).map_err(CliError::usage)?;
     sending::run(&mut fragments, &options.sending)
 }

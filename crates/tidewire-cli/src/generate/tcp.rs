@@ -72,7 +72,7 @@ impl LinkOptions {
 }
 
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let mut settings = TcpSettings::new().map_err(CliError::Usage)?;
+    let mut settings = TcpSettings::new().map_err(CliError::usage)?;
     settings.concurrent = options.concurrent;
     settings.connections = match options.connections {
         None if options.sending.is_limited() => None,
@@ -86,6 +86,6 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if !options.classes.is_empty() {
         settings.classes = options.classes.clone();
     }
-    let mut connections = Connections::new(settings).map_err(CliError::Usage)?;
+    let mut connections = Connections::new(settings).map_err(CliError::usage)?;
     sending::run(&mut connections, &options.sending)
 }

@@ -61,17 +61,17 @@ pub enum OrderName {
 }
 
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let mut flows = Flows::udp(options.flows, options.size.clone()).map_err(CliError::Usage)?;
+    let mut flows = Flows::udp(options.flows, options.size.clone()).map_err(CliError::usage)?;
     flows.order = if options.order == OrderName::Random { Order::Random } else { Order::InTurn };
     (flows.both, flows.seed, flows.numbered) = (options.both, options.seed, options.sending.numbered());
     if !options.classes.is_empty() {
-        flows.set_classes(options.classes.clone()).map_err(CliError::Usage)?;
+        flows.set_classes(options.classes.clone()).map_err(CliError::usage)?;
     }
     sending::run(&mut flows, &options.sending)
 }
 
 pub fn flood(options: &FloodOptions) -> Result<u8, CliError> {
-    let mut flows = Flows::syn_flood().map_err(CliError::Usage)?;
+    let mut flows = Flows::syn_flood().map_err(CliError::usage)?;
     (flows.seed, flows.numbered) = (options.seed, options.sending.numbered());
     sending::run(&mut flows, &options.sending)
 }

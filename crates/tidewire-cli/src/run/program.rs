@@ -64,7 +64,7 @@ fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, CliError> {
 }
 
 fn find(name: &OsStr) -> Result<PathBuf, CliError> {
-    tidewire_sensor::processes::program::find(name).map_err(CliError::Usage)
+    tidewire_sensor::processes::program::find(name).map_err(CliError::usage)
 }
 
 /// A program with more rights than its caller ignores LD_PRELOAD (ld.so(8), secure-execution mode).

@@ -113,6 +113,10 @@ fn json_that_is_no_event_says_why() {
     assert!(error(r#"{"analyzer":"a","kind":"k","surprise":1}"#).to_string().contains("unknown field `surprise`"));
     assert!(error("[]").to_string().contains("expected an object"));
     assert!(error(r#"{"kind":"k"}"#).to_string().contains("missing field `analyzer`"));
+    let of = |text: &str| Event::from_json_of(text, "known", 7).map(|event| event.analyzer);
+    assert_eq!(of(r#"{"kind":"k"}"#).as_deref(), Ok("known"));
+    assert_eq!(of(r#"{"kind":"k","analyzer":"stated"}"#).as_deref(), Ok("stated"));
+    assert!(of("{}").unwrap_err().to_string().contains("missing field `kind`"));
     for (text, name) in [
         (r#"{"analyzer":"a","kind":"k","severity":"bad"}"#, "severity"),
         (r#"{"analyzer":"a","kind":"k","offset":1}"#, "offset"),

@@ -3,6 +3,7 @@ use crate::{
     craft::fold,
     number::TRAILER_BYTES,
     random::mix,
+    setting::SettingError,
     size::{PLACES, Sizes, shared_out},
 };
 
@@ -91,10 +92,8 @@ impl Flows {
     ///
     /// # Errors
     /// There are no flows or more than 2^24.
-    pub fn udp(flows: u64, sizes: Sizes) -> Result<Self, String> {
-        if !(1..=FLOWS_MAX).contains(&flows) {
-            return Err(format!("flows must be 1 to {FLOWS_MAX}, got {flows}"));
-        }
+    pub fn udp(flows: u64, sizes: Sizes) -> Result<Self, SettingError> {
+        SettingError::check_count("flows", FLOWS_MAX, flows)?;
         Ok(Self {
             kind: FlowKind::Udp,
             flows,
@@ -114,7 +113,7 @@ impl Flows {
     ///
     /// # Errors
     /// Never.
-    pub fn syn_flood() -> Result<Self, String> {
+    pub fn syn_flood() -> Result<Self, SettingError> {
         let mut flood = Self::udp(1, Sizes::fixed(64)?)?;
         flood.kind = FlowKind::SynFlood;
         flood.classes = vec![Class { port: 80, dscp: 0, share: 1 }];
@@ -125,10 +124,8 @@ impl Flows {
     ///
     /// # Errors
     /// There are none or more than 8, or a share is less than a 128th.
-    pub fn set_classes(&mut self, classes: Vec<Class>) -> Result<(), String> {
-        if classes.is_empty() || classes.len() > CLASSES_MAX {
-            return Err(format!("classes must be 1 to {CLASSES_MAX}, got {}", classes.len()));
-        }
+    pub fn set_classes(&mut self, classes: Vec<Class>) -> Result<(), SettingError> {
+        SettingError::check_count("classes", CLASSES_MAX as u64, classes.len() as u64)?;
         let shares: Vec<u32> = classes.iter().map(|class| class.share).collect();
         self.class_places = shared_out(&shares)?;
         self.classes = classes;

@@ -8,6 +8,7 @@ use crate::{
     craft::fold,
     number::TRAILER_BYTES,
     random::{Random, mix},
+    setting::SettingError,
     size::FRAME_BYTES_MAX,
 };
 
@@ -135,26 +136,23 @@ impl Fragments {
     ///
     /// # Errors
     /// Invalid sizes, or shares of more than a thousand.
-    pub fn new(settings: FragmentSettings) -> Result<Self, String> {
+    pub fn new(settings: FragmentSettings) -> Result<Self, SettingError> {
         let s = &settings;
         let headers = s.link.bytes() + if s.link.ipv6 { FRAGMENT_BYTES } else { 0 } + TRAILER_BYTES;
         let most = (FRAME_BYTES_MAX - headers) as u32 / 8 * 8;
         if !(8..=most).contains(&s.fragment_bytes) || !s.fragment_bytes.is_multiple_of(8) {
-            return Err(format!("fragments of {} bytes: give a multiple of 8, 8 to {most}", s.fragment_bytes));
+            return Err(SettingError::FragmentBytes { most, bytes: s.fragment_bytes });
         }
         if !(16..=DATAGRAM_MAX).contains(&s.datagram_bytes) {
-            return Err(format!("datagrams must have 16 to {DATAGRAM_MAX} bytes, got {}", s.datagram_bytes));
+            return Err(SettingError::DatagramBytes { least: 16, most: DATAGRAM_MAX, bytes: s.datagram_bytes });
         }
         if s.datagram_bytes + UDP_BYTES <= s.fragment_bytes {
-            let text = "they fit one fragment; make them larger, or the fragments smaller";
-            return Err(format!("datagrams of {} bytes: {text}", s.datagram_bytes));
+            return Err(SettingError::OneFragment { bytes: s.datagram_bytes });
         }
-        if !(1..=OPEN_MAX).contains(&s.open) {
-            return Err(format!("datagrams at once must be 1 to {OPEN_MAX}, got {}", s.open));
-        }
+        SettingError::check_count("datagrams at once", OPEN_MAX.into(), s.open.into())?;
         let flaws = [s.holes, s.overlaps, s.conflicts, s.out_of_bounds, s.repeats];
         if flaws.iter().map(|share| u64::from(*share)).sum::<u64>() > 1000 {
-            return Err("the shares of datagrams with flaws are more than a thousand in a thousand".into());
+            return Err(SettingError::Flaws);
         }
         let mut fragments = Self { settings, open: Vec::new(), turn: 0, begun: 0, done: [0; TALLY.len()] };
         fragments.rewind();

@@ -8,6 +8,7 @@ use crate::{
     craft::{ACK, FIN, PSH, SYN, fold, sum},
     number::TRAILER_BYTES,
     random::{Random, mix},
+    setting::SettingError,
     size::{PLACES, Sizes, shared_out},
 };
 
@@ -50,7 +51,7 @@ impl TcpSettings {
     ///
     /// # Errors
     /// Never.
-    pub fn new() -> Result<Self, String> {
+    pub fn new() -> Result<Self, SettingError> {
         Ok(Self {
             concurrent: 10,
             connections: Some(10),
@@ -111,12 +112,10 @@ impl Connections {
     ///
     /// # Errors
     /// No connections, too many, or invalid classes.
-    pub fn new(settings: TcpSettings) -> Result<Self, String> {
-        if !(1..=CONCURRENT_MAX).contains(&settings.concurrent) {
-            return Err(format!("connections at once must be 1 to {CONCURRENT_MAX}, got {}", settings.concurrent));
-        }
-        if let Some(count) = settings.connections.filter(|count| *count == 0 || *count > 1 << 32) {
-            return Err(format!("connections must be 1 to {}, got {count}", 1_u64 << 32));
+    pub fn new(settings: TcpSettings) -> Result<Self, SettingError> {
+        SettingError::check_count("connections at once", CONCURRENT_MAX, settings.concurrent)?;
+        if let Some(count) = settings.connections {
+            SettingError::check_count("connections", 1 << 32, count)?;
         }
         let shares: Vec<u32> = settings.classes.iter().map(|class| class.share).collect();
         let class_places = shared_out(&shares)?;

@@ -126,7 +126,7 @@ fn fragments_arrive_as_they_were_made() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |settings: FragmentSettings| Fragments::new(settings).expect_err("refused");
+    let refused = |settings: FragmentSettings| Fragments::new(settings).expect_err("refused").to_string();
     let base = FragmentSettings::default();
     assert!(refused(FragmentSettings { fragment_bytes: 100, ..base.clone() }).contains("multiple of 8"));
     assert!(refused(FragmentSettings { datagram_bytes: 1000, ..base.clone() }).contains("fit one fragment"));

@@ -1,10 +1,12 @@
 //! What can go wrong with interfaces, as types that can be matched, and advice for people.
 
 mod capabilities;
+mod cause;
 mod hint;
 mod kernel;
 mod setting;
 
+pub(crate) use cause::system_error;
 pub use hint::WithHint;
 pub use kernel::{KernelError, Operation};
 pub use setting::SettingError;

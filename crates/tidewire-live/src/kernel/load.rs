@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Error, KernelError, Operation,
+    error::system_error,
     sys::{
         bpf::{Map, Program, possible_cpus},
         mmap_array::MmapArray,
@@ -294,25 +295,13 @@ fn failed(what: &str, source: io::Error) -> Error {
     Error::kernel(what, source)
 }
 
-/// The system's error somewhere inside of a library's.
-fn cause<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Some(error);
-        }
-        next = error.source();
-    }
-    None
-}
-
 fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Maps could not be made.
 fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
-    let source = cause(error).map_or_else(|| io::Error::other(error.to_string()), copy);
+    let source = system_error(error).map_or_else(|| io::Error::other(error.to_string()), copy);
     match source.raw_os_error() {
         Some(libc::ENOMEM | libc::E2BIG) => {
             KernelError::new(Operation::MakeFlowTables, "making the flow tables in the kernel", source).into()
@@ -324,7 +313,7 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
 /// The verifier said no.
 fn verified(name: &str, program_type: ProgramType, error: programs::ProgramError) -> Error {
     let programs::ProgramError::LoadError { io_error, verifier_log } = error else {
-        let source = cause(&error).map_or_else(|| io::Error::other(error.to_string()), copy);
+        let source = system_error(&error).map_or_else(|| io::Error::other(error.to_string()), copy);
         return failed(&format!("loading {name} into the kernel"), source);
     };
     let log = verifier_log.to_string();

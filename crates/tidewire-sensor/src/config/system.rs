@@ -101,7 +101,7 @@ impl System for Machine {
     }
 
     fn program(&self, name: &str) -> Result<(), String> {
-        program::find(OsStr::new(name)).map(drop)
+        program::find(OsStr::new(name)).map(drop).map_err(|error| error.to_string())
     }
 
     fn file(&self, path: &Path) -> Result<(), String> {
