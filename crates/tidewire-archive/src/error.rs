@@ -106,6 +106,12 @@ fn sealed_hint(identities: usize) -> &'static str {
     }
 }
 
+impl From<tidewire_sealing::KeyError> for Error {
+    fn from(error: tidewire_sealing::KeyError) -> Self {
+        Self::Key(error.to_string())
+    }
+}
+
 impl Error {
     /// Adds file and purpose to what the system says.
     pub(crate) fn io(path: impl Into<PathBuf>, what: &'static str) -> impl FnOnce(io::Error) -> Self {

@@ -57,6 +57,7 @@ pub use settings::{Compression, IndexSettings, Settings};
 pub use storage::{Storage, StorageFile};
 pub use sums::Checksums;
 pub use tidewire_files::encode as block;
+pub use tidewire_sealing::KeyError;
 pub use transform::{Digest, FRAME_BYTES, Transform, compress_frame};
 pub use unsynced::Unsynced;
 pub use verify::{Finding, Verification, verify, verify_with};

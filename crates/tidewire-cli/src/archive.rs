@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use tidewire_archive::{Archive, Error, Figures, Identities, Note, Query, Recall};
+use tidewire_archive::{Archive, Error, Figures, Identities, KeyError, Note, Query, Recall};
 
 use crate::{
     cut_off::Amount,
@@ -154,6 +154,12 @@ fn refuse_twice(folders: &[PathBuf]) -> Result<(), CliError> {
         known.push((place, path));
     }
     Ok(())
+}
+
+impl From<KeyError> for CliError {
+    fn from(error: KeyError) -> Self {
+        Self::Usage(error.to_string())
+    }
 }
 
 impl From<Error> for CliError {

@@ -1,7 +1,5 @@
 //! The structures of the header. Those of payloads have the layout that they have in shared memory.
 
-use std::net::IpAddr;
-
 use tidewire_queue::{
     Missing,
     records::{Close, DirectionStats, Key, Open, PacketHeader},
@@ -170,22 +168,11 @@ impl Default for CEvent {
     }
 }
 
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V6(address) => address.octets(),
-        IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[..4].copy_from_slice(&address.octets());
-            octets
-        }
-    }
-}
-
 impl From<&Key> for CKey {
     fn from(key: &Key) -> Self {
         Self {
-            client: octets(key.client.address),
-            server: octets(key.server.address),
+            client: key.client.octets(),
+            server: key.server.octets(),
             client_port: key.client.port,
             server_port: key.server.port,
             protocol: key.protocol,

@@ -58,4 +58,4 @@ pub use reader::Reader;
 pub use ring::{Corrupt, Next};
 pub use server::{QueueSettings, ReaderStatus, ServedStatus, Server, ServerEvent};
 #[doc(hidden)]
-pub use sys::{peer, refuse_descriptors};
+pub use sys::{peer, refuse_descriptors, timespec, wait_ready};

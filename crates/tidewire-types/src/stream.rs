@@ -58,6 +58,19 @@ impl Endpoint {
     /// 0.0.0.0:0.
     pub const UNSPECIFIED: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
 
+    /// The address in sixteen bytes; that of IPv4 in the first four, the others are 0.
+    #[must_use]
+    pub fn octets(&self) -> [u8; 16] {
+        match self.address {
+            IpAddr::V6(address) => address.octets(),
+            IpAddr::V4(address) => {
+                let mut octets = [0; 16];
+                octets[..4].copy_from_slice(&address.octets());
+                octets
+            }
+        }
+    }
+
     /// Formats address and port, even port 0, in the form of URIs (RFC 3986 section 3.2): `10.0.0.1:80`, `[2001:db8::1]:80`.
     #[must_use]
     pub fn with_port(&self) -> impl Display + use<> {

@@ -121,19 +121,7 @@ impl<'a> Walk<'a> {
 
     /// A walk from the same place that changes nothing here and enters no tunnel.
     pub(crate) fn alone<'b>(&'b self, out: &'b mut Decoded) -> Walk<'b> {
-        let (frame, end, settings) = (self.frame, self.end, self.settings);
-        Walk {
-            frame,
-            end,
-            settings,
-            out,
-            outer: None,
-            is_cut: false,
-            is_sliced: false,
-            moved_bytes: 0,
-            tunnels_left: 0,
-            datagram: None,
-        }
+        Walk { tunnels_left: 0, ..Walk::new(self.frame, self.end, self.settings, out) }
     }
 
     /// The flow that carries the current tunnel.

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use chacha20poly1305::AeadInPlace as _;
 
 use super::{
-    Content, FRAME_BYTES, HEAD_BYTES, Identities, Key, LAST, MAGIC, TAG_BYTES, VERSION, WRAPPED_BYTES_MAX, associated,
-    nonce,
+    Content, DataKey, FRAME_BYTES, HEAD_BYTES, Identities, LAST, MAGIC, TAG_BYTES, VERSION, WRAPPED_BYTES_MAX,
+    associated, nonce, unwrap,
 };
 use crate::{
     Error,
@@ -67,7 +67,7 @@ const FRAMES_MAX: usize = 4 << 20;
 pub(crate) struct Unsealed {
     inner: Box<dyn ReadAt>,
     path: PathBuf,
-    key: Key,
+    key: DataKey,
     content: Content,
     frames: Vec<Place>,
     bytes: u64,
@@ -89,7 +89,7 @@ pub(crate) fn unseal(
     if head.content != content as u16 {
         return Err(Error::damaged(path, "it holds something else"));
     }
-    let key = Key::unwrap(&head.id, &head.wrapped, identities, path)?;
+    let key = unwrap(&head.id, &head.wrapped, identities, path)?;
     let (frames, is_whole) = places(&mut *inner, head.bytes)?;
     let bytes = frames.last().map_or(0, |place| place.from + u64::from(place.head & !LAST));
     let (path, plain) = (path.to_owned(), Vec::new());

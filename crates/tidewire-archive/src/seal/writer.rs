@@ -1,11 +1,11 @@
 use chacha20poly1305::AeadInPlace as _;
 
-use super::{Content, FRAME_BYTES, Key, LAST, MAGIC, Recipients, VERSION, associated, nonce};
+use super::{Content, DataKey, FRAME_BYTES, LAST, MAGIC, Recipients, VERSION, associated, nonce};
 use crate::Error;
 
 /// Seals what is pushed to it.
 pub(crate) struct SealWriter {
-    key: Key,
+    key: DataKey,
     content: Content,
     /// Content of the next frame.
     waiting: Vec<u8>,
@@ -15,7 +15,7 @@ pub(crate) struct SealWriter {
 impl SealWriter {
     /// Appends the header of a new file to `out`.
     pub fn begin(recipients: &Recipients, content: Content, out: &mut Vec<u8>) -> Result<Self, Error> {
-        let (key, wrapped) = Key::make(recipients)?;
+        let (key, wrapped) = DataKey::make(recipients)?;
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(content as u16).to_le_bytes());

@@ -178,7 +178,7 @@ impl<'a> Recording<'a> {
         }
         // Expressions are checked before a directory is made.
         settings.check().map_err(|error| CliError::from(tidewire::Error::from(error)))?;
-        let identities = Identities::from_files(&options.identity).map_err(upkeep::failed)?;
+        let identities = Identities::from_files(&options.identity)?;
         let mut directories = Vec::new();
         for path in &options.output {
             let refused = |cause: io::Error| match cause.raw_os_error() {

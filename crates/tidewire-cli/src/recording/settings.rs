@@ -73,7 +73,7 @@ fn recipients(names: &[String]) -> Result<Recipients, CliError> {
             "--encrypt-to {file}: a file; `tidewire keys recipient {file}` prints its recipient (age1...)"
         )));
     }
-    Recipients::parse(names).map_err(|error| CliError::Usage(error.to_string()))
+    Ok(Recipients::parse(names)?)
 }
 
 /// What is removed.

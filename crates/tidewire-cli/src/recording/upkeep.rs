@@ -70,7 +70,7 @@ fn for_each(folders: &[PathBuf], mut each: impl FnMut(&Path) -> Result<u8, CliEr
 
 /// Checks archives.
 pub fn check(folders: &[PathBuf], options: &Options) -> Result<u8, CliError> {
-    let identities = Identities::from_files(&options.identity).map_err(failed)?;
+    let identities = Identities::from_files(&options.identity)?;
     for_each(folders, |folder| {
         let found = verify_with(folder, &identities).map_err(failed)?;
         let mut out = Out::stdout();
@@ -133,7 +133,7 @@ fn print(out: &mut Out, place: &str, found: &Verification) -> Result<(), CliErro
 
 /// Makes the indexes that are missing.
 pub fn index(folders: &[PathBuf], options: &Options) -> Result<u8, CliError> {
-    let identities = Identities::from_files(&options.identity).map_err(failed)?;
+    let identities = Identities::from_files(&options.identity)?;
     let archive = settings::archive(options)?;
     for_each(folders, |folder| {
         let now = now_ns();

@@ -8,13 +8,14 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{PollFd, PollFlags, poll},
     io::Errno,
     net::{
         AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with,
     },
 };
 use tidewire_events::{Event, Severity, Value};
+use tidewire_queue::timespec;
 
 use super::waiting::Shared;
 use crate::{
@@ -50,10 +51,6 @@ pub(super) struct Link {
     owes_hello: bool,
     pause: Duration,
     packet: Vec<u8>,
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
 /// Nothing more to do at this moment; or the connection is over.

@@ -5,13 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::{Deserialize, Serialize};
+
 /// Analyzers that are counted by name; all others are counted together.
 const ANALYZERS_MAX: usize = 256;
 /// The name of those.
 const OTHERS: &str = "(others)";
 
 /// What an analyzer sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct AnalyzerCounts {
     /// Its name; `(others)`: all beyond 256.

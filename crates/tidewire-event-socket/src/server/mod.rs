@@ -17,11 +17,11 @@ use std::{
 };
 
 use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    event::{EventfdFlags, PollFd, PollFlags, eventfd},
     io::{Errno, read, write},
     net::{RecvFlags, recv},
 };
-use tidewire_queue::{Listener, peer};
+use tidewire_queue::{Listener, peer, wait_ready};
 
 use crate::protocol::{PACKET_BYTES_MAX, Refusal, ServerPacket};
 use accounts::Accounts;
@@ -259,14 +259,7 @@ impl Server {
                 fds.push(PollFd::new(&client.socket, flags));
             }
         }
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut fds, timeout)?;
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         Ok(all.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(ready, _)| ready).collect())
     }

@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-patterns", 1),
     ("tidewire-types", 0),
     ("tidewire-outputs", 5),
+    ("tidewire-sealing", 1),
     ("tidewire-queue", 1),
     ("tidewire-events", 1),
     ("tidewire-event-socket", 2),

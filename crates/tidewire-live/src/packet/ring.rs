@@ -100,7 +100,25 @@ impl PacketRing {
         member: usize,
     ) -> io::Result<Self> {
         blocks.map(&socket)?;
-        Ok(Self {
+        Ok(Self::with(socket, blocks, marks, members, member))
+    }
+
+    /// A ring that waits for an interface; it has no memory yet. `socket` is bound to none.
+    pub(super) fn waiting(
+        socket: Arc<RingSocket>,
+        blocks: Blocks,
+        marks: Marks,
+        members: Arc<Members>,
+        member: usize,
+        slot: Arc<Slot>,
+    ) -> Self {
+        let mut ring = Self::with(socket, blocks, marks, members, member);
+        (ring.outage, ring.released, ring.slot) = (Some((Outage::Gone, Instant::now())), true, Some(slot));
+        ring
+    }
+
+    fn with(socket: Arc<RingSocket>, blocks: Blocks, marks: Marks, members: Arc<Members>, member: usize) -> Self {
+        Self {
             socket,
             blocks,
             marks,
@@ -117,35 +135,6 @@ impl PacketRing {
             stopped: false,
             released: false,
             slot: None,
-        })
-    }
-
-    /// A ring that waits for an interface; it has no memory yet. `socket` is bound to none.
-    pub(super) fn waiting(
-        socket: Arc<RingSocket>,
-        blocks: Blocks,
-        marks: Marks,
-        members: Arc<Members>,
-        member: usize,
-        slot: Arc<Slot>,
-    ) -> Self {
-        Self {
-            socket,
-            blocks,
-            marks,
-            members,
-            member,
-            held: VecDeque::new(),
-            left: 0,
-            at: 0,
-            ahead: Cell::new(0),
-            counts: RingCounts::default(),
-            stale: StaleFrames::default(),
-            empty: 0,
-            outage: Some((Outage::Gone, Instant::now())),
-            stopped: false,
-            released: true,
-            slot: Some(slot),
         }
     }
 

@@ -30,17 +30,6 @@ pub struct Key {
     pub is_client_known: bool,
 }
 
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V6(address) => address.octets(),
-        IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[..4].copy_from_slice(&address.octets());
-            octets
-        }
-    }
-}
-
 fn address(octets: [u8; 16], version: u8) -> Option<IpAddr> {
     match version {
         4 => Some(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3]).into()),
@@ -71,8 +60,8 @@ impl Key {
     /// Appends the key. Both addresses have the version of the client's.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut out = Writer(out);
-        out.bytes(&octets(self.client.address));
-        out.bytes(&octets(self.server.address));
+        out.bytes(&self.client.octets());
+        out.bytes(&self.server.octets());
         out.u16(self.client.port);
         out.u16(self.server.port);
         let version = if self.client.address.is_ipv4() { 4 } else { 6 };

@@ -14,8 +14,8 @@ use std::{
 };
 
 use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
-    io::{Errno, read},
+    event::{EventfdFlags, PollFd, PollFlags, eventfd},
+    io::read,
     net::{RecvFlags, recv},
 };
 
@@ -24,7 +24,7 @@ use crate::{
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
     publisher::Offer,
     socket::send,
-    sys::peer,
+    sys::{peer, wait_ready},
 };
 use readers::{Asker, Served};
 
@@ -222,14 +222,7 @@ impl Server {
                 fds.push(PollFd::new(socket, PollFlags::IN));
             }
         }
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        wait_ready(&mut fds, timeout)?;
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         Ok(all.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(ready, _)| ready).collect())
     }

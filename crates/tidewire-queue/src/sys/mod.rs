@@ -13,6 +13,7 @@ pub use peer::{peer, refuse_descriptors};
 use std::{io, os::fd::OwnedFd, time::Duration};
 
 use rustix::{
+    event::{PollFd, Timespec, poll},
     fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create},
     io::Errno,
     thread::futex,
@@ -39,12 +40,25 @@ pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
     Ok(fcntl_add_seals(file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?)
 }
 
+/// A time limit, as system calls take it.
+pub fn timespec(time: Duration) -> Timespec {
+    Timespec::try_from(time).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+}
+
+/// Waits until a descriptor is ready, a signal arrives, or the time is over.
+///
+/// # Errors
+/// The system call fails.
+pub fn wait_ready(fds: &mut [PollFd<'_>], timeout: Duration) -> io::Result<()> {
+    match poll(fds, Some(&timespec(timeout))) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Waits until the futex is no longer `seen`, is woken, or the time is over, whatever comes first; may return early.
 pub(crate) fn wait(word: &std::sync::atomic::AtomicU32, seen: u32, timeout: Duration) -> io::Result<()> {
-    let timeout = futex::Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
+    let timeout = timespec(timeout);
     match futex::wait(word, futex::Flags::empty(), seen, Some(&timeout)) {
         Ok(()) | Err(Errno::AGAIN | Errno::TIMEDOUT | Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),

@@ -14,7 +14,7 @@ use super::{
     failure::{ENVIRONMENT, Failure},
     intake::{Cut, Intake},
     own,
-    report::{AnalyzerStatus, DestinationStatus, EventsStatus},
+    report::{DestinationStatus, EventsStatus},
     seal::Seal,
     words::{self, Lines, Sparing},
 };
@@ -244,17 +244,7 @@ impl Processor {
         let writer = self.writer.status();
         let (folds, memory_bytes) = self.intake.open();
         let counts = self.intake.counts();
-        let analyzers = self.server.counts().into_iter().map(|counts| AnalyzerStatus {
-            name: counts.name,
-            user: counts.user,
-            clients: counts.clients,
-            events: counts.events,
-            bytes: counts.bytes,
-            repeated: counts.repeated,
-            waits: counts.waits,
-            refused: counts.refused,
-        });
-        let analyzers: Vec<AnalyzerStatus> = analyzers.collect();
+        let analyzers = self.server.counts();
         let destinations = writer.destinations.iter().map(|one| DestinationStatus {
             name: one.name.clone(),
             delivered: one.delivered,

@@ -1,6 +1,7 @@
 //! What the event processor reports to the supervisor: lines of JSON over the descriptor that it was started with.
 
 use serde::{Deserialize, Serialize};
+pub use tidewire_event_socket::AnalyzerCounts as AnalyzerStatus;
 
 use crate::reporter::Report;
 
@@ -78,28 +79,6 @@ pub struct EventsStatus {
     pub analyzers: Vec<AnalyzerStatus>,
     /// By destination.
     pub destinations: Vec<DestinationStatus>,
-}
-
-/// Figures of an analyzer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AnalyzerStatus {
-    /// Its name.
-    pub name: String,
-    /// The user of its clients, as the kernel states it.
-    pub user: Option<u32>,
-    /// Clients of this name and user that are connected.
-    pub clients: u64,
-    /// Events that were received, each once.
-    pub events: u64,
-    /// Bytes of their messages.
-    pub bytes: u64,
-    /// Events that were received again after a restart, and left out.
-    pub repeated: u64,
-    /// How often it was made to wait by its rate.
-    pub waits: u64,
-    /// Clients that were refused.
-    pub refused: u64,
 }
 
 /// How far a destination is.
