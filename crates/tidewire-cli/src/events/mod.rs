@@ -11,6 +11,8 @@ mod stores;
 
 pub use options::Options;
 
+use std::path::Path;
+
 use tidewire::Stop;
 use tidewire_exports::table::EVENTS;
 
@@ -20,7 +22,7 @@ use crate::{
     interrupt,
     layout::Layout,
     output::Out,
-    print_rows,
+    own_input, print_rows,
     row::Form,
     units::{Count, counted},
 };
@@ -46,6 +48,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         interrupt::on_interrupt(&stop, false)?;
     }
     let stores = Stores::open(options)?;
+    // The shell appends to what standard output is, which may be what is read.
+    own_input::refuse_over(&[], Path::new("-"))?;
     let code = match (options.follow, options.expand) {
         (true, _) => follow::run(options, &selection, stores, form),
         (false, true) => expanded::run(options, &selection, &stores, form),

@@ -64,6 +64,19 @@ fn what_is_read_beside_captures_stays_too() {
         assert!(output.status.code() == Some(2) && said.contains("that is read"), "{words:?}: {said}");
         assert!(fs::read(read).unwrap() == before, "{words:?}");
     }
+    // The shell's `>>` is an output like any other.
+    for read in [&lines, &store] {
+        for extra in [&[][..], &["--json"], &["--json", "--expand"], &["--to", "json:-"]] {
+            let before = fs::read(read).unwrap();
+            let appended = fs::OpenOptions::new().append(true).open(read).unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
+            command.args(["events", "--store", read]).args(extra).stdout(appended).stderr(std::process::Stdio::piped());
+            let output = command.spawn().unwrap().wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(2) && said.contains("that is read"), "{extra:?}: {said}");
+            assert!(fs::read(read).unwrap() == before, "{extra:?}");
+        }
+    }
     // Another file beside them is none of them.
     let words = ["events", "--store", &lines, "--to", &to("json", &path("l/new.json"))];
     let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).run_in_time().unwrap();
