@@ -122,6 +122,15 @@ const COLUMNS: &str =
     WHERE +severity >= ? AND first_ns <= ?";
 const WRONG: &str = "its checksum is wrong";
 
+impl Query<'_> {
+    /// Whether a record is of the query's time, where that is later than columns can say: they end in 2262 (`time`).
+    fn is_within(&self, record: &Record) -> bool {
+        let is_beyond = |bound: u64| i64::try_from(bound).is_err();
+        self.since_ns.is_none_or(|since| !is_beyond(since) || record.last_ns() >= since)
+            && self.until_ns.is_none_or(|until| !is_beyond(until) || record.first_ns() <= until)
+    }
+}
+
 /// How much is read at once.
 #[derive(Clone, Copy)]
 struct Page {
@@ -215,8 +224,10 @@ impl Reader {
                         (id, Content::Damaged(WRONG.to_owned()))
                     }
                 };
-                let is_asked = match (&content, query.filter) {
-                    (Content::Record(record), Some(filter)) => filter(record),
+                let is_asked = match &content {
+                    Content::Record(record) => {
+                        query.is_within(record) && query.filter.is_none_or(|filter| filter(record))
+                    }
                     _ => true,
                 };
                 if is_asked && !each(Stored { id, content }) {

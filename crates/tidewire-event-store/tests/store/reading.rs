@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidewire_event_store::{Batch, Given, Query, Reader, Row};
+use tidewire_event_store::{Batch, Given, Order, Query, Reader, Row};
 use tidewire_events::{Event, FoldSettings, Folder, FolderSettings, Identity, Output, Record, Value};
 
 use crate::common::{open, records};
@@ -120,4 +120,32 @@ fn a_filter_passes_no_record_of_a_kind_that_is_new() {
         reads.join().unwrap()
     });
     assert_eq!(found, 2 * PAIRS);
+}
+
+/// Columns for comparisons end in 2262; what is asked beyond is compared with the records themselves.
+#[test]
+fn times_beyond_the_columns_are_compared_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let last = i64::MAX as u64;
+    let times = [last - 1, last + 10, last + 20, u64::MAX];
+    let mut folds = Folder::new(FolderSettings::default(), [0; 2], 0, 0);
+    let mut out = Output::default();
+    for (at, time_ns) in times.into_iter().enumerate() {
+        folds.push_event(0, &Event { time_ns, ..probe(at as u64) }, &mut out).unwrap();
+        folds.close_all(&mut out).unwrap();
+    }
+    open(&path).append(&Batch { records: out.records, ..Batch::default() }).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    for order in [Order::Stored, Order::Time] {
+        let found = |since_ns, until_ns| {
+            let all = reader.all(&Query { since_ns, until_ns, order, ..Query::default() }).unwrap();
+            all.iter().map(|stored| stored.record().unwrap().first_ns()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(Some(last - 1), None), times);
+        assert_eq!(found(Some(last + 11), None), times[2..]);
+        assert_eq!(found(Some(last + 10), Some(last + 20)), times[1..3]);
+        assert_eq!(found(None, Some(last + 15)), times[..2]);
+        assert_eq!(found(None, Some(last - 1)), times[..1]);
+    }
 }
