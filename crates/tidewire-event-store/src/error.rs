@@ -8,6 +8,8 @@ use std::{
 use rusqlite::{ErrorCode, ffi};
 use tidewire_events::DecodeError;
 
+use crate::opening::link_in_place;
+
 /// Why a store cannot be opened, written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -90,7 +92,7 @@ pub enum Error {
         cause: String,
     },
     /// The environment's: another file has the store's path or its log's, or none, or the log was cut.
-    #[error("{}: the store or its log was removed, cut or replaced while it was open", path.display())]
+    #[error("{}: the store or its log was removed, cut or replaced while it was open{}", path.display(), replaced(path))]
     Replaced {
         /// The store.
         path: PathBuf,
@@ -103,6 +105,11 @@ pub enum Error {
         /// The last failure, or why nothing was tried.
         cause: String,
     },
+}
+
+/// What a store was replaced with, where that is no file.
+fn replaced(path: &Path) -> String {
+    link_in_place(path).map_or_else(String::new, |link| format!("; {link}"))
 }
 
 fn hint(error: &rusqlite::Error) -> &'static str {

@@ -28,7 +28,7 @@ pub use clock::Now;
 pub use error::Error;
 pub use given::Given;
 pub use loss::Loss;
-pub use opening::{Opening, Recovery, check_owner, is_of_another_program};
+pub use opening::{Opening, REMOVE_THE_LINK, Recovery, check_owner, is_of_another_program};
 pub use positions::Destination;
 pub use reading::{Content, Order, Query, Reader, Rows, Stored};
 pub use retention::{Limits, Reason, Removed, Retained};

@@ -106,14 +106,30 @@ const BESIDE: [&str; 8] = ["", "-wal", "-shm", "-journal", LOCK, DOUBT, RECOVERI
 /// stored, or say what was.
 ///
 /// # Errors
-/// Which file it is, and whose.
+/// Which file it is, and whose; a link in the place of the store, where it leads, and whose it is.
 pub fn check_owner(path: &Path) -> Result<(), Error> {
+    refuse_link(path)?;
     for file in BESIDE.map(|ending| beside(path, ending)) {
         // Of a link, and of what it leads to.
         let found = [fs::symlink_metadata(&file), fs::metadata(&file)];
         found.iter().flatten().try_for_each(|found| is_own(&file, found))?;
     }
     Ok(())
+}
+
+/// What says of a link in the place of a store what to do about it.
+pub const REMOVE_THE_LINK: &str = "name what it leads to, or remove the link";
+
+/// A link in the place of a store, in words: SQLite would have its log beside what it leads to, and this crate its lock beside the link.
+pub(crate) fn link_in_place(path: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(path).ok().filter(|found| found.file_type().is_symlink())?;
+    let to = fs::read_link(path).map_or_else(|_| "somewhere".into(), |to| to.display().to_string());
+    Some(format!("it is a link of user {} to {to}: {REMOVE_THE_LINK}", found.uid()))
+}
+
+fn refuse_link(path: &Path) -> Result<(), Error> {
+    let refused = |what| Err(Error::file(path, "refused")(io::Error::new(io::ErrorKind::PermissionDenied, what)));
+    link_in_place(path).map_or(Ok(()), refused)
 }
 
 fn is_own(path: &Path, found: &fs::Metadata) -> Result<(), Error> {

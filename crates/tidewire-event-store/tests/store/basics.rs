@@ -228,3 +228,23 @@ fn a_link_in_the_place_of_the_lock_is_not_followed() {
     let error = Store::open(&path).map(drop).unwrap_err().to_string();
     assert!(error.contains("events.db.lock") && !there.exists(), "{error}");
 }
+
+/// A link in the place of a store is said to be one, whose, and where it leads.
+#[test]
+fn a_link_in_the_place_of_a_store_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, there) = (folder.path().join("events.db"), folder.path().join("there.db"));
+    drop(open(&there));
+    std::os::unix::fs::symlink(&there, &path).unwrap();
+    let expected = format!("it is a link of user {} to {}", rustix::process::geteuid().as_raw(), there.display());
+    let error = Store::open(&path).map(drop).unwrap_err().to_string();
+    assert!(error.contains(&expected) && error.contains("remove the link"), "{error}");
+    // The same where it comes while the store is open.
+    std::fs::remove_file(&path).unwrap();
+    let mut store = open(&path);
+    store.append(&Batch { records: records(0..3), ..Batch::default() }).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&there, &path).unwrap();
+    let error = store.append(&Batch { records: records(3..4), ..Batch::default() }).unwrap_err();
+    assert!(!error.is_damage() && error.to_string().contains(&expected), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tidewire_event_store::Error;
+use tidewire_event_store::{Error, REMOVE_THE_LINK};
 
 use super::report::EventsStatus;
 
@@ -31,7 +31,9 @@ impl Failure {
 
     /// The store is damaged, or was replaced, while it was open.
     pub(super) fn broken(cause: String) -> Self {
-        Self::new(ENVIRONMENT, cause).hint(AGAIN)
+        let is_link = cause.contains(REMOVE_THE_LINK);
+        let hint = (!is_link).then(|| AGAIN.to_owned());
+        Self { hint, ..Self::new(ENVIRONMENT, cause) }
     }
 
     /// The figures at the end.
@@ -52,7 +54,8 @@ impl From<Error> for Failure {
         let hint = match &error {
             Error::Locked { .. } => Some("another sensor uses it: give each a store of its own"),
             Error::NotAStore { .. } | Error::Version { .. } => Some("name another store"),
-            Error::NoLog { .. } => None,
+            // The error says what to do.
+            Error::NoLog { .. } | Error::File { what: "refused", .. } => None,
             Error::Broken { .. } | Error::Replaced { .. } => Some(AGAIN),
             _ => Some("check the disk and the permissions of its directory"),
         };
