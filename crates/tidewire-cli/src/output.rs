@@ -29,11 +29,11 @@ impl Stdout {
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Self::check()?;
-        io::stdout().write(bytes)
+        streams::write(&mut io::stdout(), bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush()
+        streams::flush(&mut io::stdout())
     }
 }
 

@@ -7,6 +7,7 @@ use rustix::{
     thread::gettid,
     time::{ClockId, clock_gettime},
 };
+use tidewire_outputs::streams;
 
 /// Calls that write, whose first argument is a descriptor.
 const WRITING: [i64; 5] = [libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_sendto, libc::SYS_sendmsg];
@@ -35,6 +36,9 @@ pub fn blocked() -> Option<String> {
     let calls: Vec<(i64, u64)> = threads().filter_map(|thread| call(&about(&thread, "syscall")?)).collect();
     let of = |numbers: &[i64]| calls.iter().find(|(number, _)| numbers.contains(number)).map(|(_, argument)| *argument);
     if let Some(descriptor) = of(&WRITING) {
+        return Some(format!("no process reads {}", named(descriptor)));
+    }
+    if let Some(descriptor) = streams::awaited().and_then(|descriptor| u64::try_from(descriptor).ok()) {
         return Some(format!("no process reads {}", named(descriptor)));
     }
     if of(&OPENING).is_some() {

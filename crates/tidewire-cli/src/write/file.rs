@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     ffi::OsString,
     fs::File,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -15,6 +15,7 @@ use tidewire_files::{
     Supplement, Supplements,
     encode::{self, Interface, Packet, Writer},
 };
+use tidewire_outputs::streams;
 
 use crate::{
     error::{self, CliError},
@@ -336,7 +337,7 @@ impl Inner {
 fn write_much(file: &mut File, bytes: &[u8]) -> (usize, Option<io::Error>) {
     let mut written = 0;
     while written < bytes.len() {
-        match file.write(&bytes[written..]) {
+        match streams::write(file, &bytes[written..]) {
             Ok(0) => return (written, Some(io::ErrorKind::WriteZero.into())),
             Ok(more) => written += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -12,7 +12,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use tidewire_testing::{Ends as _, InTime as _, skip, wait_until};
+use tidewire_testing::{Ends as _, InTime as _, Signal, signal, skip, wait_until};
 
 use crate::{
     common::*,
@@ -412,4 +412,74 @@ fn a_link_that_leads_nowhere_stays() {
     }
     let left = fs::read_dir(bench.path("")).unwrap().count();
     assert_eq!(left, expected, "the capture, and of each format two links and a file");
+}
+
+/// Every name that the file system allows, also where a file of an earlier run has it.
+#[test]
+fn names_may_be_as_long_as_the_file_system_allows() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    for (bytes, format) in
+        [232, 240, 255].into_iter().flat_map(|bytes| ["json", "csv", "ipfix"].map(|format| (bytes, format)))
+    {
+        let folder = bench.path(&format!("{format}{bytes}"));
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join("n".repeat(bytes));
+        let target = format!("{format}:{}", path.display());
+        ok(&["flows", &capture, "-j", "1", "--to", &target]);
+        let first = fs::read(&path).unwrap();
+        ok(&["flows", &capture, "-j", "1", "--to", &target]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "{format} {bytes}");
+        assert!(format == "ipfix" || fs::read(&path).unwrap() == first, "{format} {bytes}");
+    }
+    let rotated = bench.path("rotated");
+    fs::create_dir(&rotated).unwrap();
+    let target = format!("json:{}", rotated.join("n".repeat(255)).display());
+    ok(&["flows", &capture, "--rotate", "64K", "--to", &target]);
+    let all: String = visible(&rotated).iter().map(|name| fs::read_to_string(rotated.join(name)).unwrap()).collect();
+    assert_eq!(all.lines().count(), ok(&["flows", &capture, "--json"]).lines().count());
+}
+
+/// A pipe whose other users do not want to wait is waited for all the same.
+#[test]
+fn a_pipe_that_does_not_block_gets_everything() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 800);
+    for words in [&["--json"][..], &["--to", "json:-"], &["-w", "-"]] {
+        let words = [&["flows", &capture, "-j", "1"], words].concat();
+        let expected = Command::new(TIDEWIRE).args(&words).run_in_time().unwrap().stdout;
+        assert!(expected.len() > 1 << 17, "more than a pipe holds: {}", expected.len());
+        let start = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let flags = rustix::fs::fcntl_getfl(&writer).unwrap() | rustix::fs::OFlags::NONBLOCK;
+            rustix::fs::fcntl_setfl(&writer, flags).unwrap();
+            let child = Command::new(TIDEWIRE).args(&words).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+            (child, reader)
+        };
+        let (child, mut reader) = start();
+        let reading = std::thread::spawn(move || {
+            let (mut all, mut piece) = (Vec::new(), [0; 1 << 14]);
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                match std::io::Read::read(&mut reader, &mut piece).unwrap() {
+                    0 => return all,
+                    bytes => all.extend_from_slice(&piece[..bytes]),
+                }
+            }
+        });
+        let output = child.output_in_time("a slow reader");
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert!(reading.join().unwrap() == expected, "{words:?}");
+        // And where no process reads, a signal ends it as for other pipes.
+        let (child, reader) = start();
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        let sent = std::time::Instant::now();
+        signal(&child, Signal::TERM);
+        let output = child.output_in_time("no reader");
+        assert!(sent.elapsed() < std::time::Duration::from_secs(2), "{words:?}: {:?}", sent.elapsed());
+        assert_eq!(output.status.code(), Some(130), "{words:?}");
+        // (Of packets it is another descriptor by now.)
+        assert!(said(&output).contains("interrupted; no process reads "), "{words:?}: {}", said(&output));
+        drop(reader);
+    }
 }

@@ -12,6 +12,9 @@ use zeroize::Zeroizing;
 use super::error::KeyError;
 use crate::limits::KEY_FILE_BYTES_MAX;
 
+/// Bytes of a file's name in its hidden name at most: names have 255 (`NAME_MAX`).
+const HIDDEN_NAME_BYTES: usize = 200;
+
 /// Whether a text holds a secret.
 fn is_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY-----") || text.contains("AGE-SECRET-KEY-")
@@ -78,7 +81,9 @@ pub fn replace(path: &Path, text: &str) -> Result<(), KeyError> {
 
 fn write_hidden(path: &Path, text: &str) -> Result<PathBuf, KeyError> {
     let name = path.file_name().ok_or_else(|| KeyError::content(path, "this names no file"))?;
-    let hidden = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let name = name.to_string_lossy();
+    let beginning = &name[..name.floor_char_boundary(HIDDEN_NAME_BYTES)];
+    let hidden = path.with_file_name(format!(".{beginning}.{}", std::process::id()));
     // Nobody knows the hidden name.
     let failed = KeyError::file(path);
     drop(fs::remove_file(&hidden));

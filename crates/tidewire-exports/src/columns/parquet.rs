@@ -28,6 +28,7 @@ pub struct Parquet {
     writer: ArrowWriter<Vec<u8>>,
     /// Columns of a group, those inside of others included.
     leaves: usize,
+    is_finished: bool,
 }
 
 /// About what the index at a file's end holds of a column of a group, bytes.
@@ -41,7 +42,7 @@ impl Parquet {
     pub fn new(table: &Table, batch: &Batch) -> Result<Self, ColumnsError> {
         let writer = ArrowWriter::try_new(Vec::new(), batch.schema().clone(), Some(properties(table)))?;
         let leaves = leaves(table.columns);
-        Ok(Self { writer, leaves })
+        Ok(Self { writer, leaves, is_finished: false })
     }
 
     /// Adds the rows of `batch` and empties it.
@@ -72,6 +73,14 @@ impl Parquet {
         self.writer.memory_size()
     }
 
+    /// Rows of groups that are in [`bytes`](Self::bytes), or were, with their last byte: the encoder holds back the end of the last group.
+    #[must_use]
+    pub fn whole_rows(&self) -> u64 {
+        let groups = self.writer.flushed_row_groups();
+        let count = if self.is_finished { groups.len() } else { groups.len().saturating_sub(1) };
+        groups.iter().take(count).map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum()
+    }
+
     /// About how much memory the index of the groups so far takes, which is written at the end, bytes.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
@@ -95,6 +104,7 @@ impl Parquet {
     /// None that is known.
     pub fn finish(&mut self) -> Result<(), ColumnsError> {
         self.writer.finish()?;
+        self.is_finished = true;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ pub mod names;
 
 use std::{
     fs::File,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -80,6 +80,8 @@ pub struct Files {
     rotate: Rotate,
     current: Option<Current>,
     gathered: Vec<u8>,
+    /// Rows that end in what is written next.
+    gathered_rows: u64,
     failure: Option<io::Error>,
     /// Whether the failure was said.
     is_said: bool,
@@ -147,6 +149,7 @@ impl Files {
             rotate: settings.rotate,
             current: None,
             gathered: Vec::new(),
+            gathered_rows: 0,
             failure: None,
             is_said: false,
             is_begun: false,
@@ -209,6 +212,13 @@ impl Files {
         }
     }
 
+    /// The same with the number of rows that end in these bytes, where the bytes do not say it.
+    #[cfg(any(feature = "parquet", test))]
+    pub fn push_rows(&mut self, bytes: &[u8], rows: u64, now_ns: u64) {
+        self.gathered_rows += rows;
+        self.push(bytes, now_ns);
+    }
+
     /// Adds whole records; completes the file before them where it is due.
     pub fn push(&mut self, records: &[u8], now_ns: u64) {
         if self.failure.is_some() {
@@ -224,7 +234,9 @@ impl Files {
         }
         self.touch(now_ns);
         if records.len() >= GATHERED_BYTES {
+            let rows = std::mem::take(&mut self.gathered_rows);
             self.flush();
+            self.gathered_rows = rows;
             self.write(records);
             return;
         }
@@ -264,11 +276,16 @@ impl Files {
             return;
         }
         let written = match (&mut self.place, &mut self.current) {
-            (Where::Direct(file), _) => file.write_all(bytes),
+            (Where::Direct(file), _) => place::streams::write_all(file, bytes),
             (_, Some(current)) => current.append(bytes, self.frame.unit()),
             _ => return,
         };
-        self.failure = written.err();
+        let rows = std::mem::take(&mut self.gathered_rows);
+        match (written, &mut self.current) {
+            (Err(error), _) => self.failure = Some(error),
+            (Ok(()), Some(current)) => current.units += rows,
+            (Ok(()), None) => {}
+        }
     }
 
     /// Completes the file: it gets its name.
@@ -314,7 +331,7 @@ impl Files {
             (Some(current), _) if current.is_shown => format!("; it has {records}"),
             (Some(current), Where::Folder(names)) => {
                 let what = if unit == Unit::File {
-                    "what there is, without the end that readers need, is".into()
+                    format!("what there is, {records} without the end that readers need, is")
                 } else {
                     records
                 };
@@ -402,7 +419,9 @@ impl Files {
         if current.is_shown {
             names.number_shown(&current.file, current.opened_ns)
         } else {
-            names.give(&current.hidden, folder::identity(&current.file)?, current.opened_ns)
+            let [one, several] = self.frame.unit().names();
+            let what = counted(current.records(), one, several);
+            names.give(&current.hidden, folder::identity(&current.file)?, current.opened_ns, &what)
         }
     }
 }
@@ -487,6 +506,19 @@ mod tests {
         assert_eq!(names(place.path()), ["a.ipfix"]);
         drop(Files::open(&place.path().join("other"), Frame::Lines, &Settings::default(), 0).unwrap());
         assert_eq!(names(place.path()), ["a.ipfix"]);
+    }
+
+    /// Of bytes that do not say it, the caller says how many rows are in them: those that were written before the failure count.
+    #[test]
+    fn rows_of_columns_are_counted_where_writing_fails() {
+        let place = tempfile::tempdir().unwrap();
+        let mut files = Files::open(&place.path().join("a.arrow"), Frame::None, Rotate::default(), 0).unwrap();
+        files.push_rows(b"four rows", 4, 1);
+        files.push_rows(&vec![b'x'; GATHERED_BYTES], 3, 1);
+        files.push_rows(b"those that are lost", 100, 1);
+        files.failure = Some(io::ErrorKind::StorageFull.into());
+        let said = files.finish(2, true).unwrap_err().to_string();
+        assert!(said.contains("what there is, 7 whole records without the end that readers need, is in .a."), "{said}");
     }
 
     /// What an earlier run wrote stays until this one's file is whole, and is not touched before there is something to write.

@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::{File, Metadata},
     io,
-    os::unix::fs::MetadataExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::Path,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
@@ -84,12 +84,13 @@ impl Names {
 
     /// Gives a complete file its name: where there are several, none that exists. A run that was ended early replaces no file of an
     /// earlier one: its own stays hidden.
-    pub fn give(&mut self, hidden: &str, file: Identity, opened_ns: u64) -> io::Result<()> {
+    /// `what`: what is in it, in words.
+    pub fn give(&mut self, hidden: &str, file: Identity, opened_ns: u64, what: &str) -> io::Result<()> {
         self.number += 1;
         if !self.are_several {
             if !self.folder.give(hidden, file, &self.name, self.is_whole)? {
                 let name = self.name.to_string_lossy();
-                (self.notify)(format_args!("{}", folder::earlier_stays(&legible(&name), "what was found", hidden)));
+                (self.notify)(format_args!("{}", folder::earlier_stays(&legible(&name), what, hidden)));
             }
             return Ok(());
         }
@@ -159,16 +160,43 @@ impl Names {
     }
 }
 
-/// `eve.json` becomes `eve.20261122T063000Z.000001.json`.
+/// Bytes of a name at most (`NAME_MAX`).
+const NAME_BYTES_MAX: usize = 255;
+
+/// `eve.json` becomes `eve.20261122T063000Z.000001.json`. Of a name that leaves no room for that, the beginning.
 fn numbered(name: &OsString, opened_ns: u64, number: u32) -> OsString {
     let opened = jiff::Timestamp::from_second((opened_ns / 1_000_000_000) as i64).unwrap_or_default();
     let moment = opened.strftime("%Y%m%dT%H%M%SZ");
     let path = Path::new(name);
-    let mut all = path.file_stem().unwrap_or(name).to_owned();
-    all.push(format!(".{moment}.{number:06}"));
+    let mut end = OsString::from(format!(".{moment}.{number:06}"));
     if let Some(extension) = path.extension() {
-        all.push(".");
-        all.push(extension);
+        end.push(".");
+        end.push(beginning(extension, NAME_BYTES_MAX - end.len() - 1));
     }
+    let stem = path.file_stem().unwrap_or(name);
+    let mut all = beginning(stem, NAME_BYTES_MAX - end.len()).to_owned();
+    all.push(end);
     all
+}
+
+/// At most `bytes_max` bytes of a name, whole characters where it is UTF-8.
+fn beginning(name: &OsStr, bytes_max: usize) -> &OsStr {
+    let bytes_max = name.to_str().map_or(bytes_max.min(name.len()), |text| text.floor_char_boundary(bytes_max));
+    OsStr::from_bytes(&name.as_bytes()[..bytes_max])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_names_fit_into_a_folder() {
+        let of = |name: &str| numbered(&name.into(), 1_795_329_000 * 1_000_000_000, 1).into_string().unwrap();
+        assert_eq!(of("eve.json"), "eve.20261122T063000Z.000001.json");
+        assert_eq!(of(".eve"), ".eve.20261122T063000Z.000001");
+        for name in ["a".repeat(255), format!("{}.json", "ü".repeat(125)), format!("a.{}", "j".repeat(253))] {
+            let shown = of(&name);
+            assert!((254..=255).contains(&shown.len()) && shown.contains(".20261122T063000Z.000001"), "{shown}");
+        }
+    }
 }

@@ -54,13 +54,14 @@ impl Arrow {
                 Ipc::new(self.form, &self.batch).map_err(|error| error.to_string())
             }
         };
+        let waiting = self.batch.rows();
         let encoded = encoder.and_then(|mut encoder| encode(&mut encoder, &mut self.batch).map(|()| encoder));
         match encoded {
             Err(error) => self.failure = Some(OutputError::Write(format!("Arrow: {error}"))),
             Ok(mut encoder) => {
                 let bytes = encoder.bytes();
                 self.bytes += bytes.len() as u64;
-                self.files.push(bytes, now_ns);
+                self.files.push_rows(bytes, waiting.saturating_sub(self.batch.rows()) as u64, now_ns);
                 bytes.clear();
                 self.encoder = Some(encoder);
             }

@@ -45,6 +45,8 @@ struct Part {
     /// Bytes of what was passed on, and about of what the encoder has.
     bytes: u64,
     waiting_bytes: u64,
+    /// Rows of groups that were passed on whole.
+    passed_rows: u64,
     /// Memory that this takes.
     held_bytes: u64,
 }
@@ -81,8 +83,19 @@ impl ParquetFolder {
         let encoder = Parquet::new(table, &batch).map_err(|error| OutputError::Write(format!("{shown}: {error}")))?;
         let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name), &self.settings);
         let opened_ns = now_ns;
-        let (bytes, waiting_bytes, held_bytes) = (0, 0, 0);
-        self.parts.push(Part { table, hour, batch, encoder, files, opened_ns, bytes, waiting_bytes, held_bytes });
+        let (bytes, waiting_bytes, passed_rows, held_bytes) = (0, 0, 0, 0);
+        self.parts.push(Part {
+            table,
+            hour,
+            batch,
+            encoder,
+            files,
+            opened_ns,
+            bytes,
+            waiting_bytes,
+            passed_rows,
+            held_bytes,
+        });
         Ok(self.parts.len() - 1)
     }
 
@@ -145,9 +158,11 @@ impl Part {
     }
 
     fn pass(&mut self, now_ns: u64) {
+        let rows = self.encoder.whole_rows();
+        let passed = std::mem::replace(&mut self.passed_rows, rows);
         let bytes = self.encoder.bytes();
         if !bytes.is_empty() {
-            self.files.push(bytes, now_ns);
+            self.files.push_rows(bytes, rows - passed, now_ns);
             self.bytes += bytes.len() as u64;
             // A group is passed on whole: what it took is given back.
             *bytes = Vec::new();

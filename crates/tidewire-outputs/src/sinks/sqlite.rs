@@ -143,7 +143,8 @@ impl Sqlite {
         let committed = current.committed;
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
         let named = closed.map_err(|error| error.to_string()).and_then(|()| {
-            self.names.give(&current.hidden, current.file, current.opened_ns).map_err(|error| error.to_string())
+            let what = counted(committed, "row", "rows");
+            self.names.give(&current.hidden, current.file, current.opened_ns, &what).map_err(|error| error.to_string())
         });
         named.map_err(|error| format!("{error}; {}", there(&self.names, &current.hidden, committed)))
     }
