@@ -36,6 +36,12 @@ impl CaptureLosses {
         self.ahead.extend(losses);
     }
 
+    /// Notes losses by their times, however far frames were processed.
+    pub(crate) fn note(&mut self, losses: &[PacketLoss]) {
+        self.announce(losses);
+        self.pass(u64::MAX);
+    }
+
     /// Passes the losses until a time of the packets' clock.
     fn pass(&mut self, clock_ns: u64) {
         while let Some(&PacketLoss { interface, timestamp_ns, .. }) =
@@ -88,6 +94,14 @@ mod tests {
         assert!(!is_any(Some(0), 1000), "another interface");
         assert!(is_any(Some(1), 850), "stated late");
         assert!(!is_any(Some(1), 700) && !is_any(Some(1), 1001));
+    }
+
+    #[test]
+    fn losses_of_an_interface_are_known_before_its_frames() {
+        let mut losses = CaptureLosses::default();
+        losses.note(&[loss(0, 1, 1000)]);
+        assert!(losses.is_any(Some(1), (990 * MS, 1001 * MS), 995 * MS), "its counter is ahead of the clock");
+        assert!(!losses.is_any(Some(1), (700 * MS, 701 * MS), 995 * MS));
     }
 
     #[test]

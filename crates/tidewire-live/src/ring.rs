@@ -1,6 +1,6 @@
 use std::{os::fd::BorrowedFd, time::Duration};
 
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, PacketLoss};
 
 use super::{Membership, TrafficDirection};
 use crate::{ClassicInstruction, Error, SettingError};
@@ -88,6 +88,12 @@ pub trait Ring: Send {
     /// # Errors
     /// As [`collect`](Self::collect).
     fn stop(&mut self) -> Result<(), Error>;
+
+    /// Frames that found no room since the last call, as far as the counts were read: until its timestamp, and not long before. (Its
+    /// number is 0.)
+    fn take_loss(&mut self) -> Option<PacketLoss> {
+        None
+    }
 
     /// What the kernel counted for this ring since it was opened.
     ///

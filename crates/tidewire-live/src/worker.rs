@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_core::Shunt;
-use tidewire_wire::{Batch, Frame, Memory, PacketClock};
+use tidewire_wire::{Batch, Frame, Memory, PacketClock, PacketLoss};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
@@ -107,6 +107,11 @@ impl Worker {
     /// Delivers the frames that have arrived as one batch, then returns their memory to the kernel. Waits at most `most` for
     /// the first. Returns the number of frames.
     pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
+        self.poll_with_losses(most, |batch, _| take(batch))
+    }
+
+    /// The same with what the rings lost, which is known before the frames behind it are delivered.
+    pub fn poll_with_losses(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>, &[PacketLoss])) -> usize {
         self.take_in(self.round_frames, self.round_frames * self.cursors.len());
         if self.batch.is_empty() {
             if !most.is_zero() {
@@ -118,10 +123,16 @@ impl Worker {
         }
         let frames = self.batch.len();
         let begun = Instant::now();
-        take(&Batch { memory: Memory::of(&self.view), frames: &self.batch });
+        let losses = self.take_losses();
+        take(&Batch { memory: Memory::of(&self.view), frames: &self.batch }, &losses);
         self.round_frames = round(self.round_frames, frames, begun.elapsed());
         self.release();
         frames
+    }
+
+    /// What the rings lost since the last call, as far as their counts were read.
+    pub fn take_losses(&mut self) -> Vec<PacketLoss> {
+        self.cursors.iter_mut().filter_map(|cursor| cursor.ring.take_loss()).collect()
     }
 
     /// Adds about `most` frames that have arrived to the batch, and returns how many. Returns no memory and never waits.

@@ -13,7 +13,8 @@ use std::{
 };
 
 use tidewire::{
-    Application, Applications, Capture, ChecksumMode, Chunk, Deliver, EndReason, Fate, Handler, Outcome, Stop, Stream,
+    Application, Applications, Capture, ChecksumMode, Chunk, Deliver, EndReason, Fate, Gap, GapCause, Handler, Outcome,
+    Stop, Stream,
     live::{Interfaces, LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_live::sys::net::{own_namespace, thread_number};
@@ -255,6 +256,69 @@ fn checksums_that_are_not_computed_yet_are_no_anomaly() {
             assert_eq!(outcome.ledger.fate(Fate::BadChecksum), 0, "{mode:?}");
         });
     }
+}
+
+/// A handler that is too slow for its ring, and the gaps that follow.
+#[derive(Default)]
+struct Slow {
+    bytes: u64,
+    gaps: Vec<GapCause>,
+}
+
+impl Handler for Slow {
+    type Data = ();
+
+    fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        let before = self.bytes >> 20;
+        self.bytes += chunk.bytes.len() as u64;
+        if self.bytes >> 20 > before {
+            thread::sleep(Duration::from_millis(40));
+        }
+    }
+
+    fn gap(&mut self, _: &mut Stream<'_, ()>, gap: Gap) {
+        self.gaps.push(gap.cause);
+    }
+}
+
+/// What the ring had no room for is missing because of the capture, not of the network.
+#[test]
+fn gaps_have_the_cause_that_the_ring_lost_packets() {
+    alone(|| {
+        const BYTES: usize = 32 << 20;
+        let host = opposite(|| {
+            let listener = TcpListener::bind("10.9.0.2:80").expect("a listener");
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+            let mut question = [0; 1];
+            stream.read_exact(&mut question).expect("a question");
+            for _ in 0..32 {
+                stream.write_all(&vec![b'x'; BYTES / 32]).expect("an answer");
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let settings = LiveSettings::new(["tw0"]).with_engine(LiveEngine::Packet).with_ring_bytes(1 << 20);
+        let describe = move || Capture::live(settings).filter("tcp port 80");
+        let (outcome, report) = capture_with(
+            describe,
+            |_| Slow::default(),
+            || {
+                let connect = || TcpStream::connect("10.9.0.2:80");
+                let stream =
+                    (0..100).find_map(|_| connect().map_err(|_| thread::sleep(Duration::from_millis(20))).ok());
+                let mut stream = stream.expect("a connection");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+                stream.write_all(b"?").expect("asked");
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).expect("an answer");
+                assert_eq!(answer.len(), BYTES);
+            },
+        );
+        host.join().expect("the host");
+        assert!(report.rings().dropped > 0 && outcome.ledger.closes(), "{report:?}");
+        let gaps = &outcome.handler().gaps;
+        assert!(!gaps.is_empty() && gaps.iter().all(|cause| *cause == GapCause::LostByCapture), "{gaps:?}");
+    });
 }
 
 /// Loopback shows every frame twice, as it leaves and as it arrives: it counts once.

@@ -7,7 +7,7 @@ use rustix::{
     thread::gettid,
     time::{ClockId, clock_gettime},
 };
-use tidewire_outputs::streams;
+use tidewire_outputs::place::streams;
 
 /// Calls that write, whose first argument is a descriptor.
 const WRITING: [i64; 5] = [libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_sendto, libc::SYS_sendmsg];

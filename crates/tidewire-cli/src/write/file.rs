@@ -15,7 +15,7 @@ use tidewire_files::{
     Supplement, Supplements,
     encode::{self, Interface, Packet, Writer},
 };
-use tidewire_outputs::streams;
+use tidewire_outputs::place::streams;
 
 use crate::{
     error::{self, CliError},

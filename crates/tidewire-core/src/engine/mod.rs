@@ -230,6 +230,14 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
+    /// Notes that a capture lost packets at these times, whatever the clock of the frames processed so far: an interface's counters are
+    /// ahead of the frames in its ring.
+    pub fn note_past_losses(&mut self, losses: &[PacketLoss]) {
+        if !losses.is_empty() {
+            self.context.losses.note(losses);
+        }
+    }
+
     /// Processes a batch. Every worker gets every batch, and counts and processes its share.
     pub fn process(&mut self, batch: &Batch<'_>) {
         if self.slices.is_open() {

@@ -7,8 +7,7 @@ use std::{
     time::Instant,
 };
 
-use tidewire_wire::Frame;
-use tidewire_wire::LinkType;
+use tidewire_wire::{Frame, LinkType, PacketLoss};
 
 use super::{
     checksum,
@@ -20,7 +19,10 @@ use super::{
 };
 use crate::{
     ClassicInstruction, Error, Membership, Ring, RingCounts, SettingError, TrafficDirection,
-    sys::packet::{Attach, Block, Blocks, Header, RingSocket},
+    sys::{
+        packet::{Attach, Block, Blocks, Header, RingSocket},
+        wait,
+    },
 };
 
 mod recovery;
@@ -80,6 +82,8 @@ pub struct PacketRing {
     /// Blocks behind these that are known to be full.
     ahead: Cell<u32>,
     counts: RingCounts,
+    /// Frames that were dropped and are not reported yet.
+    loss: Option<PacketLoss>,
     stale: StaleFrames,
     empty: u32,
     outage: Option<(Outage, Instant)>,
@@ -129,6 +133,7 @@ impl PacketRing {
             at: 0,
             ahead: Cell::new(0),
             counts: RingCounts::default(),
+            loss: None,
             stale: StaleFrames::default(),
             empty: 0,
             outage: None,
@@ -150,6 +155,13 @@ impl PacketRing {
             (self.left, self.at) = (block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
             self.stale.begin_block();
+            if block.is_losing {
+                // Before its frames are processed: holes between them and those before have this cause.
+                let first = self.blocks.header(&block, block.first);
+                let at_ns = first.map_or_else(wait::now_ns, |header| timestamp_ns(&header));
+                // Errors are reported by `counts`, which reads the same.
+                let _ = self.count(at_ns);
+            }
             self.held.push_back(Held { frames: 0, complete: block.frames == 0, block });
         }
         true
@@ -210,14 +222,24 @@ impl PacketRing {
         Error::kernel(format!("{}: {doing}", self.marks.name), source)
     }
 
-    fn count(&mut self) -> Result<(), Error> {
+    /// Reads the socket's counts. Frames that were dropped since the last time were at `at_ns`, or shortly before.
+    fn count(&mut self, at_ns: u64) -> Result<(), Error> {
         self.counts.calls += 1;
         let counted = self.socket.statistics();
         let (all, dropped) = counted.map_err(|error| self.kernel("reading the socket's counts", error))?;
         self.counts.received += u64::from(all.saturating_sub(dropped));
         self.counts.dropped += u64::from(dropped);
+        if dropped > 0 {
+            let before = self.loss.take().map_or(0, |loss| loss.packets);
+            let packets = before + u64::from(dropped);
+            self.loss = Some(PacketLoss { number: 0, interface: self.marks.number, timestamp_ns: at_ns, packets });
+        }
         Ok(())
     }
+}
+
+fn timestamp_ns(header: &Header) -> u64 {
+    u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec)
 }
 
 // Both read the header themselves: a borrowed header would be kept in memory for every frame.
@@ -256,7 +278,7 @@ fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Hea
         wire_bytes: wire,
         link: marks.link,
         interface: marks.number,
-        timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+        timestamp_ns: timestamp_ns(&header),
         clock_ns: 0,
         number: 0,
         origin: 0,
@@ -364,8 +386,12 @@ impl Ring for PacketRing {
 
     fn counts(&mut self) -> Result<RingCounts, Error> {
         if !self.released {
-            self.count()?;
+            self.count(wait::now_ns())?;
         }
         Ok(self.counts)
+    }
+
+    fn take_loss(&mut self) -> Option<PacketLoss> {
+        self.loss.take()
     }
 }

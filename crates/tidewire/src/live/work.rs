@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Deliver, Engine, Ledger};
+use tidewire_core::{Batch, Deliver, Engine, Ledger, PacketLoss};
 use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
@@ -24,6 +24,10 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 pub(crate) trait Consume {
     /// Takes in frames.
     fn process(&mut self, batch: &Batch<'_>);
+    /// Frames that the rings lost at times of these frames, or shortly before.
+    fn lost(&mut self, losses: &[PacketLoss]) {
+        let _ = losses;
+    }
     /// Nothing came until then.
     fn tick(&mut self, now_ns: u64) {
         let _ = now_ns;
@@ -53,6 +57,10 @@ pub(crate) trait Consume {
 impl<H: Deliver> Consume for Engine<H> {
     fn process(&mut self, batch: &Batch<'_>) {
         Engine::process(self, batch);
+    }
+
+    fn lost(&mut self, losses: &[PacketLoss]) {
+        Engine::note_past_losses(self, losses);
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -156,7 +164,8 @@ impl<C: Consume> Work<'_, C> {
     /// Takes in what has arrived, or waits for it a little.
     pub(crate) fn step(&mut self) {
         let Self { rings, engine, shared, .. } = self;
-        let frames = rings.poll(TICK.min(engine.patience()), |batch| {
+        let frames = rings.poll_with_losses(TICK.min(engine.patience()), |batch, losses| {
+            engine.lost(losses);
             let admitted = shared.admit(batch.frames.len());
             engine.process(&Batch { frames: batch.frames.get(..admitted).unwrap_or_default(), ..*batch });
         });
@@ -174,7 +183,8 @@ impl<C: Consume> Work<'_, C> {
         self.rings.stop();
         let (begun, delay) = (Instant::now(), self.rings.delay() + TICK);
         loop {
-            let frames = self.rings.poll(Duration::from_millis(1), |batch| {
+            let frames = self.rings.poll_with_losses(Duration::from_millis(1), |batch, losses| {
+                self.engine.lost(losses);
                 let admitted = self.shared.admit(batch.frames.len());
                 let frames = batch.frames.get(..admitted).unwrap_or_default();
                 self.engine.process(&Batch { frames, ..*batch });
@@ -186,6 +196,8 @@ impl<C: Consume> Work<'_, C> {
         if let Ok(rings) = self.rings.counts() {
             self.engine.dropped(rings.dropped + rings.failed);
         }
+        // Also what was lost behind the last frame.
+        self.engine.lost(&self.rings.take_losses());
         self.engine.finish();
         self.report(true);
     }

@@ -30,6 +30,8 @@ pub struct Block {
     pub frames: u32,
     /// Where the first one's header is, from the block's beginning.
     pub first: u32,
+    /// Whether frames were dropped since the socket's counts were read last (`TP_STATUS_LOSING`).
+    pub is_losing: bool,
     /// Where it begins in the ring's memory.
     start: usize,
     /// Which one of the ring it is, and of which mapping of which ring.
@@ -202,17 +204,18 @@ impl Blocks {
         }
         let (index, mapping) = (self.next, self.mapping);
         let start = self.start(index);
-        let (mut frames, mut first) = (1, 0);
+        let (mut frames, mut first, mut is_losing) = (1, 0, false);
         if matches!(self.layout, Layout::Blocks) {
             let at = start + offset_of!(libc::tpacket_block_desc, hdr);
             // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
             // given back. Every bit pattern is valid.
             let header = unsafe { ptr::read(self.place.address().add(at).cast::<libc::tpacket_hdr_v1>()) };
             (frames, first) = (header.num_pkts, header.offset_to_first_pkt);
+            is_losing = header.block_status & libc::TP_STATUS_LOSING != 0;
         }
         self.place.show(start, self.block_bytes as usize);
         (self.next, self.held) = ((index + 1) % self.count, self.held + 1);
-        Some(Block { frames, first, start, index, mapping })
+        Some(Block { frames, first, is_losing, start, index, mapping })
     }
 
     /// Gives a block back: the oldest that is held. False for any other one, which stays lost to the kernel.
