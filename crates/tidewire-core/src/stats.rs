@@ -205,8 +205,6 @@ anomalies! {
     /// drops segments with wrong signatures. Noted at the end of the stream. The bytes were in flight, or the receiver
     /// dropped them.
     Unacknowledged => "unacknowledged",
-    /// The stream was joined after its beginning.
-    Midstream => "midstream",
     /// Wrong checksum.
     BadChecksum => "bad_checksum",
     /// A combination of flags that no host sends (SYN and FIN, SYN and RST, none).

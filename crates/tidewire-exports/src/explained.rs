@@ -5,7 +5,16 @@ use tidewire::{Anomaly, AnomalyKind, Explanation, StreamEvidence};
 use crate::model::FlowRecord;
 
 /// Streams on several paths that have records of their own. Of more, the capture is what they have in common.
-const SEVERAL_PATHS_MIN: u64 = 16;
+const SEVERAL_PATHS_MAX: u64 = 16;
+
+/// What is to be written of a stream's anomalies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// Those that the capture does not explain.
+    pub unexplained: Vec<Anomaly>,
+    /// Those of several paths: records of their own if [few](Explainer::are_few) streams have such, which is known at the end.
+    pub of_paths: Vec<Anomaly>,
+}
 
 /// Streams with an anomaly that is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,43 +41,56 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Counts a stream, and returns its anomalies that are not explained; `None`: all are as they were. `capture_start_ns`: the time of the
-    /// first packet, as far as it is known.
-    pub fn remaining(&mut self, flow: &FlowRecord<'_>, capture_start_ns: u64) -> Option<Vec<Anomaly>> {
+    /// Counts a stream, and returns which of its anomalies are to be written; `None`: all of them.
+    pub fn remaining(&mut self, flow: &FlowRecord<'_>) -> Option<Remaining> {
         let evidence = StreamEvidence {
-            start_ns: flow.start_ns,
-            capture_start_ns,
             stats: &flow.stats,
             gaps: flow.gaps,
             has_conflicts: flow.conflicts.iter().any(|list| !list.is_empty()),
             anomalies: flow.anomalies,
         };
-        let mut kinds: Vec<(AnomalyKind, bool)> = Vec::new();
+        let mut kinds: Vec<(AnomalyKind, Option<Explanation>)> = Vec::new();
+        let mut remaining = Remaining::default();
         for anomaly in flow.anomalies {
-            if !kinds.iter().any(|(kind, _)| *kind == anomaly.kind) {
+            let known = kinds.iter().find(|(kind, _)| *kind == anomaly.kind).map(|(_, explanation)| *explanation);
+            let explanation = known.unwrap_or_else(|| {
                 let explanation = evidence.explains(anomaly.kind);
-                let is_explained = explanation.is_some_and(|explanation| self.count(flow, anomaly.kind, explanation));
-                kinds.push((anomaly.kind, is_explained));
+                kinds.push((anomaly.kind, explanation));
+                explanation
+            });
+            match explanation {
+                None => remaining.unexplained.push(*anomaly),
+                Some(Explanation::SeveralPaths) => remaining.of_paths.push(*anomaly),
+                Some(_) => {}
             }
         }
-        let is_explained = |anomaly: &&Anomaly| kinds.contains(&(anomaly.kind, true));
-        let is_any = kinds.iter().any(|(_, is_explained)| *is_explained);
-        is_any.then(|| flow.anomalies.iter().filter(|anomaly| !is_explained(anomaly)).copied().collect())
+        self.several_paths += u64::from(!remaining.of_paths.is_empty());
+        let explained = kinds.into_iter().filter_map(|(kind, explanation)| Some((kind, explanation?)));
+        let mut is_any = false;
+        for (kind, explanation) in explained {
+            is_any = true;
+            self.count(flow, kind, explanation);
+        }
+        is_any.then_some(remaining)
     }
 
-    /// Takes what was counted since the last time.
+    /// Whether streams on several paths were so few that each has records of its own. It does not depend on their order.
+    #[must_use]
+    pub fn are_few(&self) -> bool {
+        self.several_paths <= SEVERAL_PATHS_MAX
+    }
+
+    /// Takes what was counted since the last time: what has one record for all streams.
     pub fn take(&mut self) -> Vec<Explained> {
-        std::mem::take(&mut self.counts)
+        let mut all = std::mem::take(&mut self.counts);
+        if self.are_few() {
+            all.retain(|one| one.explanation != Explanation::SeveralPaths);
+        }
+        all.sort_by_key(|one| (one.kind as u8, one.proto));
+        all
     }
 
-    /// `false`: it is not counted, as few streams have it.
-    fn count(&mut self, flow: &FlowRecord<'_>, kind: AnomalyKind, explanation: Explanation) -> bool {
-        if explanation == Explanation::SeveralPaths {
-            self.several_paths += 1;
-            if self.several_paths <= SEVERAL_PATHS_MIN {
-                return false;
-            }
-        }
+    fn count(&mut self, flow: &FlowRecord<'_>, kind: AnomalyKind, explanation: Explanation) {
         let (proto, first_ns, last_ns) = (flow.key.proto, flow.start_ns, flow.end_ns);
         match self.counts.iter_mut().find(|one| (one.kind, one.proto) == (kind, proto)) {
             Some(one) => {
@@ -77,7 +99,6 @@ impl Explainer {
             }
             None => self.counts.push(Explained { kind, proto, explanation, streams: 1, first_ns, last_ns }),
         }
-        true
     }
 }
 
@@ -93,22 +114,27 @@ mod tests {
             .into_iter()
             .map(|kind| Anomaly::new(kind, 3))
             .collect();
-        let mut explainer = Explainer::default();
-        let mut remaining = Vec::new();
-        for stream in 0..20 {
-            let mut flow = sample.flow(key(if stream == 0 { 17 } else { 6 }));
-            flow.gaps = &[];
-            flow.conflicts = [&[], &[]];
-            flow.stats.iter_mut().for_each(|side| side.ignored_bytes = 0);
-            remaining.push(explainer.remaining(&flow, 0).map_or(3, |left| left.len()));
+        for (streams, are_few) in [(16, true), (17, false)] {
+            let mut explainer = Explainer::default();
+            for stream in 0..streams {
+                let mut flow = sample.flow(key(if stream == 0 { 17 } else { 6 }));
+                flow.gaps = &[];
+                flow.conflicts = [&[], &[]];
+                flow.stats.iter_mut().for_each(|side| side.ignored_bytes = 0);
+                let remaining = explainer.remaining(&flow).unwrap();
+                let kinds = |list: &[Anomaly]| list.iter().map(|anomaly| anomaly.kind).collect::<Vec<_>>();
+                assert_eq!(kinds(&remaining.unexplained), [AnomalyKind::BlindReset]);
+                assert_eq!(kinds(&remaining.of_paths), [AnomalyKind::LinkMismatch]);
+            }
+            assert_eq!(explainer.are_few(), are_few);
+            let counts: Vec<_> = explainer.take().iter().map(|one| (one.kind, one.proto, one.streams)).collect();
+            let mut expected = vec![(AnomalyKind::BadChecksum, 6, streams - 1), (AnomalyKind::BadChecksum, 17, 1)];
+            if !are_few {
+                expected.extend([(AnomalyKind::LinkMismatch, 6, streams - 1), (AnomalyKind::LinkMismatch, 17, 1)]);
+            }
+            assert_eq!(counts, expected);
+            assert_eq!(explainer.take(), []);
         }
-        // Of several paths the first ones say something of their streams.
-        assert_eq!(remaining, [[2; 16].as_slice(), &[1; 4]].concat());
-        let counts: Vec<_> = explainer.take().iter().map(|one| (one.kind, one.proto, one.streams)).collect();
-        let expected =
-            [(AnomalyKind::BadChecksum, 17, 1), (AnomalyKind::BadChecksum, 6, 19), (AnomalyKind::LinkMismatch, 6, 4)];
-        assert_eq!(counts, expected);
-        assert_eq!(explainer.take(), []);
     }
 
     #[test]
@@ -117,6 +143,6 @@ mod tests {
         let mut flow = sample.flow(key(6));
         let list = [Anomaly::new(AnomalyKind::BlindReset, 3)];
         flow.anomalies = &list;
-        assert_eq!(Explainer::default().remaining(&flow, 0), None);
+        assert_eq!(Explainer::default().remaining(&flow), None);
     }
 }

@@ -29,5 +29,5 @@ mod testing;
 mod time;
 pub mod zeek;
 
-pub use explained::{Explained, Explainer};
+pub use explained::{Explained, Explainer, Remaining};
 pub use model::{CutOff, EventRecord, Exchange, FlowRecord, MatchRecord, Origin};

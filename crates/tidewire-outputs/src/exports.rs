@@ -11,9 +11,9 @@ use std::{
     time::Duration,
 };
 
-use tidewire::{Anomaly, Ledger};
+use tidewire::Ledger;
 use tidewire_exports::{
-    Explainer, FlowRecord, Origin,
+    Explainer, FlowRecord, Origin, Remaining,
     zeek::{History, Tunnel},
 };
 
@@ -39,8 +39,6 @@ pub struct Exports {
     periods: Periods,
     /// Tunnels that were written.
     tunnels: Mutex<HashSet<Tunnel>>,
-    /// Time of the first packet of streams that were written.
-    first_ns: AtomicU64,
     /// Anomalies that the point of the capture explains.
     explainer: Mutex<Explainer>,
     /// When they are written next in a capture that lasts, seconds since it began.
@@ -88,7 +86,6 @@ impl Exports {
             flows: AtomicU64::new(0),
             periods: Periods::default(),
             tunnels: Mutex::default(),
-            first_ns: AtomicU64::new(u64::MAX),
             explainer: Mutex::default(),
             explained_due_s: AtomicU64::new(EXPLAINED_S),
         }
@@ -166,23 +163,36 @@ impl Exports {
     ) {
         self.flows.fetch_add(1, Ordering::Relaxed);
         let (remaining, empty) = (self.remaining(flow), History::default());
-        let anomalies = remaining.as_deref().unwrap_or(flow.anomalies);
-        let ended = EndedFlow { flow, anomalies, rest, history: history.unwrap_or(&empty) };
+        let (anomalies, held) = match &remaining {
+            Some((remaining, true)) => (&*remaining.unexplained, &*remaining.of_paths),
+            Some((remaining, false)) => (&*remaining.unexplained, &[][..]),
+            None => (flow.anomalies, &[][..]),
+        };
+        if let Some((_, false)) = remaining {
+            self.write(&Record::Release { are_few: false }, flow.end_ns, scratch);
+        }
+        let ended = EndedFlow { flow, anomalies, held, rest, history: history.unwrap_or(&empty) };
         self.write(&Record::Flow(&ended), flow.end_ns, scratch);
     }
 
-    /// The anomalies of a stream that the point of the capture does not explain; `None`: all.
-    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<Vec<Anomaly>> {
-        let first_ns = self.first_ns.fetch_min(flow.start_ns, Ordering::Relaxed).min(flow.start_ns);
+    /// The anomalies of a stream that are written with it, or held as long as streams with such are few (`true`); `None`: all are written.
+    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<(Remaining, bool)> {
         if flow.anomalies.is_empty() || !self.needs(|needs| needs.anomalies) {
             return None;
         }
-        lock(&self.explainer).remaining(flow, first_ns)
+        let mut explainer = lock(&self.explainer);
+        let remaining = explainer.remaining(flow)?;
+        Some((remaining, explainer.are_few()))
     }
 
-    /// Writes the others: one record for all streams.
+    /// Writes the others: those that were held, and one record for all streams.
     fn explained(&self, now_ns: u64) {
-        let (all, mut scratch) = (lock(&self.explainer).take(), Vec::new());
+        let mut scratch = Vec::new();
+        let (are_few, all) = {
+            let mut explainer = lock(&self.explainer);
+            (explainer.are_few(), explainer.take())
+        };
+        self.pass(&Record::Release { are_few }, now_ns, &mut scratch);
         for explained in &all {
             self.pass(&Record::Explained { explained, origin: self.origin() }, now_ns, &mut scratch);
         }

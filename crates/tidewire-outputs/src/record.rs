@@ -64,6 +64,11 @@ pub enum Record<'a> {
         /// The source of the packets.
         origin: Origin<'a>,
     },
+    /// Records of anomalies that were held are written, in the order of their streams, or dropped where there are too many.
+    Release {
+        /// Whether they are written.
+        are_few: bool,
+    },
     /// A record as its subcommand prints it.
     Text(&'a dyn TextRow),
     /// Counters of the run, as often as EVE has them.
@@ -83,6 +88,8 @@ pub struct EndedFlow<'a> {
     pub flow: &'a FlowRecord<'a>,
     /// Its anomalies that [`Record::Explained`] does not report.
     pub anomalies: &'a [Anomaly],
+    /// Further ones, whose records wait for [`Record::Release`]: whether each stream has its own is known then.
+    pub held: &'a [Anomaly],
     /// Its figures since the last [`Record::Interim`]; `None`: there was none.
     pub rest: Option<&'a FlowRecord<'a>>,
     /// The order of its packets, as Zeek reports it.

@@ -47,7 +47,6 @@ const ANOMALIES: &[&CStr] = &[
     c"simultaneous_open",
     c"acked_unseen",
     c"unacknowledged",
-    c"midstream",
     c"bad_checksum",
     c"invalid_flags",
     c"urgent",

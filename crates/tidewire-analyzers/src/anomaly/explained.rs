@@ -3,10 +3,7 @@
 //! The event has the number of streams, and comes at the end; while a capture lasts, a minute after the first of them, then each
 //! hour. So it is the same for any number of workers.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Mutex, PoisonError};
 
 use tidewire::{AnomalyKind, Explanation};
 use tidewire_events::{Event, Severity, Value};
@@ -26,8 +23,6 @@ const SEVERAL_PATHS_MAX: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct Explained {
     outlet: Outlet,
-    /// Time of the first packet of streams that ended.
-    start_ns: AtomicU64,
     counts: Mutex<Counts>,
 }
 
@@ -54,19 +49,7 @@ struct Count {
 
 impl Explained {
     pub(crate) fn new(outlet: Outlet) -> Self {
-        Self { outlet, start_ns: AtomicU64::new(u64::MAX), counts: Mutex::default() }
-    }
-
-    /// Notes when a stream began.
-    #[inline]
-    pub(super) fn note_start(&self, start_ns: u64) {
-        if start_ns < self.start_ns() {
-            self.start_ns.fetch_min(start_ns, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn start_ns(&self) -> u64 {
-        self.start_ns.load(Ordering::Relaxed)
+        Self { outlet, counts: Mutex::default() }
     }
 
     /// Counts a stream. `times_ns`: of its first and last packet.

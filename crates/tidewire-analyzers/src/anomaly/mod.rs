@@ -74,7 +74,6 @@ impl Anomaly {
 
     /// Reports what came after the first of each kind, and what may be explained.
     pub(crate) fn close<D>(&mut self, stream: &mut Stream<'_, D>, state: impl Fn(&mut D) -> &mut AnomalyState) {
-        self.explained.note_start(stream.start_ns());
         if stream.anomalies().is_empty() {
             return;
         }
@@ -99,8 +98,6 @@ impl Anomaly {
     /// Counts the stream for each kind that is explained, and returns these kinds.
     fn explained<D>(&self, stream: &Stream<'_, D>) -> Vec<AnomalyKind> {
         let evidence = StreamEvidence {
-            start_ns: stream.start_ns(),
-            capture_start_ns: self.explained.start_ns(),
             stats: &Direction::BOTH.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
             has_conflicts: Direction::BOTH.iter().any(|&direction| !stream.conflicts(direction).is_empty()),
@@ -203,7 +200,6 @@ fn may_be_explained(kind: AnomalyKind) -> bool {
     matches!(
         kind,
         AnomalyKind::BadChecksum
-            | AnomalyKind::Midstream
             | AnomalyKind::AckedUnseen
             | AnomalyKind::LinkMismatch
             | AnomalyKind::EncapsulationChange

@@ -13,7 +13,6 @@ pub(crate) fn of(kind: AnomalyKind) -> Severity {
     match kind {
         Kind::KeepAlive
         | Kind::ZeroWindowProbe
-        | Kind::Midstream
         | Kind::AckedUnseen
         | Kind::Unacknowledged
         | Kind::Urgent

@@ -620,3 +620,43 @@ fn checksum_offload_is_reported_once() {
     let row = |name: &str| (name.to_owned(), format!("{FLOWS} connections: checksum_offload"), "-".to_owned());
     assert_eq!(names, [row("bad_TCP_checksum"), row("bad_UDP_checksum")]);
 }
+
+/// Few streams on several paths have records of their own, many have one record together: whichever ended first, with any number of workers.
+#[test]
+fn streams_on_several_paths_are_told_apart_without_their_order() {
+    for (flows, own) in [(5, 5), (40, 0)] {
+        let bench = Bench::new();
+        let mut pcap = Pcap::new();
+        for port in 41_000..41_000 + flows {
+            let mut whole = Pcap::new();
+            conversation(&mut whole, port, &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 204 No\r\n\r\n")]);
+            let (mut rest, mut number) = (&whole.bytes()[24..], 0);
+            while let Some(&[a, b, c, d]) = rest.get(8..12).and_then(|length| length.first_chunk()) {
+                let (packet, behind) = rest[16..].split_at(u32::from_le_bytes([a, b, c, d]) as usize);
+                let mut frame = packet.to_vec();
+                // From the request on by another router.
+                frame[5] ^= u8::from(number > 2);
+                pcap.frame(&frame);
+                (rest, number) = (behind, number + 1);
+            }
+        }
+        let capture = bench.file("paths.pcap", pcap.bytes());
+        let written = |workers: &str| {
+            let (eve, zeek) = (bench.path(&format!("eve{workers}.json")), bench.path(&format!("zeek{workers}")));
+            let tos = [format!("eve:{}", eve.display()), format!("zeek:{}", zeek.display())];
+            ok(&["flows", "-j", workers, "--to", &tos[0], "--to", &tos[1], &capture]);
+            let is_of_paths = |record: &Value| record["tidewire"]["anomaly"] == "link_mismatch";
+            let records = file_lines(&eve).into_iter().filter(is_of_paths);
+            let weirds = log(&zeek.join("weird.log")).into_iter().map(|row| (row["name"].clone(), row["uid"].clone()));
+            (records.collect::<Vec<_>>(), weirds.filter(|(name, _)| name.contains("link_mismatch")).collect::<Vec<_>>())
+        };
+        let (records, weirds) = written("1");
+        assert_eq!(records.iter().filter(|record| record.get("flow_id").is_some()).count(), own, "{records:?}");
+        assert_eq!(weirds.iter().filter(|(_, uid)| uid != "-").count(), own, "{weirds:?}");
+        if own == 0 {
+            let streams: Vec<_> = records.iter().map(|record| &record["tidewire"]["streams"]).collect();
+            assert_eq!((streams, weirds.len()), (vec![&Value::from(flows)], 1));
+        }
+        assert_eq!((records, weirds), written("4"));
+    }
+}

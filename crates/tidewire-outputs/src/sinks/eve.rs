@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Mutex};
 
 use tidewire_exports::eve::{self, Types};
 
+use super::held::Held;
 use crate::{
     error::OutputError,
     files::{Accounts, Files, Frame, current, lock, open_files},
@@ -17,6 +18,7 @@ use crate::{
 pub struct EveFile {
     written: Mutex<Written>,
     types: Types,
+    held: Held,
     accounts: Accounts,
 }
 
@@ -32,13 +34,20 @@ impl EveFile {
         Ok(Self {
             written: Mutex::new(Written { files, records: 0 }),
             types: settings.eve,
+            held: Held::default(),
             accounts: Accounts::default(),
         })
     }
 
     fn push_record(&self, out: &mut Vec<u8>, record: &Record<'_>) {
         match *record {
-            Record::Flow(ended) => eve::push_records(out, ended.flow, ended.anomalies, self.types),
+            Record::Flow(ended) => {
+                eve::push_records(out, ended.flow, ended.anomalies, self.types);
+                if !ended.held.is_empty() && self.types.has("anomaly") {
+                    self.held.push(ended.flow.id, |out| eve::push_anomalies(out, ended.flow, ended.held));
+                }
+            }
+            Record::Release { are_few } => self.held.release(are_few, out),
             Record::Transaction { exchange, .. } => {
                 eve::push_transaction(out, exchange, self.types);
             }

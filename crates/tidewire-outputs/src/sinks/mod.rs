@@ -3,6 +3,7 @@
 #[cfg(feature = "parquet")]
 mod arrow;
 mod eve;
+mod held;
 mod lines;
 mod messages;
 #[cfg(feature = "parquet")]

@@ -11,6 +11,7 @@ use tidewire_exports::{
     zeek::{self, Form, Log},
 };
 
+use super::held::Held;
 use crate::{
     error::{Notify, OutputError, graver},
     files::{Accounts, Files, lock},
@@ -24,6 +25,7 @@ use crate::{
 pub struct ZeekLogs {
     form: Form,
     logs: Box<[Mutex<Files>; Log::ALL.len()]>,
+    held: Held,
     accounts: Accounts,
     notify: Notify,
 }
@@ -39,7 +41,7 @@ impl ZeekLogs {
             .map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
         let folder = Arc::new(folder);
         let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings)));
-        Ok(Self { form, logs: Box::new(logs), accounts: Accounts::default(), notify: settings.notify })
+        Ok(Self { form, logs: Box::new(logs), held: Held::default(), accounts: Accounts::default(), notify: settings.notify })
     }
 
     /// Adds the lines that `encode` makes to a log.
@@ -77,7 +79,11 @@ impl Sink for ZeekLogs {
             Record::Flow(ended) => {
                 self.push(Log::Conn, call, |out| zeek::push_conn(out, form, ended.flow, ended.history));
                 self.push(Log::Weird, call, |out| zeek::push_weirds(out, form, ended.flow, ended.anomalies));
+                if !ended.held.is_empty() {
+                    self.held.push(ended.flow.id, |out| zeek::push_weirds(out, form, ended.flow, ended.held));
+                }
             }
+            Record::Release { are_few } => self.push(Log::Weird, call, |out| self.held.release(are_few, out)),
             Record::Explained { explained, .. } => {
                 self.push(Log::Weird, call, |out| zeek::push_explained(out, form, explained));
             }

@@ -68,7 +68,6 @@ pub const ANOMALIES: &[&str] = &[
     "simultaneous_open",
     "acked_unseen",
     "unacknowledged",
-    "midstream",
     "bad_checksum",
     "invalid_flags",
     "urgent",
