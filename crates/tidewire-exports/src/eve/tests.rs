@@ -302,6 +302,9 @@ fn what_hellos_say_has_suricatas_form() {
     assert_eq!(with(None, Some("TLS 1.3"), false)["version"], "TLS 1.3");
     assert_eq!(with(None, Some("TLS 1.0"), false)["version"], "TLSv1");
 
+    // How many alternative names are not in `subjectaltname`.
+    assert_eq!(written(all[0].fields.clone(), Service::Tls)["tidewire"]["san_left_out"], 1);
+
     let Fields::Ssh(mut ssh) = all[4].fields.clone() else { panic!("{all:?}") };
     ssh.server_software = Some("OpenSSH_7.9p1 Ubuntu-10".into());
     let line = written(Fields::Ssh(ssh), Service::Ssh);

@@ -142,6 +142,9 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
             object.truth(member!("established"), tls.established);
             if let Some(certificate) = &tls.certificate {
                 object.text(member!("certificate_sha256"), &certificate.sha256);
+                if certificate.san_left_out > 0 {
+                    object.number(member!("san_left_out"), certificate.san_left_out.into());
+                }
             }
         }
         _ => {}
