@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use tidewire_event_store::{Batch, Store};
-use tidewire_testing::InTime as _;
+use tidewire_testing::{Ends as _, InTime as _};
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
 
@@ -71,7 +71,7 @@ fn what_is_read_beside_captures_stays_too() {
             let appended = fs::OpenOptions::new().append(true).open(read).unwrap();
             let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
             command.args(["events", "--store", read]).args(extra).stdout(appended).stderr(std::process::Stdio::piped());
-            let output = command.spawn().unwrap().wait_with_output().unwrap();
+            let output = command.spawn().unwrap().output_in_time("events");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.code() == Some(2) && said.contains("that is read"), "{extra:?}: {said}");
             assert!(fs::read(read).unwrap() == before, "{extra:?}");

@@ -483,3 +483,26 @@ fn a_pipe_that_does_not_block_gets_everything() {
         drop(reader);
     }
 }
+
+/// What is damaged or has no match was read to its end: its output is complete, and replaces that of an earlier run.
+#[test]
+fn a_damaged_input_and_one_without_a_match_replace_what_was_there() {
+    let bench = Bench::new();
+    let capture = capture_of(&bench, 400);
+    let cut = bench.file("cut.pcap", &fs::read(&capture).unwrap()[..30_000]);
+    let matches = ["match", &capture, "-e", "no such text"];
+    for (words, code) in [(&["flows", &cut][..], 3), (&matches, 1)] {
+        for option in ["-w", "--to json:", "--to csv:"] {
+            let path = bench.file("out", b"what an earlier run wrote");
+            let (option, place) = option.split_once(' ').unwrap_or((option, ""));
+            let place = format!("{place}{path}");
+            let output = run(&[words, &[option, &place]].concat());
+            assert_eq!(output.status.code(), Some(code), "{words:?} {place}: {}", said(&output));
+            let written = fs::read(&path).unwrap();
+            assert!(written != b"what an earlier run wrote", "{words:?} {place}");
+            assert_eq!(said(&output).contains("damaged at byte"), code == 3, "{words:?} {place}: {}", said(&output));
+            // With names of columns or of the file's own at the most, where nothing was found.
+            assert_eq!(written.len() > 1000, code == 3, "{words:?} {place}: {}", written.len());
+        }
+    }
+}
