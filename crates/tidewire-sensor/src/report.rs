@@ -104,7 +104,7 @@ pub struct QueueStatus {
     pub readers: Vec<ReaderReport>,
 }
 
-/// Figures of a reader, by its own account.
+/// Figures of a reader, by its own account: those that are `None` (null) are not known, because it never gave one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaderReport {
     /// What it calls itself.
@@ -119,11 +119,11 @@ pub struct ReaderReport {
     #[serde(default)]
     pub first: u64,
     /// Records that it read.
-    pub read: u64,
+    pub read: Option<u64>,
     /// Records that it missed or lost.
-    pub lost: u64,
+    pub lost: Option<u64>,
     /// Bytes of these, as far as it knows.
-    pub lost_bytes: u64,
+    pub lost_bytes: Option<u64>,
     /// Records that it has still to read.
-    pub lag: u64,
+    pub lag: Option<u64>,
 }

@@ -50,12 +50,15 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let waited = queues(|queue| queue.waited_ns as f64 / 1e9);
     add(counter, "tidewire_queue_waited_seconds", "Time that the capture waited for slow readers", waited);
     add(gauge, "tidewire_queue_readers", "Readers attached", queues(|queue| queue.readers.len() as f64));
-    let readers = |value: fn(&ReaderReport) -> f64| -> Vec<Sample> {
+    // What a reader never said has no sample.
+    let readers = |value: fn(&ReaderReport) -> Option<u64>| -> Vec<Sample> {
         // A process may attach several times; a set of labels has one value.
         let mut sums: BTreeMap<(&str, &str, i32), f64> = BTreeMap::new();
         for queue in &capture.queues {
             for reader in &queue.readers {
-                *sums.entry((&queue.name, &reader.name, reader.process)).or_default() += value(reader);
+                if let Some(value) = value(reader) {
+                    *sums.entry((&queue.name, &reader.name, reader.process)).or_default() += value as f64;
+                }
             }
         }
         let of = |((queue, reader, process), value): ((&str, &str, i32), f64)| Sample {
@@ -64,12 +67,12 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
         };
         sums.into_iter().map(of).collect()
     };
-    add(counter, "tidewire_reader_read_records", "Records that a reader read", readers(|one| one.read as f64));
-    let lost = readers(|one| one.lost as f64);
+    add(counter, "tidewire_reader_read_records", "Records that a reader read", readers(|one| one.read));
+    let lost = readers(|one| one.lost);
     add(counter, "tidewire_reader_lost_records", "Records that a reader missed or lost", lost);
-    let lost = readers(|one| one.lost_bytes as f64);
+    let lost = readers(|one| one.lost_bytes);
     add(counter, "tidewire_reader_lost_bytes", "Bytes of these, as far as the reader knows", lost);
-    add(gauge, "tidewire_reader_lag_records", "Records that a reader has still to read", readers(|one| one.lag as f64));
+    add(gauge, "tidewire_reader_lag_records", "Records that a reader has still to read", readers(|one| one.lag));
     if let Some(events) = &status.events {
         add_events(events, &mut all);
     }

@@ -260,16 +260,18 @@ fn queue_cells(queue: &QueueStatus) -> Vec<String> {
 fn reader_cells(queue: &QueueStatus, reader: &ReaderReport) -> Vec<String> {
     // Who was there from the beginning read, lost or has still to read all records.
     let from = if reader.first == 0 { String::new() } else { Count(reader.first).to_string() };
-    let lost_bytes = if reader.lost == 0 { String::new() } else { Bytes(reader.lost_bytes).to_string() };
+    let lost_bytes = reader.lost_bytes.filter(|_| reader.lost != Some(0)).map(|bytes| Bytes(bytes).to_string());
+    // What it never said is not known.
+    let count = |figure: Option<u64>| figure.map_or_else(|| "?".to_owned(), |figure| Count(figure).to_string());
     vec![
         reader.name.clone(),
         queue.name.clone(),
         reader.group.clone().unwrap_or_default(),
         reader.process.to_string(),
         from,
-        Count(reader.read).to_string(),
-        Count(reader.lag).to_string(),
-        Count(reader.lost).to_string(),
-        lost_bytes,
+        count(reader.read),
+        count(reader.lag),
+        count(reader.lost),
+        lost_bytes.unwrap_or_default(),
     ]
 }

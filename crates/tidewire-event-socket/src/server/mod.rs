@@ -366,7 +366,12 @@ impl Server {
 
     /// Turns a client away.
     fn refuse(&mut self, at: usize, why: Refusal, happened: &mut Vec<ServerEvent>) {
-        let analyzer = self.name(at);
+        // One that is refused for its name has not got it.
+        let claimed = match &why {
+            Refusal::Owner { name, .. } => Some(name.clone()),
+            _ => None,
+        };
+        let analyzer = self.name(at).or(claimed);
         let Some(client) = self.clients.get(at) else { return };
         client.send(&ServerPacket::Refused(why.to_string()));
         let user = client.user;

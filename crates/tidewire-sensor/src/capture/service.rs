@@ -278,16 +278,17 @@ fn queue_status(queue: &Offered, served: &ServedStatus, awaited: usize) -> Queue
         Unit::Streams => "streams",
         Unit::Packets => "packets",
     };
+    let known = |reader: &tidewire_queue::ReaderStatus, figure: u64| reader.has_said.then_some(figure);
     let reader = |reader: &tidewire_queue::ReaderStatus| ReaderReport {
         name: reader.name.clone(),
         group: reader.group.clone(),
         process: reader.process,
         user: reader.user,
         first: reader.first,
-        read: reader.progress.read,
-        lost: reader.progress.missed.saturating_add(reader.progress.lost),
-        lost_bytes: reader.progress.missed_bytes.saturating_add(reader.progress.lost_bytes),
-        lag: served.published.saturating_sub(reader.progress.sequence),
+        read: known(reader, reader.progress.read),
+        lost: known(reader, reader.progress.missed.saturating_add(reader.progress.lost)),
+        lost_bytes: known(reader, reader.progress.missed_bytes.saturating_add(reader.progress.lost_bytes)),
+        lag: known(reader, served.published.saturating_sub(reader.progress.sequence)),
     };
     QueueStatus {
         name: queue.name.clone(),

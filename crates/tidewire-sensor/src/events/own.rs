@@ -53,8 +53,13 @@ pub(super) fn removed(destination: &Destination, before: &Destination) -> Event 
 
 /// A client was refused, and so many before it of which there is no event.
 pub(super) fn refused(analyzer: Option<&str>, user: u32, why: &Refusal, left_out: u64) -> Event {
-    event("sensor.analyzer-refused", Severity::Medium)
-        .with("name", text(analyzer.unwrap_or_default()))
+    let event = event("sensor.analyzer-refused", Severity::Medium);
+    // One that was refused before it said its name has none.
+    let event = match analyzer {
+        Some(name) => event.with("name", text(name)),
+        None => event,
+    };
+    event
         .with("user", Value::U64(user.into()))
         .with("why", text(&why.to_string()))
         .with("left_out", Value::U64(left_out))

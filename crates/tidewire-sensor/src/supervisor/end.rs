@@ -8,11 +8,11 @@ use tidewire_live::sys::process::INTERRUPT;
 
 use super::{
     part::{Part, State},
-    reporting::Which,
+    reporting::{Reporting, Which},
     run::{Phase, Supervisor},
     summary,
 };
-use crate::processes::orphans;
+use crate::{events::report::EventsReport, processes::orphans};
 
 /// Exit code of a capture of files that a signal ended.
 const INTERRUPTED: u8 = 130;
@@ -143,8 +143,19 @@ impl Supervisor<'_> {
     /// Says at the end of a part what it has done.
     pub fn sum_up(&self, which: Which) {
         let lines = match which {
-            Which::Capture => summary::of_capture(&self.capture.figures),
-            Which::Events => self.events.iter().flat_map(|events| summary::of_events(&events.figures)).collect(),
+            Which::Capture => {
+                let mut lines = summary::of_capture(&self.capture.figures);
+                lines.extend(self.capture.totals().map(summary::all_of_capture));
+                lines
+            }
+            Which::Events => {
+                let of = |events: &Reporting<EventsReport>| {
+                    let mut lines = summary::of_events(&events.figures);
+                    lines.extend(events.totals().map(summary::all_of_events));
+                    lines
+                };
+                self.events.iter().flat_map(of).collect()
+            }
             Which::Spool => self.spool.iter().flat_map(|spool| summary::of_spool(&spool.figures)).collect(),
         };
         lines.iter().for_each(|line| self.log(format!("{}: {line}", which.name())));

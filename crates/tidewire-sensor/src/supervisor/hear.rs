@@ -6,7 +6,7 @@ use tidewire_delivery::{DestinationStatus, SpoolReport, SpoolStatus};
 use super::log::Kind;
 use crate::{
     events::report::{EventsReport, EventsStatus},
-    report::{CaptureEvent, CaptureStatus},
+    report::{CaptureEvent, CaptureStatus, QueueStatus},
 };
 
 /// A report with figures of this kind.
@@ -48,23 +48,60 @@ pub trait Reports: DeserializeOwned {
     /// What it says.
     fn heard(self) -> Heard<Self::Status>;
 
-    /// What cannot be done by these figures.
-    fn troubles(_: &Self::Status) -> Vec<Trouble> {
-        Vec::new()
-    }
+    /// Of its figures, those that add up over its processes.
+    fn totals(status: &Self::Status) -> [u64; 2];
+
+    /// What cannot be done by these figures, and those before.
+    fn troubles(before: &Self::Status, now: &Self::Status) -> Vec<Trouble>;
 
     /// The lines for a trouble that begins, or that is over after so much had waited (`None`, and how much).
-    fn of_trouble(_: &str, _: Option<&str>, _: u64) -> String {
-        String::new()
-    }
+    fn of_trouble(of: &str, why: Option<&str>, waiting: u64) -> String;
 }
 
 fn warning<S>(text: &str) -> Heard<S> {
     Heard::Line(Kind::Warnings, format!("warning: {text}"))
 }
 
+/// The share of a report's time that the capture waits for readers of a queue, from which on it is in the log.
+const WAITING_SHARE: f64 = 0.5;
+
+/// The reader that has most to read, in words.
+fn slowest(queue: &QueueStatus) -> String {
+    let slowest = queue.readers.iter().max_by_key(|reader| reader.lag);
+    slowest.map_or_else(|| "readers".into(), |reader| format!("{} (process {})", reader.name, reader.process))
+}
+
 impl Reports for CaptureEvent {
     type Status = CaptureStatus;
+
+    /// Packets, and those of them that were dropped.
+    fn totals(status: &CaptureStatus) -> [u64; 2] {
+        [status.packets, status.dropped]
+    }
+
+    fn troubles(before: &CaptureStatus, now: &CaptureStatus) -> Vec<Trouble> {
+        let seconds = now.seconds - before.seconds;
+        let trouble = |queue: &QueueStatus| {
+            let earlier = before.queues.iter().find(|one| one.name == queue.name)?;
+            let waited = queue.waited_ns.saturating_sub(earlier.waited_ns) as f64 / 1e9;
+            let waiting = queue.readers.iter().filter_map(|reader| reader.lag).max().unwrap_or(0);
+            let is = seconds > 0.0 && waited >= seconds * WAITING_SHARE;
+            is.then(|| Trouble { of: queue.name.clone(), why: slowest(queue), waiting })
+        };
+        now.queues.iter().filter_map(trouble).collect()
+    }
+
+    fn of_trouble(of: &str, why: Option<&str>, waiting: u64) -> String {
+        match why {
+            Some(why) => {
+                format!("queue {of}: the capture waits for {why}; packets wait in the rings or are dropped")
+            }
+            None => format!(
+                "queue {of}: the capture waits no more; at most {} had waited to be read",
+                tidewire_units::counted(waiting, "record", "records")
+            ),
+        }
+    }
 
     fn heard(self) -> Heard<CaptureStatus> {
         match self {
@@ -104,7 +141,12 @@ impl Reports for EventsReport {
         }
     }
 
-    fn troubles(status: &EventsStatus) -> Vec<Trouble> {
+    /// Events of analyzers, and all that were stored.
+    fn totals(status: &EventsStatus) -> [u64; 2] {
+        [status.events, status.stored_events]
+    }
+
+    fn troubles(_: &EventsStatus, status: &EventsStatus) -> Vec<Trouble> {
         let waiting = status.events.saturating_sub(status.stored_events);
         let trouble = |why: &String| Trouble { of: String::new(), why: why.clone(), waiting };
         status.failing.iter().map(trouble).collect()
@@ -121,7 +163,12 @@ impl Reports for EventsReport {
 impl Reports for SpoolReport {
     type Status = SpoolStatus;
 
-    fn troubles(status: &SpoolStatus) -> Vec<Trouble> {
+    /// Events that were delivered, and those that were lost: a store has both for ever.
+    fn totals(_: &SpoolStatus) -> [u64; 2] {
+        [0, 0]
+    }
+
+    fn troubles(_: &SpoolStatus, status: &SpoolStatus) -> Vec<Trouble> {
         let trouble = |one: &DestinationStatus| {
             Some(Trouble { of: one.name.clone(), why: one.failing.clone()?, waiting: one.lag_records })
         };

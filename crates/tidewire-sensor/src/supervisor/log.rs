@@ -73,7 +73,7 @@ pub enum Kind {
     Warnings,
     /// Analyzers connect to the event processor, go, and are refused.
     Analyzers,
-    /// Something cannot be stored or delivered, or can be again.
+    /// Something cannot be stored, delivered or published, or can be again.
     Troubles,
 }
 

@@ -16,6 +16,8 @@ use super::{
 
 /// A part that says nothing for this long hangs: each reports twice a second.
 const SILENCE: Duration = Duration::from_secs(60);
+/// A part that says nothing for this long is named in the log.
+const QUIET: Duration = Duration::from_secs(5);
 /// Lines that are logged when a part is ready.
 const LINES_MAX: usize = 64;
 
@@ -70,6 +72,18 @@ pub enum Said {
     Rubbish(String),
 }
 
+/// How long a part has said nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Silence {
+    /// It reports.
+    #[default]
+    None,
+    /// It has said nothing for some seconds.
+    Quiet,
+    /// It hangs.
+    Hangs,
+}
+
 /// A process that was started, with what belongs to it.
 pub struct Started<R> {
     pub child: Child,
@@ -87,10 +101,14 @@ pub struct Reporting<R: Reports> {
     pub has_begun: bool,
     /// Whether it has done everything.
     pub finished: bool,
-    /// When it said something last, and whether its silence was reported.
-    heard: (Instant, bool),
-    /// Its newest figures, and when they came.
+    /// When it said something last, and how much of its silence was reported.
+    heard: (Instant, Silence),
+    /// Its newest figures, and when they came; and those before.
     pub figures: R::Status,
+    before: R::Status,
+    /// Totals of the processes before, and whether figures came that are not among them.
+    earlier: [u64; 2],
+    is_new: bool,
     pub figured: Option<Instant>,
     /// What could not be done by them, with the most that waited.
     troubles: Vec<Trouble>,
@@ -106,8 +124,11 @@ impl<R: Reports> Reporting<R> {
             ready: false,
             has_begun: false,
             finished: false,
-            heard: (Instant::now(), false),
+            heard: (Instant::now(), Silence::None),
             figures: R::Status::default(),
+            before: R::Status::default(),
+            earlier: [0; 2],
+            is_new: false,
             figured: None,
             troubles: Vec::new(),
             again: None,
@@ -116,7 +137,10 @@ impl<R: Reports> Reporting<R> {
 
     /// A process was started for it, or could not be. Then the time until the next attempt is returned, with the error.
     pub fn started(&mut self, started: io::Result<Started<R>>, now: Instant) -> Result<(), (io::Error, Duration)> {
-        (self.ready, self.finished, self.heard) = (false, false, (now, false));
+        (self.ready, self.finished, self.heard) = (false, false, (now, Silence::None));
+        self.before = R::Status::default();
+        // Those of the new process begin at 0.
+        (self.earlier, self.is_new) = (self.sums(), false);
         // What a new process cannot do either, it says itself.
         self.troubles.clear();
         match started {
@@ -143,8 +167,8 @@ pub trait Watched {
     fn hear(&mut self, now: Instant) -> Vec<Said>;
     /// What it says next, and where it can be told more, as descriptors to wait for.
     fn socket(&self) -> Option<(BorrowedFd<'_>, bool)>;
-    /// Whether it has said nothing for too long; asked once.
-    fn is_silent(&mut self, now: Instant) -> bool;
+    /// Whether it has said nothing for long, where that was not returned before.
+    fn silence(&mut self, now: Instant) -> Option<Silence>;
     /// Its process has ended.
     fn ended(&mut self);
     /// Why it is started again at once, if its end was asked for only for that.
@@ -174,10 +198,14 @@ impl<R: Reports> Watched for Reporting<R> {
                 return vec![Said::Rubbish(shown(&what))];
             }
         };
-        if !reports.is_empty() {
-            self.heard = (now, false);
-        }
         let mut said = Vec::new();
+        if !reports.is_empty() {
+            let (since, silence) = std::mem::replace(&mut self.heard, (now, Silence::None));
+            if silence == Silence::Quiet {
+                let seconds = now.saturating_duration_since(since).as_secs();
+                said.push(Said::Line(Kind::Troubles, format!("it reports again, after {seconds} s")));
+            }
+        }
         for report in reports {
             let noted = self.note(report.heard(), now);
             let has_figures = matches!(noted, Said::Figures | Said::Waits | Said::Finished);
@@ -194,14 +222,19 @@ impl<R: Reports> Watched for Reporting<R> {
         Some((channel.as_fd(), channel.is_sending()))
     }
 
-    fn is_silent(&mut self, now: Instant) -> bool {
+    fn silence(&mut self, now: Instant) -> Option<Silence> {
         // Before it is ready, it may take long to bring queues into memory, or to check a store.
-        let is = self.ready
-            && self.part.state == State::Running
-            && now.saturating_duration_since(self.heard.0) >= SILENCE
-            && !self.heard.1;
-        self.heard.1 |= is;
-        is
+        if !self.ready || self.part.state != State::Running {
+            return None;
+        }
+        let silence = match now.saturating_duration_since(self.heard.0) {
+            long if long >= SILENCE => Silence::Hangs,
+            some if some >= QUIET => Silence::Quiet,
+            _ => Silence::None,
+        };
+        let is_news = silence > self.heard.1;
+        self.heard.1 = self.heard.1.max(silence);
+        is_news.then_some(silence)
     }
 
     fn ended(&mut self) {
@@ -214,9 +247,20 @@ impl<R: Reports> Watched for Reporting<R> {
 }
 
 impl<R: Reports> Reporting<R> {
+    fn sums(&self) -> [u64; 2] {
+        let [first, second] = if self.is_new { R::totals(&self.figures) } else { [0; 2] };
+        let [before, also] = self.earlier;
+        [before.saturating_add(first), also.saturating_add(second)]
+    }
+
+    /// Totals of all its processes, where there were several that had some.
+    pub fn totals(&self) -> Option<[u64; 2]> {
+        (self.earlier != [0; 2]).then(|| self.sums())
+    }
+
     /// What begins to fail, fails for another reason, or works again.
     fn changed(&mut self) -> Vec<String> {
-        let mut now = R::troubles(&self.figures);
+        let mut now = R::troubles(&self.before, &self.figures);
         let mut lines = Vec::new();
         for trouble in &mut now {
             let before = self.troubles.iter().find(|before| before.of == trouble.of);
@@ -234,13 +278,15 @@ impl<R: Reports> Reporting<R> {
     }
 
     fn note(&mut self, heard: Heard<R::Status>, now: Instant) -> Said {
+        self.is_new |= matches!(heard, Heard::Status(_) | Heard::Finished(_) | Heard::Waits(_) | Heard::Unfinished(..));
         match heard {
             Heard::Ready(lines) => {
                 (self.ready, self.has_begun) = (true, true);
                 Said::Ready(lines.iter().take(LINES_MAX).map(|line| shown(line)).collect())
             }
             Heard::Status(status) => {
-                (self.figures, self.figured) = (status, Some(now));
+                self.before = std::mem::replace(&mut self.figures, status);
+                self.figured = Some(now);
                 Said::Figures
             }
             Heard::Finished(status) => {
@@ -275,7 +321,10 @@ mod tests {
     use tidewire_testing::wait_until;
 
     use super::*;
-    use crate::{events::report::EventsReport, report::CaptureEvent};
+    use crate::{
+        events::report::EventsReport,
+        report::{CaptureEvent, CaptureStatus, QueueStatus, ReaderReport},
+    };
 
     /// A part whose process is a shell that waits, and the end over which it reports.
     fn part<R: Reports>(which: Which) -> (Reporting<R>, File) {
@@ -325,15 +374,84 @@ mod tests {
     fn what_is_no_report_ends_the_part_and_silence_is_noticed_once() {
         let (mut capture, mut theirs) = part::<CaptureEvent>(Which::Capture);
         let now = Instant::now();
-        assert!(!capture.is_silent(now + SILENCE), "it is not ready");
+        assert_eq!(capture.silence(now + SILENCE), None, "it is not ready");
         writeln!(theirs, r#"{{"event":"ready","inputs":[]}}"#).expect("room");
         assert_eq!(capture.hear(now), [Said::Ready(Vec::new())]);
-        assert!(!capture.is_silent(now + SILENCE / 2));
-        assert!(capture.is_silent(now + SILENCE) && !capture.is_silent(now + SILENCE * 2));
+        let seen = [QUIET / 2, QUIET, QUIET * 2, SILENCE, SILENCE * 2].map(|after| capture.silence(now + after));
+        assert_eq!(seen, [None, Some(Silence::Quiet), None, Some(Silence::Hangs), None]);
         writeln!(theirs, "rubbish").expect("room");
         assert!(matches!(&capture.hear(now)[..], [Said::Rubbish(what)] if what.starts_with("what is no report")));
         wait_until("its end", || capture.part.reap(Instant::now()).is_some());
         assert_eq!(capture.part.last_exit.as_deref(), Some("killed by signal 9 (SIGKILL)"));
+    }
+
+    #[test]
+    fn a_capture_that_waits_and_a_part_that_is_quiet_are_in_the_log() {
+        let (mut capture, mut theirs) = part::<CaptureEvent>(Which::Capture);
+        let status = |seconds: f64, waited_ns: u64| CaptureStatus {
+            seconds,
+            queues: vec![QueueStatus {
+                name: "web".into(),
+                waited_ns,
+                readers: vec![ReaderReport {
+                    name: "slow".into(),
+                    process: 7,
+                    lag: Some(9),
+                    ..ReaderReport::default()
+                }],
+                ..QueueStatus::default()
+            }],
+            ..CaptureStatus::default()
+        };
+        writeln!(theirs, r#"{{"event":"ready","inputs":[]}}"#).expect("room");
+        for (seconds, waited_ms) in [(1.0, 0), (1.5, 10), (2.0, 500), (2.5, 1000), (3.0, 1500), (3.5, 1500)] {
+            let report = CaptureEvent::Status(status(seconds, waited_ms * 1_000_000));
+            writeln!(theirs, "{}", serde_json::to_string(&report).unwrap()).expect("room");
+        }
+        let now = Instant::now();
+        let lines = |said: Vec<Said>| -> Vec<String> {
+            let text = |one| if let Said::Line(Kind::Troubles, text) = one { Some(text) } else { None };
+            said.into_iter().filter_map(text).collect()
+        };
+        let said = lines(capture.hear(now));
+        assert_eq!(
+            said,
+            [
+                "queue web: the capture waits for slow (process 7); packets wait in the rings or are dropped",
+                "queue web: the capture waits no more; at most 9 records had waited to be read",
+            ]
+        );
+        assert_eq!(capture.silence(now + QUIET), Some(Silence::Quiet));
+        writeln!(theirs, r#"{{"event":"warning","text":"x"}}"#).expect("room");
+        assert_eq!(lines(capture.hear(now + QUIET * 2)), ["it reports again, after 10 s"]);
+        capture.part.kill();
+        wait_until("its end", || capture.part.reap(Instant::now()).is_some());
+    }
+
+    #[test]
+    fn totals_add_up_over_restarts() {
+        let (mut capture, mut theirs) = part::<CaptureEvent>(Which::Capture);
+        let report = |theirs: &mut File, packets| {
+            let status = CaptureStatus { packets, dropped: 1, ..CaptureStatus::default() };
+            writeln!(theirs, "{}", serde_json::to_string(&CaptureEvent::Status(status)).unwrap()).expect("room");
+        };
+        [5, 70].into_iter().for_each(|packets| report(&mut theirs, packets));
+        capture.hear(Instant::now());
+        assert_eq!(capture.totals(), None, "there is one process");
+        for (packets, totals) in [(Some(30), [100, 2]), (None, [100, 2]), (Some(1), [101, 3])] {
+            capture.part.kill();
+            wait_until("its end", || capture.part.reap(Instant::now()).is_some());
+            capture.ended();
+            let (channel, mut theirs) = Channel::pair().map(|(own, theirs)| (own, File::from(theirs))).expect("a pair");
+            let child = tidewire_live::sys::process::start(Command::new("sleep").arg("60"), 0, None).expect("a shell");
+            let (_, open) = io::pipe().expect("a pipe");
+            capture.started(Ok(Started { child, open, channel }), Instant::now()).expect("it runs");
+            packets.into_iter().for_each(|packets| report(&mut theirs, packets));
+            capture.hear(Instant::now());
+            assert_eq!(capture.totals(), Some(totals));
+        }
+        capture.part.kill();
+        wait_until("its end", || capture.part.reap(Instant::now()).is_some());
     }
 
     #[test]

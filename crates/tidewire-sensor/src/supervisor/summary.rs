@@ -3,7 +3,10 @@
 use tidewire_delivery::SpoolStatus;
 
 use super::log::shown;
-use crate::{events::report::EventsStatus, report::CaptureStatus};
+use crate::{
+    events::report::EventsStatus,
+    report::{CaptureStatus, ReaderReport},
+};
 
 /// Queues, readers or analyzers that are named, each; the others are counted.
 const NAMED_MAX: usize = 32;
@@ -26,18 +29,30 @@ pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
     });
     lines.extend(limited(queues, "queues"));
     let readers = status.queues.iter().flat_map(|queue| {
-        let is_whole = |lost: u64, lag: u64| lost == 0 && lag == 0;
-        queue.readers.iter().filter(move |reader| !is_whole(reader.lost, reader.lag)).map(move |reader| {
-            let (name, process, read) = (shown(&reader.name), reader.process, reader.read);
-            let (lost, bytes, lag) = (reader.lost, reader.lost_bytes, reader.lag);
-            format!(
-                "the end: {name} (process {process}) of {}: {read} read, {lost} lost ({bytes} bytes), {lag} not read",
-                queue.name
-            )
+        let is_whole = |reader: &&ReaderReport| (reader.lost, reader.lag) == (Some(0), Some(0));
+        queue.readers.iter().filter(move |reader| !is_whole(reader)).map(move |reader| {
+            let (name, process) = (shown(&reader.name), reader.process);
+            let what = match (reader.read, reader.lost, reader.lost_bytes, reader.lag) {
+                (Some(read), Some(lost), Some(bytes), Some(lag)) => {
+                    format!("{read} read, {lost} lost ({bytes} bytes), {lag} not read")
+                }
+                _ => "how much it read is not known".into(),
+            };
+            format!("the end: {name} (process {process}) of {}: {what}", queue.name)
         })
     });
     lines.extend(limited(readers, "readers"));
     lines
+}
+
+/// The capture was started several times.
+pub fn all_of_capture([packets, dropped]: [u64; 2]) -> String {
+    format!("the end: {packets} packets, {dropped} dropped in all, with those before it was started again")
+}
+
+/// The event processor was.
+pub fn all_of_events([events, stored]: [u64; 2]) -> String {
+    format!("the end: {events} events of analyzers, {stored} stored in all, with those before it was started again")
 }
 
 /// Events by analyzer, and what became of them.
@@ -68,20 +83,33 @@ pub fn of_spool(status: &SpoolStatus) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{QueueStatus, ReaderReport};
+    use crate::report::QueueStatus;
 
     #[test]
     fn records_are_told_by_queue_and_losses_by_reader() {
-        let reader =
-            |name: &str, lost| ReaderReport { name: name.into(), process: 7, read: 5, lost, ..ReaderReport::default() };
+        let said = |lost| ReaderReport {
+            read: Some(5),
+            lost: Some(lost),
+            lost_bytes: Some(0),
+            lag: Some(0),
+            ..ReaderReport::default()
+        };
+        let reader = |name: &str, lost: Option<u64>| {
+            let figures = lost.map_or_else(ReaderReport::default, said);
+            ReaderReport { name: name.into(), process: 7, ..figures }
+        };
         let queue = |name: String, readers| QueueStatus { name, records: 9, readers, ..QueueStatus::default() };
         let mut status = CaptureStatus { packets: 3, ..CaptureStatus::default() };
-        status.queues.push(queue("web".into(), vec![reader("whole", 0), reader("slow\u{1b}", 4)]));
+        status.queues.push(queue(
+            "web".into(),
+            vec![reader("whole", Some(0)), reader("slow\u{1b}", Some(4)), reader("silent", None)],
+        ));
         let lines = of_capture(&status);
         assert_eq!(lines[0], "the end: 3 packets, 0 dropped");
         assert_eq!(lines[1], "the end: queue web: 9 records");
         assert_eq!(lines[2], "the end: slow\\u{1b} (process 7) of web: 5 read, 4 lost (0 bytes), 0 not read");
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[3], "the end: silent (process 7) of web: how much it read is not known");
+        assert_eq!(lines.len(), 4);
         status.queues.extend((0..100).map(|number| queue(format!("q{number}"), Vec::new())));
         let lines = of_capture(&status);
         assert!(lines.iter().any(|line| line == "the end: 69 more queues are not listed"), "{lines:?}");

@@ -11,7 +11,7 @@ use tidewire_live::sys::process::{KILL, TERMINATE};
 use super::{
     log::Kind,
     part::State,
-    reporting::{Said, Watched as _, Which},
+    reporting::{Said, Silence, Watched as _, Which},
     run::{Phase, Supervisor},
 };
 use crate::{
@@ -370,14 +370,17 @@ impl Supervisor<'_> {
     fn look_for_silence(&mut self, which: Which, now: Instant) {
         let is_killed = which != Which::Capture || self.is_live();
         let Some(watched) = self.watched(which) else { return };
-        if !watched.is_silent(now) {
-            return;
-        }
-        if is_killed {
-            watched.part().kill();
-            self.log(format!("{} has said nothing for a minute: it is killed", which.words()));
-        } else {
-            self.log(format!("{} has said nothing for a minute", which.words()));
+        match watched.silence(now) {
+            Some(Silence::Hangs) if is_killed => {
+                watched.part().kill();
+                self.log(format!("{} has said nothing for a minute: it is killed", which.words()));
+            }
+            Some(Silence::Hangs) => self.log(format!("{} has said nothing for a minute", which.words())),
+            Some(Silence::Quiet) => {
+                let then = if is_killed { "; after a minute it is killed" } else { "" };
+                self.log(format!("{} has said nothing for 5 s{then}", which.words()));
+            }
+            Some(Silence::None) | None => {}
         }
     }
 }
