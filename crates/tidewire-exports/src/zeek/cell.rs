@@ -1,4 +1,4 @@
-//! A line of a log, value by value in the order of its columns.
+//! A line of a log, value by value by the names of its columns, in their order.
 
 use std::net::IpAddr;
 
@@ -44,12 +44,34 @@ impl<'a> Line<'a> {
         Self { out, form, columns, at: 0, is_begun: false }
     }
 
-    pub(super) fn close(self) {
-        debug_assert_eq!(self.at, self.columns.len());
+    /// Columns that got no value are unset.
+    pub(super) fn close(mut self) {
+        self.pass_to(self.columns.len());
         if self.form == Form::Json {
             self.out.push(b'}');
         }
         self.out.push(b'\n');
+    }
+
+    /// The value of a column, which [`col!`] finds by its name. Columns before it that got no value are unset.
+    pub(super) fn at(&mut self, column: usize) -> Value<'_, 'a> {
+        debug_assert!(self.at <= column, "{} is behind {}", self.columns[self.at].0, self.columns[column].0);
+        self.pass_to(column);
+        Value { line: self }
+    }
+
+    fn pass_to(&mut self, column: usize) {
+        while self.at < column {
+            self.unset();
+        }
+    }
+
+    /// A value that is not there.
+    fn unset(&mut self) {
+        match self.form {
+            Form::Tsv => self.next().push(b'-'),
+            Form::Json => self.at += 1,
+        }
     }
 
     /// Begins the next value.
@@ -75,23 +97,79 @@ impl<'a> Line<'a> {
         self.out
     }
 
-    /// A value that is not there.
-    pub(super) fn unset(&mut self) {
-        match self.form {
-            Form::Tsv => self.next().push(b'-'),
-            Form::Json => self.at += 1,
-        }
+    /// `ts`, `uid` and `id.*` of a stream.
+    pub(super) fn identity(&mut self, time_ns: u64, stream: u64, start_ns: u64, key: &FlowKey) {
+        self.identity_of(time_ns, &uid::of(stream, start_ns), key);
     }
 
-    /// So many values that are not there.
-    pub(super) fn unset_all(&mut self, count: usize) {
-        (0..count).for_each(|_| self.unset());
+    /// `uid` and `id.*` of a stream.
+    pub(super) fn connection(&mut self, stream: u64, start_ns: u64, key: &FlowKey) {
+        self.ends(&uid::of(stream, start_ns), key);
+    }
+
+    /// `ts`, `uid` and `id.*` of what has this name.
+    pub(super) fn identity_of(&mut self, time_ns: u64, name: &uid::Name, key: &FlowKey) {
+        self.at(column(self.columns, "ts")).seconds(time_ns);
+        self.ends(name, key);
+    }
+
+    fn ends(&mut self, name: &uid::Name, key: &FlowKey) {
+        let ([origin, answer], uid) = (ports(key), column(self.columns, "uid"));
+        // These five follow each other in every log.
+        self.at(uid).name(name);
+        self.at(uid + 1).address(key.client.address);
+        self.at(uid + 2).count(origin.into());
+        self.at(uid + 3).address(key.server.address);
+        self.at(uid + 4).count(answer.into());
+    }
+}
+
+/// The index of a column. An unknown name does not compile where [`col!`] asks for it.
+pub(super) const fn column(columns: &[Column], name: &str) -> usize {
+    let mut index = 0;
+    while index < columns.len() {
+        let known = columns[index].0.as_bytes();
+        let mut same = known.len() == name.len();
+        let mut at = 0;
+        while same && at < known.len() {
+            same = known[at] == name.as_bytes()[at];
+            at += 1;
+        }
+        if same {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("no such column")
+}
+
+/// The index of a column of this module's log, by its name: found when this is compiled.
+macro_rules! col {
+    ($name:literal) => {
+        const { $crate::zeek::cell::column(COLUMNS, $name) }
+    };
+}
+pub(super) use col;
+
+/// The place of a value.
+pub(super) struct Value<'l, 'a> {
+    line: &'l mut Line<'a>,
+}
+
+impl<'l> Value<'l, '_> {
+    fn next(self) -> &'l mut Vec<u8> {
+        self.line.next()
+    }
+
+    /// A value that is not there.
+    fn unset(self) {
+        self.line.unset();
     }
 
     /// A word of Zeek's own, which needs no escapes.
     #[inline]
-    pub(super) fn word(&mut self, word: &str) {
-        let is_json = self.form == Form::Json;
+    pub(super) fn word(self, word: &str) {
+        let is_json = self.line.form == Form::Json;
         let out = self.next();
         quote(out, is_json);
         out.extend_from_slice(word.as_bytes());
@@ -99,19 +177,19 @@ impl<'a> Line<'a> {
     }
 
     /// The name of a connection or file.
-    pub(super) fn name(&mut self, name: &uid::Name) {
-        let is_json = self.form == Form::Json;
+    pub(super) fn name(self, name: &uid::Name) {
+        let is_json = self.line.form == Form::Json;
         let out = self.next();
         quote(out, is_json);
         out.extend_from_slice(name);
         quote(out, is_json);
     }
 
-    pub(super) fn count(&mut self, value: u64) {
+    pub(super) fn count(self, value: u64) {
         push_number(self.next(), value);
     }
 
-    pub(super) fn count_if(&mut self, value: Option<u64>) {
+    pub(super) fn count_if(self, value: Option<u64>) {
         match value {
             Some(value) => self.count(value),
             None => self.unset(),
@@ -119,12 +197,12 @@ impl<'a> Line<'a> {
     }
 
     /// Seconds with six digits behind the point: a time, or how long something took.
-    pub(super) fn seconds(&mut self, ns: u64) {
+    pub(super) fn seconds(self, ns: u64) {
         push_seconds(self.next(), ns);
     }
 
-    pub(super) fn truth(&mut self, value: bool) {
-        let form = self.form;
+    pub(super) fn truth(self, value: bool) {
+        let form = self.line.form;
         let text: &[u8] = match (form, value) {
             (Form::Tsv, true) => b"T",
             (Form::Tsv, false) => b"F",
@@ -134,8 +212,8 @@ impl<'a> Line<'a> {
         self.next().extend_from_slice(text);
     }
 
-    pub(super) fn address(&mut self, address: IpAddr) {
-        let is_json = self.form == Form::Json;
+    pub(super) fn address(self, address: IpAddr) {
+        let is_json = self.line.form == Form::Json;
         let out = self.next();
         quote(out, is_json);
         push_address(out, address);
@@ -143,14 +221,14 @@ impl<'a> Line<'a> {
     }
 
     /// Text out of the network, or any other.
-    pub(super) fn text(&mut self, text: &str) {
-        match self.form {
+    pub(super) fn text(self, text: &str) {
+        match self.line.form {
             Form::Tsv => push_escaped(self.next(), text, false),
             Form::Json => push_string(self.next(), text),
         }
     }
 
-    pub(super) fn text_if(&mut self, text: Option<&str>) {
+    pub(super) fn text_if(self, text: Option<&str>) {
         match text {
             Some(text) => self.text(text),
             None => self.unset(),
@@ -158,14 +236,14 @@ impl<'a> Line<'a> {
     }
 
     /// Text of a protocol's field, whose bytes are written as Zeek writes them.
-    pub(super) fn field(&mut self, text: &str) {
-        match self.form {
+    pub(super) fn field(self, text: &str) {
+        match self.line.form {
             Form::Tsv => self.bytes(&bytes_of_text(text)),
             Form::Json => self.text(text),
         }
     }
 
-    pub(super) fn field_if(&mut self, text: Option<&str>) {
+    pub(super) fn field_if(self, text: Option<&str>) {
         match text {
             Some(text) => self.field(text),
             None => self.unset(),
@@ -173,17 +251,17 @@ impl<'a> Line<'a> {
     }
 
     /// A set or vector of such texts; unset if there is none.
-    pub(super) fn fields<'t>(&mut self, texts: impl IntoIterator<Item = &'t str>) {
+    pub(super) fn fields<'t>(self, texts: impl IntoIterator<Item = &'t str>) {
         self.bytes_list(texts.into_iter().map(bytes_of_text));
     }
 
     /// Bytes that are mostly text: of others, `\xHH` is written.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        let form = self.form;
+    pub(super) fn bytes(self, bytes: &[u8]) {
+        let form = self.line.form;
         push_bytes(self.next(), bytes, form, false);
     }
 
-    pub(super) fn bytes_if(&mut self, bytes: Option<&[u8]>) {
+    pub(super) fn bytes_if(self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => self.bytes(bytes),
             None => self.unset(),
@@ -191,12 +269,12 @@ impl<'a> Line<'a> {
     }
 
     /// A vector of bytes that are mostly text; unset if there is none.
-    pub(super) fn bytes_list<T: AsRef<[u8]>>(&mut self, all: impl IntoIterator<Item = T>) {
+    pub(super) fn bytes_list<T: AsRef<[u8]>>(self, all: impl IntoIterator<Item = T>) {
         self.list(all, |out, bytes, form| push_bytes(out, bytes.as_ref(), form, true));
     }
 
     /// A set or vector of texts; unset if there is none.
-    pub(super) fn texts<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
+    pub(super) fn texts<T: AsRef<str>>(self, texts: impl IntoIterator<Item = T>) {
         self.list(texts, |out, text, form| match form {
             Form::Tsv => push_escaped(out, text.as_ref(), true),
             Form::Json => push_string(out, text.as_ref()),
@@ -204,23 +282,23 @@ impl<'a> Line<'a> {
     }
 
     /// A set that is there and has no elements.
-    pub(super) fn empty_set(&mut self) {
-        let text: &[u8] = if self.form == Form::Json { b"[]" } else { b"(empty)" };
+    pub(super) fn empty_set(self) {
+        let text: &[u8] = if self.line.form == Form::Json { b"[]" } else { b"(empty)" };
         self.next().extend_from_slice(text);
     }
 
     /// A vector of durations in seconds.
-    pub(super) fn intervals(&mut self, ns: impl IntoIterator<Item = u64>) {
+    pub(super) fn intervals(self, ns: impl IntoIterator<Item = u64>) {
         self.list(ns, |out, ns, _| push_seconds(out, ns));
     }
 
-    fn list<T>(&mut self, items: impl IntoIterator<Item = T>, push: impl Fn(&mut Vec<u8>, T, Form)) {
+    fn list<T>(self, items: impl IntoIterator<Item = T>, push: impl Fn(&mut Vec<u8>, T, Form)) {
         let mut items = items.into_iter().peekable();
         if items.peek().is_none() {
             self.unset();
             return;
         }
-        let form = self.form;
+        let form = self.line.form;
         let out = self.next();
         if form == Form::Json {
             out.push(b'[');
@@ -234,33 +312,6 @@ impl<'a> Line<'a> {
         if form == Form::Json {
             out.push(b']');
         }
-    }
-
-    /// `ts`, `uid` and `id.*` of a stream.
-    pub(super) fn identity(&mut self, time_ns: u64, stream: u64, start_ns: u64, key: &FlowKey) {
-        self.seconds(time_ns);
-        self.connection(stream, start_ns, key);
-    }
-
-    /// `uid` and `id.*` of a stream.
-    pub(super) fn connection(&mut self, stream: u64, start_ns: u64, key: &FlowKey) {
-        self.name(&uid::of(stream, start_ns));
-        self.ends(key);
-    }
-
-    /// `ts`, `uid` and `id.*` of what has this name.
-    pub(super) fn identity_of(&mut self, time_ns: u64, name: &uid::Name, key: &FlowKey) {
-        self.seconds(time_ns);
-        self.name(name);
-        self.ends(key);
-    }
-
-    fn ends(&mut self, key: &FlowKey) {
-        let [origin, answer] = ports(key);
-        self.address(key.client.address);
-        self.count(origin.into());
-        self.address(key.server.address);
-        self.count(answer.into());
     }
 }
 

@@ -7,7 +7,7 @@ use tidewire_protocols::Service;
 use crate::{
     model::{FlowRecord, proto},
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         history::History,
     },
 };
@@ -23,33 +23,34 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History) {
     line.identity(flow.start_ns, flow.id, flow.opened_ns, &flow.key);
-    line.word(transport(flow.key.proto));
-    match flow.app {
-        Some(app) => line.word(service(app.service)),
-        None => line.unset(),
+    line.at(col!("proto")).word(transport(flow.key.proto));
+    if let Some(app) = flow.app {
+        line.at(col!("service")).word(service(app.service));
     }
     // Zeek leaves these out where there is one point in time only.
-    match history.duration_ns(flow) {
-        0 => line.unset_all(3),
-        duration => {
-            line.seconds(duration);
-            history.bytes(flow).into_iter().for_each(|bytes| line.count(bytes));
-        }
+    let duration = history.duration_ns(flow);
+    if duration > 0 {
+        let [origin, answer] = history.bytes(flow);
+        line.at(col!("duration")).seconds(duration);
+        line.at(col!("orig_bytes")).count(origin);
+        line.at(col!("resp_bytes")).count(answer);
     }
-    line.word(history.conn_state(flow.key.proto));
-    line.truth(is_local(flow.key.client.address));
-    line.truth(is_local(flow.key.server.address));
-    line.count(history.missed_bytes());
-    match history.letters() {
-        "" => line.unset(),
-        letters => line.word(letters),
+    line.at(col!("conn_state")).word(history.conn_state(flow.key.proto));
+    line.at(col!("local_orig")).truth(is_local(flow.key.client.address));
+    line.at(col!("local_resp")).truth(is_local(flow.key.server.address));
+    line.at(col!("missed_bytes")).count(history.missed_bytes());
+    if !history.letters().is_empty() {
+        line.at(col!("history")).word(history.letters());
     }
-    for side in 0..2 {
-        history.packets(flow, side).into_iter().for_each(|count| line.count(count));
-    }
-    line.texts(history.parents());
-    line.count(flow.key.proto.into());
-    line.word(&tidewire::community_id(&flow.key, 0));
+    let [[origin_packets, origin_bytes], [answer_packets, answer_bytes]] =
+        [0, 1].map(|side| history.packets(flow, side));
+    line.at(col!("orig_pkts")).count(origin_packets);
+    line.at(col!("orig_ip_bytes")).count(origin_bytes);
+    line.at(col!("resp_pkts")).count(answer_packets);
+    line.at(col!("resp_ip_bytes")).count(answer_bytes);
+    line.at(col!("tunnel_parents")).texts(history.parents());
+    line.at(col!("ip_proto")).count(flow.key.proto.into());
+    line.at(col!("community_id")).word(&tidewire::community_id(&flow.key, 0));
 }
 
 /// The protocol of a connection as Zeek's type `transport_proto` has it.

@@ -10,7 +10,7 @@ use crate::{
     presentation::{bytes_of, first_words, generic_digits, is_generic, texts, words},
     time::SECOND_NS,
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         conn::transport,
     },
 };
@@ -25,39 +25,36 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.word(transport(exchange.key.proto));
-    line.count(dns.id.into());
-    match dns.latency_ns {
-        Some(latency) => line.seconds(latency),
-        None => line.unset(),
+    line.at(col!("proto")).word(transport(exchange.key.proto));
+    line.at(col!("trans_id")).count(dns.id.into());
+    if let Some(latency) = dns.latency_ns {
+        line.at(col!("rtt")).seconds(latency);
     }
     // Of several questions the last one, as each replaces the one before it there.
     let last = dns.more.last();
     let query = last.map_or(dns.query.as_deref(), |asked| Some(&asked.name));
     let kind = last.map_or(dns.kind.as_deref(), |asked| Some(&asked.kind));
-    line.bytes_if(query.map(lower_bytes).as_deref());
+    line.at(col!("query")).bytes_if(query.map(lower_bytes).as_deref());
     if query.is_some() {
         let class = last.map_or(dns.class, |asked| asked.class).unwrap_or(1);
-        line.count(class.into());
-        line.word(&class_name(class));
-    } else {
-        line.unset_all(2);
+        line.at(col!("qclass")).count(class.into());
+        line.at(col!("qclass_name")).word(&class_name(class));
     }
-    line.count_if(kind.and_then(dns_type_number).map(u64::from));
-    line.text_if(kind.map(kind_name).as_deref());
-    line.count_if(dns.rcode.as_deref().and_then(dns_rcode_number).map(u64::from));
-    line.text_if(dns.rcode.as_deref());
-    line.truth(dns.authoritative);
-    line.truth(dns.truncated);
-    line.truth(dns.recursion[0]);
-    line.truth(dns.recursion[1]);
+    line.at(col!("qtype")).count_if(kind.and_then(dns_type_number).map(u64::from));
+    line.at(col!("qtype_name")).text_if(kind.map(kind_name).as_deref());
+    line.at(col!("rcode")).count_if(dns.rcode.as_deref().and_then(dns_rcode_number).map(u64::from));
+    line.at(col!("rcode_name")).text_if(dns.rcode.as_deref());
+    line.at(col!("AA")).truth(dns.authoritative);
+    line.at(col!("TC")).truth(dns.truncated);
+    line.at(col!("RD")).truth(dns.recursion[0]);
+    line.at(col!("RA")).truth(dns.recursion[1]);
     // The three bits that were reserved: RFC 4035 gave two of them a meaning.
     let flags = if dns.is_asked { dns.flags[0] } else { dns.flags[1] };
-    line.count(u64::from(flags >> 4 & 7));
+    line.at(col!("Z")).count(u64::from(flags >> 4 & 7));
     let logged = || dns.answers.iter().filter(|answer| !matches!(&*answer.kind, "TKEY" | "WKS"));
-    line.bytes_list(logged().map(said));
-    line.intervals(logged().map(|answer| u64::from(answer.ttl) * SECOND_NS));
-    line.truth(is_rejected(dns));
+    line.at(col!("answers")).bytes_list(logged().map(said));
+    line.at(col!("TTLs")).intervals(logged().map(|answer| u64::from(answer.ttl) * SECOND_NS));
+    line.at(col!("rejected")).truth(is_rejected(dns));
 }
 
 /// Whether the server did not serve: it answered without a record in any section, or with an error and without the question (Zeek's event

@@ -5,7 +5,7 @@ use tidewire_protocols::{Fields, Http};
 use crate::{
     model::{Exchange, media_type},
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         conn::is_local,
         uid,
     },
@@ -64,26 +64,23 @@ fn body(http: &Http, is_answer: bool) -> Option<Found<'_>> {
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_>) {
     let (transaction, key) = (exchange.transaction, &exchange.key);
     let begin_ns = if file.is_origin { transaction.start_ns } else { transaction.end_ns };
-    line.seconds(begin_ns);
-    line.name(&uid::of_body(exchange, file.is_origin));
+    line.at(col!("ts")).seconds(begin_ns);
+    line.at(col!("fuid")).name(&uid::of_body(exchange, file.is_origin));
     line.connection(exchange.stream, exchange.stream_start_ns, key);
-    line.word(file.source);
-    line.count(0);
+    line.at(col!("source")).word(file.source);
+    line.at(col!("depth")).count(0);
     match file.source {
-        "SSL" => line.texts(["X509", "SHA256"]),
-        _ => line.empty_set(),
+        "SSL" => line.at(col!("analyzers")).texts(["X509", "SHA256"]),
+        _ => line.at(col!("analyzers")).empty_set(),
     }
-    line.field_if(file.kind);
-    line.unset_all(2);
+    line.at(col!("mime_type")).field_if(file.kind);
     let sender = if file.is_origin { key.client.address } else { key.server.address };
-    line.truth(is_local(sender));
-    line.truth(file.is_origin);
-    line.count_if(file.bytes.map(|(seen, ..)| seen));
-    line.count_if(file.bytes.and_then(|(_, announced, _)| announced));
-    line.count(file.bytes.map_or(0, |(_, _, missing)| missing));
-    line.count(0);
-    line.truth(false);
-    line.unset_all(3);
-    line.text_if(file.sha256);
-    line.unset_all(3);
+    line.at(col!("local_orig")).truth(is_local(sender));
+    line.at(col!("is_orig")).truth(file.is_origin);
+    line.at(col!("seen_bytes")).count_if(file.bytes.map(|(seen, ..)| seen));
+    line.at(col!("total_bytes")).count_if(file.bytes.and_then(|(_, announced, _)| announced));
+    line.at(col!("missing_bytes")).count(file.bytes.map_or(0, |(_, _, missing)| missing));
+    line.at(col!("overflow_bytes")).count(0);
+    line.at(col!("timedout")).truth(false);
+    line.at(col!("sha256")).text_if(file.sha256);
 }

@@ -7,7 +7,7 @@ use tidewire_protocols::{Http, bytes_of_text};
 use crate::{
     model::{Exchange, media_type},
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         uid,
     },
 };
@@ -25,39 +25,37 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.count(u64::from(exchange.number) + 1);
-    line.field_if(http.method.as_deref());
+    line.at(col!("trans_depth")).count(u64::from(exchange.number) + 1);
+    line.at(col!("method")).field_if(http.method.as_deref());
     // Zeek's script has the field Host, also where the target names another one.
     match (&http.host_field, &http.host, http.port) {
-        (Some(field), ..) => line.field(field),
-        (None, Some(host), Some(port)) => line.field(&format!("{host}:{port}")),
-        (None, host, _) => line.field_if(host.as_deref()),
+        (Some(field), ..) => line.at(col!("host")).field(field),
+        (None, Some(host), Some(port)) => line.at(col!("host")).field(&format!("{host}:{port}")),
+        (None, host, _) => line.at(col!("host")).field_if(host.as_deref()),
     }
-    match http.path.as_deref() {
-        Some(path) => line.bytes(&unescaped(&bytes_of_text(path))),
-        None => line.unset(),
+    if let Some(path) = http.path.as_deref() {
+        line.at(col!("uri")).bytes(&unescaped(&bytes_of_text(path)));
     }
-    line.field_if(http.referrer.as_deref());
+    line.at(col!("referrer")).field_if(http.referrer.as_deref());
     // Zeek's script has the version of the reply alone.
     let version = http.response_version.as_ref().or(http.version.as_ref());
-    line.field_if(version.filter(|_| http.status.is_some()).map(AsRef::as_ref));
-    line.field_if(http.user_agent.as_deref());
-    line.unset();
-    line.count(http.request_bytes.unwrap_or(0));
-    line.count(http.response_bytes.unwrap_or(0));
-    line.count_if(http.status.map(u64::from));
-    line.field_if(http.reason.as_deref());
-    line.unset_all(2);
+    line.at(col!("version")).field_if(version.filter(|_| http.status.is_some()).map(AsRef::as_ref));
+    line.at(col!("user_agent")).field_if(http.user_agent.as_deref());
+    line.at(col!("request_body_len")).count(http.request_bytes.unwrap_or(0));
+    line.at(col!("response_body_len")).count(http.response_bytes.unwrap_or(0));
+    line.at(col!("status_code")).count_if(http.status.map(u64::from));
+    line.at(col!("status_msg")).field_if(http.reason.as_deref());
     // A set without elements.
-    line.empty_set();
-    line.unset_all(3);
-    for (is_origin, bytes, kind) in
-        [(true, http.request_bytes, &http.request_type), (false, http.response_bytes, &http.content_type)]
-    {
+    line.at(col!("tags")).empty_set();
+    const ORIGIN: [usize; 2] = [col!("orig_fuids"), col!("orig_mime_types")];
+    const ANSWER: [usize; 2] = [col!("resp_fuids"), col!("resp_mime_types")];
+    for (is_origin, [names, types], bytes, kind) in [
+        (true, ORIGIN, http.request_bytes, &http.request_type),
+        (false, ANSWER, http.response_bytes, &http.content_type),
+    ] {
         let fuid = bytes.filter(|bytes| *bytes > 0).map(|_| uid::of_body(exchange, is_origin));
-        line.texts(fuid.as_ref().and_then(|fuid| std::str::from_utf8(fuid).ok()));
-        line.unset();
-        line.fields(kind.as_deref().map(media_type));
+        line.at(names).texts(fuid.as_ref().and_then(|fuid| std::str::from_utf8(fuid).ok()));
+        line.at(types).fields(kind.as_deref().map(media_type));
     }
 }
 

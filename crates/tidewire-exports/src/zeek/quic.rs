@@ -8,7 +8,7 @@ use tidewire_types::hex;
 
 use crate::{
     model::Exchange,
-    zeek::cell::{Column, Line},
+    zeek::cell::{Column, Line, col},
 };
 
 #[rustfmt::skip]
@@ -20,26 +20,30 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.text_if(quic.version.as_deref().map(version).as_deref());
+    line.at(col!("version")).text_if(quic.version.as_deref().map(version).as_deref());
     // Zeek takes an empty one for none.
-    line.text_if(quic.client_dcid.as_deref().filter(|id| !id.is_empty()));
-    line.text_if(quic.client_scid.as_deref());
-    line.text_if(quic.server_scid.as_deref());
-    line.field_if(quic.sni.as_deref());
-    line.field_if(quic.client_alpn.first().map(|name| &**name));
+    line.at(col!("client_initial_dcid")).text_if(quic.client_dcid.as_deref().filter(|id| !id.is_empty()));
+    line.at(col!("client_scid")).text_if(quic.client_scid.as_deref());
+    line.at(col!("server_scid")).text_if(quic.server_scid.as_deref());
+    line.at(col!("server_name")).field_if(quic.sni.as_deref());
+    line.at(col!("client_protocol")).field_if(quic.client_alpn.first().map(|name| &**name));
     // Packets behind the beginning are not looked at: a part of their history would look as if nothing had followed.
-    line.text("");
+    line.at(col!("history")).text("");
 }
 
 pub(super) fn push_entry(line: &mut Line<'_>, (stream, start_ns, key): (u64, u64, &FlowKey), entry: &QuicEntry) {
     line.identity(entry.start_ns, stream, start_ns, key);
-    line.text(&version_of(entry.version));
-    for id in [&entry.client_dcid, &entry.client_scid, &entry.server_scid] {
-        line.text_if(id.as_deref().map(hex::encode).as_deref());
+    line.at(col!("version")).text(&version_of(entry.version));
+    for (column, id) in [
+        (col!("client_initial_dcid"), &entry.client_dcid),
+        (col!("client_scid"), &entry.client_scid),
+        (col!("server_scid"), &entry.server_scid),
+    ] {
+        line.at(column).text_if(id.as_deref().map(hex::encode).as_deref());
     }
-    line.field_if(entry.server_name.as_deref());
-    line.field_if(entry.client_protocol.as_deref());
-    line.text(&entry.history);
+    line.at(col!("server_name")).field_if(entry.server_name.as_deref());
+    line.at(col!("client_protocol")).field_if(entry.client_protocol.as_deref());
+    line.at(col!("history")).text(&entry.history);
 }
 
 /// As Zeek names versions by their number.

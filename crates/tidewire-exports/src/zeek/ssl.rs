@@ -7,7 +7,7 @@ use tidewire_types::hex;
 
 use crate::{
     model::Exchange,
-    zeek::cell::{Column, Line},
+    zeek::cell::{Column, Line, col},
 };
 
 /// Zeek's own, and behind them those of its packages for certificates and fingerprints.
@@ -22,57 +22,47 @@ pub(super) const COLUMNS: &[Column] = &[
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.text_if(tls.version.as_deref().map(version).as_deref());
-    line.text_if(tls.cipher.as_deref());
-    line.unset();
-    line.field_if(tls.sni.as_deref());
-    line.truth(tls.resumed == Some(true));
-    match tls.alert {
-        Some(alert) => match alert_name(alert) {
-            Some(name) => line.word(name),
-            None => line.text(&format!("unknown-{alert}")),
-        },
-        None => line.unset(),
+    line.at(col!("version")).text_if(tls.version.as_deref().map(version).as_deref());
+    line.at(col!("cipher")).text_if(tls.cipher.as_deref());
+    line.at(col!("server_name")).field_if(tls.sni.as_deref());
+    line.at(col!("resumed")).truth(tls.resumed == Some(true));
+    if let Some(alert) = tls.alert {
+        match alert_name(alert) {
+            Some(name) => line.at(col!("last_alert")).word(name),
+            None => line.at(col!("last_alert")).text(&format!("unknown-{alert}")),
+        }
     }
-    line.field_if(tls.alpn.as_deref());
-    line.truth(tls.established);
-    line.unset();
+    line.at(col!("next_protocol")).field_if(tls.alpn.as_deref());
+    line.at(col!("established")).truth(tls.established);
     let certificate = tls.certificate.as_ref();
     // Zeek has both vectors once one side sent a certificate.
     let has_chain = tls.chains.iter().any(|chain| !chain.is_empty());
-    for chain in tls.chains.iter().rev() {
+    const CHAINS: [usize; 2] = [col!("cert_chain_fps"), col!("client_cert_chain_fps")];
+    for (column, chain) in CHAINS.into_iter().zip(tls.chains.iter().rev()) {
         if has_chain && chain.is_empty() {
-            line.empty_set();
+            line.at(column).empty_set();
         } else {
-            line.texts(chain.iter().map(|digest| hex::encode(digest)));
+            line.at(column).texts(chain.iter().map(|digest| hex::encode(digest)));
         }
     }
-    line.unset();
     let name = |of: fn(&Certificate) -> &Option<DistinguishedName>| {
         certificate.and_then(|one| of(one).as_ref()).map(distinguished)
     };
-    for name in [name(|one| &one.subject), name(|one| &one.issuer)] {
-        match name {
-            Some(name) => line.bytes(&name),
-            None => line.unset(),
-        }
-    }
-    line.text_if(tls.ja3.as_deref());
-    line.text_if(tls.ja4.as_deref());
+    line.at(col!("subject")).bytes_if(name(|one| &one.subject).as_deref());
+    line.at(col!("issuer")).bytes_if(name(|one| &one.issuer).as_deref());
+    line.at(col!("ja3")).text_if(tls.ja3.as_deref());
+    line.at(col!("ja4")).text_if(tls.ja4.as_deref());
 }
 
 /// A client's hello in QUIC, which is TLS 1.3 (RFC 9001 section 4.2); what the server answers is encrypted by keys that are not derived.
 pub(super) fn push_quic(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
     line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.word("TLSv13");
-    line.unset_all(2);
-    line.field_if(quic.sni.as_deref());
-    line.truth(false);
-    line.unset_all(2);
-    line.truth(false);
-    line.unset_all(6);
-    line.text_if(quic.ja3.as_deref());
-    line.text_if(quic.ja4.as_deref());
+    line.at(col!("version")).word("TLSv13");
+    line.at(col!("server_name")).field_if(quic.sni.as_deref());
+    line.at(col!("resumed")).truth(false);
+    line.at(col!("established")).truth(false);
+    line.at(col!("ja3")).text_if(quic.ja3.as_deref());
+    line.at(col!("ja4")).text_if(quic.ja4.as_deref());
 }
 
 fn version(version: &str) -> Cow<'_, str> {

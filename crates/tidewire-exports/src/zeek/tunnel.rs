@@ -8,7 +8,7 @@ use tidewire_wire::{Kind, addresses, decode, ports};
 use crate::{
     model::stream_number,
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         uid,
     },
 };
@@ -98,8 +98,8 @@ pub(super) fn push(line: &mut Line<'_>, tunnel: &Tunnel, time_ns: u64) {
         std::mem::swap(&mut client, &mut server);
     }
     line.identity_of(time_ns, &tunnel.uid(), &FlowKey::new(client, server, tunnel.proto));
-    line.word(name(tunnel.kind));
-    line.word("Tunnel::DISCOVER");
+    line.at(col!("tunnel_type")).word(name(tunnel.kind));
+    line.at(col!("action")).word("Tunnel::DISCOVER");
 }
 
 /// The port that Zeek knows of a kind in UDP.

@@ -7,7 +7,7 @@ use crate::{
     explained::Explained,
     model::{Exchange, FlowRecord, proto},
     zeek::{
-        cell::{Column, Line},
+        cell::{Column, Line, col},
         dns::lower_bytes,
     },
 };
@@ -21,30 +21,29 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly) {
     line.identity(flow.end_ns, flow.id, flow.opened_ns, &flow.key);
     push_name(line, anomaly.kind, flow.key.proto);
-    line.text(&format!("packet {}", anomaly.packet));
+    line.at(col!("addl")).text(&format!("packet {}", anomaly.packet));
     push_end(line, source(flow.key.proto));
 }
 
 /// The line of streams whose anomaly the point of the capture explains: of no connection, with their number.
 pub(super) fn push_explained(line: &mut Line<'_>, explained: &Explained) {
-    line.seconds(explained.last_ns);
-    line.unset_all(5);
+    line.at(col!("ts")).seconds(explained.last_ns);
     push_name(line, explained.kind, explained.proto);
-    line.text(&format!("{} connections: {}", explained.streams, explained.explanation.name()));
+    line.at(col!("addl")).text(&format!("{} connections: {}", explained.streams, explained.explanation.name()));
     push_end(line, source(explained.proto));
 }
 
 fn push_name(line: &mut Line<'_>, kind: AnomalyKind, proto: u8) {
     match zeeks(kind, proto) {
-        Some(name) => line.text(name),
-        None => line.text(&format!("tidewire_{}", kind.name())),
+        Some(name) => line.at(col!("name")).text(name),
+        None => line.at(col!("name")).text(&format!("tidewire_{}", kind.name())),
     }
 }
 
 fn push_end(line: &mut Line<'_>, source: &str) {
-    line.truth(false);
-    line.text("tidewire");
-    line.text(source);
+    line.at(col!("notice")).truth(false);
+    line.at(col!("peer")).text("tidewire");
+    line.at(col!("source")).text(source);
 }
 
 /// The analyzer that Zeek names as the source.
@@ -60,8 +59,8 @@ fn source(proto: u8) -> &'static str {
 /// The line of an answer of DNS that contradicts an earlier one.
 pub(super) fn push_conflict(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     line.identity(exchange.transaction.end_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
-    line.text("tidewire_dns_conflicting_answers");
-    line.bytes_if(dns.query.as_deref().map(lower_bytes).as_deref());
+    line.at(col!("name")).text("tidewire_dns_conflicting_answers");
+    line.at(col!("addl")).bytes_if(dns.query.as_deref().map(lower_bytes).as_deref());
     push_end(line, "DNS");
 }
 
