@@ -3,26 +3,21 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
-use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Mode, Stream, TcpState, legible::distinct};
+use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Mode, Stream, TcpState};
 use tidewire_exports::{
-    FlowRecord, Origin,
+    FlowRecord, Origin, push_app,
     select::{Seen, Select},
     table::Row,
 };
 use tidewire_protocols::{App, Budget, CUTOFF_BYTES, Conversation, Piece, Ports, Report, Transaction};
 
 use crate::{
-    app_cells::name,
     cut_off_join::CutOffs,
     error,
     memory::Parts,
     options::Common,
-    output::{Object, push_value},
     units::{Size, counted},
 };
-
-/// The comma-separated values of protocol fields: the protocol, and whom it names.
-pub const CSV: &str = "service,name";
 
 /// State of a stream that may be selected by fields of its transactions.
 #[derive(Default)]
@@ -212,11 +207,6 @@ pub fn say_refused(refused: u64) {
     }
 }
 
-/// `app`: the protocol, the name, how many transactions there were, and the fields of the first.
-pub fn push(object: &mut Object<'_>, app: &App) {
-    object.object("app", |object| push_members(object, app));
-}
-
 /// Texts of `app`, which take less memory than the fields that they are made of, and are made of them while they are at hand. They lie
 /// one behind the other: allocated one by one, each between what lives for a packet, they would cost as much again as making them.
 #[derive(Default)]
@@ -232,9 +222,7 @@ impl AppTexts {
     /// The value of `app`. `is_kept`: as long as all others; else it lies alone, so that none of many keeps a block.
     pub fn json(&mut self, app: &App, is_kept: bool) -> Bytes {
         self.scratch.clear();
-        let mut object = Object::open(&mut self.scratch);
-        push_members(&mut object, app);
-        object.close();
+        push_app(&mut self.scratch, app);
         if !is_kept {
             return Bytes::copy_from_slice(&self.scratch);
         }
@@ -244,39 +232,4 @@ impl AppTexts {
         self.block.extend_from_slice(&self.scratch);
         self.block.split().freeze()
     }
-}
-
-fn push_members(object: &mut Object<'_>, app: &App) {
-    object.plain("service", app.service.name());
-    if let Some(name) = name(app) {
-        object.text("name", name);
-    }
-    object.number("transactions", u64::from(app.transactions));
-    if let Some(first) = &app.first {
-        push_fields(object, first);
-    }
-}
-
-/// The fields of a transaction, as an object with the name of its protocol.
-pub fn push_fields(object: &mut Object<'_>, transaction: &Transaction) {
-    object.object(transaction.service.name(), |object| {
-        transaction.each(&mut |name, value| push_value(object, name, &value));
-    });
-}
-
-/// Appends [`CSV`]'s values.
-pub fn push_csv(out: &mut Vec<u8>, app: Option<&App>) {
-    out.push(b',');
-    out.extend_from_slice(app.map_or("", |app| app.service.name()).as_bytes());
-    out.push(b',');
-    if let Some(name) = app.and_then(name) {
-        push_quoted(out, name);
-    }
-}
-
-/// Appends text as a comma-separated value: quoted (RFC 4180), legible and [`distinct`].
-pub fn push_quoted(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    out.extend_from_slice(distinct(text).replace('"', "\"\"").as_bytes());
-    out.push(b'"');
 }

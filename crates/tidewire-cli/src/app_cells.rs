@@ -11,10 +11,14 @@ pub fn name(app: &App) -> Option<&str> {
     app.first.as_ref().and_then(Transaction::name)
 }
 
-/// Both as cells of a table.
-pub fn cells(app: Option<&App>) -> [String; 2] {
-    let service = app.map_or("", |app| app.service.name()).to_owned();
-    [service, app.and_then(name).map(cell).unwrap_or_default()]
+/// The protocol as a cell of a table.
+pub fn service(app: Option<&App>) -> String {
+    app.map_or("", |app| app.service.name()).to_owned()
+}
+
+/// Whom it names, as a cell of a table.
+pub fn name_cell(app: Option<&App>) -> String {
+    app.and_then(name).map(cell).unwrap_or_default()
 }
 
 /// Text as a cell: legible, [`distinct`], and not longer than others can bear.

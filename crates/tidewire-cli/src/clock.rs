@@ -137,6 +137,14 @@ impl Clock {
         text
     }
 
+    /// Passes on how times are written, if a form was requested.
+    pub fn with_times<T>(&self, write: impl FnOnce(Option<&dyn Fn(u64) -> String>) -> T) -> T {
+        match self.is_asked() {
+            true => write(Some(&|ns| self.value(ns))),
+            false => write(None),
+        }
+    }
+
     /// Formats with this number of decimals of a second (0, 6 or 9); also returns the zone's abbreviation.
     fn parts(&self, ns: u64, decimals: usize) -> (String, String) {
         let (seconds, below) = (ns / 1_000_000_000, ns % 1_000_000_000);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire::{Anomaly, AnomalyKind, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause, Stream, TcpState};
-use tidewire_exports::{CutOff, FlowRecord};
+use tidewire_exports::FlowRecord;
 
 use crate::{
     cut_off::Amount,
@@ -116,7 +116,7 @@ impl CutOffs {
         let amounts = self.of(flow.id, &flow.key, [flow.start_ns, flow.end_ns])?;
         forgive(&amounts, &mut flow.stats, flow.gaps);
         ended(&flow.stats, &mut flow.state, &mut flow.end);
-        flow.cut_off = Some(amounts.map(|Amount { packets, bytes }| CutOff { packets, bytes }));
+        flow.cut_off = Some(amounts);
         let anomalies = flow.anomalies.iter().filter(|anomaly| !is_of_cutoff(anomaly.kind)).copied().collect();
         let mut gaps = flow.gaps.to_vec();
         gaps.iter_mut().filter(|gap| is_of_direction(&amounts, gap)).for_each(|gap| gap.cause = GapCause::Cutoff);

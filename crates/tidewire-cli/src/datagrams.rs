@@ -250,8 +250,8 @@ fn csv(entry: &Entry) -> String {
 const COLUMNS: [Column; 10] = [
     Column::figures("PACKET", "packet", 0),
     Column::words("PROTO", "proto", 0),
-    Column::words("SOURCE", "source", 0),
-    Column::words("DESTINATION", "destination", 0),
+    Column::words("SOURCE", "source", 0).of(&["src"]),
+    Column::words("DESTINATION", "destination", 0).of(&["dst"]),
     Column::figures("IP ID", "ip_id", 3),
     Column::figures("FRAGMENTS", "fragments", 1),
     Column::figures("OVERLAPS", "overlaps", 2),

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
-use tidewire_exports::table::FLOWS;
+use tidewire_exports::{FlowRecord, records, table::FLOWS};
 
 use crate::{
     app::{self, AppTexts, Follower, Wants, Watched},
-    app_cells,
     clock::Clock,
-    cut_off,
     cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
     memory::Kept,
     options::Common,
-    output::{self, Object, Out},
+    output::Out,
     record::{self, Record},
     row::Column,
     row::{Cells, Form, Row},
@@ -24,7 +22,8 @@ use crate::{
     session::Session,
     shared_output::SharedOutput,
     sorted::{Room, Sortable, Sorted},
-    units::{BitRate, Bytes, Lasting, counted},
+    stream_columns::{self, Listing},
+    units::{Bytes, counted},
     where_option::WhereOption,
     write::{Choose, Want, WriteOption},
 };
@@ -221,162 +220,32 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 }
 
 impl Row for Flow {
-    const COLUMNS: &'static [Column] = &COLUMNS;
+    const COLUMNS: &'static [Column] = &stream_columns::FLOWS;
 
     fn push_json(&self, out: &mut Vec<u8>) {
-        push_json(out, self);
+        let view = FlowRecord { app_json: self.app.as_deref(), ..self.record.view() };
+        records::flow_json().push(out, &view);
     }
 
     fn csv_header(clock: &Clock) -> String {
-        format!("{},{CSV_FIGURES},{},{}", record::csv_identity(clock), cut_off::CSV, app::CSV)
+        records::flow_csv().header(clock.is_asked())
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        push_csv(out, &self.record, clock);
+        clock.with_times(|times| records::flow_csv().push(out, &self.record.view(), times));
     }
 
     fn cells(&self, clock: &Clock) -> Cells {
-        Cells { cells: cells(&self.record, clock), asides: record::asides(&self.record), notes: Vec::new() }
+        Cells {
+            cells: stream_columns::cells(Listing::Flows, &self.record, clock),
+            asides: record::asides(&self.record),
+            notes: Vec::new(),
+        }
     }
 }
-
-fn push_json(out: &mut Vec<u8>, flow: &Flow) {
-    let record = &flow.record;
-    let mut object = Object::open(out);
-    record::push_identity(&mut object, record);
-    let [c2s, s2c] = &record.stats;
-    let mut both = |names: [&str; 2], figures: [u64; 2]| {
-        object.number(names[0], figures[0]);
-        object.number(names[1], figures[1]);
-    };
-    both(["packets_c2s", "packets_s2c"], [c2s.packets, s2c.packets]);
-    both(["bytes_c2s", "bytes_s2c"], [c2s.ip_bytes, s2c.ip_bytes]);
-    both(["frames_c2s", "frames_s2c"], [c2s.frames, s2c.frames]);
-    both(["frame_bytes_c2s", "frame_bytes_s2c"], [c2s.frame_bytes, s2c.frame_bytes]);
-    both(["payload_bytes_c2s", "payload_bytes_s2c"], [c2s.payload_wire_bytes, s2c.payload_wire_bytes]);
-    both(["tcp_flags_c2s", "tcp_flags_s2c"], [c2s.tcp_flags.into(), s2c.tcp_flags.into()]);
-    both(["retransmitted_bytes_c2s", "retransmitted_bytes_s2c"], [c2s.retransmitted_bytes, s2c.retransmitted_bytes]);
-    both(
-        ["out_of_order_packets_c2s", "out_of_order_packets_s2c"],
-        [c2s.out_of_order_packets, s2c.out_of_order_packets],
-    );
-    both(["missing_bytes_c2s", "missing_bytes_s2c"], [c2s.missing_bytes, s2c.missing_bytes]);
-    if let Some(amounts) = &record.cut_off {
-        both(["cut_off_packets_c2s", "cut_off_packets_s2c"], amounts.map(|amount| amount.packets));
-        both(["cut_off_bytes_c2s", "cut_off_bytes_s2c"], amounts.map(|amount| amount.bytes));
-    }
-    record::push_mptcp(&mut object, record);
-    match (&flow.app, &record.app) {
-        (Some(json), _) => object.key("app").extend_from_slice(json),
-        (None, Some(app)) => app::push(&mut object, app),
-        (None, None) => {}
-    }
-    object.close();
-    out.push(b'\n');
-}
-
-const CSV_FIGURES: &str = "packets_c2s,packets_s2c,bytes_c2s,bytes_s2c,frames_c2s,frames_s2c,frame_bytes_c2s,\
-    frame_bytes_s2c,payload_bytes_c2s,payload_bytes_s2c,tcp_flags_c2s,tcp_flags_s2c,retransmitted_bytes_c2s,\
-    retransmitted_bytes_s2c,out_of_order_packets_c2s,out_of_order_packets_s2c,missing_bytes_c2s,missing_bytes_s2c";
-
-fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
-    let [a, b] = &record.stats;
-    let pairs = [
-        [a.packets, b.packets],
-        [a.ip_bytes, b.ip_bytes],
-        [a.frames, b.frames],
-        [a.frame_bytes, b.frame_bytes],
-        [a.payload_wire_bytes, b.payload_wire_bytes],
-        [a.tcp_flags.into(), b.tcp_flags.into()],
-        [a.retransmitted_bytes, b.retransmitted_bytes],
-        [a.out_of_order_packets, b.out_of_order_packets],
-        [a.missing_bytes, b.missing_bytes],
-    ];
-    record::push_csv_identity(out, record, clock);
-    for figure in pairs.into_iter().flatten() {
-        out.push(b',');
-        output::push_number(out, figure);
-    }
-    cut_off::push_csv(out, record.cut_off.as_deref());
-    app::push_csv(out, record.app.as_deref());
-    out.push(b'\n');
-}
-
-/// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 25] = [
-    Column::figures("ID", "id", 0),
-    Column::time("START", "start", 4),
-    Column::figures("DURATION", "duration", 6),
-    Column::words("PROTO", "proto", 0),
-    Column::words("CLIENT", "client", 0),
-    Column::words("SERVER", "server", 0),
-    Column::words("SERVICE", "service", 1),
-    Column::words("NAME", "name", 3),
-    Column::figures("PACKETS", "packets", 2),
-    Column::figures("BYTES", "bytes", 0),
-    Column::figures("RATE", "rate", 7),
-    Column::words("STATE", "state", 5),
-    Column::words("END", "end", 8),
-    Column::words("FLAGS>", "flags_c2s", 11),
-    Column::words("<FLAGS", "flags_s2c", 11),
-    Column::figures("PACKETS>", "packets_c2s", 12),
-    Column::figures("<PACKETS", "packets_s2c", 12),
-    Column::figures("BYTES>", "bytes_c2s", 10),
-    Column::figures("<BYTES", "bytes_s2c", 10),
-    Column::figures("RETRANS", "retransmitted", 9),
-    Column::figures("REORDERED", "reordered", 9),
-    Column::figures("MISSING", "missing", 6),
-    Column::figures("CUT OFF", "cut_off", 6),
-    Column::words("VLAN/TUNNEL", "tunnel", 8),
-    Column::words("COMMUNITY ID", "community_id", 13),
-];
 
 fn closing_lines(totals: &Totals, order: Order, clock: &Clock) -> Vec<String> {
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
     let shown = order.shown_of(totals.streams);
     totals.closing_lines(&format!("{flows}{shown}, {packets}, {}{}", Bytes(totals.bytes), totals.cut_off()), clock)
-}
-
-/// Bits a second from the first packet to the last; empty if there is one point in time only.
-fn rate(record: &Record) -> String {
-    match record.duration_ns() {
-        0 => String::new(),
-        ns => BitRate(record.bytes() as f64 * 8e9 / ns as f64).to_string(),
-    }
-}
-
-fn cells(record: &Record, clock: &Clock) -> Vec<String> {
-    let key = &record.key;
-    let [c2s, s2c] = &record.stats;
-    let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
-    let count = |count: u64| if count == 0 { String::new() } else { count.to_string() };
-    let [service, name] = app_cells::cells(record.app.as_deref());
-    let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
-    vec![
-        record.id.to_string(),
-        clock.cell(record.start_ns),
-        Lasting(record.duration_ns()).to_string(),
-        record::proto_name(key.proto).into_owned(),
-        record::endpoint(key.client, key.proto),
-        record::endpoint(key.server, key.proto),
-        service,
-        name,
-        record.packets().to_string(),
-        Bytes(record.bytes()).to_string(),
-        rate(record),
-        record::state_cell(record),
-        record.end.name().replace('_', " "),
-        record::flags(c2s.tcp_flags),
-        record::flags(s2c.tcp_flags),
-        count(c2s.packets),
-        count(s2c.packets),
-        bytes(c2s.ip_bytes),
-        bytes(s2c.ip_bytes),
-        bytes(c2s.retransmitted_bytes + s2c.retransmitted_bytes),
-        count(c2s.out_of_order_packets + s2c.out_of_order_packets),
-        bytes(c2s.missing_bytes + s2c.missing_bytes),
-        cut_off::cell(record.cut_off.as_deref()),
-        place.trim().to_owned(),
-        tidewire::community_id(key, 0),
-    ]
 }

@@ -80,7 +80,8 @@ impl Layout {
         let find = |name: &str| {
             let mut places: Vec<usize> = place(name).into_iter().collect();
             if form == Form::Csv && places.is_empty() {
-                places = values_of(name).iter().filter_map(|name| place(name)).collect();
+                let shown = R::COLUMNS.iter().filter(|column| column.name.eq_ignore_ascii_case(name));
+                places = shown.flat_map(|column| column.values).filter_map(|name| place(name)).collect();
             }
             let unknown =
                 || CliError::Usage(format!("--columns: unknown column '{name}'; expected {}", names.join(", ")));
@@ -140,31 +141,6 @@ impl Layout {
             let line = out.split_off(begin);
             select(&line, chosen, out);
         }
-    }
-}
-
-/// The comma-separated values of a table's column; not all records have all of them.
-fn values_of(column: &str) -> &'static [&'static str] {
-    match column.to_ascii_lowercase().as_str() {
-        "start" => &["start_ns", "start_time"],
-        "duration" => &["start_ns", "start_time", "end_ns", "end_time"],
-        "client" => &["client_addr", "client_port"],
-        "server" => &["server_addr", "server_port"],
-        "source" => &["src"],
-        "destination" => &["dst"],
-        "packets" => &["packets_c2s", "packets_s2c"],
-        "bytes" => &["bytes_c2s", "bytes_s2c"],
-        "bytes_c2s" => &["reassembled_bytes_c2s"],
-        "bytes_s2c" => &["reassembled_bytes_s2c"],
-        "end" => &["end_reason"],
-        "flags_c2s" => &["tcp_flags_c2s"],
-        "flags_s2c" => &["tcp_flags_s2c"],
-        "retransmitted" => &["retransmitted_bytes_c2s", "retransmitted_bytes_s2c"],
-        "reordered" => &["out_of_order_packets_c2s", "out_of_order_packets_s2c"],
-        "missing" => &["missing_bytes_c2s", "missing_bytes_s2c"],
-        "cut_off" => &["cut_off_bytes_c2s", "cut_off_bytes_s2c"],
-        "tunnel" => &["vlan", "tunnel_kind", "tunnel_id"],
-        _ => &[],
     }
 }
 

@@ -76,6 +76,7 @@ mod sorted;
 #[cfg(feature = "live")]
 mod split;
 mod status_line;
+mod stream_columns;
 mod streams;
 mod table;
 mod terminal;

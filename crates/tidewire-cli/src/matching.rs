@@ -524,6 +524,6 @@ const COLUMNS: [Column; 7] = [
     Column::figures("OFFSET", "offset", 0),
     Column::words("PATTERN", "pattern", 0),
     Column::words("PROTO", "proto", 2),
-    Column::words("CLIENT", "client", 1),
-    Column::words("SERVER", "server", 1),
+    Column::client(1),
+    Column::server(1),
 ];

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 #[cfg(feature = "live")]
 pub use tidewire_exports::json::push_string;
-pub use tidewire_exports::json::{Object, push_number, push_value};
+pub use tidewire_exports::json::{Object, push_number};
 use tidewire_outputs::place::streams;
 pub use tidewire_types::hex::encode as hex;
 

@@ -1,20 +1,17 @@
 //! Records of closed streams, and parts of them that several subcommands print.
 
-use std::{borrow::Cow, io::Write as _};
+use std::borrow::Cow;
 
 use tidewire::{
     Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState,
-    Tunnel, TunnelKind, community_id,
+    Tunnel, TunnelKind,
 };
-
-use sha2::{Digest as _, Sha256};
+use tidewire_exports::{FlowRecord, Origin, records::mptcp_token};
 use tidewire_protocols::App;
 
 use crate::{
-    app_cells,
-    clock::Clock,
-    cut_off,
-    output::{Object, push_number},
+    app_cells, cut_off,
+    output::Object,
     row::Aside,
     units::{Bytes, counted},
 };
@@ -44,24 +41,6 @@ pub struct Record {
     pub cut_off: Option<Box<[cut_off::Amount; 2]>>,
     /// The connection of Multipath TCP, of a subflow.
     pub mptcp: Option<Box<Mptcp>>,
-}
-
-/// A subflow of Multipath TCP: whether it opened its connection or joined it, and that connection's token.
-pub fn push_mptcp(object: &mut Object<'_>, record: &Record) {
-    let Some(mptcp) = record.mptcp.as_deref() else { return };
-    object.object("mptcp", |object| {
-        object.plain("subflow", if mptcp.is_joined { "joined" } else { "first" });
-        if let Some(token) = mptcp_token(mptcp) {
-            object.plain("token", &format!("{token:08x}"));
-        }
-    });
-}
-
-/// The token of a connection of Multipath TCP: stated by those that join it, else of the server's key (RFC 8684 section
-/// 3.2).
-fn mptcp_token(mptcp: &Mptcp) -> Option<u32> {
-    let digest = |key: u64| Sha256::digest(key.to_be_bytes()).first_chunk().map(|first| u32::from_be_bytes(*first));
-    mptcp.token.or_else(|| mptcp.server_key.filter(|_| mptcp.version == 1).and_then(digest))
 }
 
 /// Unusual facts about a stream.
@@ -112,6 +91,36 @@ impl Record {
             app: None,
             cut_off: None,
             mptcp: stream.mptcp().map(Box::new),
+        }
+    }
+
+    /// The record as descriptions of records have it.
+    pub fn view(&self) -> FlowRecord<'_> {
+        let lists = self.irregularities.as_deref();
+        FlowRecord {
+            id: self.id,
+            key: self.key,
+            client_known: self.client_known,
+            client_by: self.client_by,
+            state: self.state,
+            end: self.end,
+            is_interim: false,
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            opened_ns: self.start_ns,
+            time_back_ns: self.time_back_ns,
+            time_outliers: self.time_outliers,
+            stats: self.stats,
+            gaps: lists.map_or(&[], |lists| &lists.gaps),
+            conflicts: [0, 1].map(|side: usize| lists.map_or(&[][..], |lists| &lists.conflicts[side])),
+            anomalies: lists.map_or(&[], |lists| &lists.anomalies),
+            cut_off: self.cut_off.as_deref().copied(),
+            app: self.app.as_deref(),
+            app_json: None,
+            priority: self.priority,
+            mptcp: self.mptcp.as_deref().copied(),
+            digests: None,
+            origin: Origin::default(),
         }
     }
 
@@ -194,35 +203,6 @@ pub fn push_tunnel(object: &mut Object<'_>, key: &FlowKey) {
     }
 }
 
-/// Appends the members that flows and streams have in common.
-pub fn push_identity(object: &mut Object<'_>, record: &Record) {
-    let key = &record.key;
-    object.number("id", record.id);
-    object.plain("proto", &proto_name(key.proto));
-    push_endpoints(object, key);
-    object.truth("client_known", record.client_known);
-    if record.client_by.is_evidence() {
-        object.plain("client_by", record.client_by.name());
-    }
-    if matches!(key.proto, 1 | 58) {
-        object.number("icmp_type", u64::from(key.icmp[0]));
-        object.number("icmp_code", u64::from(key.icmp[1]));
-    }
-    object.array("vlan", vlans(key), push_number);
-    push_tunnel(object, key);
-    object.number("start_ns", record.start_ns);
-    object.number("end_ns", record.end_ns);
-    if record.time_back_ns > 0 {
-        object.number("time_back_ns", record.time_back_ns);
-    }
-    if record.time_outliers > 0 {
-        object.number("time_outliers", record.time_outliers.into());
-    }
-    object.plain("state", record.state.name());
-    object.plain("end_reason", record.end.name());
-    object.plain("community_id", &community_id(key, 0));
-}
-
 /// The VLAN ids as one cell.
 pub fn vlan_cell(key: &FlowKey) -> String {
     vlans(key).map(|id| id.to_string()).collect::<Vec<_>>().join(".")
@@ -231,47 +211,6 @@ pub fn vlan_cell(key: &FlowKey) -> String {
 /// The tunnel as one cell.
 pub fn tunnel_cell(key: &FlowKey) -> String {
     tunnel_name(key.tunnel).map(|kind| format!("{kind} {}", key.tunnel.id)).unwrap_or_default()
-}
-
-/// Columns of [`push_csv_identity`].
-const CSV_IDENTITY: &str = "id,proto,client_addr,client_port,server_addr,server_port,client_known,icmp_type,\
-    icmp_code,vlan,tunnel_kind,tunnel_id,start_ns,end_ns,state,end_reason,community_id";
-
-/// These columns with formatted times.
-pub fn csv_identity(clock: &Clock) -> String {
-    match clock.is_asked() {
-        true => CSV_IDENTITY.replace("start_ns,end_ns", "start_time,end_time"),
-        false => CSV_IDENTITY.into(),
-    }
-}
-
-/// Appends them as comma-separated values; none needs quotes.
-pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
-    let time = |ns: u64| if clock.is_asked() { clock.value(ns) } else { ns.to_string() };
-    let key = &record.key;
-    let icmp = if matches!(key.proto, 1 | 58) { key.icmp.map(|part| part.to_string()) } else { Default::default() };
-    let tunnel = tunnel_name(key.tunnel).map(|kind| (kind, key.tunnel.id.to_string())).unwrap_or_default();
-    let _ = write!(
-        out,
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-        record.id,
-        proto_name(key.proto),
-        key.client.address,
-        key.client.port,
-        key.server.address,
-        key.server.port,
-        record.client_known,
-        icmp[0],
-        icmp[1],
-        vlan_cell(key),
-        tunnel.0,
-        tunnel.1,
-        time(record.start_ns),
-        time(record.end_ns),
-        record.state.name(),
-        record.end.name(),
-        community_id(key, 0),
-    );
 }
 
 /// The state as one cell; empty if the protocol has none.

@@ -40,17 +40,44 @@ pub struct Column {
     pub dispensable: u8,
     /// Whether cells are times, which have a short form and a title with the time zone.
     pub is_time: bool,
+    /// The comma-separated values that `--columns` has under this name, where none has it; not all records have all of them.
+    pub values: &'static [&'static str],
 }
 
 impl Column {
     /// A column of words.
     pub const fn words(title: &'static str, name: &'static str, dispensable: u8) -> Self {
-        Self { title, name, align: Align::Left, dispensable, is_time: false }
+        Self { title, name, align: Align::Left, dispensable, is_time: false, values: &[] }
     }
 
     /// A column of numbers.
     pub const fn figures(title: &'static str, name: &'static str, dispensable: u8) -> Self {
         Self { align: Align::Right, ..Self::words(title, name, dispensable) }
+    }
+
+    /// A column of several comma-separated values, or of one of another name.
+    pub const fn of(self, values: &'static [&'static str]) -> Self {
+        Self { values, ..self }
+    }
+
+    /// The client's address and port.
+    pub const fn client(dispensable: u8) -> Self {
+        Self::words("CLIENT", "client", dispensable).of(&["client_addr", "client_port"])
+    }
+
+    /// The server's address and port.
+    pub const fn server(dispensable: u8) -> Self {
+        Self::words("SERVER", "server", dispensable).of(&["server_addr", "server_port"])
+    }
+
+    /// The time of the first packet.
+    pub const fn start(dispensable: u8) -> Self {
+        Self::time("START", "start", dispensable).of(&["start_ns", "start_time"])
+    }
+
+    /// From the first packet to the last.
+    pub const fn duration(dispensable: u8) -> Self {
+        Self::figures("DURATION", "duration", dispensable).of(&["start_ns", "start_time", "end_ns", "end_time"])
     }
 
     /// A column of times, as [`crate::clock::Clock::cell`] makes them.

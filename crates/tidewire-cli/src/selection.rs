@@ -15,6 +15,7 @@ use crate::{
     record::Record,
     row::{Form, Row},
     sorted::{self, Sorter},
+    stream_columns::sum,
     terminal,
     units::{Bytes, Lasting, counted},
     write::Want,
@@ -169,9 +170,9 @@ impl Order {
             Key::Packets => a.packets().cmp(&b.packets()),
             Key::Bytes => a.bytes().cmp(&b.bytes()),
             Key::Retransmitted => {
-                total(a, |stats| stats.retransmitted_bytes).cmp(&total(b, |stats| stats.retransmitted_bytes))
+                sum(a, |stats| stats.retransmitted_bytes).cmp(&sum(b, |stats| stats.retransmitted_bytes))
             }
-            Key::Missing => total(a, |stats| stats.missing_bytes).cmp(&total(b, |stats| stats.missing_bytes)),
+            Key::Missing => sum(a, |stats| stats.missing_bytes).cmp(&sum(b, |stats| stats.missing_bytes)),
             Key::Proto => a.key.proto.cmp(&b.key.proto),
             Key::Client => a.key.client.cmp(&b.key.client),
             Key::Server => a.key.server.cmp(&b.key.server),
@@ -180,10 +181,6 @@ impl Order {
         // Ties are ordered by id, for any number of workers.
         ordering.then(a.id.cmp(&b.id))
     }
-}
-
-fn total(record: &Record, figure: impl Fn(&tidewire::DirectionStats) -> u64) -> u64 {
-    record.stats.iter().map(figure).sum()
 }
 
 impl<T: AsRef<Record>> Sorter<T> for Order {
@@ -204,8 +201,8 @@ impl<T: AsRef<Record>> Sorter<T> for Order {
             Key::Duration => [record.duration_ns(), 0, 0, 0],
             Key::Packets => [record.packets(), 0, 0, 0],
             Key::Bytes => [record.bytes(), 0, 0, 0],
-            Key::Retransmitted => [total(record, |stats| stats.retransmitted_bytes), 0, 0, 0],
-            Key::Missing => [total(record, |stats| stats.missing_bytes), 0, 0, 0],
+            Key::Retransmitted => [sum(record, |stats| stats.retransmitted_bytes), 0, 0, 0],
+            Key::Missing => [sum(record, |stats| stats.missing_bytes), 0, 0, 0],
             Key::Proto => [record.key.proto.into(), 0, 0, 0],
             Key::Client => place(record.key.client),
             Key::Server => place(record.key.server),

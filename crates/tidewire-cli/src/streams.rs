@@ -1,34 +1,33 @@
 //! `tidewire streams`: lists streams with statistics and anomalies.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
 use tidewire::{AnomalyKind, Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
-use tidewire_exports::table::FLOWS;
+use tidewire_exports::{FlowRecord, records, table::FLOWS};
 use tidewire_protocols::Conversation;
 
 use crate::{
     app::{self, Follower, HasConversation, Watched},
-    app_cells,
     arg_types::ModeName,
     clock::Clock,
-    cut_off,
     cut_off_join::CutOffs,
     error::{self, CliError},
     export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
     memory::Kept,
     options::Common,
-    output::{self, Object, Out, push_number},
-    record::{self, DIRECTIONS, Irregularities, Record},
+    output::{self, Out},
+    record::{self, DIRECTIONS, Record},
     row::Column,
     row::{Cells, Form, Row},
     selection::{Order, Selection, Totals},
     session::Session,
     shared_output::SharedOutput,
     sorted::{Room, Sortable, Sorted},
+    stream_columns::{self, Listing},
     terminal,
-    units::{Bytes, Count, Lasting, counted},
+    units::{Bytes, Count, counted},
     where_option::WhereOption,
     write::{Choose, Want, WriteOption},
 };
@@ -83,6 +82,12 @@ struct Streams<const DIGEST: bool> {
 struct Ended {
     record: Record,
     digests: Option<[[u8; 32]; 2]>,
+}
+
+impl Ended {
+    fn view(&self) -> FlowRecord<'_> {
+        FlowRecord { digests: self.digests.as_ref(), ..self.record.view() }
+    }
 }
 
 impl AsRef<Record> for Ended {
@@ -244,23 +249,18 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
 }
 
 impl Row for Ended {
-    const COLUMNS: &'static [Column] = &COLUMNS;
+    const COLUMNS: &'static [Column] = &stream_columns::STREAMS;
 
     fn push_json(&self, out: &mut Vec<u8>) {
-        push_json(out, self);
+        records::stream_json().push(out, &self.view());
     }
 
     fn csv_header(clock: &Clock) -> String {
-        let mut header = record::csv_identity(clock);
-        for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
-            let _ = write!(header, ",{}_{}", name.0, name.1);
-        }
-        let _ = write!(header, ",anomalies,{},{}", cut_off::CSV, app::CSV);
-        header
+        records::stream_csv().header(clock.is_asked())
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        push_csv(out, self, clock);
+        clock.with_times(|times| records::stream_csv().push(out, &self.view(), times));
     }
 
     fn cells(&self, clock: &Clock) -> Cells {
@@ -273,145 +273,9 @@ impl Row for Ended {
             .as_ref()
             .map_or(0, |irregularities| irregularities.gaps.iter().filter(missing).count());
         asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX + 1);
-        Cells { cells: cells(&self.record, clock), asides, notes: notes(self) }
+        Cells { cells: stream_columns::cells(Listing::Streams, &self.record, clock), asides, notes: notes(self) }
     }
 }
-
-fn push_json(out: &mut Vec<u8>, stream: &Ended) {
-    let record = &stream.record;
-    let mut object = Object::open(out);
-    record::push_identity(&mut object, record);
-    object.number("priority", u64::from(record.priority));
-    for direction in DIRECTIONS {
-        object.object(direction.name(), |object| push_direction(object, stream, direction as usize));
-    }
-    let anomalies =
-        record.irregularities.as_deref().map(|irregularities| irregularities.anomalies.as_slice()).unwrap_or_default();
-    object.array("anomalies", anomalies, |out, anomaly| {
-        let mut object = Object::open(out);
-        object.plain("kind", anomaly.kind.name());
-        object.number("packet", anomaly.packet);
-        object.close();
-    });
-    record::push_mptcp(&mut object, record);
-    if let Some(app) = &record.app {
-        app::push(&mut object, app);
-    }
-    object.close();
-    out.push(b'\n');
-}
-
-fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
-    let stats = &stream.record.stats[index];
-    object.number("packets", stats.packets);
-    object.number("payload_bytes_on_wire", stats.payload_wire_bytes);
-    object.number("reassembled_bytes", stats.reassembled_bytes);
-    object.number("delivered_bytes", stats.delivered_bytes);
-    object.number("retransmitted_bytes", stats.retransmitted_bytes);
-    object.number("out_of_order_packets", stats.out_of_order_packets);
-    object.number("missing_bytes", stats.missing_bytes);
-    object.number("ignored_bytes", stats.ignored_bytes);
-    object.number("cutoff_bytes", stats.cutoff_bytes);
-    if let Some(amounts) = &stream.record.cut_off {
-        object.number("cut_off_packets", amounts[index].packets);
-        object.number("cut_off_bytes", amounts[index].bytes);
-    }
-    object.number("shed_packets", stats.shed_packets);
-    object.number("shed_bytes", stats.shed_bytes);
-    object.number("chunks", stats.chunks);
-    object.number("start_ns", stats.start_ns);
-    object.number("end_ns", stats.end_ns);
-    let none = Irregularities::default();
-    let irregularities = stream.record.irregularities.as_deref().unwrap_or(&none);
-    let gaps = irregularities.gaps.iter().filter(|gap| gap.direction as usize == index);
-    object.array("gaps", gaps, |out, gap| {
-        let mut object = Object::open(out);
-        object.number("offset", gap.offset);
-        object.number("bytes", gap.bytes);
-        object.plain("cause", gap.cause.name());
-        object.close();
-    });
-    object.array("overlap_conflicts", &irregularities.conflicts[index], |out, conflict| {
-        let mut object = Object::open(out);
-        object.number("offset", conflict.offset);
-        object.number("bytes", conflict.bytes);
-        object.close();
-    });
-    if let Some(digests) = &stream.digests {
-        object.plain("sha256", &output::hex(&digests[index]));
-    }
-}
-
-const CSV_FIGURES: [&str; 12] = [
-    "packets",
-    "payload_bytes_on_wire",
-    "reassembled_bytes",
-    "retransmitted_bytes",
-    "out_of_order_packets",
-    "missing_bytes",
-    "ignored_bytes",
-    "cutoff_bytes",
-    "shed_bytes",
-    "gaps",
-    "overlap_conflicts",
-    "sha256",
-];
-
-fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
-    let none = Irregularities::default();
-    let irregularities = stream.record.irregularities.as_deref().unwrap_or(&none);
-    record::push_csv_identity(out, &stream.record, clock);
-    for (index, stats) in stream.record.stats.iter().enumerate() {
-        let gaps = irregularities.gaps.iter().filter(|gap| gap.direction as usize == index).count();
-        let figures = [
-            stats.packets,
-            stats.payload_wire_bytes,
-            stats.reassembled_bytes,
-            stats.retransmitted_bytes,
-            stats.out_of_order_packets,
-            stats.missing_bytes,
-            stats.ignored_bytes,
-            stats.cutoff_bytes,
-            stats.shed_bytes,
-            gaps as u64,
-            irregularities.conflicts[index].len() as u64,
-        ];
-        for figure in figures {
-            out.push(b',');
-            push_number(out, figure);
-        }
-        out.push(b',');
-        if let Some(digests) = &stream.digests {
-            out.extend_from_slice(output::hex(&digests[index]).as_bytes());
-        }
-    }
-    out.push(b',');
-    push_number(out, irregularities.anomalies.len() as u64);
-    cut_off::push_csv(out, stream.record.cut_off.as_deref());
-    app::push_csv(out, stream.record.app.as_deref());
-    out.push(b'\n');
-}
-
-/// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
-const COLUMNS: [Column; 17] = [
-    Column::figures("ID", "id", 0),
-    Column::time("START", "start", 3),
-    Column::figures("DURATION", "duration", 8),
-    Column::words("PROTO", "proto", 0),
-    Column::words("CLIENT", "client", 0),
-    Column::words("SERVER", "server", 0),
-    Column::words("SERVICE", "service", 1),
-    Column::words("NAME", "name", 2),
-    Column::figures("BYTES>", "bytes_c2s", 0),
-    Column::figures("<BYTES", "bytes_s2c", 0),
-    Column::words("STATE", "state", 4),
-    Column::words("END", "end", 5),
-    Column::figures("RETRANS", "retransmitted", 9),
-    Column::figures("REORDERED", "reordered", 10),
-    Column::figures("MISSING", "missing", 7),
-    Column::figures("CUT OFF", "cut_off", 6),
-    Column::words("VLAN/TUNNEL", "tunnel", 6),
-];
 
 /// Most notes of one kind beneath a stream; others are only counted.
 const NOTES_MAX: usize = 3;
@@ -440,34 +304,6 @@ fn closing_lines(totals: &Totals, order: Order, common: &Common, clock: &Clock) 
         lines.extend(terminal::wrapped(&line, terminal::width()));
     }
     lines
-}
-
-fn cells(record: &Record, clock: &Clock) -> Vec<String> {
-    let key = &record.key;
-    let [c2s, s2c] = &record.stats;
-    let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
-    let reordered = c2s.out_of_order_packets + s2c.out_of_order_packets;
-    let [service, name] = app_cells::cells(record.app.as_deref());
-    let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
-    vec![
-        record.id.to_string(),
-        clock.cell(record.start_ns),
-        Lasting(record.duration_ns()).to_string(),
-        record::proto_name(key.proto).into_owned(),
-        record::endpoint(key.client, key.proto),
-        record::endpoint(key.server, key.proto),
-        service,
-        name,
-        Bytes(c2s.reassembled_bytes).to_string(),
-        Bytes(s2c.reassembled_bytes).to_string(),
-        record::state_cell(record),
-        record.end.name().replace('_', " "),
-        bytes(c2s.retransmitted_bytes + s2c.retransmitted_bytes),
-        if reordered == 0 { String::new() } else { reordered.to_string() },
-        bytes(c2s.missing_bytes + s2c.missing_bytes),
-        cut_off::cell(record.cut_off.as_deref()),
-        place.trim().to_owned(),
-    ]
 }
 
 fn notes(stream: &Ended) -> Vec<String> {

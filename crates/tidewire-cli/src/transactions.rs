@@ -5,7 +5,7 @@ use std::{cmp::Ordering, sync::Arc};
 use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream};
 use tidewire_exports::{
-    Exchange, Origin,
+    Exchange, Origin, records,
     select::Seen,
     table::{Row as TableRow, TRANSACTIONS},
 };
@@ -20,7 +20,7 @@ use crate::{
     layout::{ColumnOptions, Layout, TimeOption},
     memory::Kept,
     options::Common,
-    output::{Object, Out, push_number},
+    output::Out,
     record,
     row::{Cells, Column, Form, Row},
     session::Session,
@@ -91,6 +91,13 @@ struct Found {
     stream: u64,
     key: FlowKey,
     transaction: Transaction,
+}
+
+impl Found {
+    fn view(&self) -> Exchange<'_> {
+        let (stream, key, transaction) = (self.stream, self.key, &self.transaction);
+        Exchange { stream, key, stream_start_ns: 0, number: 0, transaction, origin: Origin::default() }
+    }
 }
 
 /// By time; those of one stream with the same time stay in order.
@@ -235,49 +242,15 @@ impl Row for Found {
     const COLUMNS: &'static [Column] = &COLUMNS;
 
     fn push_json(&self, out: &mut Vec<u8>) {
-        let transaction = &self.transaction;
-        let mut object = Object::open(out);
-        object.number("stream", self.stream);
-        object.plain("proto", &record::proto_name(self.key.proto));
-        record::push_endpoints(&mut object, &self.key);
-        object.number("start_ns", transaction.start_ns);
-        object.number("end_ns", transaction.end_ns);
-        object.plain("service", transaction.service.name());
-        if let Some(name) = transaction.name() {
-            object.text("name", name);
-        }
-        app::push_fields(&mut object, transaction);
-        object.close();
-        out.push(b'\n');
+        records::transaction_json().push(out, &self.view());
     }
 
     fn csv_header(clock: &Clock) -> String {
-        let times = if clock.is_asked() { "start_time,end_time" } else { "start_ns,end_ns" };
-        format!("stream,proto,client_addr,client_port,server_addr,server_port,{times},service,name,request,response")
+        records::transaction_csv().header(clock.is_asked())
     }
 
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        let (key, transaction) = (&self.key, &self.transaction);
-        let time = |ns: u64| if clock.is_asked() { clock.value(ns) } else { ns.to_string() };
-        push_number(out, self.stream);
-        let text = format!(
-            ",{},{},{},{},{},{},{},{},",
-            record::proto_name(key.proto),
-            key.client.address,
-            key.client.port,
-            key.server.address,
-            key.server.port,
-            time(transaction.start_ns),
-            time(transaction.end_ns),
-            transaction.service.name()
-        );
-        out.extend_from_slice(text.as_bytes());
-        app::push_quoted(out, transaction.name().unwrap_or_default());
-        for text in [transaction.request(), transaction.response()] {
-            out.push(b',');
-            app::push_quoted(out, &text);
-        }
-        out.push(b'\n');
+        clock.with_times(|times| records::transaction_csv().push(out, &self.view(), times));
     }
 
     fn cells(&self, clock: &Clock) -> Cells {
@@ -300,10 +273,10 @@ impl Row for Found {
 /// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
 const COLUMNS: [Column; 9] = [
     Column::figures("STREAM", "stream", 0),
-    Column::time("START", "start", 2),
-    Column::figures("DURATION", "duration", 4),
-    Column::words("CLIENT", "client", 0),
-    Column::words("SERVER", "server", 3),
+    Column::start(2),
+    Column::duration(4),
+    Column::client(0),
+    Column::server(3),
     Column::words("SERVICE", "service", 0),
     Column::words("NAME", "name", 0),
     Column::words("REQUEST", "request", 0),

@@ -122,6 +122,10 @@ impl Flow {
             anomalies: &[],
             cut_off: None,
             app: self.app.as_ref(),
+            app_json: None,
+            priority: 0,
+            mptcp: None,
+            digests: None,
             origin: Origin::default(),
         }
     }

@@ -100,7 +100,7 @@ pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
 
 /// Appends text that needs no escapes, with quotes.
 #[inline]
-fn push_plain(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
@@ -235,6 +235,11 @@ impl<'a> Object<'a> {
     /// Opens an object.
     pub fn open(out: &'a mut Vec<u8>) -> Self {
         out.push(b'{');
+        Self { out, first: true }
+    }
+
+    /// Members of an object that is open and has the comma for the next one.
+    pub(crate) fn go_on(out: &'a mut Vec<u8>) -> Self {
         Self { out, first: true }
     }
 

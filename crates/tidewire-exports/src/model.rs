@@ -1,6 +1,8 @@
 //! What is exported, borrowed from whoever keeps it.
 
-use tidewire::{Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Stream, TcpState};
+use tidewire::{
+    Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Mptcp, Stream, TcpState,
+};
 use tidewire_protocols::{App, Transaction};
 
 /// Where packets came from.
@@ -51,6 +53,14 @@ pub struct FlowRecord<'a> {
     pub cut_off: Option<[CutOff; 2]>,
     /// The protocol, if one was recognised.
     pub app: Option<&'a App>,
+    /// `app` as JSON, of records that no longer have its fields.
+    pub app_json: Option<&'a [u8]>,
+    /// Its priority; 0 is the lowest.
+    pub priority: u8,
+    /// The connection of Multipath TCP, of a subflow.
+    pub mptcp: Option<Mptcp>,
+    /// SHA-256 of the bytes that were delivered, by direction, if they were computed.
+    pub digests: Option<&'a [[u8; 32]; 2]>,
     /// Where its packets came from.
     pub origin: Origin<'a>,
 }
@@ -88,6 +98,10 @@ impl<'a> FlowRecord<'a> {
             opened_ns: stream.opened_ns(),
             cut_off: None,
             app,
+            app_json: None,
+            priority: stream.priority(),
+            mptcp: stream.mptcp(),
+            digests: None,
             origin,
         }
     }

@@ -72,6 +72,10 @@ impl Sample {
             anomalies: &self.anomalies,
             cut_off: Some([CutOff::default(), CutOff { packets: 3, bytes: 4000 }]),
             app: Some(&self.app),
+            app_json: None,
+            priority: 0,
+            mptcp: None,
+            digests: None,
             origin: Origin { interface: Some(&self.text), file: Some(&self.text) },
         }
     }

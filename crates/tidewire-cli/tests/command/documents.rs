@@ -85,6 +85,30 @@ fn what_the_documents_show_is_what_is_printed() {
     assert!(run >= 14, "only {run} blocks found");
 }
 
+/// The tables of fields in docs/output.md are made of the descriptions of records.
+#[test]
+fn the_tables_of_fields_are_those_of_the_descriptions() {
+    use tidewire_exports::records::{Form, flow_table};
+    let path = Path::new(ROOT).join("docs/output.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut today = text.clone();
+    for (name, form, of_sides) in [
+        ("of both", Form::JSON, false),
+        ("of directions of flows", Form::JSON, true),
+        ("of directions of streams", Form::STREAM_JSON, true),
+    ] {
+        let begin = format!("<!-- fields: {name} -->\n");
+        let (before, rest) = today.split_once(&begin).expect(name);
+        let (_, after) = rest.split_once("<!-- end of fields -->").expect(name);
+        today = format!("{before}{begin}{}<!-- end of fields -->{after}", flow_table(form, of_sides));
+    }
+    if std::env::var_os("TIDEWIRE_BLESS").is_some() {
+        fs::write(&path, today).unwrap();
+    } else {
+        assert!(today == text, "docs/output.md: the tables of fields are not fresh: make generated");
+    }
+}
+
 /// README's picture shows the current output on a terminal.
 #[test]
 fn the_picture_is_fresh() {

@@ -125,7 +125,7 @@ impl Batch {
     }
 
     /// The rows as columns; none are left.
-    pub(super) fn take(&mut self) -> Result<RecordBatch, ColumnsError> {
+    pub(crate) fn take(&mut self) -> Result<RecordBatch, ColumnsError> {
         self.fill();
         self.content_bytes = 0;
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
@@ -151,6 +151,7 @@ const ELEMENT_BYTES: usize = 8;
 fn content_bytes(cell: &Cell<'_>) -> usize {
     match cell {
         Cell::Text(text) => text.len(),
+        Cell::Owned(text) => text.len(),
         Cell::List(cells) | Cell::Object(cells) => cells.iter().map(|cell| ELEMENT_BYTES + content_bytes(cell)).sum(),
         Cell::Members(members) => members_bytes(members),
         _ => 0,

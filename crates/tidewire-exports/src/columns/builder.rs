@@ -16,7 +16,7 @@ use crate::{
         stage::{Waiting, kind},
     },
     json::push_address,
-    table::{Cell, Column, Kind, long},
+    table::{Cell, Column, Kind, Unit, long},
 };
 
 /// Rows of a batch, at most: columns of them fit in the cache.
@@ -52,7 +52,7 @@ enum Values {
 
 /// The elements of a list.
 fn item(kind: Kind) -> Column {
-    Column { name: "item", kind, is_optional: true }
+    Column { name: "item", kind, is_optional: true, unit: Unit::None }
 }
 
 fn data_type(kind: Kind) -> DataType {
@@ -98,6 +98,7 @@ impl Builder {
             Cell::Null => self.push_null(),
             Cell::Number(number) => self.push_number(number),
             Cell::Text(text) => self.push_text(text),
+            Cell::Owned(text) => self.push_text(&text),
             Cell::Address(address) => self.push_address(address),
             other => self.push_other(other),
         }

@@ -65,6 +65,7 @@ impl Stage {
             Cell::Number(number) => (kind::NUMBER, number),
             Cell::Truth(truth) => (kind::TRUTH, truth.into()),
             Cell::Text(text) => (kind::TEXT, self.keep(text.as_bytes())),
+            Cell::Owned(ref text) => (kind::TEXT, self.keep(text.as_bytes())),
             Cell::Address(IpAddr::V4(address)) => (kind::ADDRESS, address.to_bits().into()),
             Cell::Address(IpAddr::V6(address)) => (kind::ADDRESS_6, self.keep(&address.octets())),
             Cell::Signed(_) | Cell::List(_) | Cell::Object(_) | Cell::Members(_) => return false,

@@ -2,7 +2,7 @@
 
 use crate::{
     select::value::ValueKind,
-    table::{Column, Kind, TRANSACTIONS, Table},
+    table::{Column, Kind, TRANSACTIONS, Table, Unit},
 };
 
 /// A field that can be tested.
@@ -10,6 +10,8 @@ use crate::{
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) kind: ValueKind,
+    /// Whether 0 means that there is none: counts, sizes, and ports.
+    pub(super) zero_is_none: bool,
     pub(super) source: Source,
 }
 
@@ -33,48 +35,11 @@ pub(super) enum Source {
 /// Names for what is made of several columns.
 const ANY: [(&str, [&str; 2]); 2] =
     [("addr", ["client_addr", "server_addr"]), ("port", ["client_port", "server_port"])];
-const SUMS: [&str; 11] = [
-    "packets",
-    "bytes",
-    "frames",
-    "frame_bytes",
-    "payload_bytes",
-    "reassembled_bytes",
-    "retransmitted_bytes",
-    "out_of_order_packets",
-    "missing_bytes",
-    "cut_off_packets",
-    "cut_off_bytes",
-];
-
-/// Last parts of the names of counts, besides those of [`SUMS`].
-const COUNTS: [&str; 15] = [
-    "transactions",
-    "gaps",
-    "overlap_conflicts",
-    "anomalies",
-    "questions",
-    "answer_count",
-    "authority_count",
-    "additional_count",
-    "answers_left_out",
-    "certificates",
-    "certificates_repeated",
-    "san_left_out",
-    "count",
-    "port",
-    "duration",
-];
 
 impl Field {
-    /// Whether 0 means that there is none: counts, sizes, and ports.
-    pub(super) fn zero_is_none(&self) -> bool {
-        let last = self.name.rsplit('.').next().unwrap_or_default();
-        let of_both = last.strip_suffix("_c2s").or(last.strip_suffix("_s2c")).unwrap_or(last);
-        self.kind == ValueKind::Bytes
-            || SUMS.contains(&of_both)
-            || COUNTS.contains(&last)
-            || matches!(of_both, "tcp_flags" | "client_port" | "server_port")
+    fn of(name: impl Into<String>, kind: ValueKind, unit: Unit, source: Source) -> Self {
+        let zero_is_none = matches!(unit, Unit::Bytes | Unit::Count | Unit::Flags | Unit::Port);
+        Self { name: name.into(), kind, zero_is_none, source }
     }
 }
 
@@ -100,19 +65,22 @@ pub(super) fn all(table: &'static Table) -> Vec<Field> {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     for (name, of) in ANY {
         if let [Some(first), Some(second)] = of.map(place) {
-            let kind = value_kind(&table.columns[first]).unwrap_or(ValueKind::Text);
-            fields.push(Field { name: name.into(), kind, source: Source::Any(vec![first, second]) });
+            let column = &table.columns[first];
+            let kind = value_kind(column).unwrap_or(ValueKind::Text);
+            fields.push(Field::of(name, kind, column.unit, Source::Any(vec![first, second])));
         }
     }
-    for name in SUMS {
-        if let [Some(there), Some(back)] = ["c2s", "s2c"].map(|side| place(&format!("{name}_{side}"))) {
-            let kind = if name.ends_with("bytes") { ValueKind::Bytes } else { ValueKind::Number };
-            fields.push(Field { name: name.into(), kind, source: Source::Sum(vec![there, back]) });
+    // Sums of both directions.
+    for (there, column) in table.columns.iter().enumerate() {
+        let name = column.name.strip_suffix("_c2s").filter(|_| matches!(column.unit, Unit::Count | Unit::Bytes));
+        if let Some((name, back)) = name.and_then(|name| Some((name, place(&format!("{name}_s2c"))?))) {
+            let kind = if column.unit == Unit::Bytes { ValueKind::Bytes } else { ValueKind::Number };
+            fields.push(Field::of(name, kind, column.unit, Source::Sum(vec![there, back])));
         }
     }
     if let [Some(from), Some(to)] = ["start_ns", "end_ns"].map(place) {
-        let source = Source::Between([from, to]);
-        fields.push(Field { name: "duration".into(), kind: ValueKind::Duration, source });
+        let field = Field::of("duration", ValueKind::Duration, Unit::Duration, Source::Between([from, to]));
+        fields.push(Field { zero_is_none: true, ..field });
     }
     // Of a stream's transactions, one has to fulfil the test.
     if table.name != TRANSACTIONS.name && place("transactions").is_some() {
@@ -129,19 +97,19 @@ fn of_column(index: usize, column: &'static Column, fields: &mut Vec<Field>) {
         Kind::Time => {}
         Kind::Object(_) => of_protocol(column, fields),
         Kind::List(Kind::Object(members)) => {
-            fields.push(Field { name: column.name.into(), kind: ValueKind::Number, source: Source::Count(index) });
+            fields.push(Field::of(column.name, ValueKind::Number, Unit::Count, Source::Count(index)));
             let name = format!("{}.{}", column.name, "any");
-            fields.push(Field { name, kind: ValueKind::Text, source: Source::Any(vec![index]) });
+            fields.push(Field::of(name, ValueKind::Text, Unit::None, Source::Any(vec![index])));
             for (place, member) in members.iter().enumerate() {
                 if let Some(kind) = value_kind(member) {
                     let name = format!("{}.{}", column.name, member.name);
-                    fields.push(Field { name, kind, source: Source::Part(index, place) });
+                    fields.push(Field::of(name, kind, member.unit, Source::Part(index, place)));
                 }
             }
         }
         _ => {
             if let Some(kind) = value_kind(column) {
-                fields.push(Field { name: column.name.into(), kind, source: Source::Any(vec![index]) });
+                fields.push(Field::of(column.name, kind, column.unit, Source::Any(vec![index])));
             }
         }
     }
@@ -166,7 +134,7 @@ fn of_members(
             _ => {
                 if let Some(kind) = value_kind(member) {
                     let name = format!("{service}.{}", path.join("."));
-                    fields.push(Field { name, kind, source: Source::Member(service, path.clone()) });
+                    fields.push(Field::of(name, kind, member.unit, Source::Member(service, path.clone())));
                 }
             }
         }
@@ -176,13 +144,13 @@ fn of_members(
 
 /// The type of a column's values; `None`: it has none that could be tested.
 fn value_kind(column: &Column) -> Option<ValueKind> {
-    Some(match column.kind {
-        _ if column.name.ends_with("addr") => ValueKind::Address,
-        _ if column.name == "latency_ns" => ValueKind::Duration,
-        Kind::Long if column.name.contains("bytes") || column.name == "length" => ValueKind::Bytes,
-        Kind::Long | Kind::Int | Kind::List(Kind::Long | Kind::Int) => ValueKind::Number,
-        Kind::Truth => ValueKind::Truth,
-        Kind::Text | Kind::List(Kind::Text) => ValueKind::Text,
+    Some(match (column.kind, column.unit) {
+        (_, Unit::Address) => ValueKind::Address,
+        (_, Unit::Duration) => ValueKind::Duration,
+        (Kind::Long, Unit::Bytes) => ValueKind::Bytes,
+        (Kind::Long | Kind::Int | Kind::List(Kind::Long | Kind::Int), _) => ValueKind::Number,
+        (Kind::Truth, _) => ValueKind::Truth,
+        (Kind::Text | Kind::List(Kind::Text), _) => ValueKind::Text,
         _ => return None,
     })
 }

@@ -24,7 +24,7 @@ mod value;
 
 use tidewire_protocols::{Transaction, Value};
 
-use crate::table::{Cell, Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 use field::{Field, Source};
 use node::{Atom, Node};
 pub use node::{SelectError, TESTS_MAX, TEXT_BYTES_MAX};
@@ -80,11 +80,20 @@ impl Select {
     /// Whether a record is selected. `seen`: what its transactions fulfilled.
     #[must_use]
     pub fn matches(&self, row: &Row<'_>, seen: Seen) -> bool {
+        self.matches_cells(row.table().columns, seen, |mut each| row.cells(&mut each))
+    }
+
+    /// The same for the cells of these columns, which `visit` passes on in their order.
+    pub(crate) fn matches_cells(
+        &self,
+        columns: &[Column],
+        seen: Seen,
+        visit: impl FnOnce(&mut dyn FnMut(Cell<'_>)),
+    ) -> bool {
         let mut bits = seen.0;
         let mut sums = [0_u64; TESTS_MAX];
-        let columns = row.table().columns;
         let mut index = 0;
-        row.cells(&mut |cell| {
+        visit(&mut |cell| {
             if let Cell::Members(values) = &cell
                 && let Some(column) = columns.get(index)
             {

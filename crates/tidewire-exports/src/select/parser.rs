@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
         let field = self.field()?;
         let test = match self.operator(field.kind)? {
             None if self.takes("in") => self.one_of(&field.name, field.kind)?,
-            None if field.zero_is_none() => Test::Number(Operator::Greater, 0),
+            None if field.zero_is_none => Test::Number(Operator::Greater, 0),
             None => Test::Exists,
             Some(operator) => self.value(&field.name, field.kind, operator)?,
         };

@@ -159,6 +159,7 @@ impl Test {
             }
             (Self::Truth(wanted), Cell::Truth(truth)) => wanted == truth,
             (Self::Text(operator, wanted), Cell::Text(text)) => text_holds(*operator, text, wanted),
+            (Self::Text(operator, wanted), Cell::Owned(text)) => text_holds(*operator, text, wanted),
             (Self::Network(network, bits, is_outside), Cell::Address(address)) => {
                 is_inside(*address, *network, *bits) != *is_outside
             }

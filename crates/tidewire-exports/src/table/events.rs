@@ -5,7 +5,7 @@ use crate::{
     table::{
         Cell,
         Kind::{Int, Long, Text, Time, Truth},
-        Table, always, maybe,
+        Table, Unit, always, maybe,
     },
 };
 
@@ -13,9 +13,9 @@ use crate::{
 #[rustfmt::skip]
 pub const EVENTS: Table = Table { name: "events", columns: &[
     maybe("sensor", Text), maybe("fold", Long), always("analyzer", Text), always("kind", Text), always("severity", Text),
-    maybe("count", Long), always("first", Time), always("last", Time), maybe("first_ns", Long), maybe("last_ns", Long),
-    always("encrypted", Truth), maybe("proto", Text), maybe("client_addr", Text), maybe("client_port", Int), maybe("server_addr", Text),
-    maybe("server_port", Int), maybe("stream", Long), maybe("event", Text), maybe("varied", Text),
+    maybe("count", Long).unit(Unit::Count), always("first", Time), always("last", Time), maybe("first_ns", Long), maybe("last_ns", Long),
+    always("encrypted", Truth), maybe("proto", Text), maybe("client_addr", Text).unit(Unit::Address), maybe("client_port", Int).unit(Unit::Port), maybe("server_addr", Text).unit(Unit::Address),
+    maybe("server_port", Int).unit(Unit::Port), maybe("stream", Long), maybe("event", Text), maybe("varied", Text),
 ] };
 
 pub(super) fn cells(event: &EventRecord<'_>, each: &mut impl FnMut(Cell<'_>)) {

@@ -3,7 +3,7 @@
 use crate::table::{
     Column, Kind,
     Kind::{List, Long, Object, Text, Truth},
-    always, maybe,
+    Unit, always, maybe,
 };
 
 const TEXTS: Kind = List(&Text);
@@ -14,10 +14,10 @@ const QUESTION: &[Column] = &[always("name", Text), always("type", Text), maybe(
 
 #[rustfmt::skip]
 const DNS: &[Column] = &[
-    maybe("id", Long), maybe("opcode", Long), maybe("query", Text), maybe("type", Text), maybe("class", Long), maybe("questions", Long),
+    maybe("id", Long), maybe("opcode", Long), maybe("query", Text), maybe("type", Text), maybe("class", Long), maybe("questions", Long).unit(Unit::Count),
     maybe("asked", Truth), maybe("answered", Truth), maybe("rd", Truth), maybe("rcode", Text), maybe("aa", Truth), maybe("tc", Truth),
-    maybe("ra", Truth), maybe("answers", List(&Object(ANSWER))), maybe("answers_left_out", Long), maybe("answer_count", Long), maybe("authority_count", Long),
-    maybe("additional_count", Long), maybe("latency_ns", Long), maybe("more_questions", List(&Object(QUESTION))), maybe("conflicting", Truth),
+    maybe("ra", Truth), maybe("answers", List(&Object(ANSWER))), maybe("answers_left_out", Long).unit(Unit::Count), maybe("answer_count", Long).unit(Unit::Count), maybe("authority_count", Long).unit(Unit::Count),
+    maybe("additional_count", Long).unit(Unit::Count), maybe("latency_ns", Long).unit(Unit::Duration), maybe("more_questions", List(&Object(QUESTION))), maybe("conflicting", Truth),
 ];
 
 #[rustfmt::skip]
@@ -31,16 +31,16 @@ const FTP: &[Column] =
 
 #[rustfmt::skip]
 const HTTP: &[Column] = &[
-    maybe("method", Text), maybe("host", Text), maybe("port", Long), maybe("path", Text), maybe("version", Text),
+    maybe("method", Text), maybe("host", Text), maybe("port", Long).unit(Unit::Port), maybe("path", Text), maybe("version", Text),
     maybe("response_version", Text), maybe("status", Long), maybe("reason", Text), maybe("user_agent", Text), maybe("referrer", Text), maybe("request_type", Text), maybe("content_type", Text), maybe("server", Text),
-    maybe("location", Text), maybe("request_bytes", Long), maybe("response_bytes", Long),
-    maybe("request_announced_bytes", Long), maybe("response_announced_bytes", Long), maybe("request_missing_bytes", Long), maybe("response_missing_bytes", Long),
+    maybe("location", Text), maybe("request_bytes", Long).unit(Unit::Bytes), maybe("response_bytes", Long).unit(Unit::Bytes),
+    maybe("request_announced_bytes", Long).unit(Unit::Bytes), maybe("response_announced_bytes", Long).unit(Unit::Bytes), maybe("request_missing_bytes", Long).unit(Unit::Bytes), maybe("response_missing_bytes", Long).unit(Unit::Bytes),
     maybe("request_complete", Truth), maybe("response_complete", Truth), maybe("host_field", Text),
 ];
 
 #[rustfmt::skip]
 const NTP: &[Column] = &[
-    maybe("version", Long), maybe("mode", Long), maybe("stratum", Long), maybe("reference", Text), maybe("latency_ns", Long),
+    maybe("version", Long), maybe("mode", Long), maybe("stratum", Long), maybe("reference", Text), maybe("latency_ns", Long).unit(Unit::Duration),
 ];
 
 #[rustfmt::skip]
@@ -56,7 +56,7 @@ const SMTP: &[Column] = &[
 
 #[rustfmt::skip]
 const SOCKS: &[Column] = &[
-    maybe("version", Long), maybe("command", Long), maybe("host", Text), maybe("port", Long), maybe("user", Text), maybe("reply", Long),
+    maybe("version", Long), maybe("command", Long), maybe("host", Text), maybe("port", Long).unit(Unit::Port), maybe("user", Text), maybe("reply", Long),
 ];
 
 #[rustfmt::skip]
@@ -68,14 +68,14 @@ const SSH: &[Column] = &[
 #[rustfmt::skip]
 const CERTIFICATE: &[Column] = &[
     maybe("subject", Text), maybe("issuer", Text), maybe("serial", Text), maybe("not_before", Long), maybe("not_after", Long),
-    maybe("san", TEXTS), maybe("san_left_out", Long), maybe("sha256", Text),
+    maybe("san", TEXTS), maybe("san_left_out", Long).unit(Unit::Count), maybe("sha256", Text),
 ];
 
 #[rustfmt::skip]
 const TLS: &[Column] = &[
     maybe("version", Text), maybe("client_version", Text), maybe("sni", Text), maybe("client_alpn", TEXTS), maybe("alpn", Text),
     maybe("cipher", Text), maybe("ja3", Text), maybe("ja4", Text), maybe("resumed", Truth), maybe("established", Truth),
-    maybe("alert", Long), maybe("certificates", Long), maybe("certificates_repeated", Long), maybe("certificate", Object(CERTIFICATE)),
+    maybe("alert", Long), maybe("certificates", Long).unit(Unit::Count), maybe("certificates_repeated", Long).unit(Unit::Count), maybe("certificate", Object(CERTIFICATE)),
 ];
 
 /// A column for each protocol, by name.

@@ -5,7 +5,7 @@ use crate::{
     table::{
         Cell,
         Kind::{Int, Long, Text, Time},
-        Table, always, ends, maybe, protocol,
+        Table, Unit, always, ends, maybe, protocol,
     },
 };
 
@@ -13,8 +13,8 @@ use crate::{
 #[rustfmt::skip]
 pub const MATCHES: Table = Table { name: "matches", columns: &[
     always("stream", Long), always("time", Time), maybe("time_ns", Long), always("direction", Text), always("offset", Long),
-    always("length", Long), always("pattern", Text), always("pattern_index", Long), always("proto", Text), always("client_addr", Text),
-    always("client_port", Int), always("server_addr", Text), always("server_port", Int),
+    always("length", Long).unit(Unit::Bytes), always("pattern", Text), always("pattern_index", Long), always("proto", Text), always("client_addr", Text).unit(Unit::Address),
+    always("client_port", Int).unit(Unit::Port), always("server_addr", Text).unit(Unit::Address), always("server_port", Int).unit(Unit::Port),
 ] };
 
 pub(super) fn cells(found: &MatchRecord<'_>, each: &mut impl FnMut(Cell<'_>)) {

@@ -55,6 +55,31 @@ pub struct Column {
     pub kind: Kind,
     /// Whether rows may be without it.
     pub is_optional: bool,
+    /// What its numbers count, or what its text is.
+    pub unit: Unit,
+}
+
+/// The unit of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// None: names, ids, codes, offsets.
+    None,
+    /// Nanoseconds since the epoch.
+    Time,
+    /// Nanoseconds, which expressions have with units of time.
+    Duration,
+    /// Nanoseconds, which expressions have as a number.
+    Nanoseconds,
+    /// How many there are.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Or-ed flags of TCP.
+    Flags,
+    /// An address.
+    Address,
+    /// A port; 0 where there is none.
+    Port,
 }
 
 /// A table.
@@ -79,6 +104,8 @@ pub enum Cell<'a> {
     Truth(bool),
     /// Text.
     Text(&'a str),
+    /// Text that was made for this cell. Visitors of rows get it as text.
+    Owned(String),
     /// Text that is an address.
     Address(IpAddr),
     /// The elements of a list.
@@ -111,20 +138,37 @@ pub fn long(number: u64) -> Option<i64> {
 }
 
 /// A column that every row has.
-const fn always(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, is_optional: false }
+pub(crate) const fn always(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, is_optional: false, unit: Unit::None }
 }
 
 /// A column that rows may be without.
 const fn maybe(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, is_optional: true }
+    Column { name, kind, is_optional: true, unit: Unit::None }
+}
+
+/// A number of bytes that every row has.
+pub(crate) const fn bytes(name: &'static str) -> Column {
+    always(name, Kind::Long).unit(Unit::Bytes)
+}
+
+impl Column {
+    const fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
+    }
 }
 
 /// The name of an IP protocol in records, or its number.
+pub(crate) fn protocol_cell(number: u8) -> Cell<'static> {
+    tidewire::protocol_name(number).map_or_else(|| Cell::Owned(number.to_string()), Cell::Text)
+}
+
+/// The same, for a visitor.
 fn protocol(number: u8, each: &mut impl FnMut(Cell<'_>)) {
-    match tidewire::protocol_name(number) {
-        Some(name) => each(Cell::Text(name)),
-        None => each(Cell::Text(&number.to_string())),
+    match protocol_cell(number) {
+        Cell::Owned(text) => each(Cell::Text(&text)),
+        cell => each(cell),
     }
 }
 
@@ -165,6 +209,7 @@ pub fn push_json(out: &mut Vec<u8>, kind: Kind, cell: &Cell<'_>) {
         (Cell::Signed(number), _) => out.extend_from_slice(number.to_string().as_bytes()),
         (Cell::Truth(truth), _) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
         (Cell::Text(text), _) => push_string(out, text),
+        (Cell::Owned(text), _) => push_string(out, text),
         (Cell::Address(address), _) => push_string(out, &address.to_string()),
         (Cell::Null | Cell::List(_) | Cell::Object(_), _) => out.extend_from_slice(b"null"),
     }

@@ -5,20 +5,19 @@ use tidewire_protocols::{Service, Value};
 use crate::{
     json,
     model::Exchange,
+    records::{self, Field, TRANSACTION, Transacted},
     table::{
         Cell, Column,
-        Kind::{self, Int, Long, Text, Time},
-        Table, always, ends, fields, maybe, protocol,
+        Kind::{self, Text},
+        Table, fields, maybe,
     },
 };
 
+static FIELDS: [Field<Transacted>; COMMON.len()] = OF_TABLE;
+const OF_TABLE: [Field<Transacted>; records::count_columns(&TRANSACTION)] = records::of_table(&TRANSACTION);
+
 /// Columns before those of protocols.
-#[rustfmt::skip]
-const COMMON: [Column; 14] = [
-    always("stream", Long), always("proto", Text), always("client_addr", Text), always("client_port", Int), always("server_addr", Text),
-    always("server_port", Int), always("start", Time), always("end", Time), maybe("start_ns", Long), maybe("end_ns", Long),
-    always("service", Text), maybe("name", Text), maybe("request", Text), maybe("response", Text),
-];
+const COMMON: [Column; records::count_columns(&TRANSACTION)] = records::columns(&OF_TABLE);
 
 /// All of them; the last is JSON of fields that have no column, which is rare.
 const COLUMNS: [Column; COMMON.len() + fields::SERVICES.len() + 1] = {
@@ -36,19 +35,8 @@ pub const TRANSACTIONS: Table = Table { name: "transactions", columns: &COLUMNS 
 
 /// The cells of a transaction, in the order of the columns.
 pub(super) fn cells(exchange: &Exchange<'_>, each: &mut impl FnMut(Cell<'_>)) {
-    let (key, transaction) = (&exchange.key, exchange.transaction);
-    each(Cell::Number(exchange.stream));
-    protocol(key.proto, each);
-    ends(key, each);
-    for _ in 0..2 {
-        each(Cell::Number(transaction.start_ns));
-        each(Cell::Number(transaction.end_ns));
-    }
-    each(Cell::Text(transaction.service.name()));
-    each(Cell::text(transaction.name()));
-    for text in [transaction.request(), transaction.response()] {
-        each(Cell::text(Some(&*text).filter(|text| !text.is_empty())));
-    }
+    records::cells(&FIELDS, exchange, each);
+    let transaction = exchange.transaction;
     let values = transaction.values();
     let service = transaction.service.name();
     for column in fields::SERVICES {
