@@ -87,7 +87,7 @@ fn push_object<'r, K: RecordKind>(out: &mut Vec<u8>, members: &[Member<K>], reco
                 out.extend_from_slice(member.name.as_bytes());
                 push_value(out, *kind, *is_word, *absent, &cell);
             }
-            Value::Field { get: Get::Json(push), .. } => {
+            Value::Field { get: Get::Raw(push), .. } => {
                 let before = out.len();
                 out.extend_from_slice(member.name.as_bytes());
                 if !push(record, out) {

@@ -41,7 +41,7 @@ pub type PushJson<K> = for<'r> fn(&'r <K as RecordKind>::Record<'r>, &mut Vec<u8
 pub(crate) enum Get<K: RecordKind> {
     Cell(CellOf<K>),
     /// A value that exists as JSON only.
-    Json(PushJson<K>),
+    Raw(PushJson<K>),
 }
 
 /// A form of records: one bit. Flows and streams are two selections of the same fields.
@@ -134,7 +134,7 @@ impl<K: RecordKind> Field<K> {
 
     /// A field of JSON alone.
     pub(crate) const fn raw(name: &'static str, forms: Form, get: PushJson<K>, meaning: &'static str) -> Self {
-        Self::of(name, Kind::Object(&[]), Get::Json(get), meaning).only(forms)
+        Self::of(name, Kind::Object(&[]), Get::Raw(get), meaning).only(forms)
     }
 
     /// A member of JSON whose name is a value, too: `get` appends both.
@@ -291,7 +291,7 @@ pub(crate) fn cells<'r, K: RecordKind>(
                 Cell::Owned(text) => each(Cell::Text(&text)),
                 cell => each(cell),
             },
-            Get::Json(_) => each(Cell::Null),
+            Get::Raw(_) => each(Cell::Null),
         }
     }
 }
