@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use sha2::{Digest as _, Sha256};
 use tidewire::{Anomaly, Conflict, Direction, Gap, Mptcp, TunnelKind, community_id};
+use tidewire_types::hex;
 
 use crate::{
     app::push_app,
-    json::{Object, hex},
+    json::Object,
     model::{FlowRecord, proto},
     records::{Absent, Csv, Field, Form, Json, RecordKind, count, documented, joined},
     table::{
@@ -171,7 +172,7 @@ const PARTS: &[&[F]] = &[
         "array of `{\"offset\", \"bytes\", \"cause\"}` in the order of offsets", .absent(Absent::EmptyArray).only(STREAMS)),
     &pair!("overlap_conflicts", List(&Struct(CONFLICT_OF_SIDE)), |flow, side| conflicts_of(flow, side), CONFLICTS,
         .absent(Absent::EmptyArray).only(STREAMS)),
-    &pair!("sha256", Text, |flow, side| flow.digests.map_or(Cell::Null, |both| Cell::Owned(hex(&both[side]))),
+    &pair!("sha256", Text, |flow, side| flow.digests.map_or(Cell::Null, |both| Cell::Owned(hex::encode(&both[side]))),
         "only with `--digest sha256`: of the delivered bytes in order, gaps left out; hexadecimal", .optional().word().only(STREAMS)),
     LAST,
 ];

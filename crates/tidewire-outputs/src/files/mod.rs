@@ -512,7 +512,7 @@ mod tests {
     #[test]
     fn rows_of_columns_are_counted_where_writing_fails() {
         let place = tempfile::tempdir().unwrap();
-        let mut files = Files::open(&place.path().join("a.arrow"), Frame::None, Rotate::default(), 0).unwrap();
+        let mut files = Files::open(&place.path().join("a.arrow"), Frame::None, &Settings::default(), 0).unwrap();
         files.push_rows(b"four rows", 4, 1);
         files.push_rows(&vec![b'x'; GATHERED_BYTES], 3, 1);
         files.push_rows(b"those that are lost", 100, 1);

@@ -41,7 +41,13 @@ impl ZeekLogs {
             .map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
         let folder = Arc::new(folder);
         let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings)));
-        Ok(Self { form, logs: Box::new(logs), held: Held::default(), accounts: Accounts::default(), notify: settings.notify })
+        Ok(Self {
+            form,
+            logs: Box::new(logs),
+            held: Held::default(),
+            accounts: Accounts::default(),
+            notify: settings.notify,
+        })
     }
 
     /// Adds the lines that `encode` makes to a log.

@@ -98,7 +98,7 @@ impl Reports for CaptureEvent {
             }
             None => format!(
                 "queue {of}: the capture waits no more; at most {} had waited to be read",
-                tidewire_units::counted(waiting, "record", "records")
+                tidewire_types::counted(waiting, "record", "records")
             ),
         }
     }
