@@ -1,4 +1,18 @@
 //! The `tidewire` command: flows and streams from capture files and interfaces.
+//!
+//! | file | what |
+//! |---|---|
+//! | `main.rs`, `help.rs` | the subcommands, one file or folder each, and how help groups them |
+//! | `options.rs`, `config_file.rs` | options that all subcommands share, turned into `Config`; a TOML file becomes the same options |
+//! | `capture_args.rs` | separates captures from a filter expression behind them |
+//! | `session.rs`, `progress.rs`, `interrupt.rs` | run a subcommand's `Handler`: progress bar, exit status, Ctrl-C |
+//! | `record.rs`, `row.rs` | what is kept of a stream; a record that can be printed |
+//! | `selection.rs` | keeps only the records that `--limit`, `--sort` and `--top` can still print |
+//! | `print_rows.rs`, `shared_output.rs` | print records in the end, or as streams end: JSON, CSV or a `table.rs` with the columns of `layout.rs` |
+//! | `clock.rs` | times in a time zone, which is read before privileges are given up |
+//! | `manual.rs`, `completions.rs` | write manual pages and completion scripts from the definitions of the help |
+//! | `live/`, `metrics/`, `top/` | captures from interfaces: their options and report, OpenMetrics, the screen |
+//! | `run/` | starts instances of other programs over the drop-in libpcap |
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 

@@ -4,6 +4,13 @@
 //! A flow is weighed by what it holds against what it has delivered, how long it has held it without a byte of
 //! progress, whether both ends are known to have opened the connection, and what its source, its source's network and
 //! its destination hold in total (docs/attacks.md, "Who gives up memory").
+//!
+//! One budget has all that flows hold beyond their entries: queues, chunks, and slow state with its lists
+//! (`flow/list.rs` counts these). Fragments have their own share of `memory_bytes`. When the next packet could exceed
+//! the bound, 64 holders are sampled; the least deserving give up their holes (cause `memory`) and deliver their chunks
+//! early, or end. The facts that decide are beside the table (`budget::Holder`), so that the choice touches no flow;
+//! the rule is in `docs/attacks.md`. If shedding is enabled, the watermark rule looks at this budget before a packet's
+//! payload is used.
 
 use tidewire_types::siphash::siphash13_words;
 

@@ -2,6 +2,16 @@
 //!
 //! Pure: reads no clock, no file, no environment and starts no thread. One [`Engine`] is one worker;
 //! several workers are several engines, each with its [`Share`] of the flows.
+//!
+//! The crate has layers. The lowest is what is reported (`event.rs`, `stream.rs`, `handler.rs`), what arrived
+//! (`packet.rs`, `path.rs`) and what is remembered (`flow/`); the layers above use them, never the reverse. `Flow`
+//! answers questions that need one flow only (these methods stand beside the rules that ask, in `tcp/` and `engine/`).
+//! `FlowContext` (`engine/context.rs`) changes one flow and calls the handler. `Engine` (`engine/mod.rs`) owns the
+//! table as well. A packet that needs a look-up carries its key, side and hash in one value (`Keyed`); number, clock
+//! and slot of the current packet are one value too (`Now`).
+//!
+//! Bytes in order are borrowed; only bytes out of order are copied, because they outlive their block. So a block can be
+//! released when the batch is done, which rings need.
 
 mod budget;
 mod capture_losses;

@@ -1,4 +1,10 @@
 //! Divides the memory of a process among tables, streams, fragments and history of every worker.
+//!
+//! `--memory` is one total for the process. Commands take parts for protocol fields and records (`memory.rs` of the
+//! cli); of the engine's part (`Capture::memory`) `Config::share_out` gives a share to each of the workers, and each
+//! share among the tables (as many flows and half-open connections as fit with their index, also while it doubles), the
+//! history, first packets midstream, and what flows hold. `Engine::charged_bytes` is what is used of it; a test
+//! compares it with an allocator that counts.
 
 use std::fmt;
 

@@ -4,6 +4,9 @@
 //! A capture shows frames for many hosts and does not know their link addresses: those of a direction's first packet
 //! are expected of the others. A packet that differs, or has a doubt that an earlier one did not have, is noted as an
 //! anomaly; if it is TCP, the receiver's acknowledgment decides about its bytes.
+//!
+//! How a packet arrived is a digest of MAC address, encapsulation and VLAN ids, and these doubts: 18 bits beside the
+//! direction's packet counter. Only fragments that arrived in the same way are put together.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 

@@ -1,3 +1,13 @@
+//! Overlap policies of segments and fragments.
+//!
+//! **`linux` is the running kernel; `linux-2.6` and `old-linux` are the published models.** Novak and Sturges described
+//! kernels of their time, and other tools call that `linux`. Today's kernel behaves otherwise: it joins segments, and
+//! drops datagrams with overlaps. A name should mean the host that users meet today. The published models keep their
+//! own names, and their published vectors pass under these.
+//!
+//! **The receiver decides.** The longest prefix of `--target-policy` that holds the destination decides, for segments
+//! and fragments alike.
+
 #[cfg(test)]
 pub(crate) mod published;
 

@@ -1,4 +1,11 @@
 //! Counting and dropping packets before they reach the engine.
+//!
+//! When a direction has reached its cutoff, the engine offers it to the `Shunt`. What is counted there is added to the
+//! stream's figures when a FIN or RST comes, when the stream seems to have timed out, and when it ends; the counted
+//! sequence numbers show how far the direction went. A direction whose other side is no longer seen is not doubted for
+//! acknowledgments and windows. With cutoff 0 for everything the programs create entries themselves, after the first
+//! packet of a direction that is no SYN. Where the tables are crowded, entries of silent streams are retired early,
+//! without losing counts. Hardware rules of a network card would implement the trait of `ntuple.rs`.
 
 use crate::{Direction, FlowKey};
 

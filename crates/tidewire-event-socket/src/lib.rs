@@ -15,6 +15,11 @@
 //! events.flush(Duration::from_secs(10))?; // It is on the disk.
 //! # Ok::<(), tidewire_event_socket::EventsError>(())
 //! ```
+//!
+//! **Numbers.** A client numbers its events and keeps each until it is acknowledged; the store keeps the last number of
+//! each session in the transaction that stores the events. So a new event processor knows what it has, and requests the
+//! rest: each acknowledged event is stored exactly once. The same idea carries records to a collector, whose numbers
+//! are the store's.
 #![forbid(unsafe_code)]
 
 mod client;

@@ -2,6 +2,11 @@
 //!
 //! What [`Store::append`] or a [`Writer`] has acknowledged is on the disk. Records, positions of producers and destinations and the state
 //! of folding change in one transaction, so that none of them can be ahead of the others after a crash.
+//!
+//! a table of records in the order of storing, positions of producers and destinations beside them, all in one
+//! transaction. Retention removes the least severe and oldest first, and notes what a destination had not got. Damage
+//! is found by checksums (`checking.rs`, `salvage.rs`), a log or a store that is gone by the names and lengths of their
+//! files (`loss.rs`).
 #![forbid(unsafe_code)]
 
 mod batch;

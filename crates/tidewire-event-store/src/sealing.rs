@@ -11,6 +11,8 @@
 //! | the encrypted record, and its tag | its length, 16 |
 //!
 //! A wrapped key is an age file of the key's id (16 bytes) and the key (32 bytes).
+//!
+//! State of folding is not stored where records are sealed, and records are not joined.
 
 use std::{collections::HashMap, path::PathBuf};
 

@@ -1,3 +1,13 @@
+//! Rings of frames that the kernel writes and the engine reads in place.
+//!
+//! A `Ring` notes frames as offsets, and gets their memory back in the same order when the engine is done with them.
+//! All rings of a worker lie in one range of addresses (`sys/arena.rs`), so that a batch of frames of several rings is
+//! one borrowed slice. The arena gives each ring its own place, and knows for every 64 bytes whether the kernel has
+//! handed them over: a batch reads through `Memory` (`tidewire-wire/src/batch.rs`), which gives access to nothing else.
+//! A block of a packet ring is a value that owns its release, so that no stale block can be read. `packet/` hands over
+//! blocks of 256 KiB when they are full or 5 ms old, and puts VLAN tags that the kernel removed back in place. `xsk/`
+//! has one UMEM and fill ring for all sockets on a queue; only frames of several buffers are copied in user space.
+
 use std::{os::fd::BorrowedFd, time::Duration};
 
 use tidewire_wire::{Frame, PacketLoss};

@@ -1,4 +1,8 @@
 //! One worker's rings, polled fairly and merged by time.
+//!
+//! In each round every ring may add 512 frames, so that a busy interface does not starve a quiet one. Frames are passed
+//! on in order of time, up to the time that every ring has reached; a silent ring delays the others by 10 ms at most.
+//! Frames that are late all the same are counted. Numbers of several workers interleave, so that ids stay unique.
 
 use std::{
     os::fd::BorrowedFd,

@@ -2,6 +2,21 @@
 //!
 //! It consists of processes: a supervisor, which starts and watches the others and reads no packet; the capture, which gives up
 //! every privilege before the first packet; and the analyzers.
+//!
+//! ```text
+//!  supervisor ─ starts, watches ─► capture ─ queues.sock ─► analyzers (its own, and others)
+//!      │  sensor.sock: status         │ config as JSON in, CaptureEvent lines out, one socket
+//!      └─ metrics, sd_notify          └─ Capture ─► Applications ─► StreamQueue, PacketQueue ─► Publisher
+//! ```
+//!
+//! | folder | what |
+//! |---|---|
+//! | `config/` | reads a configuration and finds every mistake in it |
+//! | `supervisor/` | starts and watches the other processes; never sees a packet |
+//! | `processes/` | processes that must not outlive their parent; shared with `tidewire run` |
+//! | `capture/` | the capture's process: opens, confines itself, serves the queues, reports |
+//! | `producer/` | handlers that publish in queues, and the inline analyzers beside them; each queue is an application of one engine |
+//! | `events/` | the event processor's process: receives, folds, stores, acknowledges |
 #![forbid(unsafe_code)]
 
 pub mod capture;

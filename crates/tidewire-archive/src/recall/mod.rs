@@ -1,4 +1,11 @@
 //! Reading what a query finds, from any number of directories, merged by time.
+//!
+//! `Recall` (`tidewire-archive/src/recall/`) is a source, too: `plan.rs` says which parts of a capture are read, by its
+//! index; `lane.rs` has captures that follow each other, and `mod.rs` merges lanes by time. It gives a frame the number
+//! of its packet in the directory (`numbers.rs`), whatever was looked for: so ids of streams are the same in each
+//! search. A segment that is not complete has no index: `unindexed.rs` reads it for the streams that are looked for, by
+//! the recorder's rules (`trace.rs`), and joins them with those of complete segments; `remains.rs` says how much of it
+//! is what was written, to readers and to the repair.
 
 mod companions;
 mod cut_off;

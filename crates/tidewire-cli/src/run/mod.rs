@@ -1,4 +1,9 @@
 //! `tidewire run`: instances of a program that uses libpcap, each with its share of the packets.
+//!
+//! `run/` reads the configuration as the drop-in library does, with `tidewire-pcap-config`: linking the library itself
+//! would replace the `pcap_…` functions that compile filters. Instances count in shared memory
+//! (`tidewire-live/src/sys/shared_counters.rs`). The kernel ends them with the command, except those that change their
+//! user; a watchdog process ends these.
 
 mod instance;
 mod instances;

@@ -2,6 +2,9 @@
 //!
 //! Files are read twice: the first time the numbers of packets are noted, the second time those of printed streams are copied.
 //! Interfaces and pipes cannot be read again: copies of packets wait until their stream is chosen.
+//!
+//! `Keep` wraps a command's handler and asks it which streams it chooses (`Choose`), so that memory does not grow with
+//! the packets of a file and comments know the end of a stream.
 
 mod again;
 mod choose;

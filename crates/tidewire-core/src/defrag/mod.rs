@@ -4,6 +4,12 @@
 //! is detected when it arrives. A [`DefragPolicy`] resolves overlaps; [`DefragPolicy::Linux`] follows the kernel step
 //! by step. A datagram with an invalid fragment is rejected at once, and its later fragments cost one look-up (with
 //! `Linux`, where a host would begin a new datagram, a new one).
+//!
+//! Pending datagrams are in a bounded table, with one list by age and one by sender. A fragment's place is found in a
+//! red-black tree, so that no order of arrival costs more than another. Errors are detected on arrival; an invalid
+//! datagram stays in the table as a tombstone, and its later fragments cost one look-up. A whole datagram is rebuilt as
+//! the IP packet it was, and passes through the engine again as link type RAW. A rebuilt packet may be a tunnel with a
+//! fragment inside; that is followed four levels deep.
 
 mod bounds;
 mod datagram;

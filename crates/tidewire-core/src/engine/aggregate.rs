@@ -3,6 +3,10 @@
 //! Such a frame is one frame in the ledger, with the fate [`Fate::Aggregate`] if any of its packets belongs to a flow:
 //! its packets may belong to flows of several workers, and the first worker counts it. Each packet goes to its flow as
 //! an IP packet, in the worker that owns the flow.
+//!
+//! Its bytes are divided among its packets, so that sums over streams remain those of frames. A packet's index inside
+//! the frame is in the upper bits of its number: a stream's id is the number of its first packet, and one frame may
+//! begin two streams.
 
 use super::Engine;
 use crate::{

@@ -1,4 +1,8 @@
 //! Chunks: bytes gathered up to a size, with overlap, a flush timeout and chunks that are kept.
+//!
+//! Bytes in order are cut at the cutoff, to the byte, and delivered: borrowed as they are, or gathered into chunks with
+//! overlap, a flush timeout, and chunks that the application keeps. Statistics continue beyond a cutoff. A gap ends the
+//! chunk before it. Offsets have 64 bits and only grow; the sequence number is the lower half of an internal offset.
 
 use super::context::FlowContext;
 use crate::{

@@ -1,6 +1,10 @@
 //! A SYN with a new sequence number in an open connection (RFC 5961 section 4). The other side's answer decides which
 //! connection it belongs to. Until then neither stream counts it, and its packets are kept if the handler wants
 //! packets.
+//!
+//! If it is answered, the old connection ends (`reused`) and a new one begins with that SYN. If no packet of the old
+//! connection follows, it becomes a stream of its own at the end. Accepting it at once lets a forged SYN split a
+//! stream; ignoring it joins two connections that reuse a port.
 
 use super::{Engine, context::FlowContext};
 use crate::{

@@ -1,4 +1,14 @@
 //! How flows end: by timeouts, by a full table, for lack of memory, and with the input.
+//!
+//! When the table is full, 32 flows are examined and one is evicted: a closed one, else one that was never answered,
+//! else the one silent longest. A sweep (`engine/lifetime.rs`) visits every flow once in 4 s of packet time, a few at a
+//! time, and ends those that timed out.
+//!
+//! On interfaces: the end of a connection is reported after a second of silence (`report_closed_ns`), by a queue
+//! ordered by time instead of the sweep. The entry stays until `closed_timeout_ns`, so that late packets open no
+//! stream; they get the fate `after_close`. Whether the kernel verified a packet's checksum is in `Frame::checksum`
+//! (`TP_STATUS_CSUMNOTREADY`, `TP_STATUS_CSUM_VALID`): packets that this host sends have no checksum yet, which is no
+//! anomaly.
 
 use std::cmp::Reverse;
 

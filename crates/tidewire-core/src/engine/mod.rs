@@ -1,4 +1,26 @@
 //! The engine of one worker: batches of frames in, handler calls out.
+//!
+//! `Engine::process` handles frames in groups of 32, in three passes, so that memory is in the cache when it is needed:
+//! First, each frame is decoded (`wire::decode_into`). Packets come in trains: `flow/lookup_cache.rs` holds key, hash
+//! and slot of the 64 directions that sent last; of any other direction the key is made and hashed, and its index line
+//! is prefetched. Second, the likely slot of these is read from the index, and the flow's lines are prefetched. Third,
+//! each packet is processed.
+//!
+//! Packet time advances once for each group: chunks are flushed, half-open connections and silent flows end.
+//!
+//! | file of `engine/` | what |
+//! |---|---|
+//! | `transport.rs` | look-up: found, half-open, first packet midstream, or new |
+//! | `half_open.rs` | connections of which only a SYN was seen |
+//! | `new_flow.rs` | a new stream: what its first packet says about it, its class |
+//! | `reopen.rs`, `held_syn.rs` | a SYN on an existing flow: whether it opens another connection, or waits for its answer |
+//! | `midstream.rs` | the first packet of a connection joined midstream |
+//! | `receive.rs`, `path.rs`, `shed.rs` | counts a packet, shows it to the handler, doubts or sheds it, and passes its payload to its protocol |
+//! | `fragments.rs`, `aggregate.rs` | packets that are not frames themselves |
+//! | `chunks.rs`, `subscribers.rs` | chunks; several applications |
+//! | `accounting.rs` | the memory that flows hold |
+//! | `lifetime.rs` | how flows end |
+//! | `shunted.rs` | packets counted before the engine |
 
 mod accounting;
 mod aggregate;

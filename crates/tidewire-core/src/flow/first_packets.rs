@@ -4,6 +4,9 @@
 //! unknown. So the packet itself is kept, in a table that is bounded in bytes. A second packet of the connection makes
 //! it a flow, and the first one is processed then as if it had just arrived. When the table is full, the oldest becomes
 //! a stream of one packet.
+//!
+//! Its fate is open meanwhile, and the result is the same. Handlers that want packets, and directions that are counted
+//! before the engine, need the flow at once.
 
 use std::collections::VecDeque;
 

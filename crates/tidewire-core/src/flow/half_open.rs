@@ -1,3 +1,10 @@
+//! Connections of which only a SYN was seen.
+//!
+//! A SYN without payload opens no flow. It becomes an entry of the half-open table (`flow/half_open.rs`, bounded, the
+//! oldest is evicted first), and is promoted by the first packet that answers or continues it. An entry that ends is
+//! reported as `open` and `close` together, without ever having been in the flow table. For handlers that want packets
+//! (`Handler::PACKETS`) a SYN opens a flow at once, because a half-open entry keeps no packet.
+
 use super::Key;
 use crate::{Class, Mptcp, path::Path};
 

@@ -1,3 +1,10 @@
+//! The key of a flow, the same for both directions.
+//!
+//! Both addresses and ports in one order, protocol and IP version; the same for both directions. Two VLAN ids, tunnel
+//! kind and tunnel id are kept as the first packet had them, and are compared and hashed only if `Config::key_ids` says
+//! so. The hash is SipHash-1-3 with a key that is random for each run. Its upper half selects the worker, its lower
+//! half the bucket.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire_types::siphash::siphash13_words;

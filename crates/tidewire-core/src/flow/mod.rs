@@ -1,4 +1,9 @@
 //! Flows: their keys, the table, and the state of each.
+//!
+//! `flow/index.rs` has buckets of one cache line with 12 entries, a one-byte tag and a four-byte slot each; the index
+//! doubles when 8 buckets are not enough. `flow/slab.rs` keeps flows in pieces that never move. A flow (`flow/mod.rs`)
+//! is 256 bytes: one line for each direction, two for both. State that only irregular flows need (queue, gaps,
+//! anomalies, chunk) is in `flow/slow_state.rs`, allocated on first use.
 
 mod answer;
 mod arrival;

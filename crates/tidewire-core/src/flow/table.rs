@@ -1,3 +1,10 @@
+//! Finds flows and half-open connections, and chooses which is evicted.
+//!
+//! Most ids of tunnels, and on mirror ports those of VLANs, belong to a direction: with them in the key every such
+//! conversation is two half streams; without them two networks with the same addresses are one. So a packet joins a
+//! flow of other ids only where that flow has no packet of its direction (`flow/table.rs`). The hash has no ids: one
+//! worker has all flows of the same addresses. `docs/output.md` has the ids one by one.
+
 use std::{cell::Cell, collections::VecDeque};
 
 use super::{

@@ -1,5 +1,15 @@
 //! Which payload a receiving host would accept: acknowledgments, window, timestamps (RFC 9293 section 3.10.7.4, RFC
 //! 5961 section 5, RFC 7323 section 5).
+//!
+//! **Unconfirmed bytes.** A segment that a host would probably have dropped is not discarded: the capture may have
+//! missed the packet that makes it valid. Its bytes go to a second store. They lose against all other bytes, and are
+//! delivered only when the receiver acknowledges them. A segment that acknowledges more than was seen has two
+//! explanations: the capture lost data, or the segment was forged. Three successive acknowledgments, each beyond the
+//! last and beyond even what was allowed to be sent, are taken for a loss of the capture, unless the other side
+//! meanwhile sends with the expected number; their bytes are unconfirmed all the same. If the capture sees one side
+//! only, no acknowledgment is seen: after 32 segments and one second (or half of the stream's memory) in which a
+//! receiver would have answered and was not heard, the bytes are accepted; so are, at the end, bytes after which the
+//! receiver was silent.
 
 use super::{Payload, Segment, flag, segment::after};
 use crate::{

@@ -4,6 +4,19 @@
 //! packet; a receiver's card or driver merged several packets and kept the first one's; or the packet was sent with it,
 //! and the receiver dropped it. [`ChecksumMode::Auto`] leaves the decision to the receiver: payload with a wrong
 //! checksum is kept as unconfirmed bytes, which lose against all others and are delivered when they are acknowledged.
+//!
+//! Payload and FINs with wrong checksums are unconfirmed bytes: they lose against everything else and are delivered
+//! when they are acknowledged (`tcp/checksum.rs`). Three acknowledgments of that kind, and the engine stops waiting for
+//! that direction, as long as none of its payload has a right checksum, or for segments larger than a frame; a sender
+//! on the wire cannot bring that about. Where the receiver is not seen at all, unconfirmed bytes are believed after 32
+//! segments, or instead of a hole that is given up. SACK blocks count as acknowledgments (`tcp/sack.rs`). At the end
+//! they are believed unless the receiver acknowledged less after they arrived. What is left out is a gap with the cause
+//! `bad_checksum`. Its packet has no fate until that is decided.
+//!
+//! No receiver acknowledges a datagram. The pseudo-header's sum alone is the mark of offloading, and a datagram larger
+//! than a frame was merged: both are delivered. Another wrong checksum is damage only while right ones, or absent ones,
+//! outnumber the wrong ones of its sender: one in 65,536 is right by chance. (Checksums of fragmented datagrams do not
+//! count: hosts compute those themselves.) `verify` and `ignore` override this.
 
 use super::{
     Segment,

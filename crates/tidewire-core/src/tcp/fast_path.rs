@@ -1,5 +1,10 @@
 //! The fast path: the next segment, or a plain acknowledgment, of an unremarkable connection. Every check here is made
 //! on the slow path too, which has the same result.
+//!
+//! It accepts the next expected segment or a bare acknowledgment: only the ACK flag (PSH and ECN do not matter), an
+//! acknowledgment of data that was seen and not older than the last, inside the window, with a timestamp that is not
+//! older. It advances one number and delivers bytes that are still in the reader's buffer. Every other segment takes
+//! the slow path, which gives the same result where both apply (`tests/engine/fast_path.rs` compares them).
 
 use super::flag;
 use crate::{

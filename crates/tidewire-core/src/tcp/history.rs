@@ -1,4 +1,8 @@
 //! Comparison of retransmissions with delivered bytes: see [`delivery_log`](super::delivery_log).
+//!
+//! One ring for all streams of a worker records delivered runs. If the input is one uncompressed file, an entry says
+//! where the bytes are, and they are read again to compare a retransmission; otherwise the bytes are copied into a
+//! second ring of 8 MiB. An entry is valid only as far back as the rings reach in packets and bytes of the whole input.
 
 use super::{
     delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, HistoryAge, Run},

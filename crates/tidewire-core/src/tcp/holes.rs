@@ -1,4 +1,17 @@
 //! Holes: how long they wait, their bounds, and what is reported when they are given up.
+//!
+//! STRICT waits for a hole until it is acknowledged (so the receiver has the bytes and the capture has not) *and* 64
+//! packets with payload and 96 KiB have arrived behind it. FAST waits for 16 packets. A bound on memory or holes ends
+//! the wait at once. A direction joined midstream first waits in the same way for earlier bytes; its acknowledged FIN
+//! ends that wait. It ends for both directions at once, and what waited is delivered in the order of its arrival with
+//! its own times (`tcp/arrivals.rs`): otherwise all requests would come before all answers. A side need not wait if the
+//! other one did or has its own SYN, and its first byte is the one that was acknowledged. A hole that is given up is a
+//! gap with its cause; ranges known to be snapped, shed or cut keep theirs.
+//!
+//! **STRICT gives up a hole only after 64 packets and 96 KiB.** An acknowledgement says that the receiver has the
+//! bytes. A capture may still show them later, because taps and multi-queue cards reorder. With both conditions STRICT
+//! waits for a short connection to its end, and a long one on a lossy link costs at most 96 KiB and 64 packets a hole.
+//! Holes that were never acknowledged are never given up by STRICT, only by a bound: the sender will fill them.
 
 use super::lost_ranges::Range;
 use crate::{

@@ -1,4 +1,19 @@
 //! TCP: the effect of a segment on its connection, as in a receiving host (RFC 9293, RFC 5961, RFC 7323).
+//!
+//! The fast path takes the next expected segment or a bare acknowledgment; every other segment takes the slow path:
+//!
+//! | file | what |
+//! |---|---|
+//! | `handshake.rs` | SYN and SYN-ACK: where a direction begins, simultaneous open, data on a SYN, changed numbers |
+//! | `reset.rs` | which resets a host obeys (RFC 5961 section 3) |
+//! | `accept.rs` | whether a host accepts a segment: acknowledgment, PAWS, window. If not, its bytes are *unconfirmed* |
+//! | `reassemble.rs` | puts payload in its place: repeated, next, or queued; urgent bytes |
+//! | `urgent.rs` | which byte an urgent pointer removes from the stream |
+//! | `fin.rs` | where a direction ends, and which FINs a host accepts |
+//! | `queue/` | the out-of-order queue of a direction and the overlap policies, a file for each concern |
+//! | `holes.rs` | how long to wait for a hole, bounds, and what is reported when the wait ends |
+//! | `history.rs`, `delivery_log.rs` | compares retransmissions with delivered bytes; the rings that remember these |
+//! | `checksum.rs`, `doubted.rs` | which wrong checksums are artefacts of the capture; segments that wait for that decision |
 
 mod accept;
 mod answers;

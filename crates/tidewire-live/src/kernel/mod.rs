@@ -13,6 +13,13 @@
 //!
 //! The flow tables are memory that both sides map: a [`KernelShunt`] makes, reads and ends entries without system calls, and
 //! no packet counted for a direction is lost when the entry ends, however the two sides race.
+//!
+//! One source is compiled twice: for XDP, and as a socket filter for the host's own traffic, which must reach the stack
+//! unchanged. Programs call each other through a program array: entry, the user's expression (libpcap's program
+//! translated to eBPF, `tidewire-ebpf`), the flow table, delivery, steering. Each packet is counted at exactly one
+//! final place, on its own processor. The flow tables use open addressing in array maps, with key and counts of a
+//! direction in one cache line (two for IPv6). User space maps them too, so that cutting, reading and ending an entry
+//! need no system call. Counting and ending race safely; `kernel/table.rs` states what is guaranteed.
 
 mod atomic;
 mod clock;

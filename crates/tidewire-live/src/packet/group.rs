@@ -1,4 +1,8 @@
 //! The sockets of an interface, opened together: a member's position in its group is what steering programs address.
+//!
+//! **No frame before its filter** (`packet/group.rs`). Sockets are opened without a protocol, get their ring and a
+//! filter that accepts nothing, are bound and join their group; only when every member is there are the real filters
+//! attached.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

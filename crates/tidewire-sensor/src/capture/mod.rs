@@ -6,6 +6,14 @@
 //! ```
 //!
 //! The thread that captures never waits for the supervisor, nor for a reader unless a queue is configured to hold.
+//!
+//! `capture/run.rs` is the order of things: queues with all of their memory, input, confinement
+//! (`Confinement::pass_descriptors`), then the threads. The main thread captures; `service.rs` is the other one: it
+//! serves and wakes readers, notices the supervisor's end, and writes events (`events.rs`) to a socket that never makes
+//! it wait. `producer/run.rs` makes a queue that is alone the engine's handler; several, and one with a filter, are
+//! `Applications`. `set.rs` is a queue or a set of them: a mutex for each queue, which workers share; a stream's queue
+//! is chosen when it opens, by a keyed hash of its ends or in turn. What is kept of a stream is the queue's `Owners`,
+//! from which members of groups, repeated OPENs and gaps of shed bytes follow.
 
 mod events;
 mod failure;

