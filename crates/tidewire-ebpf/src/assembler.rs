@@ -166,7 +166,7 @@ impl<M> Assembler<M> {
         self.push(code::STORE_NUMBER | code::size(8), to, 0, offset, 0);
     }
 
-    /// Adds a register to 8 bytes of memory, atomically; if asked for, the register then holds the previous value.
+    /// Adds a register to 8 bytes of memory, atomically; if requested, the register then holds the previous value.
     pub fn atomic_add(&mut self, to: u8, from: u8, fetch: bool) {
         self.push(code::ATOMIC, to, from, 0, i32::from(fetch));
     }

@@ -13,7 +13,7 @@ pub enum Error {
         expression: String,
         /// The link type's name and number.
         link: String,
-        /// What libpcap says, or why it cannot run in the kernel.
+        /// The message of libpcap, or why it cannot run in the kernel.
         message: String,
     },
     /// An invalid program.

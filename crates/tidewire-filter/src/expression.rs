@@ -36,7 +36,7 @@ pub struct Filter {
     programs: Vec<(LinkType, Compiled)>,
 }
 
-/// What an expression does not see where it is applied to each frame by itself, as the kernel does.
+/// Parts that an expression does not see where it is applied to each frame by itself, as the kernel does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unseen {
@@ -96,7 +96,7 @@ impl Filter {
         classic(&self.expression, link)
     }
 
-    /// What it does not see where it is applied to each Ethernet frame by itself. [`matches`](Self::matches) and
+    /// Parts that it does not see where it is applied to each Ethernet frame by itself. [`matches`](Self::matches) and
     /// [`Fragments`](crate::Fragments) see some of that.
     #[must_use]
     pub fn unseen(&self) -> Unseen {
@@ -161,7 +161,7 @@ fn compile(expression: &str, link: LinkType) -> Result<Program, Error> {
     Program::new(&classic(expression, link)?).map_err(|what| filter_error(expression, link, &what.to_string()))
 }
 
-/// What libpcap's compiler makes of an expression.
+/// Compiles an expression by libpcap's compiler.
 fn classic(expression: &str, link: LinkType) -> Result<Vec<Instruction>, Error> {
     let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
     let failed = |error: pcap::Error| {

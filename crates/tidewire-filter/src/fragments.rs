@@ -17,7 +17,7 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const BEFORE_FRAGMENTS: [u8; 5] = [0, 43, 44, 60, 135];
 
-/// What the fragments of a datagram have in common (RFC 791, section 3.2; RFC 8200, section 4.5). The protocol of IPv6 is in the
+/// Fields that the fragments of a datagram share (RFC 791, section 3.2; RFC 8200, section 4.5). The protocol of IPv6 is in the
 /// first alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Datagram {

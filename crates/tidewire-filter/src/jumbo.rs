@@ -10,7 +10,7 @@ const HEADER_BYTES: usize = 40;
 /// A hop-by-hop header that holds nothing but the length: next header, 0, option 0xc2 of 4 bytes.
 const JUMBO_BYTES: usize = 8;
 const JUMBO_OPTION: [u8; 3] = [0, 0xc2, 4];
-/// What an expression may look at behind the headers.
+/// Fields that an expression may look at behind the headers.
 const KEPT_BYTES: usize = 512;
 /// Ethernet's types of tags, and of IPv6.
 const TAGS: [[u8; 2]; 3] = [[0x81, 0x00], [0x88, 0xa8], [0x91, 0x00]];

@@ -15,7 +15,7 @@ pub fn matches(program: &Program, packet: &[u8], wire_bytes: u32) -> bool {
     returned(program, packet, wire_bytes).is_some_and(|accepted| accepted != 0)
 }
 
-/// What the program returns; `None` for a packet that is too short for one of its loads, as good as 0.
+/// Runs the program and returns its result; `None` for a packet that is too short for one of its loads, as good as 0.
 #[must_use]
 pub fn returned(program: &Program, packet: &[u8], wire_bytes: u32) -> Option<u32> {
     let steps = program.steps();

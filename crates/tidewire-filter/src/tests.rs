@@ -12,7 +12,7 @@ fn our_machine_agrees_with_libpcaps() {
     let packets: Vec<Vec<u8>> = (0..3000).map(|_| random_packet(&mut numbers)).collect();
     let dead = Capture::dead(Linktype::ETHERNET).unwrap();
     for &expression in EXPRESSIONS {
-        // What is not optimised uses more kinds of instructions, and loads more of a packet.
+        // A program that is not optimised uses more kinds of instructions, and loads more of a packet.
         for optimize in [true, false] {
             let theirs = dead.compile(expression, optimize).unwrap();
             let ours = Program::new(&instructions(&theirs).unwrap()).unwrap();

@@ -15,7 +15,7 @@ pub enum Error {
     Interface {
         /// Its name.
         interface: String,
-        /// What is wrong.
+        /// The mistake.
         what: String,
     },
     /// The system refused an operation.
@@ -23,9 +23,9 @@ pub enum Error {
     System {
         /// The operation.
         what: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
-        /// What to do, after `; `, or nothing.
+        /// The remedy, after `; `, or nothing.
         hint: String,
     },
 }

@@ -7,6 +7,9 @@
 //! Frame sizes are those on the wire, including the FCS of 4 bytes that is not in memory: the smallest has 64 bytes,
 //! of which 60 are in memory. A rate in bits counts preamble and gap too, 20 bytes a frame, so that 10 Gbit/s of 64-byte
 //! frames are 14.88 million a second.
+//!
+//! Flows are a few bytes each; frames are made from templates, in the kernel (a program that redirects frames of
+//! `BPF_PROG_TEST_RUN` to the interface) or in user space, and numbered so that a receiver can say which are missing.
 #![forbid(unsafe_code)]
 
 pub mod craft;

@@ -34,7 +34,7 @@ const WEIGHT: f64 = 0.125;
 /// A sample counts for no more than this many times the running mean, or the same part of it.
 const OUTLIER: f64 = 2.0;
 
-/// What a trial came to.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -167,7 +167,7 @@ impl Adaptive {
         self.trial.as_ref().map_or(self.verdict == Verdict::Pays, Trial::sorts)
     }
 
-    /// What the last trial came to.
+    /// Result of the last trial.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
@@ -254,7 +254,7 @@ mod tests {
             (self.state >> 11) as f64 / (1_u64 << 53) as f64
         }
 
-        /// What a batch takes: the noise is of batches, with a tail (the processor is taken away now and then).
+        /// Time of a batch: the noise is of batches, with a tail (the processor is taken away now and then).
         fn batch_ns(&mut self, packets: u32, sorted: bool) -> u64 {
             let ns = if sorted { self.ns * (1.0 - self.gain) } else { self.ns };
             let tail = if self.chance() < 0.02 { 5.0 } else { 1.0 };

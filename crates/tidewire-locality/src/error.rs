@@ -8,12 +8,12 @@ use crate::{BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, TIMEOUT_MAX, TIMEOUT_MIN};
 pub enum SettingError {
     /// An unknown key.
     UnknownKey {
-        /// What was given.
+        /// The value given.
         name: String,
     },
     /// An unknown setting.
     UnknownSetting {
-        /// What was given.
+        /// The value given.
         name: String,
     },
     /// Nothing between two commas.
@@ -32,24 +32,24 @@ pub enum SettingError {
     NoNumber {
         /// The setting.
         name: String,
-        /// What was given.
+        /// The value given.
         value: String,
     },
     /// A value other than yes or no.
     NoSwitch {
         /// The setting.
         name: String,
-        /// What was given.
+        /// The value given.
         value: String,
     },
     /// Fewer packets than [`BATCH_FRAMES_MIN`], or more than [`BATCH_FRAMES_MAX`].
     BatchFrames {
-        /// What was given.
+        /// The value given.
         frames: u32,
     },
     /// Less than [`TIMEOUT_MIN`], or more than [`TIMEOUT_MAX`].
     Timeout {
-        /// What was given.
+        /// The value given.
         timeout: Duration,
     },
 }

@@ -25,7 +25,7 @@ pub(super) fn no_key(key: Key) -> u32 {
     if key == Key::Flow { u32::MAX } else { 0xffff }
 }
 
-/// What a frame turned out to be.
+/// Result for a frame.
 pub(super) enum Found {
     /// A packet with this key, or with none.
     Packet(Option<u32>),
@@ -110,7 +110,7 @@ impl Extract {
         }
     }
 
-    /// What contradicts itself or was cut belongs to the flow that its headers name, where they are there: whoever judges
+    /// A packet that contradicts itself or was cut belongs to the flow that its headers name, where they are there: the application that judges
     /// such packets wants them in order.
     fn malformed(&self, frame: &[u8], packet: Packet, decoded: &Decoded) -> Found {
         let Packet { ip_at, version, proto, .. } = packet;

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use crate::SettingError;
 
-/// What packets are brought together by.
+/// The property by which packets are brought together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Key {

@@ -8,7 +8,7 @@ use crate::{BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, SettingError,
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// What packets are brought together by.
+    /// The property by which packets are brought together.
     pub key: Key,
     /// Packets of a batch at most, [`BATCH_FRAMES_MIN`] to [`BATCH_FRAMES_MAX`].
     pub batch_frames: u32,

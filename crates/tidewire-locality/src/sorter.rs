@@ -10,7 +10,7 @@ use super::{
 };
 use crate::prefetch::prefetch;
 
-/// How many packets ahead headers are asked for: enough for a miss of 100 ns at 5 to 10 ns a packet.
+/// How many packets ahead headers are prefetched: enough for a miss of 100 ns at 5 to 10 ns a packet.
 const PREFETCH_FRAMES: usize = 16;
 
 /// Gives the order in which a batch is handed over. Keeps its memory (some 16 bytes a packet of the largest batch), so that

@@ -1,4 +1,4 @@
-//! What is kept of a direction between two pieces.
+//! State of a direction between two pieces.
 
 use super::automaton;
 

@@ -37,7 +37,7 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, PatternError> {
     }
 }
 
-/// What stands between bars at the beginning, if it is no hexadecimal, and the rest.
+/// Splits off the text between bars at the beginning, if it is no hexadecimal.
 fn attributes(given: &[u8]) -> Result<(Pattern, &[u8]), PatternError> {
     let mut found = Pattern::default();
     let (Some(inside), true) = (given.strip_prefix(b"|"), is_annotated(given)) else { return Ok((found, given)) };

@@ -137,7 +137,7 @@ impl Sampled {
             self.find(border, piece, found);
             return 0;
         };
-        // What came before may begin a match; what ends in it was found.
+        // Earlier bytes may begin a match; matches that end in them were found.
         let tail = std::mem::take(&mut border.tail);
         automaton.find(&mut border.states, &tail, &mut |_| ());
         automaton.find(&mut border.states, piece, found)

@@ -17,9 +17,9 @@ pub struct Position {
 pub struct Error {
     /// Where the error begins.
     pub at: Position,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to write instead, or what to do; may be empty.
+    /// The correction or remedy; may be empty.
     pub hint: String,
     /// The line of the program, for display; empty if there is none.
     pub excerpt: String,

@@ -32,7 +32,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a program's walk found in a packet: for tests and diagnosis.
+/// Findings of a program's walk over a packet: for tests and diagnosis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// 4, 6, or 0 if there is no IP packet, or the program needs none.

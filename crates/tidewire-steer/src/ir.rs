@@ -20,7 +20,7 @@ pub const HEADERS_BYTES_MAX: u64 = 2000;
 /// Operations in one program. A jump of eBPF reaches 32,767 instructions, and an operation takes up to 20 of them.
 const OPERATIONS_MAX: usize = 12_000;
 
-/// What an operation takes.
+/// Operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     Slot(Slot),

@@ -19,6 +19,19 @@
 //! assert_eq!(verdict.first(4), None, "not IP: steer_p2p drops it");
 //! # Ok::<(), tidewire_steer::Error>(())
 //! ```
+//!
+//! The operations define the meaning. The evaluator and the kernel's programs both interpret the same list, so only a
+//! mistake in one of them can make them differ, and tests compare them: with an interpreter of eBPF in the tests, with
+//! the kernel by `BPF_PROG_TEST_RUN`, and with frames that pass through fan-out groups. What `walk/` finds is compared
+//! with `tidewire-wire`'s decoder, which was written independently.
+//!
+//! ```text
+//!  text ─► lexer ─► parser ─► check (names, types) ─► Program
+//!                                                       │  lower/: the steps, behind walk/: the headers
+//!                               operations (ir.rs): 64-bit slots, loads, forward jumps
+//!                                     │                                │
+//!                      evaluate.rs: runs them                bpf/: translates them to eBPF
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod bpf;

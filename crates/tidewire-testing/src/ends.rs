@@ -113,7 +113,7 @@ fn ended(child: &mut Child, most: Duration) -> Option<ExitStatus> {
     drop(child.stdin.take());
     let begun = Instant::now();
     loop {
-        if let Some(status) = child.try_wait().expect("the status of a child can be asked for") {
+        if let Some(status) = child.try_wait().expect("the status of a child") {
             return Some(status);
         }
         if begun.elapsed() > most {
@@ -157,7 +157,7 @@ fn gather(mut pipe: impl Read + Send + 'static) -> Gathered {
     let thread = thread::spawn(move || {
         let mut piece = [0; 8192];
         while let Ok(count @ 1..) = pipe.read(&mut piece) {
-            into.lock().expect("nobody panics with it").extend(&piece[..count]);
+            into.lock().expect("no holder panics").extend(&piece[..count]);
         }
     });
     Gathered { thread, bytes }
@@ -170,7 +170,7 @@ impl Gathered {
             thread::sleep(tick(begun));
         }
         let is_all = self.thread.is_finished();
-        let bytes = std::mem::take(&mut *self.bytes.lock().expect("nobody panics with it"));
+        let bytes = std::mem::take(&mut *self.bytes.lock().expect("no holder panics"));
         if is_all { Ok(bytes) } else { Err(bytes) }
     }
 }

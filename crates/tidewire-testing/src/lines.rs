@@ -17,12 +17,12 @@ pub struct Lines {
 impl Lines {
     /// Reads a pipe until it is closed. Invalid UTF-8 is replaced.
     pub fn new(pipe: impl Read + Send + 'static) -> Self {
-        let (tell, queue) = channel();
+        let (sender, queue) = channel();
         thread::spawn(move || {
             let (mut pipe, mut line) = (BufReader::new(pipe), Vec::new());
             while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
                 let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
-                if tell.send(text).is_err() {
+                if sender.send(text).is_err() {
                     // The receiver is gone; the writer continues.
                     let _ = std::io::copy(&mut pipe, &mut std::io::sink());
                     return;

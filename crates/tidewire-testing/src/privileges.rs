@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_of_containers_are_told_from_the_machines() {
+    fn maps_of_containers_differ_from_the_machines() {
         assert!(is_whole("         0          0 4294967295\n"));
         assert!(!is_whole("         0       1000          1\n") && !is_whole("0 100000 65536\n") && !is_whole(""));
     }

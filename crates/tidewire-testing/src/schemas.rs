@@ -33,10 +33,10 @@ pub fn missing_validator() -> Option<String> {
     missing(&["/usr/bin/python3", "/usr/lib/python3/dist-packages/jsonschema/__init__.py"])
 }
 
-/// What the validator says of each line, a schema's file name and JSON: `valid`, or why not.
+/// The validator's verdict on each line, a schema's file name and JSON: `valid`, or why not.
 ///
 /// # Panics
-/// Python cannot be started, or the schemas are none.
+/// Python cannot be started, or a schema is invalid.
 #[must_use]
 pub fn validate(folder: &Path, lines: &[(&str, String)]) -> Vec<String> {
     let mut python = Command::new("/usr/bin/python3");

@@ -1,4 +1,4 @@
-//! What was probably meant by a name that is unknown.
+//! The known name that is closest to an unknown one.
 
 /// Characters of a name that is looked at: a longer one was not mistyped.
 const CHARS_MAX: usize = 60;

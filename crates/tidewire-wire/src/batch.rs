@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::LinkType;
 
-/// What the source of a frame reports about its transport checksum.
+/// Status of a frame's transport checksum, as its source reports it.
 ///
 /// Between a sender's stack and its network card a checksum is not computed yet; the same holds for segments that a
 /// receiving host has merged. Linux reports both to packet sockets (`linux/if_packet.h`).
@@ -41,7 +41,7 @@ pub struct Frame {
     pub number: u64,
     /// Where the frame's bytes can be read again (an offset in a plain file, plus one); 0: nowhere.
     pub origin: u64,
-    /// What is reported about its transport checksum.
+    /// Status of its transport checksum.
     pub checksum: ChecksumStatus,
 }
 

@@ -1,4 +1,9 @@
 //! The clock of an input's timers, out of the timestamps of its packets.
+//!
+//! **An outlier of time moves no clock.** Timers follow the greatest timestamp (`tidewire-wire/src/clock.rs`). A packet
+//! more than an hour ahead moves the clock only if the next one is, too; a file's block is read before its clocks are
+//! settled, so the first packet behind a silence has the right clock. A clock that was set back lets the timers go on
+//! from where they stand.
 
 use crate::Frame;
 
@@ -13,7 +18,7 @@ const BEHIND_MIN: u32 = 8;
 const BASES: usize = 4;
 /// Packets at the beginning of an input whose median decides where the clock begins.
 const FIRST: usize = 5;
-/// A longer silence behind the first packet, or before the last one, is none: its time is wrong. Ten years of 365 days, nanoseconds.
+/// A longer silence behind the first packet, or before the last one, is not real: its time is wrong. Ten years of 365 days, nanoseconds.
 const SILENCE_MAX_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 
 /// The clock of timers over an input: the greatest timestamp so far, without outliers. It never goes back.
@@ -34,7 +39,7 @@ pub struct PacketClock {
     is_begun: bool,
 }
 
-/// What of a clock each packet moves: a loop over packets keeps a copy, so that it lies in registers.
+/// The part of a clock that each packet moves: a loop over packets keeps a copy, so that it lies in registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     clock_ns: u64,
@@ -75,7 +80,7 @@ impl PacketClock {
         self.pace.clock_ns
     }
 
-    /// What each packet moves: the first argument of [`advanced`](Self::advanced), whose last result goes to
+    /// The part that each packet moves: the first argument of [`advanced`](Self::advanced), whose last result goes to
     /// [`keep`](Self::keep).
     #[must_use]
     #[inline(always)]
@@ -206,7 +211,7 @@ impl PacketClock {
     }
 }
 
-/// Where a clock begins whose first packet is an outlier; `None`: it is none.
+/// Where a clock begins whose first packet is an outlier; `None` for any other.
 fn begin(frames: &[Frame]) -> Option<u64> {
     let first = frames.first()?.timestamp_ns;
     let mut times: Vec<u64> = frames.iter().take(FIRST).map(|frame| frame.timestamp_ns).collect();

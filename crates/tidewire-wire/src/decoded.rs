@@ -1,6 +1,6 @@
 use crate::{Doubts, Malformation, OtherLink};
 
-/// What a frame contains, at the layer that makes flows.
+/// Content of a frame, at the layer that makes flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]

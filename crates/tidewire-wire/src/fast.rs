@@ -9,7 +9,7 @@ use crate::{Doubts, Settings, ethernet, protocol};
 /// Ethernet, IPv4 and TCP without options, in bytes: shorter frames take the general walk.
 const IPV4_TCP_BYTES: usize = 54;
 
-/// What differs between common frames; kept in registers until the result is written once, in place.
+/// The differences between common frames; kept in registers until the result is written once, in place.
 pub(crate) struct Common {
     ip_version: u8,
     proto: u8,
@@ -106,7 +106,7 @@ fn is_group_datagram(frame: &[u8], ether_type: u16, at: usize) -> bool {
     byte(protocol) == protocol::UDP && byte(destination) >= least
 }
 
-/// What both IP headers have in common.
+/// Fields that both IP headers have.
 struct Ip {
     version: u8,
     proto: u8,

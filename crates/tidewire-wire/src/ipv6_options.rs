@@ -14,7 +14,7 @@ const IOAM: u8 = 0x31;
 const JUMBO: u8 = 0xc2;
 /// RFC 6275: accepted by hosts that know the mobile node.
 const HOME_ADDRESS: u8 = 0xc9;
-/// What a host does with an unknown option; 0: skip it.
+/// Action of a host for an unknown option; 0: skip it.
 const ACTION: u8 = 0xc0;
 
 /// Greatest padding between two options, in bytes: more is never needed (Linux: `ip6_parse_tlv`).

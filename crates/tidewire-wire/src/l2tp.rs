@@ -39,7 +39,7 @@ pub(crate) fn in_ip(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     version3(walk, at)
 }
 
-/// What follows version 2's flags: the fields that they announce, then PPP.
+/// Walks behind version 2's flags: the fields that they announce, then PPP.
 fn version2(walk: &Walk<'_>, flags: u16, mut at: usize) -> Option<Carried> {
     if flags & !(LENGTH | SEQUENCE | OFFSET | PRIORITY | VERSION_MASK) != 0 {
         return None;

@@ -1,7 +1,7 @@
 /// Declares the enum, its complete list and its counter names in one place, so that none can be forgotten.
 macro_rules! protocols {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What a frame of [`crate::Kind::OtherLink`] holds, where that has a name. Each variant is a counter's name.
+        /// Content of a frame of [`crate::Kind::OtherLink`], where that has a name. Each variant is a counter's name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[non_exhaustive]

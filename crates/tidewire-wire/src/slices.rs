@@ -17,7 +17,7 @@ const CUT_TO_WHOLE_MIN: u32 = 8;
 /// Interfaces that are examined; frames of others are not.
 const INTERFACES_MAX: usize = 64;
 
-/// What the frames of an interface show.
+/// State of the frames of an interface.
 #[derive(Clone, Copy, Debug)]
 struct Evidence {
     interface: u16,
@@ -144,7 +144,7 @@ mod tests {
         (memory, found)
     }
 
-    /// What becomes of each frame: its kind, and its length on the wire.
+    /// Result for each frame: its kind, and its length on the wire.
     fn judged(slicing: Slicing, frames: &[(u16, &[u8])]) -> Vec<(Kind, u32)> {
         let settings = Settings::default();
         let (memory, frames) = block(frames);

@@ -1,4 +1,4 @@
-//! What holds for any bytes, and what holds for every protocol alike.
+//! Properties of any bytes, and of every protocol alike.
 
 use proptest::prelude::*;
 

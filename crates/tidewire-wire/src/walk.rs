@@ -1,4 +1,8 @@
 //! The state of a walk over a frame, and the operations that all headers share.
+//!
+//! `Walk` is a cursor with the steps that every header needs. Each protocol has a file that uses `Walk` and returns
+//! what comes next; `dispatch.rs` alone knows all of them. `fast.rs` decodes the common headers without that loop, and
+//! gives the same result.
 
 use crate::checksum::{self, Checksum};
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
@@ -231,7 +235,7 @@ impl<'a> Walk<'a> {
         self.end = carried.end;
         self.is_cut = carried.is_cut || self.is_sliced;
         if self.is_cut {
-            // What follows in the frame is not the content's, and the content need not fill its datagram.
+            // Bytes behind it in the frame are not the content's, and the content need not fill its datagram.
             self.frame = self.frame.get(..carried.end).unwrap_or(self.frame);
             self.datagram = None;
         }

@@ -6,7 +6,7 @@ use tidewire_live::{Interface, InterfaceCounts};
 use super::plan::{Ended, Progress, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};
 
-/// What was sent, by the sender's account and by the interfaces' counters.
+/// Frames sent, by the sender's account and by the interfaces' counters.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The sender.

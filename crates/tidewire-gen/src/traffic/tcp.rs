@@ -280,7 +280,7 @@ impl Traffic for Connections {
                 (Some(next), Some(slot)) => *slot = next,
                 _ => drop(self.open.swap_remove(index)),
             }
-            // Whoever took the place has its turn now, so that as many stay open as before.
+            // The connection that took the place has its turn now, so that as many stay open as before.
             self.turn = index;
         }
         Some(made)

@@ -33,7 +33,7 @@ struct Found {
     state: Option<TcpState>,
 }
 
-/// What the engine delivered, by the client's address and port, then in the order of the streams' beginnings.
+/// Streams that the engine delivered, by the client's address and port, then in the order of the streams' beginnings.
 #[derive(Default)]
 struct Collector {
     streams: HashMap<(IpAddr, u16), BTreeMap<u64, Found>>,
@@ -110,7 +110,7 @@ pub struct Verdict {
     pub received: Vec<Vec<u8>>,
     /// Bytes that the engine delivered.
     pub delivered: Vec<Vec<u8>>,
-    /// What the engine reported.
+    /// Reports of the engine.
     pub kinds: BTreeSet<&'static str>,
     /// Whether the handshake was completed, for the host and for the engine, where both know it.
     pub opened: Option<(bool, bool)>,

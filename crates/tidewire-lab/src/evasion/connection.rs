@@ -96,7 +96,7 @@ fn resets() -> Vec<Script> {
         },
         opened(
             "rst",
-            "a reset at the next byte ends the connection; what follows is nobody's",
+            "a reset at the next byte ends the connection; later bytes belong to no connection",
             vec![data(0, "good"), rst(4), data(4, "EVIL"), fin(8)],
         ),
         opened(

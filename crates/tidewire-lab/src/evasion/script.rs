@@ -128,9 +128,9 @@ pub enum Step {
 pub struct Script {
     /// Its name; its folder is `pn-NAME`.
     pub name: &'static str,
-    /// What it shows, one line.
+    /// Its purpose, one line.
     pub shows: &'static str,
-    /// What is sent.
+    /// Packets to send.
     pub steps: Vec<Step>,
     /// Engine settings that the case needs because packets cannot show them, by name.
     pub settings: &'static [(&'static str, u32)],

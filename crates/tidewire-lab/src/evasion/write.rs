@@ -11,14 +11,14 @@ use crate::{oracle::network::Network, pcapfile::Writer};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// What the case shows.
+    /// Purpose of the case.
     pub shows: String,
     /// The system that gave the answer.
     pub answered_by: String,
     /// Engine settings that the case needs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, u32>,
-    /// What the application on the host received from the client: ASCII.
+    /// Bytes that the application on the host received from the client: ASCII.
     pub c2s: String,
 }
 

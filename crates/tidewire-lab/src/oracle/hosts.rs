@@ -45,7 +45,7 @@ impl Task {
 pub struct Played {
     /// The sender's port.
     pub port: u16,
-    /// What the application received.
+    /// Bytes that the application received.
     pub received: Vec<Vec<u8>>,
 }
 

@@ -69,7 +69,7 @@ fn folded(word: u64) -> u64 {
     word | capital >> 2
 }
 
-/// What a comparison costs that fails at once, in bytes compared: some 40 instructions with all around it.
+/// Cost of a comparison that fails at once, in bytes compared: some 40 instructions with all around it.
 const CANDIDATE_BYTES: u64 = 16;
 
 /// Patterns whose last difference is remembered.

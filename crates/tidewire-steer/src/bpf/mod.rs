@@ -42,7 +42,7 @@ pub enum Ending {
     },
 }
 
-/// What a program returns.
+/// Result of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// For `PACKET_FANOUT_EBPF`: the index of the worker's socket in its group. A fan-out program cannot drop, so

@@ -81,7 +81,7 @@ impl Compiled {
         self.resolved.run(packet, &self.settings, state)
     }
 
-    /// What the program's walk finds in a packet.
+    /// Findings of the program's walk over a packet.
     #[must_use]
     pub fn found(&self, packet: &Packet<'_>) -> Found {
         self.resolved.found(packet, &self.settings)

@@ -60,7 +60,7 @@ fn what_may_happen_is_known_before() {
 }
 
 #[test]
-fn maps_are_asked_for_where_they_are_used() {
+fn maps_are_requested_where_they_are_used() {
     let maps = |text: &str| compiled(text).fanout(4, Copy::First).unwrap().maps();
     assert_eq!(maps("steer_flow"), []);
     assert_eq!(maps("inc 1 >-> dec 2 >-> sample 3"), [MapUse::State]);

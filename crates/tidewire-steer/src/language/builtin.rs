@@ -2,7 +2,7 @@
 //!
 //! The names are those of PFQ's language, which the pcap fan-out paper uses. Their meaning here is stated beside each.
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -48,7 +48,7 @@ pub enum Group {
     Effect,
 }
 
-/// What an argument must be.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Parameter {

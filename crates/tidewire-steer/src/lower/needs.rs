@@ -1,10 +1,10 @@
-//! What a program requires of the engine that runs it, derived from its syntax tree.
+//! Requirements of a program on the engine that runs it, derived from its syntax tree.
 
 use crate::language::{Argument, Function, Group, Id, Predicate, Program, Term};
 use crate::settings::{Fragments, Settings, Unsteered};
 use crate::walk::Depth;
 
-/// What a program requires of an engine.
+/// Requirements of a program on an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// How much of the packet is read.

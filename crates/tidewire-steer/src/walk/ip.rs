@@ -36,7 +36,7 @@ pub(super) fn emit(builder: &mut Builder, done: Label) {
     builder.place(after);
 }
 
-/// What both versions have found: protocol in `T2`, transport at `T3`, fragment field in `T1`, its header at `T5`.
+/// Common to both versions: protocol in `T2`, transport at `T3`, fragment field in `T1`, its header at `T5`.
 fn found(builder: &mut Builder, version: u64, ether_type: u64) {
     builder.set(VERSION, version);
     builder.set(L3, ether_type);

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 /// Tunnels looked through at most; each makes the program longer by a walk.
 pub const TUNNELS_MAX: u8 = 4;
 
-/// What of the walk a program needs.
+/// Parts of the walk that a program needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Depth {
     /// Nothing, or bytes at fixed places.

@@ -1,4 +1,4 @@
-//! What the walk finds, and what it works with. The caller sets the first three.
+//! Slots of the walk: its findings, and its working values. The caller sets the first three.
 
 use crate::ir::Slot;
 

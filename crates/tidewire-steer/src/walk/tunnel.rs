@@ -1,4 +1,4 @@
-//! What carries IP again. A tunnel is entered when its header is right; where there is no IP packet inside, the slots
+//! Headers that carry IP again. A tunnel is entered when its header is right; where there is no IP packet inside, the slots
 //! keep speaking of the packet that carries it.
 
 use super::ip::UDP;
