@@ -263,7 +263,7 @@ pub trait Source: Send {
         Vec::new()
     }
 
-    /// What captures lost before they were written, as the files read so far say themselves: by interface, those that lost any.
+    /// Packets that captures lost before they were written, as the files read so far say themselves: by interface, those that lost any.
     fn losses(&self) -> Vec<CaptureLoss> {
         Vec::new()
     }

@@ -58,7 +58,7 @@ pub struct Interface {
     pub snap_bytes: u32,
     /// Its name, as `eth0`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub description: String,
     /// Bits in a second; 0: unknown.
     pub speed_bits: u64,
@@ -113,7 +113,7 @@ pub struct Packet<'a> {
     pub wire_bytes: u32,
     /// Which way it went.
     pub way: Way,
-    /// What the kernel reported about its transport checksum. That it was verified is written only where the bytes do not show
+    /// The kernel's report about its transport checksum. That it was verified is written only where the bytes do not show
     /// it: of packets that are cut, or longer than a frame.
     pub checksum: ChecksumStatus,
     /// Packets that the interface lost since its packet before (`epb_dropcount`); 0 is left out.

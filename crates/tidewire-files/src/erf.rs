@@ -24,10 +24,10 @@ const TYPE_META: u8 = 27;
 
 /// Records by which a file is recognised.
 const RECORDS_RECOGNISED: usize = 2;
-/// Seconds that records of one file may be apart, beyond which it is none.
+/// Seconds that records of one file may be apart, beyond which it is not ERF.
 const APART_SECONDS_MAX: u64 = 7 * 86_400;
 
-/// What a type says of what follows the headers.
+/// Content behind the headers, by type.
 struct Kind {
     subheader_bytes: usize,
     link: LinkType,
@@ -136,7 +136,7 @@ impl Erf {
         }
     }
 
-    /// What is missing where the file ends with `tail`, the beginning of a record.
+    /// The missing part where the file ends with `tail`, the beginning of a record.
     pub(crate) fn cut(self, tail: &[u8]) -> String {
         match Header::of(tail) {
             None => format!("the file ends after {} of a record's {RECORD_HEADER_BYTES}-byte header", tail.len()),

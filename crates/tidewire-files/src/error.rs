@@ -10,7 +10,7 @@ pub struct Damage {
     pub offset: u64,
     /// Whether the input is compressed, so that `offset` counts decompressed bytes.
     pub compressed: bool,
-    /// What is wrong there.
+    /// The mistake there.
     pub what: String,
 }
 
@@ -43,7 +43,7 @@ pub enum Error {
     Open {
         /// The name given.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The environment's: reading failed.
@@ -53,7 +53,7 @@ pub enum Error {
         path: PathBuf,
         /// Bytes of the (decompressed) stream that could be read.
         offset: u64,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The file's: it was replaced or cut while it was being read.
@@ -73,7 +73,7 @@ pub enum Error {
     NotACapture {
         /// The input.
         path: PathBuf,
-        /// What it looks like, and what to do about it where that is known.
+        /// A guess at its format, and a remedy where one is known.
         looks_like: String,
     },
     /// Ours: a capture of a form that is not read.
@@ -109,7 +109,7 @@ fn others(packets: u64) -> String {
     }
 }
 
-/// What to do about a file that cannot be opened.
+/// Remedy for a file that cannot be opened.
 fn open_hint(error: &io::Error) -> &'static str {
     /// `EMFILE`, which the standard library has no name for: the same on Linux, BSD and macOS.
     const TOO_MANY_OPEN_FILES: i32 = 24;

@@ -2,7 +2,7 @@
 
 use tidewire_wire::LinkType;
 
-/// Bytes asked of a file at once. Pieces of 256 KiB stay in a core's second-level cache between the kernel's copy and
+/// Bytes read from a file at once. Pieces of 256 KiB stay in a core's second-level cache between the kernel's copy and
 /// the decoder; larger ones and mmap measure slower.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
@@ -43,7 +43,7 @@ pub(crate) const LOOKS_LIKE_BYTES: usize = 512;
 #[cfg(feature = "xz")]
 pub(crate) const XZ_MEMORY_KIB_MAX: u32 = (128 << 10) + 1024;
 
-/// Least bytes asked of a file at once, where many are read side by side.
+/// Least bytes read from a file at once, where many are read side by side.
 pub(crate) const PIECE_BYTES_MIN: usize = 16 << 10;
 
 /// Bytes that the inputs of a merge may have read ahead together, as long as each has `PIECE_BYTES_MIN`.

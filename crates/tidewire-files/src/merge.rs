@@ -1,3 +1,8 @@
+//! Merges several inputs by time.
+//!
+//! `Merge` merges any number of inputs by time. It copies frames into one block, and numbers and clock run over the
+//! merged input.
+
 use crate::{
     Block, Cancel, Error, Reader, Source,
     encode::Interface,
@@ -45,7 +50,7 @@ pub struct Merge {
     supplements: Supplements,
     keep_open: bool,
     bytes_read: u64,
-    /// What captures lost that were read to their end.
+    /// Losses of captures that were read to their end.
     losses: Vec<CaptureLoss>,
     bytes_total: Option<u64>,
     cancel: Cancel,

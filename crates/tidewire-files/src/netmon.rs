@@ -14,7 +14,7 @@ use tidewire_wire::LinkType;
 
 /// Length of the file header.
 pub(crate) const FILE_HEADER_BYTES: usize = 128;
-/// What files of version 1 and 2 begin with.
+/// Signatures of versions 1 and 2.
 pub(crate) const MAGICS: [&[u8; 4]; 2] = [b"RTSS", b"GMBU"];
 
 /// Seconds from 1601, where Windows' time begins, to 1970.
@@ -28,7 +28,7 @@ const DNS_CACHE: u16 = 0xfffe;
 /// Bytes of the radio information before an 802.11 frame, at least: version and length.
 const RADIO_BYTES_MIN: u32 = 3;
 
-/// What a file's header says of its records.
+/// Properties of the records, from the file's header.
 #[derive(Clone, Debug)]
 pub(crate) struct Netmon {
     record_header_bytes: usize,
@@ -107,7 +107,7 @@ impl Netmon {
         }
     }
 
-    /// What is missing where the file ends with `tail`, the beginning of a record.
+    /// The missing part where the file ends with `tail`, the beginning of a record.
     pub(crate) fn cut(&self, tail: &[u8]) -> String {
         match self.record(tail) {
             None => {
@@ -149,7 +149,7 @@ impl Netmon {
         u64::try_from(time_ns).ok()
     }
 
-    /// Where a record's packet is, from the end of its header on, without its time; `None`: it is none.
+    /// Where a record's packet is, from the end of its header on, without its time; `None`: it holds no packet.
     fn place(&self, record: &Record, bytes: &[u8], trailer: &[u8]) -> Option<Place> {
         let media = u16_at(trailer, 0, false).unwrap_or(self.media);
         if matches!(media, PAYLOAD_HEADER | NETWORK_INFO | DNS_CACHE) && !trailer.is_empty() {

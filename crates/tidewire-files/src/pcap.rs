@@ -30,7 +30,7 @@ enum Lengths {
     Either,
 }
 
-/// What a pcap file's header says of its records.
+/// Properties of the records, from the pcap file's header.
 #[derive(Clone, Debug)]
 pub(crate) struct Pcap {
     /// Bytes of the file before its first record.
@@ -145,7 +145,7 @@ impl Pcap {
         walk
     }
 
-    /// What a record with no captured bytes, or too many, is instead; `None`: a record.
+    /// Classifies a record with no captured bytes, or too many; `None`: a record.
     #[cold]
     fn unusual(&self, rest: &[u8], at: usize, captured_bytes: u32, wire_bytes: u32) -> Option<Walk> {
         if captured_bytes == 0 && wire_bytes == 0 && recognised(rest) && rest.len() < FILE_HEADER_BYTES {
@@ -158,7 +158,7 @@ impl Pcap {
         is_damaged.then(|| Walk::Damaged(at, too_long(captured_bytes, self.captured_bytes_max)))
     }
 
-    /// What is missing where the file ends with `tail`, the beginning of a record.
+    /// The missing part where the file ends with `tail`, the beginning of a record.
     pub(crate) fn cut(&self, tail: &[u8]) -> String {
         if tail.len() < self.record_header_bytes {
             return format!(
@@ -184,7 +184,7 @@ impl Lengths {
     }
 }
 
-/// What is said of a record that states more than any record can have.
+/// Message about a record that states more than any record can have.
 pub(crate) fn too_long(captured_bytes: u32, bound: u32) -> String {
     format!("a packet claims {captured_bytes} captured bytes; the limit is {bound}")
 }

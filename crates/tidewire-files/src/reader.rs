@@ -1,3 +1,7 @@
+//! Reads one capture file, pipe or stream, piece by piece, not by `mmap`.
+//!
+//! Reading 256 KiB at a time costs less than page faults, and pipes and compressed files take the same path.
+
 use crate::{
     Block, Cancel, Damage, Error, Source,
     encode::Interface,
@@ -51,7 +55,7 @@ pub struct Reader {
     ended: bool,
     bytes_read: Arc<AtomicU64>,
     bytes_total: Option<u64>,
-    /// What captures lost that were read to their end, behind which another file began.
+    /// Losses of captures that were read to their end, behind which another file began.
     losses: Vec<CaptureLoss>,
     /// Losses before the packets that are being read.
     packet_losses: Vec<PacketLoss>,
@@ -138,7 +142,7 @@ impl Format {
     }
 }
 
-/// What is known of an input before its format is.
+/// State of an input before its format is known.
 struct Opening {
     path: PathBuf,
     bytes_read: Arc<AtomicU64>,
@@ -198,7 +202,7 @@ impl Reader {
         self.compressed
     }
 
-    /// Changes how much is asked for at once.
+    /// Changes how much is read at once.
     pub(crate) fn set_piece_bytes(&mut self, bytes: usize) {
         self.piece_bytes = bytes;
     }
@@ -295,7 +299,7 @@ impl Reader {
 impl Source for Reader {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         block.clear();
-        // Whoever does not ask for them does not gather them.
+        // They are gathered on request only.
         drop(self.format.take_described());
         drop(self.format.take_comments());
         drop(self.format.take_supplements());
@@ -410,7 +414,7 @@ impl Opening {
                     return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
                 }
                 Kind::Other => {
-                    // What it is instead may show later on.
+                    // Later bytes may show its format.
                     let stop = stop.or_else(|| read_head(&mut *stream, &mut head, LOOKS_LIKE_BYTES));
                     let stop = match stop {
                         // Too little is left to say what it was.

@@ -31,7 +31,7 @@ pub(crate) struct Count {
     pub untimed: Option<(u64, u64)>,
 }
 
-/// What of a count each frame changes.
+/// The part of a count that each frame changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     number: u64,
@@ -77,7 +77,7 @@ impl Count {
         frame
     }
 
-    /// What each frame changes, for a loop over frames: [`frame_at`](Self::frame_at) changes it, [`keep`](Self::keep)
+    /// The part that each frame changes, for a loop over frames: [`frame_at`](Self::frame_at) changes it, [`keep`](Self::keep)
     /// ends the loop.
     #[inline(always)]
     pub(crate) fn step(&self) -> Step {

@@ -36,7 +36,7 @@ pub enum Record {
     Other,
 }
 
-/// What is said of a file behind the records of another.
+/// Message about a file behind the records of another.
 const ANOTHER_FILE: &str = "the header of another capture file follows";
 
 impl Records {

@@ -1,4 +1,4 @@
-//! What captures of pcap and pcapng begin with, also in the place of a record: files are often concatenated.
+//! Signatures of pcap and pcapng captures, also in the place of a record: files are often concatenated.
 
 use crate::record_cursor::{u16_at, u32_at};
 

@@ -23,7 +23,7 @@ const RECORD_HEADER_BYTES: usize = 24;
 /// Padding after a packet: up to a multiple of 4 or 8 as snoop writes it. More is taken for damage.
 const PADDING_BYTES_MAX: u32 = 64;
 
-/// What a snoop file's header says of its records.
+/// Properties of the records, from the snoop file's header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Snoop {
     link: LinkType,
@@ -74,7 +74,7 @@ impl Snoop {
         }
     }
 
-    /// What is missing where the file ends with `tail`, the beginning of a record.
+    /// The missing part where the file ends with `tail`, the beginning of a record.
     pub(crate) fn cut(self, tail: &[u8]) -> String {
         let Some(stated) = u32_at(tail, 4, true).filter(|_| tail.len() >= RECORD_HEADER_BYTES) else {
             return format!("the file ends after {} of a packet's {RECORD_HEADER_BYTES}-byte header", tail.len());

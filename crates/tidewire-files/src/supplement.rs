@@ -1,4 +1,4 @@
-//! What a pcapng file says beside packets and interfaces: texts of its sections, secrets, names.
+//! Contents of a pcapng file beside packets and interfaces: texts of its sections, secrets, names.
 
 use std::{
     collections::HashSet,
@@ -59,11 +59,11 @@ impl Writer {
     }
 }
 
-/// What goes with the packets of a pcapng section where they are written again.
+/// Blocks that go with the packets of a pcapng section where they are written again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Supplement {
-    /// What the section's header says of who wrote it, and its comment.
+    /// The writer named by the section's header, and its comment.
     Section(Writer),
     /// The body of a Decryption Secrets Block, in little-endian and without options: it has to lie before the packets that it
     /// decrypts.
@@ -168,7 +168,7 @@ impl Supplements {
             self.left_out += 1;
             return false;
         }
-        // A keyed hash of 64 bits: nobody finds two that are equal.
+        // A keyed hash of 64 bits: equal values cannot be found on purpose.
         if !self.known.insert(self.hasher.hash_one(supplement)) {
             return false;
         }

@@ -23,7 +23,7 @@ impl Bzip2 {
         }
     }
 
-    /// What an error means.
+    /// Meaning of an error.
     fn damage(&self, error: bzip2::Error) -> Stop {
         Stop::Damaged(match error {
             bzip2::Error::DataMagic if self.is_later => "what follows the bzip2 data is not bzip2".to_owned(),

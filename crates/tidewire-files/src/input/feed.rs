@@ -117,7 +117,7 @@ impl Feed {
         Ok(Some(array))
     }
 
-    /// What is left: bytes at hand, and the stream behind them.
+    /// The rest: bytes at hand, and the stream behind them.
     pub fn into_rest(mut self) -> (Vec<u8>, Box<dyn Bytes>) {
         self.buffer.truncate(self.to);
         self.buffer.drain(..self.from);

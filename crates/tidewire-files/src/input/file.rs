@@ -140,7 +140,7 @@ impl Bytes for Pipe {
     }
 
     fn wait(&mut self, most: Duration) -> bool {
-        // What cannot be waited for is read.
+        // A file that cannot be waited for is read.
         self.waited.as_ref().is_none_or(|waited| waited.wait(most))
     }
 }

@@ -2,7 +2,7 @@ use tidewire_types::hex;
 
 use crate::{limits::LOOKS_LIKE_BYTES, netmon, pcap, pcapng, snoop};
 
-/// What an input is, by its first bytes.
+/// Kind of an input, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pcap,
@@ -74,7 +74,7 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"\x0a\x0d\x0d\x0a", "a pcapng file whose first block is damaged"),
 ];
 
-/// What a file that is no capture looks like, for the error.
+/// Guesses the format of a file that is no capture, for the error.
 pub(crate) fn looks_like(head: &[u8]) -> String {
     if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return (*what).to_owned();

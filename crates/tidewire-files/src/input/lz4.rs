@@ -11,7 +11,7 @@ pub(super) struct Lz4 {
     legacy: bool,
 }
 
-/// What the decoder reads from. It takes an end of its input in the middle of a frame for the end of the data: this
+/// Input of the decoder. It takes an end of its input in the middle of a frame for the end of the data: this
 /// notes what it was given, so that a cut file is noticed.
 struct Tap {
     feed: Feed,
@@ -42,7 +42,7 @@ impl Lz4 {
         Self { decoder: FrameDecoder::new(tap), within: false, legacy }
     }
 
-    /// What an error of the decoder means: nothing where it only met a frame to be skipped.
+    /// Meaning of an error of the decoder: nothing where it only met a frame to be skipped.
     fn stopped(&mut self, error: &io::Error) -> Result<(), Stop> {
         let tap = self.decoder.get_mut();
         if let Some(stop) = tap.stop.take() {

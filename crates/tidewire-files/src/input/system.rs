@@ -1,4 +1,4 @@
-//! What the standard library has for some systems only.
+//! Functions that the standard library has for some systems only.
 
 #[cfg(not(unix))]
 pub(super) use other::{Identity, Waited, identity, is_pipe, is_socket, open_pipe, read_at, stdin};

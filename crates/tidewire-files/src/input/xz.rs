@@ -18,7 +18,7 @@ pub(super) struct Xz {
     /// How much of `input` the decoder took.
     taken: usize,
     output: Vec<u8>,
-    /// What of `output` was not handed out.
+    /// The part of `output` that was not delivered.
     from: usize,
     to: usize,
     ended: bool,

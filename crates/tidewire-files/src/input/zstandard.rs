@@ -9,13 +9,13 @@ const BLOCK_HEADER_BYTES: usize = 3;
 
 /// A Zstandard stream of any number of frames (RFC 8878).
 ///
-/// libzstd takes windows of at most 128 MiB (`zstd --long=27`) unless told otherwise, which bounds its memory. Each
+/// libzstd takes windows of at most 128 MiB (`zstd --long=27`) unless configured otherwise, which bounds its memory. Each
 /// call is given one block of input at most: a call that meets damage throws away what it produced, so that larger
 /// ones would lose the blocks before.
 pub(super) struct Zstandard {
     feed: Feed,
     decoder: Decoder<'static>,
-    /// What the next call wants: the rest of a header or block. 0: a frame ended.
+    /// Bytes that the next call wants: the rest of a header or block. 0: a frame ended.
     wanted: usize,
     /// The last call filled all the room it was given and may have more.
     more_within: bool,

@@ -22,7 +22,7 @@ pub(super) struct Interface {
     offset_ns: i128,
 }
 
-/// What one unit of an interface's timestamps is.
+/// Unit of an interface's timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     /// This many nanoseconds, with no offset: all that is met in practice.
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_added_in_seconds_and_times_that_do_not_fit_are_none() {
+    fn offsets_are_added_in_seconds_and_times_that_do_not_fit_are_absent() {
         assert_eq!(interface(6, 10).nanoseconds(1_500_000), Some(11_500_000_000));
         assert_eq!(interface(6, -1).nanoseconds(1_500_000), Some(500_000_000));
         assert_eq!(interface(6, -10).nanoseconds(1_500_000), None);

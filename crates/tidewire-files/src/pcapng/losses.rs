@@ -1,4 +1,4 @@
-//! What a capture lost by its own account: drop counts of packets, and statistics of interfaces.
+//! Losses of a capture by its own account: drop counts of packets, and statistics of interfaces.
 
 use tidewire_wire::{ChecksumStatus, Frame, PacketLoss};
 
@@ -36,7 +36,7 @@ impl CaptureLoss {
     }
 }
 
-/// What was read of losses so far.
+/// Losses read so far.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     /// Of interfaces, by their place among all of the input.

@@ -34,7 +34,7 @@ const ENHANCED_FIXED_BYTES: usize = 20;
 
 /// Type and two lengths: the shortest block.
 const BLOCK_BYTES_MIN: u32 = 12;
-/// What a packet's block takes beside its packet in libpcap's reckoning: header, trailer and options.
+/// Bytes of a packet's block beside its packet in libpcap's reckoning: header, trailer and options.
 const BLOCK_OVERHEAD_BYTES: u32 = 128 << 10;
 
 /// Where the walk over a pcapng stream stands.
@@ -48,7 +48,7 @@ pub(crate) struct Pcapng {
     block_bytes_max: u32,
     /// Interfaces that were described since they were taken.
     described: Vec<(u16, Description)>,
-    /// Comments of packets since they were taken, by frame number; `None`: nobody wants them.
+    /// Comments of packets since they were taken, by frame number; `None`: not requested.
     comments: Option<Vec<(u64, Vec<u8>)>>,
     /// Texts of sections, secrets and names since they were taken.
     supplements: Supplements,
@@ -258,7 +258,7 @@ impl Pcapng {
         }
     }
 
-    /// What interfaces lost so far by the file's own account, by their place among all of the input.
+    /// Packets that interfaces lost so far by the file's own account, by their place among all of the input.
     pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
         self.losses.interfaces.iter().filter(|loss| !loss.is_none()).cloned().collect()
     }
@@ -335,7 +335,7 @@ impl Pcapng {
         })
     }
 
-    /// What is missing where the file ends with `tail`, the beginning of a block.
+    /// The missing part where the file ends with `tail`, the beginning of a block.
     pub(crate) fn cut(&self, tail: &[u8]) -> String {
         if tail.len() < BLOCK_BYTES_MIN as usize {
             return format!("the file ends after {} bytes of a block", tail.len());
