@@ -1,4 +1,4 @@
-//! What a program emits events with.
+//! Handles by which a program emits events.
 
 use std::{
     ffi::c_int,

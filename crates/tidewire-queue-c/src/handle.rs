@@ -1,4 +1,4 @@
-//! What a program reads a queue with.
+//! Handles by which a program reads a queue.
 //!
 //! JUSTIFICATION: bytes that are read in place are passed on as a pointer into shared memory.
 
@@ -22,7 +22,7 @@ use crate::{
     types::{CClose, CEvent, CKey, CMissing, COpen, CPacket, CProgress},
 };
 
-/// What calls found, as in the header.
+/// Results of calls, as in the header.
 pub mod found {
     use std::ffi::c_int;
 
@@ -50,7 +50,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What is not given is what the environment says.
+    /// Values that are not given come from the environment.
     pub fn new(socket: Option<&str>, queue: Option<&str>, name: Option<&str>, group: Option<&str>) -> Self {
         let queue = said(queue, "TIDEWIRE_QUEUE").unwrap_or_else(|| "streams".into());
         let name = said(name, "TIDEWIRE_NAME").unwrap_or_else(program);
@@ -266,7 +266,7 @@ impl Queue {
         Ok(found::RECORD)
     }
 
-    /// What is in every record's slot.
+    /// Fields of every record's slot.
     fn begin(&mut self, record: &Record) {
         self.event = CEvent {
             sequence: record.sequence,
@@ -281,7 +281,7 @@ impl Queue {
         };
     }
 
-    /// What a copied payload says. A kind of a later version has its bytes only.
+    /// Decodes a copied payload. A kind of a later version has its bytes only.
     fn show_event(&mut self, record: &Record) -> Result<(), Failure> {
         let payload = std::mem::take(&mut self.payload);
         let event = Event::new(record, &payload);
@@ -338,7 +338,7 @@ impl Queue {
         self.losses = (streams_max != 0).then_some((streams_max, losses));
     }
 
-    /// What a record shows to be missing.
+    /// Losses that a record shows.
     fn show_missing(&mut self, record: &Record, is_read: bool) {
         let Some((_, losses)) = &mut self.losses else { return };
         let mut missing: Vec<Missing> = Vec::new();
@@ -410,11 +410,12 @@ impl Queue {
     }
 }
 
-/// The publisher wrote a payload that is none of its kind.
+/// The publisher wrote a payload that its kind does not allow.
 fn undecodable(record: &Record) -> Failure {
     let Record { sequence, kind, bytes, .. } = record;
-    let text =
-        format!("the queue is corrupt: record {sequence} of kind {kind} has {bytes} bytes that are none of this kind");
+    let text = format!(
+        "the queue is corrupt: record {sequence} of kind {kind} has {bytes} bytes, which this kind does not allow"
+    );
     Failure { code: code::CORRUPT, text }
 }
 

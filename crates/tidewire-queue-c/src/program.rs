@@ -1,8 +1,8 @@
-//! What a program is called, and what its environment says.
+//! Name of a program, and its environment.
 
 use std::env;
 
-/// What a caller gave, else what the environment says; empty texts are none.
+/// The caller's value, else that of the environment; empty texts count as absent.
 pub fn said(given: Option<&str>, variable: &str) -> Option<String> {
     given.map(str::to_owned).or_else(|| env::var(variable).ok()).filter(|text| !text.is_empty())
 }

@@ -24,12 +24,12 @@ use crate::{
 /// How long a server may take to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// What a reader asks a server for. Names are 1 to 64 letters, digits, `.`, `-` and `_`.
+/// Request of a reader to a server. Names are 1 to 64 letters, digits, `.`, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attach {
     /// The queue.
     pub queue: String,
-    /// What the reader calls itself.
+    /// Name that the reader chose.
     pub name: String,
     /// Its group: each stream goes to exactly one of a group's members. `None`: the reader gets every record.
     pub group: Option<String>,
@@ -48,7 +48,7 @@ impl Attach {
         Self { group: Some(group.to_owned()), ..self }
     }
 
-    /// What the environment says: the socket by `TIDEWIRE_SOCKET`, and `TIDEWIRE_QUEUE`, `TIDEWIRE_NAME` and (optional)
+    /// Settings of the environment: the socket by `TIDEWIRE_SOCKET`, and `TIDEWIRE_QUEUE`, `TIDEWIRE_NAME` and (optional)
     /// `TIDEWIRE_GROUP`.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Attach {
     }
 }
 
-/// What a server gave to a reader.
+/// Answer of a server to a reader.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     pub path: PathBuf,

@@ -21,7 +21,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Tells it which eventfd to write to. Only the first call counts.
+    /// Sets the eventfd to write to. Only the first call counts.
     pub(crate) fn connect(&self, event: &Arc<OwnedFd>) {
         let _ = self.event.set(Arc::clone(event));
     }
@@ -30,7 +30,7 @@ impl Bell {
         self.is_wanted.store(is_wanted, Ordering::Relaxed);
     }
 
-    /// Wakes the server if it asked for it: one system call for many records.
+    /// Wakes the server if it requested that: one system call for many records.
     #[inline]
     pub(crate) fn ring(&self) {
         if self.is_wanted.load(Ordering::Relaxed) {

@@ -11,9 +11,9 @@ pub enum Error {
     /// The environment's: the kernel refused memory.
     #[error("{what}: {source}")]
     Memory {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the kernel says.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The other side's: the file is no queue, or one of another version.
@@ -24,7 +24,7 @@ pub enum Error {
     Server {
         /// Where.
         path: PathBuf,
-        /// What the kernel says.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The caller's environment: a variable that says where to attach is missing or wrong.
@@ -34,7 +34,7 @@ pub enum Error {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// What it must be.
+        /// The valid values.
         what: &'static str,
     },
     /// The server turned the reader away.

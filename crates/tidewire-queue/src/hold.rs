@@ -27,7 +27,7 @@ const SHED_BASE: f64 = 0.5;
 const STEP_MIN: Duration = Duration::from_micros(20);
 const STEP_MAX: Duration = Duration::from_micros(500);
 
-/// What server and publisher share of waiting.
+/// State of waiting, shared by server and publisher.
 #[derive(Debug)]
 pub(crate) struct HoldSettings {
     /// Nanoseconds of one wait; 0: none, the greatest: without end.
@@ -120,7 +120,7 @@ pub(crate) fn is_relieved(part: f64) -> bool {
     part < SHED_BASE
 }
 
-/// Waits in small steps until `is_there`, which is told how long it has waited, says so or the time is over. Returns how long it
+/// Waits in small steps until `is_there`, which gets the time waited so far, says so or the time is over. Returns how long it
 /// took, and whether it is there.
 pub(crate) fn wait(settings: &HoldSettings, mut is_there: impl FnMut(Duration) -> bool) -> (Duration, bool) {
     let (begun, mut step) = (Instant::now(), STEP_MIN);
@@ -168,7 +168,7 @@ mod tests {
         assert!(!wait(&settings, |_| false).1);
     }
 
-    /// What is left is counted from when it was set, not from the beginning of a wait that was there already.
+    /// The remaining time is counted from when it was set, not from the beginning of a wait that was there already.
     #[test]
     fn a_wait_that_is_running_gets_all_of_the_last_time() {
         let settings = HoldSettings::default();

@@ -41,7 +41,7 @@ pub enum Word {
     Slots = 2,
     /// Bytes of the payload.
     PayloadBytes = 3,
-    /// Random, another one for each queue: tells a queue from its successor.
+    /// Random, another one for each queue: distinguishes a queue from its successor.
     Epoch = 4,
     /// Sequence up to which slots may be overwritten at this moment (exclusive).
     SlotIntent = 16,
@@ -178,7 +178,7 @@ pub struct Record {
     pub position: u64,
     /// Bytes of its payload.
     pub bytes: u32,
-    /// What it is: the number of a [`Kind`](crate::records::Kind).
+    /// Its kind: the number of a [`Kind`](crate::records::Kind).
     pub kind: u16,
     /// Flags (the low byte, [`crate::records::flags`]) and a code by kind (the high byte).
     pub flags: u16,

@@ -1,4 +1,4 @@
-//! A Unix socket of packets that is listened at, with permissions that nobody changes behind our back.
+//! A Unix socket of packets that is listened at, with permissions that no other process changes.
 
 use std::{
     fs, io,
@@ -31,7 +31,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`, which only this user can connect to. A socket that nobody listens at any more is replaced. Descriptors
+    /// Listens at `path`, which only this user can connect to. A socket without a listener is replaced. Descriptors
     /// that others send are refused where the kernel can.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// Removes a socket that nobody listens at any more.
+/// Removes a socket without a listener.
 fn remove_stale(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

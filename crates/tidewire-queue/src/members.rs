@@ -1,5 +1,5 @@
 //! Who reads a queue, as its publisher needs to know: places, groups, whom it waits for. The server writes a new table when
-//! somebody comes or goes; the publisher looks at one word for each record, and takes the table where that has changed.
+//! a reader comes or goes; the publisher looks at one word for each record, and takes the table where that has changed.
 
 use std::sync::{Arc, PoisonError, TryLockError};
 
@@ -61,7 +61,7 @@ impl Table {
     /// it.
     pub(crate) fn owners(&self, mask: u32, at: u64, turn: &mut u32) -> (u32, bool) {
         let (mut owners, mut is_new) = (0, false);
-        // Somebody else may be at the place of an owner that has gone, in this group or in another one.
+        // Another reader may be at the place of an owner that has gone, in this group or in another one.
         let is_same = |place: &u32| mask >> place & 1 == 1 && self.is_same(*place, at);
         let still = (0..READERS_MAX as u32).filter(is_same).fold(0, |still, place| still | 1 << place);
         for group in self.groups.iter().copied().filter(|group| *group != 0) {
@@ -129,7 +129,7 @@ impl Members {
         }
     }
 
-    /// The table; waits for whoever changes it.
+    /// The table; waits for the thread that changes it.
     pub(crate) fn table(&self) -> Arc<Table> {
         Arc::clone(&self.lock().current)
     }
@@ -150,7 +150,7 @@ impl Members {
         number
     }
 
-    /// Frees tables that the publisher has no more: it takes the current one only, so whoever is alone with another one stays so.
+    /// Frees tables that the publisher has no more: it takes the current one only, so the only holder of another one stays alone.
     /// Only the server calls it.
     pub(crate) fn free(&self) {
         let mut tables = self.lock();

@@ -1,4 +1,4 @@
-//! What the publisher keeps for each stream.
+//! State that the publisher keeps for each stream.
 
 use super::{
     layout::Record,
@@ -6,7 +6,7 @@ use super::{
     records::{Direction, GAP_SHED, Gap, Kind, flags},
 };
 
-/// What a publisher keeps for each stream: which members of groups it belongs to, when its OPEN was published, how far each
+/// State of each stream at its publisher: which members of groups it belongs to, when its OPEN was published, how far each
 /// direction came, and what was shed of it. Begin with the default, one for each stream and queue.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
@@ -19,7 +19,7 @@ pub struct Owners {
     opened_at: u64,
     /// Offset of the next byte of each direction.
     next: [u64; 2],
-    /// What was shed and not yet published as a gap.
+    /// Shed bytes that were not yet published as a gap.
     shed: Option<Box<[Shed; 2]>>,
 }
 

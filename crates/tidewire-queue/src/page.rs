@@ -17,7 +17,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// Words of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// Odd while the others are being written.
+    /// An odd number while the others are being written.
     Version = 0,
     Sequence = 1,
     Read = 2,
@@ -33,7 +33,7 @@ enum Word {
 /// How often figures are read again that the reader changed meanwhile.
 const TRIES: usize = 8;
 
-/// What a reader says of itself.
+/// Progress that a reader reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -85,9 +85,9 @@ impl Page {
     /// The page that a server sent.
     pub(crate) fn open(file: OwnedFd) -> io::Result<Self> {
         let is_whole = u64::try_from(fstat(&file)?.st_size) == Ok(PAGE_BYTES as u64);
-        // A page that shrinks would be a fault (SIGBUS) of whoever writes to it.
+        // A page that shrinks would be a fault (SIGBUS) of any process that writes to it.
         if !is_whole || !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "its page for the reader is none"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its page for the reader is invalid"));
         }
         let mapping = Mapping::new(&file, PAGE_BYTES, PAGE_BYTES, Access::Write)?;
         Ok(Self { mapping, file })

@@ -1,4 +1,4 @@
-//! What readers and server say to each other over the socket: one packet each way, lines of `key value` (docs/queues.md).
+//! Messages of readers and server over the socket: one packet each way, lines of `key value` (docs/queues.md).
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,17 @@ use std::fmt::Write as _;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 /// Bytes of a queue's or a reader's name at most.
 pub const NAME_BYTES_MAX: usize = 64;
-/// What a name is, for errors.
+/// Rule of names, for errors.
 pub(crate) const NAME_RULE: &str = "names are 1 to 64 letters, digits, '.', '-' and '_'";
 /// The first line of a request.
 const REQUEST: &str = "tidewire-queue 1";
 
-/// What a reader asks for.
+/// Request of a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The queue.
     pub queue: String,
-    /// What the reader calls itself.
+    /// Name that the reader chose.
     pub name: String,
     /// Its group.
     pub group: Option<String>,
@@ -33,10 +33,10 @@ pub enum Refusal {
         max: usize,
     },
     /// There is no such queue.
-    #[error("no queue is called '{asked}'; there are: {known}")]
+    #[error("no queue is called '{requested}'; there are: {known}")]
     NoQueue {
         /// The name.
-        asked: String,
+        requested: String,
         /// The names there are, separated by commas.
         known: String,
     },
@@ -54,7 +54,7 @@ pub enum Refusal {
     Resources(String),
 }
 
-/// What the server answers.
+/// Answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// With the queue's file and the reader's page.
@@ -133,8 +133,8 @@ impl Answer {
                 "attached\nepoch {epoch}\nfirst {first}\nposition {position}\nplace {place}\ngeneration {generation}\n"
             ),
             Self::Refused(Refusal::Full { max }) => write!(out, "full\nmax {max}\n"),
-            Self::Refused(Refusal::NoQueue { asked, known }) => {
-                write!(out, "no-queue\nasked {}\nknown {}\n", line(asked), line(known))
+            Self::Refused(Refusal::NoQueue { requested, known }) => {
+                write!(out, "no-queue\nasked {}\nknown {}\n", line(requested), line(known))
             }
             Self::Refused(Refusal::User { user }) => write!(out, "user\nuser {user}\n"),
             Self::Refused(Refusal::Request(what)) => write!(out, "request\nwhat {}\n", line(what)),
@@ -156,8 +156,8 @@ impl Answer {
             },
             "full" => Self::Refused(Refusal::Full { max: number(text, "max")? }),
             "no-queue" => {
-                let (asked, known) = (value(text, "asked")?.to_owned(), value(text, "known")?.to_owned());
-                Self::Refused(Refusal::NoQueue { asked, known })
+                let (requested, known) = (value(text, "asked")?.to_owned(), value(text, "known")?.to_owned());
+                Self::Refused(Refusal::NoQueue { requested, known })
             }
             "user" => Self::Refused(Refusal::User { user: number(text, "user")? }),
             "request" => Self::Refused(Refusal::Request(value(text, "what")?.to_owned())),
@@ -201,7 +201,7 @@ mod tests {
             any::<u32>().prop_map(|user| Answer::Refused(Refusal::User { user })),
             any::<usize>().prop_map(|max| Answer::Refused(Refusal::Full { max })),
             ("[a-z ,]{0,300}", "[a-z ,]{0,300}")
-                .prop_map(|(asked, known)| Answer::Refused(Refusal::NoQueue { asked, known })),
+                .prop_map(|(requested, known)| Answer::Refused(Refusal::NoQueue { requested, known })),
             "[a-z ,]{0,300}".prop_map(|what| Answer::Refused(Refusal::Resources(what))),
         ]
     }

@@ -32,7 +32,7 @@ pub enum Published {
     Shed,
 }
 
-/// What a publisher did.
+/// Counters of a publisher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublisherCounts {
@@ -110,7 +110,7 @@ impl Offer {
         }
     }
 
-    /// What the publisher did so far; from any thread, also while it publishes or waits.
+    /// Counters of the publisher so far; from any thread, also while it publishes or waits.
     #[must_use]
     pub fn counts(&self) -> PublisherCounts {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -201,7 +201,7 @@ impl Publisher {
         self.shared.file.as_fd()
     }
 
-    /// What a [`Server`](crate::Server) hands to readers, and wakes them by.
+    /// The parts that a [`Server`](crate::Server) hands to readers, and wakes them by.
     #[must_use]
     pub fn offer(&self) -> Offer {
         Offer { shared: Arc::clone(&self.shared) }
@@ -225,7 +225,7 @@ impl Publisher {
         self.producer.position()
     }
 
-    /// What it did so far.
+    /// Its counters so far.
     #[must_use]
     pub fn counts(&self) -> PublisherCounts {
         self.counts

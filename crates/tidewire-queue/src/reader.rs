@@ -94,7 +94,7 @@ impl Reader {
         Self::attach(&socket, &request)
     }
 
-    /// What the reader attached to, and what it asked for.
+    /// The queue that the reader attached to, and its request.
     #[must_use]
     pub fn request(&self) -> Option<(&Path, &Attach)> {
         self.attachment.as_ref().map(|attachment| (attachment.path.as_path(), &attachment.request))
@@ -187,7 +187,7 @@ impl Reader {
     ) -> Result<Next, Error> {
         self.confirm();
         let begin = self.cursor.sequence();
-        // What was published when the first record of others was passed: a look at the publisher's cache line, so not for each record.
+        // Position published when the first record of others was passed: a look at the publisher's cache line, so not for each record.
         let mut until = None;
         loop {
             let step = step(&mut self.cursor, &self.memory)?;

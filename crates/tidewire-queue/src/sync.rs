@@ -1,4 +1,4 @@
-//! What threads of the publisher's process share things by. The models of `sanitize/` put loom's here.
+//! Types by which threads of the publisher's process share state. The models of `sanitize/` put loom's here.
 
 pub(crate) use std::sync::{
     Mutex, MutexGuard,

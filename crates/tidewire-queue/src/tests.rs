@@ -19,7 +19,7 @@ fn a_stream_stays_with_its_member_and_goes_to_another_when_that_one_leaves() {
     let (first, is_new) = table.owners(0, 0, &mut turn);
     assert!(is_new && first.count_ones() == 2 && first & 0b100 != 0);
     assert_eq!(table.owners(first, table.change, &mut turn), (first, false));
-    // Somebody else at the place of the owner that has gone is somebody else.
+    // A new reader at the place of an owner that has gone is another member.
     let owner = (first & 0b11).trailing_zeros() as usize;
     let then = table.change;
     members.update(|table| table.places[owner] = None);

@@ -9,7 +9,7 @@ use super::{
     stream::{Close, Conflict, Gap, Open},
 };
 
-/// What a record says. `stream`, time and sequence are in the [`Record`].
+/// Content of a record. `stream`, time and sequence are in the [`Record`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there is one event at a time, and it is not moved far")]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// What a record with this payload says; `None`: its kind is unknown, or the payload is none of that kind.
+    /// Decodes a record's payload; `None`: its kind is unknown, or the payload is invalid for that kind.
     #[must_use]
     pub fn new(record: &Record, payload: &'a [u8]) -> Option<Self> {
         let direction = record.direction();

@@ -4,7 +4,7 @@ use tidewire_types::Direction;
 
 use super::super::layout::Record;
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What the records of a queue hold: kinds, flags, typed payloads, and names of numbers. A codec for both ends; it knows
+//! Contents of the records of a queue: kinds, flags, typed payloads, and names of numbers. A codec for both ends; it knows
 //! nothing of the engine.
 
 mod bytes;

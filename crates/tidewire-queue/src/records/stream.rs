@@ -114,7 +114,7 @@ fn stats(fields: &mut Fields<'_>) -> Option<DirectionStats> {
     for word in &mut words {
         *word = fields.u64()?;
     }
-    // What is written has no others.
+    // Written records have no others.
     if let Some(tcp_flags) = words.last_mut() {
         *tcp_flags &= 0xff;
     }

@@ -25,7 +25,7 @@ impl Limits {
 pub(crate) struct Producer {
     sequence: u64,
     position: u64,
-    /// What the words of the intents hold.
+    /// Values of the words of the intents.
     sequence_intent: u64,
     position_intent: u64,
 }
@@ -77,7 +77,7 @@ impl Producer {
             self.position_intent = ahead.min(limits.position).max(position);
             words.word(Word::PayloadIntent).store(self.position_intent, Ordering::Relaxed);
         }
-        // What is written after this is not seen before the intents. Words that were covered by an earlier intent are behind an
+        // Later writes are not seen before the intents. Words that were covered by an earlier intent are behind an
         // earlier fence.
         fence(Ordering::Release);
     }

@@ -6,7 +6,7 @@ use super::{
     words::Words,
 };
 
-/// What a reader finds next.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A record; its payload was appended to the caller's buffer.
@@ -45,7 +45,7 @@ pub enum Corrupt {
     Slot {
         /// The record that was to be read.
         expected: u64,
-        /// What the slot says.
+        /// Header in the slot.
         found: u64,
     },
     /// A payload is longer than a record's may be, or does not begin at a word.
@@ -60,10 +60,10 @@ pub enum Corrupt {
     },
 }
 
-/// What a step of a reader finds.
+/// Result of a step of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// What the caller sees.
+    /// Result for the caller.
     Next(Next),
     /// So many records for other readers.
     Passed(u64),
@@ -85,12 +85,12 @@ const SKIP_TRIES: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     sequence: u64,
-    /// What is known to be published.
+    /// Sequence up to which records are known to be published.
     published: u64,
     /// Position of the next record's payload; `None`: not known.
     position: Option<u64>,
     member: Option<Member>,
-    /// Bytes of lost records that were not yet told.
+    /// Bytes of lost records that were not yet reported.
     lost_bytes: u64,
     /// Whether the last record was missed.
     has_missed: bool,
@@ -125,7 +125,7 @@ impl Cursor {
         Ok(Step::Next(Next::Missed(record)))
     }
 
-    /// As [`next`](Self::next) without a copy of the payload: whoever looks at it asks [`is_intact`](Self::is_intact) afterwards.
+    /// As [`next`](Self::next) without a copy of the payload: check [`is_intact`](Self::is_intact) after looking at it.
     #[inline]
     pub(crate) fn next_in_place(&mut self, words: &Words<'_>) -> Result<Step, Corrupt> {
         Ok(self.head(words)?.0)
@@ -157,7 +157,7 @@ impl Cursor {
         let begin = self.sequence;
         while self.sequence < self.published && self.sequence - begin < PASSED_MAX {
             let Some(record) = self.slot(words)? else {
-                // What was passed is counted before what was lost.
+                // Passed records are counted before lost ones.
                 if self.sequence > begin {
                     break;
                 }
@@ -251,7 +251,7 @@ impl Cursor {
     }
 }
 
-/// What is published, and then what was written before that. Of memory that is mapped for reading only, nothing but relaxed loads is
+/// Loads the published sequence, then the values written before it. Of memory that is mapped for reading only, nothing but relaxed loads is
 /// promised to work.
 #[inline]
 fn published(words: &Words<'_>) -> u64 {

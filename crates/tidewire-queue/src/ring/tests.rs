@@ -56,7 +56,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(prop_oneof![3 => bytes.prop_map(Op::Publish), 2 => (1..40_usize).prop_map(Op::Read)], 1..400)
 }
 
-/// What a queue of this size still holds, kept naively.
+/// Naive model of the records that a queue of this size still holds.
 struct Model {
     geometry: Geometry,
     records: VecDeque<(Record, Vec<u8>)>,

@@ -14,7 +14,7 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Parts as long as `geometry` states, which whoever maps a queue has checked.
+    /// Parts as long as `geometry` states, which the mapping of a queue has checked.
     #[inline]
     pub(crate) fn new(
         header: &'a [AtomicU64],

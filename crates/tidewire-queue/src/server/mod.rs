@@ -30,7 +30,7 @@ use readers::{Asker, Served};
 
 pub use readers::{QueueSettings, ReaderStatus, ServedStatus};
 
-/// Connections that have not asked for a queue yet, at most; the oldest goes first.
+/// Connections without a request for a queue, at most; the oldest goes first.
 const PENDING_MAX: usize = 32;
 /// How long a connection may take to ask for a queue.
 const PENDING_TIME: Duration = Duration::from_secs(2);
@@ -38,11 +38,11 @@ const PENDING_TIME: Duration = Duration::from_secs(2);
 const WAKE_TIME: Duration = Duration::from_micros(200);
 /// After so long without a record the server asks to be woken by the next one.
 const QUIET_TIME: Duration = Duration::from_millis(100);
-/// How long it still looks by itself after that: until then, every publisher sees what was asked.
+/// How long it still looks by itself after that: until then, every publisher sees the request.
 const SETTLE_TIME: Duration = Duration::from_millis(5);
 const SETTLE_STEP: Duration = Duration::from_millis(2);
 
-/// What happened in a turn.
+/// Events of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerEvent {
@@ -85,13 +85,13 @@ pub struct Server {
     pending: Vec<Pending>,
     /// When something was published last.
     changed: Instant,
-    /// What publishers wake it by; and since when they do.
+    /// The bell by which publishers wake it; and since when they do.
     bell: Arc<OwnedFd>,
     rests_since: Option<Instant>,
 }
 
 impl Server {
-    /// Listens at `path`, which only this user can connect to. A socket that nobody listens at any more is replaced.
+    /// Listens at `path`, which only this user can connect to. A socket without a listener is replaced.
     ///
     /// # Errors
     /// `AddrInUse`: another server listens there, or something that is no socket is there; and what the kernel says.
@@ -120,7 +120,7 @@ impl Server {
     /// Offers a queue under a name.
     ///
     /// # Errors
-    /// `InvalidInput`: the name is none (see [`is_name`]) or there already.
+    /// `InvalidInput`: the name is invalid (see [`is_name`]) or there already.
     pub fn offer(&mut self, name: &str, offer: Offer, settings: QueueSettings) -> io::Result<()> {
         if !is_name(name) || self.queues.iter().any(|queue| queue.name == name) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -186,7 +186,7 @@ impl Server {
                 Ready::Reader { queue, place } => {
                     events.extend(self.queues[queue].detach(place).map(ServerEvent::Detached));
                 }
-                Ready::Pending(index) => events.extend(self.asked(index)),
+                Ready::Pending(index) => events.extend(self.read_request(index)),
                 Ready::Listener => self.accept(events)?,
                 Ready::Bell => {
                     let _ = read(&self.bell, &mut [0_u8; 8]);
@@ -234,9 +234,9 @@ impl Server {
             let user = peer(socket.as_fd()).map(|(_, user)| user);
             let is_admitted = user.is_ok_and(|user| self.admit(user).is_ok());
             if self.pending.len() >= PENDING_MAX {
-                // Who may not ask takes no place of those who may. It may have asked since this step looked.
+                // Who may not ask takes no place of those who may. Its request may have come since this step looked.
                 let last = self.pending.iter().position(|pending| !pending.is_admitted).unwrap_or(0);
-                events.extend(self.asked(last));
+                events.extend(self.read_request(last));
             }
             self.pending.push(Pending { socket, since: Instant::now(), is_admitted });
         }
@@ -244,7 +244,7 @@ impl Server {
     }
 
     /// A connection asks for a queue, or has ended.
-    fn asked(&mut self, index: usize) -> Option<ServerEvent> {
+    fn read_request(&mut self, index: usize) -> Option<ServerEvent> {
         let Pending { socket, .. } = self.pending.remove(index);
         let mut message = [0; MESSAGE_BYTES_MAX + 1];
         let bytes = match recv(&socket, &mut message, RecvFlags::DONTWAIT) {
@@ -278,7 +278,7 @@ impl Server {
             Some(queue) => Ok((queue, request)),
             None => {
                 let known = self.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
-                Err(Refusal::NoQueue { asked: request.queue, known })
+                Err(Refusal::NoQueue { requested: request.queue, known })
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a server knows of a queue and its readers.
+//! State of a queue and its readers at a server.
 
 use std::{
     cell::Cell,
@@ -59,7 +59,7 @@ impl Default for QueueSettings {
 pub struct ReaderStatus {
     /// The queue.
     pub queue: String,
-    /// What it calls itself.
+    /// Name that it chose.
     pub name: String,
     /// Its group.
     pub group: Option<String>,
@@ -71,9 +71,9 @@ pub struct ReaderStatus {
     pub place: u32,
     /// The first record it could read.
     pub first: u64,
-    /// What it says of itself; not to be trusted.
+    /// Its own report; not to be trusted.
     pub progress: Progress,
-    /// Whether it ever said so: otherwise it may have read, and nobody knows how much.
+    /// Whether it ever said so: otherwise it may have read, an unknown number.
     pub has_said: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct ServedStatus {
     pub name: String,
     /// Records published.
     pub published: u64,
-    /// What its publisher did.
+    /// Counters of its publisher.
     pub counts: PublisherCounts,
     /// Its readers, by place.
     pub readers: Vec<ReaderStatus>,
@@ -105,11 +105,11 @@ struct Reader {
     status: ReaderStatus,
     /// The figures that were whole when they were looked at last: what is shown never goes back.
     progress: Cell<Progress>,
-    /// What was published when it was woken last.
+    /// Position published when it was woken last.
     woken_at: u64,
     /// The change by which it was attached.
     attached_at: u64,
-    /// What it had lost when opens were last asked for on its account.
+    /// Its losses when opens were last requested on its account.
     lost: u64,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct Served {
     settings: QueueSettings,
     /// By place.
     readers: [Option<Reader>; READERS_MAX],
-    /// When streams were last asked to publish their opens again; and whether they are to be, as soon as they may.
+    /// When streams were last requested to publish their opens again; and whether they are to be, as soon as they may.
     opens: (Option<Instant>, bool),
     /// [`Offer::state`] when it was last looked at.
     state: u64,
@@ -293,7 +293,7 @@ impl Served {
         })
     }
 
-    /// When opens that were asked for may be published again.
+    /// When requested opens may be published again.
     pub(super) fn due(&self) -> Option<Duration> {
         let (last, are_due) = self.opens;
         are_due.then(|| last.map_or(Duration::ZERO, |last| OPENS_TIME.saturating_sub(last.elapsed())))
@@ -303,7 +303,7 @@ impl Served {
         self.offer.bell().want(is_wanted);
     }
 
-    /// Whether nobody reads.
+    /// Whether there is no reader.
     pub(super) fn is_idle(&self) -> bool {
         self.readers.iter().all(Option::is_none)
     }

@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{QueueSettings, Server, ServerEvent};
 use crate::{Attach, Ended, Geometry, Next, Publisher, Reader, Record};
 
-/// A member whose generation would soon be taken for a later one is detached, and told.
+/// A member whose generation would soon be taken for a later one is detached, and notified.
 #[test]
 fn members_do_not_outlive_their_generation() {
     let path = std::env::temp_dir().join(format!("tidewire-queue-outdated-{}", std::process::id()));
@@ -43,7 +43,7 @@ fn serving(name: &str) -> (Publisher, Server, Reader) {
     (publisher, server, thread.join().unwrap())
 }
 
-/// What a reader read since it wrote its page last is known when it ends; of one that never wrote it, nothing is.
+/// The progress of a reader since it wrote its page last is known when it ends; of one that never wrote it, nothing is.
 #[test]
 fn what_a_reader_read_is_known_when_it_ends() {
     let (mut publisher, mut server, mut reader) = serving("ending");

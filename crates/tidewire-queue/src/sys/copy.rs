@@ -1,9 +1,9 @@
 //! Copies between private memory and words that other processes read or write at the same time.
 //!
 //! JUSTIFICATION: what a reader copies may be overwritten meanwhile; it looks at the copy only after it has found that it was not.
-//! A plain copy of such bytes is a data race to the compiler. Relaxed loads and stores of each word are none, but they are not
+//! A plain copy of such bytes is a data race to the compiler. Relaxed loads and stores of each word are no race, but they are not
 //! vectorised, and take longer (the example `queue_speed` measures it). On x86-64 an `asm!` block copies: the compiler takes it for
-//! accesses that it cannot look into, and the machine's are atomic byte by byte at least, which is all that is asked of them.
+//! accesses that it cannot look into, and the machine's are atomic byte by byte at least, which suffices here.
 //! Elsewhere, and under Miri, which does not run such blocks, words are copied one by one. ThreadSanitizer does not see into them.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-/// What a mapping may be used for.
+/// Access that a mapping allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reading only; a write is a fault.
@@ -77,11 +77,11 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Everything that is mapped. With [`Access::Read`] nobody may store into a word.
+    /// Everything that is mapped. With [`Access::Read`] the caller may not store into a word.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: mapped, aligned to pages, for as long as `self` lives; other processes and mappings reach the same memory by
-        // atomic words only, or cannot be told apart from such.
+        // atomic words only, or cannot be distinguished from such.
         unsafe { slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 8) }
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn memory_file(name: &str, bytes: u64) -> io::Result<OwnedFd> {
         },
     )?;
     ftruncate(&file, bytes)?;
-    // All of it, or an error here: later, want of memory would be a fault (SIGBUS) of whoever touches it first.
+    // All of it, or an error here: later, want of memory would be a fault (SIGBUS) of the process that touches it first.
     fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
     fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK)?;
     Ok(file)
