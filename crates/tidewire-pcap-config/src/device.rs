@@ -43,7 +43,7 @@ const PREFIXES: &[(&str, Engine)] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// As written: `eth0:1`.
-    pub asked: String,
+    pub given: String,
     /// The network interface: `eth0`.
     pub name: String,
     /// Whether the interface exists.
@@ -63,7 +63,7 @@ pub struct Name {
 
 /// Parses a name. A device with exactly this name wins over every other reading.
 pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
-    let one = |name: &str, exists| Part { asked: name.into(), name: name.into(), exists };
+    let one = |name: &str, exists| Part { given: name.into(), name: name.into(), exists };
     if exists(name) {
         return Ok(Name { engine: None, rest: name.into(), parts: vec![one(name, true)] });
     }
@@ -85,10 +85,10 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
         return Ok(Name { engine, rest: rest.into(), parts: vec![one(rest, false)] });
     }
     for (at, (part, text)) in parts.iter().zip(&texts).enumerate() {
-        if part.asked.is_empty() {
+        if part.given.is_empty() {
             return Err(text.error("an interface is missing beside ^", "name one, as in eth0^eth1"));
         }
-        if PREFIXES.iter().any(|(prefix, _)| part.asked.starts_with(prefix)) && !part.exists {
+        if PREFIXES.iter().any(|(prefix, _)| part.given.starts_with(prefix)) && !part.exists {
             return Err(text.error("the engine stands before the second interface", "write it once, before all"));
         }
         if !part.exists {
@@ -106,9 +106,9 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
 }
 
 /// Parses `eth0`, or the virtual device `eth0:1`.
-fn part(asked: &str, exists: &dyn Fn(&str) -> bool) -> Part {
-    let whole = Part { asked: asked.into(), name: asked.into(), exists: exists(asked) };
-    let Some((base, number)) = asked.rsplit_once(':').filter(|_| !whole.exists) else { return whole };
+fn part(given: &str, exists: &dyn Fn(&str) -> bool) -> Part {
+    let whole = Part { given: given.into(), name: given.into(), exists: exists(given) };
+    let Some((base, number)) = given.rsplit_once(':').filter(|_| !whole.exists) else { return whole };
     let is_number = !number.is_empty() && number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && exists(base) { Part { name: base.into(), exists: true, ..whole } } else { whole }
 }
@@ -139,12 +139,12 @@ mod tests {
 
     fn shape(name: &str) -> (Option<Engine>, Vec<(String, String, bool)>) {
         let name = read(name).unwrap();
-        (name.engine, name.parts.into_iter().map(|part| (part.asked, part.name, part.exists)).collect())
+        (name.engine, name.parts.into_iter().map(|part| (part.given, part.name, part.exists)).collect())
     }
 
     #[test]
     fn names_are_taken_apart() {
-        let part = |asked: &str, name: &str, exists| (asked.to_owned(), name.to_owned(), exists);
+        let part = |given: &str, name: &str, exists| (given.to_owned(), name.to_owned(), exists);
         let xdp = Some(Engine::Live(LiveEngine::Xdp));
         let both = vec![part("eth0", "eth0", true), part("eth1:12", "eth1", true)];
         assert_eq!(shape("eth0^eth1:12"), (None, both.clone()));

@@ -43,7 +43,7 @@ const RING_BYTES_MIN: u64 = 2 << 20;
 #[derive(Clone, Debug)]
 pub struct Device {
     /// As the program named it: `eth0:1`.
-    pub asked: String,
+    pub given: String,
     /// The network interface: `eth0`.
     pub name: String,
     /// Its group, if it shares packets.
@@ -65,7 +65,7 @@ pub struct Caplen {
     pub overrides: bool,
 }
 
-/// What to do for a device.
+/// Decision for a device.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The interfaces; one where [`Plan::is_plain`].
@@ -123,7 +123,7 @@ impl Plan {
     /// A plan without settings: the system's library opens this name.
     fn plain(name: &str, part: &Part, is_network: bool) -> Self {
         let device = Device {
-            asked: part.asked.clone(),
+            given: part.given.clone(),
             name: part.name.clone(),
             group: None,
             fanout: None,
@@ -187,7 +187,7 @@ fn configuration(environment: &Environment<'_>) -> Result<Arc<File>, Error> {
     environment.file().map_or_else(|| Ok(Arc::default()), |(path, _)| File::read(&path).map(Arc::new))
 }
 
-/// The plan of the device that a program names. `exists` tells whether a network interface, or an alias, has exactly that name.
+/// The plan of the device that a program names. `exists` returns whether a network interface, or an alias, has exactly that name.
 ///
 /// # Errors
 /// The first error in the configuration file, the environment or the name; then no setting is used.
@@ -285,7 +285,7 @@ impl Request<'_> {
             let differs = before.as_ref().map(|at| at.value) != engine.as_ref().map(|at| at.value);
             if at > 0 && differs {
                 let text = engine.as_ref().or(before.as_ref()).map(|at| at.text.clone());
-                let message = format!("{} has a different engine from the devices before it", part.asked);
+                let message = format!("{} has a different engine from the devices before it", part.given);
                 let hint = "give all devices of a capture the same engine";
                 return Err(match text {
                     Some(text) => text.error(message, hint),
@@ -298,18 +298,18 @@ impl Request<'_> {
 
     /// The engine that is set for this device only.
     fn own_engine(&self, part: &Part) -> Result<Option<At<Engine>>, Error> {
-        let variable = variables::engine_of(self.environment, &part.asked, &part.name)?;
-        let file = || self.file.engines.get(&part.asked).or_else(|| self.file.engines.get(&part.name));
+        let variable = variables::engine_of(self.environment, &part.given, &part.name)?;
+        let file = || self.file.engines.get(&part.given).or_else(|| self.file.engines.get(&part.name));
         // A variable for all devices overrides the file's setting for one.
         Ok(variable.or_else(|| if self.variables.engine.is_some() { None } else { file().cloned() }))
     }
 
     /// The group of a device: from its own variable, the variable for all, the file's setting for it, for all, and the
     /// defaults.
-    fn group(&self, asked: &str) -> Result<Option<At<u8>>, Error> {
+    fn group(&self, given: &str) -> Result<Option<At<u8>>, Error> {
         let (variables, file) = (self.variables, self.file);
-        let own = variables::group_of(self.environment, asked)?;
-        let named = own.or_else(|| variables.group.clone()).or_else(|| file.groups.get(asked).cloned());
+        let own = variables::group_of(self.environment, given)?;
+        let named = own.or_else(|| variables.group.clone()).or_else(|| file.groups.get(given).cloned());
         let all = named.or_else(|| file.group.clone());
         Ok(all.or_else(|| variables.def_group.clone()).or_else(|| file.def_group.clone()))
     }
@@ -317,7 +317,7 @@ impl Request<'_> {
     /// A device with its group, or the error of fan-out settings without a group.
     fn device(&self, part: &Part) -> Result<(Device, Option<Error>), Error> {
         let (variables, file) = (&self.variables.level, self.file);
-        let group = self.group(&part.asked)?;
+        let group = self.group(&part.given)?;
         let level = |key: Option<u8>| file.levels.get(&key);
         let mut levels = vec![variables];
         if let Some(at) = &group {
@@ -345,7 +345,7 @@ impl Request<'_> {
         };
         let channels = |of: &std::collections::BTreeMap<String, u32>| of.get(&part.name).copied();
         let device = Device {
-            asked: part.asked.clone(),
+            given: part.given.clone(),
             name: part.name.clone(),
             group: group.map(|at| at.value),
             fanout,
@@ -360,14 +360,14 @@ impl Request<'_> {
         if before == Some(Engine::System) {
             return Ok(plain);
         }
-        let group = self.group(&part.asked)?;
+        let group = self.group(&part.given)?;
         let engine = self.own_engine(part)?.filter(|at| at.value != Engine::System);
         let what = match (&group, &engine, before) {
             (Some(at), ..) => format!("share its packets (group {})", at.value),
             (None, Some(_), _) | (None, None, Some(_)) => "have a private engine".into(),
             (None, None, None) => return Ok(plain),
         };
-        let message = format!("'{}' is not a network interface and cannot {what}", error::word(&part.asked));
+        let message = format!("'{}' is not a network interface and cannot {what}", error::word(&part.given));
         let hint = "name interfaces, as in eth0^eth1, or leave it to the system: system:NAME";
         Err(Error::whole(Source::Device(name.into()), message, hint))
     }

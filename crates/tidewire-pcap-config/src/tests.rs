@@ -17,7 +17,7 @@ use tidewire_locality::Key;
 /// Interfaces that there are.
 const INTERFACES: &[&str] = &["eth0", "eth1", "eth3", "br-lan.7", "eth0_1"];
 
-/// What is asked of a device, with a configuration file of this text, if any, and these variables.
+/// The plan for a device, with a configuration file of this text, if any, and these variables.
 fn with(file: Option<&[u8]>, variables: &[(&str, &str)], name: &str) -> Result<Plan, String> {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("pcap.conf");
@@ -62,7 +62,7 @@ fn group_and_mode(plan: &Plan) -> (u8, FanoutMode) {
 }
 
 #[test]
-fn nothing_asked_is_the_systems() {
+fn without_settings_the_system_captures() {
     for name in ["eth0", "any", "nosuch0", "usbmon1", "eth0:1", ""] {
         let plan = with(None, &[], name).unwrap();
         assert!(plan.is_plain(), "{name}");
@@ -94,7 +94,7 @@ fn the_papers_configuration() {
     assert_eq!(group_and_mode(&file(virtuals, "eth0")), (11, FanoutMode::Hash));
     let second = file(virtuals, "eth0:1");
     assert_eq!(group_and_mode(&second), (23, FanoutMode::Hash));
-    assert_eq!((second.devices[0].asked.as_str(), second.devices[0].name.as_str()), ("eth0:1", "eth0"));
+    assert_eq!((second.devices[0].given.as_str(), second.devices[0].name.as_str()), ("eth0:1", "eth0"));
 
     // PCAP_DEF_GROUP=42 PCAP_GROUP_eth0=11 tcpdump -n -i pfq:eth0^eth1
     let plan = variables(&[("PCAP_DEF_GROUP", "42"), ("PCAP_GROUP_eth0", "11")], "pfq:eth0^eth1");
@@ -369,7 +369,7 @@ fn what_is_no_interface_is_not_silently_left_out() {
 }
 
 #[test]
-fn sizes_are_cut_only_where_asked() {
+fn sizes_are_cut_only_where_configured() {
     let plan = variables(&[("PCAP_GROUP", "1")], "eth0");
     assert_eq!((plan.caplen, plan.ring_bytes), (None, None));
     let plan = variables(&[("PCAP_CAPLEN", "9000"), ("PFQ_RX_SLOTS", "4096")], "eth0");
@@ -412,7 +412,7 @@ fn instances_know_their_place() {
 }
 
 #[test]
-fn files_that_are_none_are_refused_at_once() {
+fn paths_of_no_regular_file_are_refused_at_once() {
     let place = tempfile::tempdir().unwrap();
     let fifo = place.path().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status_in_time().unwrap().success());
@@ -465,7 +465,7 @@ fn files_that_are_none_are_refused_at_once() {
 }
 
 #[test]
-fn files_that_nobody_named() {
+fn default_files_may_be_absent() {
     let place = tempfile::tempdir().unwrap();
     let system = place.path().join("etc.conf");
     fs::write(&system, "def_group = 1").unwrap();

@@ -112,8 +112,8 @@ pub fn group_of(environment: &Environment<'_>, device: &str) -> Result<Option<At
 }
 
 /// The engine that variables set for one device, by the name in the program or the interface's.
-pub fn engine_of(environment: &Environment<'_>, asked: &str, interface: &str) -> Result<Option<At<Engine>>, Error> {
-    for name in [asked.to_owned(), variable_name(asked), interface.to_owned(), variable_name(interface)] {
+pub fn engine_of(environment: &Environment<'_>, given: &str, interface: &str) -> Result<Option<At<Engine>>, Error> {
+    for name in [given.to_owned(), variable_name(given), interface.to_owned(), variable_name(interface)] {
         if let Some(text) = environment.text(&format!("TIDEWIRE_ENGINE_{name}"))? {
             return Ok(Some(text.at(engine(&text)?)));
         }

@@ -23,7 +23,7 @@ impl Event {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new, and has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
@@ -67,7 +67,7 @@ impl Gathered {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new, and has no other owner.
         let gathered = Self(unsafe { OwnedFd::from_raw_fd(descriptor) });
         for descriptor in descriptors {
             let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };

@@ -33,7 +33,7 @@ pub fn variable(name: &str) -> Option<OsString> {
     let name = CString::new(name).ok()?;
     let bytes: &[c_char] = &name.as_bytes_with_nul().iter().map(|byte| *byte as c_char).collect::<Vec<_>>();
     let value = secure_getenv(bytes.first()?);
-    // SAFETY: a variable's value ends with a zero. Whoever changes the environment while another thread reads it is at fault
+    // SAFETY: a variable's value ends with a zero. A thread that changes the environment while another one reads it is at fault
     // already (setenv(3)).
     (!value.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(value) }.to_bytes()).to_owned())
 }

@@ -303,7 +303,7 @@ pub fn holds(address: *const c_void) -> bool {
     let object = |address: *const c_void| {
         // SAFETY: the structure is pointers and integers, for which zeroes are valid.
         let mut info: libc::Dl_info = unsafe { mem::zeroed() };
-        // SAFETY: any address may be asked for; the structure lives throughout the call.
+        // SAFETY: any address is allowed; the structure lives throughout the call.
         let known = unsafe { libc::dladdr(address, &raw mut info) };
         (known != 0 && !address.is_null()).then_some(info.dli_fbase)
     };

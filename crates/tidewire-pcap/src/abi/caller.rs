@@ -1,10 +1,10 @@
-//! Tells calls of the program from calls of the system's library, whose own calls of exported functions arrive here as well.
+//! Distinguishes calls of the program from calls of the system's library, whose own calls of exported functions arrive here as well.
 //!
 //! JUSTIFICATION: where a call comes from is known to the processor only.
 
 /// Exports a function that creates a handle. Its implementation gets the return address as one more argument; the registers are
 /// those of that argument.
-macro_rules! told_caller {
+macro_rules! with_caller {
     ($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) = $inner:ident, $x86_64:literal, $aarch64:literal) => {
         $(#[$meta])*
         ///
@@ -33,4 +33,4 @@ macro_rules! told_caller {
     };
 }
 
-pub(super) use told_caller;
+pub(super) use with_caller;

@@ -10,7 +10,7 @@ use std::{
 use libc::FILE;
 
 use super::{
-    caller::told_caller,
+    caller::with_caller,
     types::{ERROR_BYTES, Pcap, status},
 };
 use crate::{
@@ -33,7 +33,7 @@ unsafe fn write_error(buffer: *mut c_char, message: &str) {
     unsafe { error::write(buffer, ERROR_BYTES, message) };
 }
 
-told_caller! {
+with_caller! {
     /// `pcap_create`
     pcap_create(device: *const c_char, error: *mut c_char) = create_for, "rdx", "x2"
 }
@@ -259,7 +259,7 @@ set! {
 macro_rules! file {
     ($($name:ident($($argument:ident: $type:ty),*) = $inner:ident, $x86_64:literal, $aarch64:literal;)*) => {
         $(
-            told_caller! {
+            with_caller! {
                 #[doc = concat!("`", stringify!($name), "`")]
                 $name($($argument: $type,)* error: *mut c_char) = $inner, $x86_64, $aarch64
             }
@@ -282,7 +282,7 @@ macro_rules! file {
 /// Wraps the handle of a file in one of ours if its packets are to be reordered.
 ///
 /// # Safety
-/// The handle is null, or the system's, of a file, and nobody else has it; the buffer has its length, or is null.
+/// The handle is null, or the system's, of a file, and the caller is its only owner; the buffer has its length, or is null.
 unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
     if pcap.is_null() {
         return pcap;
@@ -297,7 +297,7 @@ unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
         Err((pcap, None)) => return pcap,
         Err((pcap, Some(message))) => {
             if let Some(close) = system().pcap_close {
-                // SAFETY: nobody else has it.
+                // SAFETY: the caller is its only owner.
                 system::calling(|_| unsafe { close(pcap) });
             }
             message

@@ -27,7 +27,7 @@ pub mod status {
     pub const PROMISCUOUS_PERMISSION: i32 = -11;
 }
 
-/// `pcap_t`: nobody but its maker knows what is in it.
+/// `pcap_t`: its content is known to its maker only.
 #[repr(C)]
 pub struct Pcap {
     _opaque: [u64; 2],

@@ -1,6 +1,9 @@
 //! Stop requests and errors of a handle: all that a capture needs to know of its handle.
 //!
 //! JUSTIFICATION: programs get the address of the error's buffer.
+//!
+//! What a capture knows of its handle: what ends a read, and where errors go. A read reports whether a callback closed
+//! the handle; the owner of both then closes it.
 
 use std::{
     cell::UnsafeCell,

@@ -117,7 +117,7 @@ impl Inactive {
 impl Drop for Inactive {
     fn drop(&mut self) {
         if let (false, Some(close)) = (self.system.is_null(), system::system().pcap_close) {
-            // SAFETY: it is ours, and nobody else has it.
+            // SAFETY: it is ours, and has no other owner.
             system::calling(|_| unsafe { close(self.system) });
         }
     }

@@ -47,7 +47,7 @@ impl Handle {
     pub fn give(state: State) -> std::io::Result<*mut Pcap> {
         let handle = Box::new(Self { magic: MAGIC, place: 0, control: Control::new()?, state: UnsafeCell::new(state) });
         let pointer = Box::into_raw(handle);
-        // SAFETY: it was allocated above, and nobody else knows it.
+        // SAFETY: it was allocated above, and not shared yet.
         unsafe { (*pointer).place = pointer as u64 ^ TURN };
         Ok(pointer.cast())
     }

@@ -16,7 +16,7 @@ use crate::{
 /// A dead handle, replaceable by one of another link type.
 pub struct DeadHandle(Cell<*mut Pcap>);
 
-// SAFETY: as [`super::Live`]; a program sets the link type while it knows that nobody reads.
+// SAFETY: as [`super::Live`]; a program sets the link type while it knows that no thread reads.
 unsafe impl Send for DeadHandle {}
 
 impl DeadHandle {
@@ -59,7 +59,7 @@ fn open(link: c_int, snap: c_int, nanoseconds: bool) -> Result<*mut Pcap, String
 
 fn close(handle: *mut Pcap) {
     if let Some(function) = system().pcap_close {
-        // SAFETY: the handle was made by `open`, and nobody has it any more.
+        // SAFETY: the handle was made by `open`, and has no owner any more.
         system::calling(|_| unsafe { function(handle) });
     }
 }

@@ -68,7 +68,7 @@ pub struct Live {
 }
 
 // SAFETY: as with the system's library, one thread at a time reads, and what it reads with is not touched by others; the rest
-// is behind a lock, atomic, or set by the program while it knows that nobody reads.
+// is behind a lock, atomic, or set by the program while it knows that no thread reads.
 unsafe impl Sync for Live {}
 
 /// Settings, fixed at activation.

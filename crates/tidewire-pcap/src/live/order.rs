@@ -1,4 +1,7 @@
 //! The order of delivery of a batch, and the position in it.
+//!
+//! With locality, a batch is gathered until it is full, old, or half of the ring, and is delivered in the order of a
+//! list of indexes. A filter that is set meanwhile removes indexes from that list.
 
 use tidewire_wire::Frame;
 

@@ -1,6 +1,10 @@
 //! Reading: pcap_dispatch(3PCAP), pcap_loop(3PCAP), pcap_next_ex(3PCAP).
 //!
 //! JUSTIFICATION: see [`super`].
+//!
+//! A `Worker` gathers frames in place; the program's callback gets addresses in the ring. A batch is released after its
+//! delivery or, for `pcap_next`, when the next packet is requested. No borrow is held while a callback runs, because it
+//! may set a filter, break the loop or close the handle.
 
 use std::{ffi::c_int, ptr};
 
@@ -26,7 +30,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// What is there, at most `count`; for 0 and less, a buffer's worth.
+    /// Packets at hand, at most `count`; for 0 and less, a buffer's worth.
     pub fn dispatch(count: c_int) -> Self {
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
         Self { most: count.unwrap_or(DISPATCH_PACKETS), all: false }
@@ -43,7 +47,7 @@ impl Live {
     /// Delivers packets to the program's callback.
     ///
     /// # Safety
-    /// Nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    /// No other thread reads. The callback may do with the handle what the manual pages allow, and close it.
     pub unsafe fn read(
         &self,
         handle: &Control,
@@ -127,7 +131,7 @@ impl Live {
     /// `pcap_next`
     ///
     /// # Safety
-    /// The header is one, or null; nobody else reads.
+    /// The header is one, or null; no other thread reads.
     pub unsafe fn next(&self, handle: &Control, header: *mut PacketHeader) -> *const u8 {
         let Ok(packet) = self.one(handle) else { return ptr::null() };
         if !header.is_null() {
@@ -140,7 +144,7 @@ impl Live {
     /// `pcap_next_ex`
     ///
     /// # Safety
-    /// The pointers are to variables; nobody else reads.
+    /// The pointers are to variables; no other thread reads.
     pub unsafe fn next_ex(&self, handle: &Control, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
         let packet = match self.one(handle) {
             Ok(packet) => packet,

@@ -25,7 +25,7 @@ impl Sender {
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new, and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         // SAFETY: the structure is plain integers, for which zeroes are valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -103,7 +103,7 @@ impl Offline {
     /// `pcap_dispatch` and, with `is_loop`, `pcap_loop`, as `pcap_offline_read` of the system's library goes about them.
     ///
     /// # Safety
-    /// Nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    /// No other thread reads. The callback may do with the handle what the manual pages allow, and close it.
     pub unsafe fn read(
         &self,
         handle: &Control,
@@ -158,7 +158,7 @@ impl Offline {
     /// `pcap_next`
     ///
     /// # Safety
-    /// The header is one, or null; nobody else reads.
+    /// The header is one, or null; no other thread reads.
     pub unsafe fn next(&self, handle: &Control, header: *mut PacketHeader) -> *const u8 {
         if handle.take_break() {
             return ptr::null();
@@ -174,7 +174,7 @@ impl Offline {
     /// `pcap_next_ex`
     ///
     /// # Safety
-    /// The pointers are to variables; nobody else reads.
+    /// The pointers are to variables; no other thread reads.
     pub unsafe fn next_ex(&self, handle: &Control, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
         // The system's library sets it, whatever follows.
         // SAFETY: the pointer is the caller's; the header stays as long as the handle.
