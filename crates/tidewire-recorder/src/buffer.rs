@@ -19,7 +19,7 @@ const ENDING_BYTES: usize = 16 << 10;
 /// Blocks on their way to disk.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// What blocks are appended to: they begin at `start`.
+    /// Storage of blocks: they begin at `start`.
     pub bytes: Vec<u8>,
     start: usize,
     /// Packets in it by priority, and their bytes on the wire: what is lost if it cannot be written.
@@ -57,7 +57,7 @@ impl Buffer {
     /// there is too little for a frame, it stays as it is.
     pub fn compress(&mut self, compression: Compression, spare: &mut Vec<u8>) {
         let blocks = self.bytes.get(self.start..).unwrap_or_default();
-        // What comes before it is full joins other buffers in a frame.
+        // Blocks that come before it is full join other buffers in a frame.
         if !(FRAME_BYTES / 2..=FRAME_BYTES).contains(&blocks.len()) {
             return;
         }

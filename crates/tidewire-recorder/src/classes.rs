@@ -6,7 +6,7 @@ use tidewire_wire::{Frame, LinkType};
 
 use crate::settings::{RecordClass, RecordSettings};
 
-/// What is kept of a stream.
+/// Limits of what is kept of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     pub cutoff: [u64; 2],
@@ -28,7 +28,7 @@ impl Classes {
         Ok(Self { general, compiled })
     }
 
-    /// What is kept of packets that belong to no stream.
+    /// Limits for packets that belong to no stream.
     pub fn general(&self) -> Keep {
         self.general
     }
@@ -38,7 +38,7 @@ impl Classes {
         self.compiled.iter().filter_map(|(_, class)| class.priority).max().unwrap_or(0)
     }
 
-    /// What is kept of the stream that a packet opens.
+    /// Limits for the stream that a packet opens.
     pub fn keep(&mut self, frame: &Frame, bytes: &[u8]) -> Keep {
         let (mut cutoff, mut priority, mut snap_bytes) = (None, None, None);
         for (filter, class) in &mut self.compiled {

@@ -4,7 +4,7 @@ use tidewire_archive::PriorityLedger;
 
 use crate::PRIORITIES_MAX;
 
-/// What became of the packets, by priority: received = written + cut off + shed + filtered.
+/// Packets by result and priority: received = written + cut off + shed + filtered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
     priorities: [PriorityLedger; PRIORITIES_MAX],
@@ -20,7 +20,7 @@ impl Default for Totals {
     }
 }
 
-/// What becomes of a packet.
+/// Result for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Written,

@@ -38,7 +38,7 @@ struct Piece {
     bytes: Vec<u8>,
     /// Where the first packet's bytes begin.
     at: usize,
-    /// What is added to its packets' times, so that they age although the clock was set back.
+    /// Offset of its packets' times, so that they age although the clock was set back.
     offset_ns: u64,
 }
 
@@ -55,17 +55,17 @@ impl Window {
     }
 }
 
-/// What is to be done with a packet.
+/// Decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Record,
-    /// Nothing asked for it.
+    /// No trigger requested it.
     Leave,
-    /// Asked for, but memory ran out before the disk took it.
+    /// Requested, but memory ran out before the disk took it.
     Shed,
 }
 
-/// What packets that can be decided about wait for.
+/// Destination that decided packets wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backlog {
     /// There are none.
@@ -87,7 +87,7 @@ pub(crate) struct LookBack {
     /// Number of the next packet.
     next: u32,
     held_bytes: usize,
-    /// What is recorded of the link, the earliest first, and of conversations.
+    /// Recorded times of the link, the earliest first, and of conversations.
     link: VecDeque<Window>,
     streams: HashMap<Key, Window>,
     order: VecDeque<Key>,
@@ -208,7 +208,7 @@ impl LookBack {
 
     fn fire(&mut self, at_ns: u64) {
         let window = self.window(at_ns);
-        // What an earlier one asked for, and still waits, stays asked for.
+        // Waiting packets that an earlier trigger requested stay requested.
         let is_full = self.link.len() >= WINDOWS_MAX;
         match self.link.back_mut() {
             Some(known) if is_full || known.to_ns >= window.from_ns => {
@@ -236,7 +236,7 @@ impl LookBack {
         self.order.push_back(key);
     }
 
-    /// What waits, and how many triggers there were.
+    /// Waiting packets, and the number of triggers.
     pub fn waiting(&self) -> Waiting {
         let of = |piece: &Piece| Some(piece.packets.front()?.timestamp_ns.saturating_add(piece.offset_ns));
         let oldest_ns = self.first().and_then(|lane| of(self.lanes.get(lane)?.front()?));
@@ -265,7 +265,7 @@ impl LookBack {
         self.lanes.iter().position(|lane| !lane.is_empty()).unwrap_or(0)
     }
 
-    /// What becomes of the first packet of a priority; `None`: it waits on. `is_last`: nothing waits any longer.
+    /// Decides on the first packet of a priority; `None`: it waits on. `is_last`: nothing waits any longer.
     pub fn turn(
         &self,
         lane: usize,
@@ -285,7 +285,7 @@ impl LookBack {
         Some(if self.is_in_stream(&frame, bytes, time, key) { Turn::Record } else { Turn::Leave })
     }
 
-    /// Whether something asked for the first packet of a priority.
+    /// Whether a trigger requested the first packet of a priority.
     pub fn is_wanted(&self, lane: usize, key: impl FnOnce(&Frame, &[u8]) -> Option<Key>) -> bool {
         let first = self.front(lane).zip(self.front_ns(lane));
         first.is_some_and(|((frame, bytes), time)| self.is_in_link(time) || self.is_in_stream(&frame, bytes, time, key))
@@ -335,7 +335,7 @@ impl LookBack {
     /// Removes it. `is_first`: it is the one that waits longest of all.
     pub fn pop(&mut self, lane: usize, is_first: bool) {
         if let Some(time_ns) = self.front_ns(lane).filter(|_| is_first) {
-            // What nothing that waits can be in.
+            // Times before all that waits.
             while self.link.front().is_some_and(|window| window.to_ns < time_ns.saturating_sub(DISORDER_NS)) {
                 self.link.pop_front();
             }

@@ -44,7 +44,7 @@ pub struct Recorder {
     pool: Arc<Pool>,
     pipeline: Option<Pipeline>,
     look_back: Option<LookBack>,
-    /// What packets of that which can be decided about wait for.
+    /// Destination that decided packets of it wait for.
     backlog: Backlog,
     /// Whether to wait for buffers.
     waits: bool,
@@ -65,7 +65,7 @@ pub struct Recorder {
     segments: u64,
     /// Where the last segment went.
     target: usize,
-    /// What was counted since the last segment ended, and no segment was open.
+    /// Counts since the last segment ended, and no segment was open.
     between: Totals,
     totals: Totals,
     interfaces: Vec<Interface>,

@@ -36,7 +36,7 @@ pub(crate) struct OpenSegment {
     descriptions: Vec<(u64, u32)>,
 }
 
-/// What is needed to complete a segment.
+/// Values needed to complete a segment.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub name: SegmentName,
@@ -124,7 +124,7 @@ impl OpenSegment {
         }
     }
 
-    /// What is needed to complete it.
+    /// Values needed to complete it.
     pub fn end(self, name: SegmentName, interfaces: &[Interface]) -> Ending {
         let summary = Summary {
             bytes: self.plain,

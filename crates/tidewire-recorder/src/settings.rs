@@ -13,7 +13,7 @@ pub const PRIORITIES_MAX: usize = 8;
 /// Bytes of buffers of a worker at least: some for each stage.
 pub const BUFFER_BYTES_MIN: u64 = 8 << 20;
 
-/// What is recorded of the packets that arrive. How segments are written is in [`tidewire_archive::Settings`].
+/// Selection of the packets that are recorded. How segments are written is in [`tidewire_archive::Settings`].
 #[derive(Clone, Debug)]
 pub struct RecordSettings {
     /// Payload bytes of each direction that are written: client to server, server to client. `u64::MAX`: all, the default.
@@ -87,12 +87,12 @@ impl RecordSettings {
     }
 }
 
-/// What is recorded around a trigger.
+/// Time that is recorded around a trigger.
 #[derive(Clone, Debug)]
 pub struct LookBackSettings {
-    /// What came so long before it.
+    /// Time before it.
     pub before: Duration,
-    /// What comes so long after it.
+    /// Time after it.
     pub after: Duration,
     /// Memory of each worker for packets that wait, bytes.
     pub memory_bytes: usize,

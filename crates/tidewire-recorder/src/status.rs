@@ -11,7 +11,7 @@ use crate::{PRIORITIES_MAX, Totals};
 #[derive(Debug, Default)]
 pub struct Status {
     totals: Mutex<Totals>,
-    /// What was taken and could not be written, by priority.
+    /// Packets that were taken and could not be written, by priority.
     lost: Mutex<[(u64, u64); PRIORITIES_MAX]>,
     stored_bytes: AtomicU64,
     segments: AtomicU64,
@@ -24,7 +24,7 @@ pub struct Status {
     is_failed: AtomicBool,
 }
 
-/// What waits in memory for a trigger.
+/// Packets that wait in memory for a trigger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Bytes of memory that packets take which wait; at the end of a recording, those that waited then.
@@ -62,7 +62,7 @@ pub struct Snapshot {
     pub level_permille: u64,
     /// Flows that are remembered.
     pub flows: u64,
-    /// What waits for a trigger; `None`: packets are recorded at once.
+    /// Packets that wait for a trigger; `None`: packets are recorded at once.
     pub waiting: Option<Waiting>,
 }
 

@@ -1,4 +1,4 @@
-//! What is done where a disk refuses: tried again until it works, or until there is no time left.
+//! Retries of refused operations on a disk: until it works, or until there is no time left.
 
 use std::{
     sync::{
@@ -72,7 +72,7 @@ impl Attempts {
         self.targets.fail(self.target, error, retries);
     }
 
-    /// What failed works again.
+    /// Notes that the failed operation works again.
     pub fn works(&self) {
         self.targets.work(self.target);
     }
@@ -91,7 +91,7 @@ impl Attempts {
                 Err(error) => error,
             };
             has_failed = true;
-            // What is gone does not come back.
+            // A removed file does not come back.
             let (is_loss, goes_on) = (error.is_loss(), self.recovers() && !self.deadline.is_over());
             self.report(error, goes_on);
             if is_loss {

@@ -23,7 +23,7 @@ const RETAIN_EVERY: Duration = Duration::from_secs(60);
 /// The same while the disk refuses: it may be full.
 const RETAIN_REFUSED: Duration = Duration::from_secs(1);
 
-/// What is to be done.
+/// Tasks.
 #[derive(Debug)]
 pub(crate) enum Closing {
     Sync(Unsynced<FolderFile>),
@@ -99,7 +99,7 @@ impl Closer {
         self.attempts.targets.directories.get(self.attempts.target)
     }
 
-    /// What is good of a segment gets its name.
+    /// Gives the good part of a segment its name.
     fn salvage(&self, name: &SegmentName, good_bytes: u64, kept: &Packets) {
         let Some(directory) = self.directory() else { return };
         match directory.salvage(name, good_bytes, wall_ns()) {

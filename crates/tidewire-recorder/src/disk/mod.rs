@@ -51,7 +51,7 @@ pub enum Notice {
         /// How often it was not reported.
         times: u64,
     },
-    /// What failed works again.
+    /// Notes that the failed operation works again.
     Recovered {
         /// The directory.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum Notice {
     },
     /// Something of a segment was lost: what is good of it was completed.
     Repaired {
-        /// What became of it.
+        /// Its result.
         repaired: Repaired,
     },
     /// A segment was removed to keep within bounds.
@@ -80,14 +80,14 @@ pub struct Targets {
     pub(crate) retention: Retention,
     /// Segments of each directory that have no name yet.
     pub(crate) slots: Vec<Arc<Slots>>,
-    /// What its threads may use: the processors of the thread that made it.
+    /// Processors that its threads may use: the processors of the thread that made it.
     pub(crate) cores: Cores,
     notify: Box<Notify>,
     /// Ends the run where it cannot go on.
     stop: Stop,
     /// Which directories refuse to be written to.
     refuses: Vec<AtomicBool>,
-    /// What was reported of each directory.
+    /// Reported errors of each directory.
     troubles: Vec<Mutex<Trouble>>,
     /// The last segment of each directory's workers that is to end because something of it was lost: its worker and number.
     spoiled: Vec<AtomicU64>,
@@ -147,7 +147,7 @@ impl Targets {
         }
     }
 
-    /// What failed works again.
+    /// Notes that the failed operation works again.
     pub(crate) fn work(&self, target: usize) {
         let (Some(mut trouble), Some(directory)) = (self.trouble(target), self.directories.get(target)) else { return };
         self.set_refuses(target, false);

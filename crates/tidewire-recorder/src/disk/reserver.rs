@@ -19,7 +19,7 @@ use super::{
 /// A segment that has this part of its bytes is taken to fill up: what is reserved for the next one is used.
 const PART: u64 = 8;
 
-/// What a segment begins with.
+/// Start of a segment.
 type Start = (Slot, Option<Reserve>);
 
 /// The writer's side.
@@ -70,7 +70,7 @@ impl Supply {
         }
     }
 
-    /// What was reserved for the next segment, as much as there is. `None`: nothing was. The thread may hold the last slot: it comes with
+    /// Storage reserved for the next segment, as far as it exists; `None` without any. The thread may hold the last slot: it comes with
     /// what was reserved.
     pub fn take(&self) -> Option<Start> {
         if !self.is_requested.replace(false) {
@@ -88,7 +88,7 @@ impl Drop for Supply {
 }
 
 impl Reserver {
-    /// Reserves until nobody wants it any more.
+    /// Reserves until it is no longer needed.
     pub fn run(self) {
         let (Some(slots), Some(directory)) =
             (self.targets.slots.get(self.target), self.targets.directories.get(self.target))

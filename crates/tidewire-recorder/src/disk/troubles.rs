@@ -16,19 +16,19 @@ const REPEAT_AFTER_END: Duration = Duration::from_secs(10);
 /// Errors of a directory that are distinguished: they may come in turn.
 const KINDS_MAX: usize = 16;
 
-/// What is the matter with a directory.
+/// Errors of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
-    /// What was reported, by what all its repetitions have in common, and when: the latest ones.
+    /// Reported errors, by the part that all repetitions share, with their time: the latest ones.
     reported: VecDeque<(String, Instant)>,
     /// Whether it was reported that it fails, and not that it works again.
     is_open: bool,
-    /// What was not reported since.
+    /// Repetitions that were not reported since.
     unreported: u64,
     last: Option<Arc<Error>>,
 }
 
-/// What the same trouble has in common, whatever file it meets.
+/// The part that repetitions of an error share, for any file.
 fn kind(error: &Error, retries: bool) -> String {
     match error {
         Error::Io { what, cause, .. } => format!("{retries} {what} {cause}"),
@@ -56,7 +56,7 @@ impl Trouble {
         !is_known
     }
 
-    /// What failed works again: how many errors were not reported, if that is to be reported.
+    /// Notes that the failed operation works again: how many errors were not reported, if that is to be reported.
     pub fn end(&mut self) -> Option<u64> {
         if !std::mem::take(&mut self.is_open) {
             return None;

@@ -21,7 +21,7 @@ use crate::{
     segment::Ending,
 };
 
-/// What is to be done.
+/// Tasks.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A segment begins: what follows is its content.
@@ -139,7 +139,7 @@ impl Writer {
         }
         let lost = self.fill(current, buffer);
         self.lose(current, &lost);
-        // What was written before stays, under its hidden name, for the next start to repair.
+        // Earlier data stay, under its hidden name, for the next start to repair.
         self.end_early(current);
     }
 
@@ -151,7 +151,7 @@ impl Writer {
         let (Some((priority, rest)), None) = (of_packets.next(), of_packets.next()) else { return lost };
         let Some(writer) = current.writer.as_mut().filter(|writer| writer.is_plain()) else { return lost };
         let (mut blocks, mut most) = (buffer.content(), buffer.content().len());
-        // What is there of the attempts before is written again: with checksums of its own.
+        // Data of earlier attempts are written again: with checksums of its own.
         while writer.cut().is_ok() {
             let Fitting { bytes, packets } = fitting(blocks, most);
             let Some((now, then)) = blocks.split_at_checked(bytes).filter(|_| bytes > 0) else { break };
@@ -176,7 +176,7 @@ impl Writer {
     /// Nothing more can be written to the segment.
     fn end_early(&self, current: &mut Current) {
         let Some(mut writer) = current.writer.take() else { return };
-        // What it holds of a page, or of a frame, may have room yet: what is counted is what the file has then.
+        // The held part of a page, or of a frame, may have room yet: what is counted is what the file has then.
         let _ = writer.flush();
         let (lost, slot) = (current.written.lost(&writer, &current.name, self.directory()), current.slot.take());
         self.lose(current, &lost);
@@ -219,7 +219,7 @@ impl Writer {
 
     fn end(&self, mut current: Current, mut ending: Box<Ending>) {
         if let Some(writer) = &mut current.writer {
-            // What waits for a whole frame is written before anything of the next segment: a crash leaves no hole.
+            // Data that wait for a whole frame are written before anything of the next segment: a crash leaves no hole.
             let flushed = self.attempts.until(|| writer.flush().map(drop));
             current.written.count(writer, &self.status);
             if flushed.is_none() && writer.is_lost() {

@@ -1,4 +1,4 @@
-//! What of a segment was written, and may yet be lost.
+//! Written parts of a segment that may yet be lost.
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,7 @@ impl Written {
 }
 
 impl Written {
-    /// What is lost of a segment that is abandoned: what its file does not have, or all if the file has no name any more.
+    /// Loss of an abandoned segment: what its file does not have, or all if the file has no name any more.
     pub fn lost(
         &self,
         writer: &SegmentWriter<FolderFile>,

@@ -119,7 +119,7 @@ impl Keyed {
     }
 }
 
-/// What a packet says that decides what becomes of it.
+/// Fields of a packet that decide about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// TCP flags; 0: no TCP.
@@ -177,7 +177,7 @@ impl Walk {
         }
     }
 
-    /// What a packet belongs to.
+    /// Owner of a packet.
     #[inline]
     pub fn find(&mut self, frame: &Frame, bytes: &[u8]) -> Found {
         let mut brief = decode_into(frame.link, bytes, frame.wire_bytes, &self.wire, &mut self.decoded);
@@ -207,7 +207,7 @@ impl Walk {
         (is_plain && (brief.kind as u8) < Kind::Fragment as u8).then_some(brief)
     }
 
-    /// What the index that is made of a segment knows of a frame without a flow.
+    /// Entry of a frame without a flow in a segment's index.
     #[cold]
     fn headers(&self, frame: &Frame, bytes: &[u8]) -> Found {
         let facts = facts(frame, bytes, &self.wire).0;
@@ -259,7 +259,7 @@ impl Walk {
     }
 }
 
-/// What a record has besides its key.
+/// Fields of a record besides its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Details {
     pub outer: Option<Outer>,

@@ -6,7 +6,7 @@ use tidewire_archive::block::{Packet, enhanced_packet_with};
 
 /// Bytes of comments of packets that wait for a trigger, at most; beyond, those of the oldest are forgotten.
 const BYTES_MAX: usize = 16 << 20;
-/// What a comment takes beside its bytes.
+/// Overhead of a comment beside its bytes.
 const ENTRY_BYTES: usize = 64;
 /// Option: flags of the packet.
 const FLAGS: u16 = 2;

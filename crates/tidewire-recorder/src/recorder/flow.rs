@@ -191,7 +191,7 @@ impl Recorder {
         if seen.is_control() {
             return false;
         }
-        // What only acknowledges is as little use as what it acknowledges.
+        // A bare acknowledgment is of as little use as the bytes that it acknowledges.
         is_past(direction) || seen.payload_bytes == 0 && seen.flags != 0 && is_past(1 - direction)
     }
 

@@ -34,7 +34,7 @@ impl Recorder {
     pub(super) fn release(&mut self, most: Duration, is_last: bool) {
         let Some(mut look_back) = self.look_back.take() else { return };
         look_back.look(self.clock_ns);
-        // What waits in memory need not be shed for its low priority.
+        // Packets that wait in memory need not be shed for its low priority.
         let level = self.watermarks.first().map_or(LEVEL_PERMILLE, |mark| LEVEL_PERMILLE.min(*mark));
         let (begun, mut done) = (Instant::now(), 0_usize);
         self.backlog = Backlog::None;

@@ -1,4 +1,4 @@
-//! What the capture of a file lost before packets, as the file says: it is written with the next packet of the interface.
+//! Losses before packets that a file states: they are written with the next packet of the interface.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -22,7 +22,7 @@ impl Recorder {
             return;
         }
         let Some(way) = Direction::BOTH.get(direction) else { return };
-        // Asked once: where it is refused, packets are cut off here.
+        // Requested once: where it is refused, packets are cut off here.
         lane.shunted[direction] = true;
         if shunt.cut(&lane.key.flow(lane.client_is_lower), *way) {
             self.shunted.push((slot, lane.serial));

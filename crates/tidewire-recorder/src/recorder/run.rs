@@ -33,7 +33,7 @@ impl Recorder {
         }
     }
 
-    /// What is due now and then: buffers, times, figures.
+    /// Periodic work: buffers, times, figures.
     fn look(&mut self, now: Instant) {
         let durable = self.targets.directories.first().map_or(FLUSH, |directory| directory.settings().durable);
         let interval = FLUSH.min(durable / 2);

@@ -7,7 +7,7 @@ const BYTES_MAX: usize = 64 << 10;
 /// Beyond, a name has so many bytes, as one in Linux (`IFNAMSIZ`), and nothing else is kept.
 const NAME_BYTES: usize = 16;
 
-/// What is left for texts.
+/// Space left for texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: usize,
