@@ -6,6 +6,7 @@ mod circles;
 mod dependencies;
 mod documents;
 mod modules;
+mod promises;
 mod words;
 
 use std::{
@@ -377,80 +378,4 @@ fn no_source_is_taken_from_elsewhere() {
         let by_path = code(file).lines().any(|line| line.trim_start().starts_with(concat!("#[", "path")));
         assert!(!by_path, "{} takes a module by its path", file.display());
     }
-}
-
-/// Functions in files that have tests, and fuzz targets: what documents may name as a test.
-struct Tests(Vec<String>);
-
-impl Tests {
-    fn find() -> Self {
-        let mut files = Vec::new();
-        sources(&root().join("crates"), &mut files);
-        sources(&root().join("sanitize"), &mut files);
-        let text = |path: &PathBuf| fs::read_to_string(path).expect("a source is UTF-8");
-        Self(files.iter().map(text).filter(|text| text.contains("#[test]")).collect())
-    }
-
-    fn contain(&self, name: &str) -> bool {
-        let is_target = || root().join("fuzz/fuzz_targets").join(name).with_extension("rs").exists();
-        self.0.iter().any(|text| text.contains(&format!("fn {name}("))) || is_target()
-    }
-}
-
-/// Rows of a document's tables whose last column is `test`: the line, and the tests that it names.
-fn rows_with_tests(document: &str) -> Vec<(String, Vec<String>)> {
-    let text = fs::read_to_string(root().join(document)).expect("a document");
-    let is_name = |code: &&str| code.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
-    let mut in_tests = false;
-    let mut rows = Vec::new();
-    for (above, line) in std::iter::once("").chain(text.lines()).zip(text.lines()) {
-        // A cell ends at a bar that is not part of a command.
-        let column = line.trim_end().trim_end_matches('|').rsplit("| ").next().unwrap_or_default();
-        if !above.starts_with('|') {
-            in_tests = column.trim() == "test";
-        } else if in_tests && line.starts_with('|') {
-            let names = column.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned).collect();
-            rows.push((line.to_owned(), names));
-        }
-    }
-    rows
-}
-
-#[test]
-fn tests_that_documents_name_exist() {
-    let tests = Tests::find();
-    for (document, names_min) in [("SPECIFICATION.md", 200), ("docs/papers.md", 60)] {
-        let mut found = 0;
-        for (line, names) in rows_with_tests(document) {
-            for name in names {
-                assert!(tests.contain(&name), "{document} names {name}, which no test is called: {line}");
-                found += 1;
-            }
-        }
-        assert!(found > names_min, "{document}: only {found} names found");
-    }
-}
-
-/// Every feature of the publications has its row; one that works names a test, one that is missing names none.
-#[test]
-fn every_feature_of_the_papers_is_listed() {
-    let features = [("S", 13), ("F", 10), ("N", 10), ("L", 4), ("M", 4)];
-    let mut expected: Vec<String> =
-        features.iter().flat_map(|(letter, count)| (1..=*count).map(move |n| format!("{letter}{n}"))).collect();
-    expected.push("S11b".into());
-    let mut listed = Vec::new();
-    for (line, names) in rows_with_tests("docs/papers.md") {
-        let cells: Vec<&str> = line.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect();
-        if cells[0].starts_with('-') {
-            continue;
-        }
-        listed.push(cells[0].to_owned());
-        let state = cells[2];
-        assert!(["works", "partly", "**missing**"].iter().any(|word| state.starts_with(word)), "no state: {line}");
-        assert!(!state.starts_with("works") || !names.is_empty(), "works, and no test holds it: {line}");
-        assert!(!state.starts_with("**missing**") || names.is_empty(), "missing, and has a test: {line}");
-    }
-    listed.sort();
-    expected.sort();
-    assert_eq!(listed, expected);
 }

@@ -25,11 +25,18 @@ const WORDS: &[(&str, &str)] = &[
 /// Phrases that hold one of the words and mean what everybody means by it.
 const ALLOWED: &[&str] = &[
     "there is none",
+    "There is none",
+    "There are none",
+    "is None", // Python
     "there are none",
-    "if there are none",
+    "is_none(",
+    "is_none_or(",
+    "Option::is_none",
     "user = \"nobody\"", // the user of Unix
     "an odd",            // parity
     "odd number",
+    "odd offsets",
+    "odd factor",
     "is_odd",
     "version: odd while",
     "dns.asked", // names in JSON
@@ -40,7 +47,24 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Crates whose sources hold none of the words, and no comment that opens with "What". The list grows until it is all of them.
-const CLEAN: &[&str] = &[];
+const CLEAN: &[&str] = &[
+    "tidewire-ebpf",
+    "tidewire-files",
+    "tidewire-filter",
+    "tidewire-gen",
+    "tidewire-lab",
+    "tidewire-locality",
+    "tidewire-patterns",
+    "tidewire-pcap",
+    "tidewire-pcap-config",
+    "tidewire-queue",
+    "tidewire-queue-c",
+    "tidewire-recorder",
+    "tidewire-steer",
+    "tidewire-testing",
+    "tidewire-types",
+    "tidewire-wire",
+];
 
 /// The text in words, divided by single spaces.
 fn plain(text: &str) -> String {
@@ -110,11 +134,12 @@ fn clean_crates_have_the_words_of_the_field() {
         assert!(!files.is_empty(), "{name} has no sources");
         for file in files {
             let text = fs::read_to_string(&file).expect("a source is UTF-8");
-            for (number, line) in text.lines().enumerate() {
+            let above = std::iter::once("").chain(text.lines());
+            for (number, (above, line)) in above.zip(text.lines()).enumerate() {
                 if let Some((word, instead)) = private(line) {
                     private_words.push(found(&file, number, line, word, instead));
                 }
-                if opens_with_what(line) {
+                if opens_with_what(line) && !above.trim_start().starts_with("//") {
                     private_words.push(found(&file, number, line, "What", "the noun that it is"));
                 }
             }
