@@ -21,7 +21,7 @@ pub trait Emit: Send + Sync {
 pub struct Counts {
     /// Events that were accepted.
     pub emitted: u64,
-    /// Events that were refused: nobody has them.
+    /// Events that were refused, and are lost.
     pub refused: u64,
 }
 

@@ -13,7 +13,7 @@ pub enum AnalyzersError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The author's: a pattern file with a mistake.

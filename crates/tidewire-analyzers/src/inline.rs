@@ -19,7 +19,7 @@ pub struct Inline {
     pub(crate) scan: Option<Scan>,
 }
 
-/// What they keep of a stream.
+/// State of a stream.
 #[derive(Debug, Default)]
 pub struct InlineState {
     anomaly: AnomalyState,

@@ -12,7 +12,7 @@ pub const ANALYZERS: [&str; 3] = ["anomaly", "match", "scan"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What the engine flags.
+    /// Events of what the engine flags.
     pub anomaly: AnomalySettings,
     /// Patterns in streams.
     #[serde(rename = "match")]
@@ -120,7 +120,7 @@ impl Default for ScanSettings {
 pub struct Problem {
     /// The analyzer and the setting, as in `scan.hosts`.
     pub key: &'static str,
-    /// What is possible.
+    /// The valid values.
     pub text: String,
 }
 

@@ -249,7 +249,7 @@ enum Command {
         /// Verify checksums
         #[arg(long)]
         verify: bool,
-        /// What happens to packets with wrong checksums: auto, verify or ignore
+        /// Treatment of packets with wrong checksums: auto, verify or ignore
         #[arg(long, conflicts_with = "verify", value_parser = checksum)]
         checksum: Option<ChecksumMode>,
         /// Workers

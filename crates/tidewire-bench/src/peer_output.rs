@@ -1,4 +1,4 @@
-//! What programs report about the packets they received.
+//! Reports of programs about the packets they received.
 
 use serde::Serialize;
 use serde_json::Value;

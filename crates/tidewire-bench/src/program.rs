@@ -42,7 +42,7 @@ pub struct Program {
 /// One run of a program, from start to end.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
-    /// What the kernel accounted for.
+    /// Usage that the kernel accounted for.
     pub usage: Usage,
     /// Wall seconds.
     pub wall_s: f64,
@@ -168,7 +168,7 @@ impl Finished {
     }
 }
 
-/// What a command is preceded by so that its instructions are counted: [`collected`] finds them in its standard error.
+/// Prefix of a command that counts its instructions: [`collected`] finds them in its standard error.
 pub const CALLGRIND: [&str; 3] = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
 
 /// The instructions that callgrind counted.

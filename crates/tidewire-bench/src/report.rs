@@ -54,7 +54,7 @@ impl Table {
 pub struct Section {
     /// The row's name.
     pub id: String,
-    /// What is measured.
+    /// The quantity measured.
     pub title: String,
     /// How it is measured.
     pub text: String,
@@ -66,7 +66,7 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// All measurements.
     pub points: Vec<Value>,
-    /// What was not measured, and why.
+    /// Quantities that were not measured, and why.
     pub skipped: Vec<String>,
     /// Diagrams.
     #[serde(skip)]
@@ -100,7 +100,7 @@ pub struct Results {
     pub details: Map<String, Value>,
     /// The rows.
     pub sections: Vec<Section>,
-    /// What is absent from every row, and why.
+    /// Programs absent from every row, and why.
     pub notes: Vec<String>,
     #[serde(skip)]
     page: Page,

@@ -19,7 +19,7 @@ const PERIOD_NS: u64 = 3_600_000_000_000;
 /// Streams on several paths that have events of their own. Of more, the capture is what they have in common.
 const SEVERAL_PATHS_MAX: u64 = 16;
 
-/// What is counted, of all workers.
+/// Counts of all workers.
 #[derive(Debug)]
 pub(crate) struct Explained {
     outlet: Outlet,

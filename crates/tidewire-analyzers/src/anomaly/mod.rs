@@ -1,7 +1,7 @@
 //! `anomaly`: what the engine flags.
 //!
 //! Of each kind a stream's first occurrence is an event when it is seen, and the others are one event when the stream ends. Packets
-//! that belong to no stream have nobody to be counted for: of each kind one is an event, and in the next second of packet time
+//! that belong to no stream cannot be counted for a stream: of each kind one is an event, and in the next second of packet time
 //! others are counted for the next event of that kind. So no flood of anomalies is a flood of events.
 //! What the point of the capture explains (checksum offload, connections that were open before) is known when a stream ends, and is
 //! counted over all workers: see [`Explained`].
@@ -22,7 +22,7 @@ use crate::{describe, emit::Outlet, settings::AnomalySettings};
 /// Packet time in which one event is made of each kind of things that belong to no stream.
 const OUTSIDE_NS: u64 = 1_000_000_000;
 
-/// What is kept of a stream.
+/// State of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AnomalyState {
     /// A bit for each kind that was reported.
@@ -84,7 +84,7 @@ impl Anomaly {
         }
     }
 
-    /// What is still to be reported of a kind when a stream ends: the first one, if it might have been explained, and the number of the
+    /// Pending report of a kind when a stream ends: the first one, if it might have been explained, and the number of the
     /// others.
     fn of_stream<D>(&self, stream: &Stream<'_, D>, kind: AnomalyKind) -> Vec<Event> {
         let list = || stream.anomalies().iter().filter(|anomaly| anomaly.kind == kind);
@@ -104,7 +104,7 @@ impl Anomaly {
             anomalies: stream.anomalies(),
         };
         let mut kinds = Vec::new();
-        // What is below the severity is reported in neither way.
+        // Anomalies below the severity are reported in neither way.
         let is_possible = |kind: &AnomalyKind| may_be_explained(*kind) && severity::of(*kind) >= self.least;
         for kind in kinds_of(stream).filter(is_possible) {
             let Some(explanation) = evidence.explains(kind) else { continue };

@@ -1,6 +1,6 @@
 //! Things that belong to no stream: one event of each kind in a period.
 
-/// What was seen of each kind. The names are the engine's own: there are few of them.
+/// Occurrences of each kind. The names are the engine's own: there are few of them.
 #[derive(Debug)]
 pub(super) struct Rare {
     /// Packet time in which one event of a kind is made.
@@ -39,7 +39,7 @@ impl Rare {
         Some(std::mem::take(&mut kind.count))
     }
 
-    /// What was not reported: what, why, how many, and the time of the last.
+    /// An unreported anomaly: its kind, the reason, how many, and the time of the last.
     pub(super) fn rest(&mut self) -> Vec<(&'static str, &'static str, u64, u64)> {
         let left = self.kinds.drain(..).filter(|kind| kind.count != 0);
         left.map(|kind| (kind.what, kind.why, kind.count, kind.last_ns)).collect()

@@ -12,7 +12,7 @@ pub(crate) use self::set::Set;
 pub use self::set::patterns_of;
 use crate::{describe, emit::Outlet, error::AnalyzersError, settings::MatchSettings};
 
-/// What is kept of a stream.
+/// State of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct MatchState {
     borders: [Border; 2],

@@ -49,11 +49,11 @@ const ACK: u8 = 16;
 const ECHO: u8 = 8;
 const ECHO6: u8 = 128;
 
-/// What all workers share.
+/// State that all workers share.
 pub(crate) struct Tables {
     settings: ScanSettings,
     outlet: Outlet,
-    /// The key of hashes: random, so that nobody can choose what is counted together.
+    /// The key of hashes: random, so that no sender can choose what is counted together.
     hasher: RandomState,
     hosts: Vec<Watch<Hosts>>,
     ports: Vec<Watch<Ports>>,
@@ -66,7 +66,7 @@ impl fmt::Debug for Tables {
     }
 }
 
-/// What is known of a conversation.
+/// State of a conversation.
 #[derive(Clone, Copy)]
 struct Seen {
     key: FlowKey,

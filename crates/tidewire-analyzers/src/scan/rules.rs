@@ -1,4 +1,4 @@
-//! What is counted: hosts on a port, ports of a host, half-open connections to a service.
+//! Counted quantities: hosts on a port, ports of a host, half-open connections to a service.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -53,7 +53,7 @@ pub(super) struct HostAndPort {
     pub port: u16,
 }
 
-/// What all events have.
+/// Fields of all events.
 fn event<T: Targets>(kind: &str, severity: Severity, key: FlowKey, entry: &Entry<T>, phase: Phase) -> Event {
     Event { time_ns: entry.last_ns, kind: kind.into(), severity, key: Some(key), ..Event::default() }
         .with("phase", Value::Text(phase.name().into()))

@@ -5,12 +5,12 @@ use std::hash::{BuildHasher as _, Hash, RandomState};
 /// Entries of a bucket.
 const WAYS: usize = 8;
 
-/// What is compared before an entry is touched. A bucket's heads are on two cache lines.
+/// Digest that is compared before an entry is touched. A bucket's heads are on two cache lines.
 #[derive(Clone, Copy, Default)]
 struct Head {
     /// A part of the key's hash, never 0; 0: empty.
     tag: u32,
-    /// What the entry has shown.
+    /// Evidence of the entry.
     weight: u32,
     /// Second of its last change.
     last_s: u32,

@@ -12,7 +12,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// How often scans that are over are looked for, in packet time.
 const LOOK_NS: u64 = 10 * SECOND_NS;
 
-/// What one key has done so far.
+/// Attempts of one key so far.
 #[derive(Debug)]
 pub(super) struct Entry<T: Targets> {
     /// Attempts.
@@ -57,7 +57,7 @@ impl Phase {
     }
 }
 
-/// What is counted under keys of one form.
+/// Counts under keys of one form.
 pub(super) trait Rule {
     type Key: Copy + Eq + Hash + Send;
     /// How different targets are counted.
@@ -83,7 +83,7 @@ pub(super) struct Attempt<K, T> {
 /// An attempt that a rule counts.
 pub(super) type Of<R> = Attempt<<R as Rule>::Key, <<R as Rule>::Targets as Targets>::Target>;
 
-/// The entries of one part of a table, behind a lock: attempts that fail are rare where nobody scans.
+/// The entries of one part of a table, behind a lock: attempts that fail are rare where no host scans.
 pub(super) struct Watch<R: Rule>(Mutex<Inner<R>>);
 
 struct Inner<R: Rule> {

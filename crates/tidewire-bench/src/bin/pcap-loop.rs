@@ -71,7 +71,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         for _ in 0..arguments.copies {
             let most = packet.data.len().min(place.len());
             place[..most].copy_from_slice(&packet.data[..most]);
-            // A copy that nobody reads would not be made.
+            // An unread copy would not be made.
             black_box(&mut place);
         }
         if arguments.compress {

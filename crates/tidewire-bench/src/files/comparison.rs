@@ -22,9 +22,9 @@ pub struct Size {
 pub struct Comparison {
     /// The row's id.
     pub row: String,
-    /// What is done.
+    /// The task.
     pub title: String,
-    /// What is compared: `cpu`, `wall` or `cpu per packet`.
+    /// The quantity compared: `cpu`, `wall` or `cpu per packet`.
     pub figure: &'static str,
     /// Tidewire's cost.
     pub ours: Cost,
@@ -97,7 +97,7 @@ impl Comparison {
     }
 }
 
-/// What a program delivered, by its output.
+/// Bytes that a program delivered, by its output.
 fn delivered(cost: &Cost) -> String {
     let of = |name: &str| cost.output[name].as_u64();
     match (of("delivered_bytes"), of("matches")) {

@@ -32,7 +32,7 @@ pub enum Figure {
 pub struct Row {
     /// A short name, by which rows are selected.
     pub id: String,
-    /// What is done.
+    /// The task.
     pub title: String,
     /// The trace that Tidewire runs on.
     pub trace: PathBuf,
@@ -40,7 +40,7 @@ pub struct Row {
     pub ours: Program,
     /// The other programs, the trace each runs on where that is a different one, and the goal.
     pub others: Vec<(Program, Option<PathBuf>, Bound)>,
-    /// What is compared.
+    /// The quantity compared.
     pub figure: Figure,
     /// A bound on Tidewire's own memory.
     pub memory_goal_bytes: Option<u64>,

@@ -8,7 +8,7 @@ use crate::{
     program::{Finished, Program},
 };
 
-/// What a program cost: medians over the runs.
+/// Cost of a program: medians over the runs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Cost {
     /// The program's name in the table.

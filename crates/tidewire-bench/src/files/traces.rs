@@ -48,7 +48,7 @@ pub struct Traces {
     pub real: Option<PathBuf>,
     /// The worst cases, the benign reference first.
     pub worst: Vec<(Worst, PathBuf)>,
-    /// What is absent, and why.
+    /// Traces that are absent, and why.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a packet costs, hostile and benign: instructions, or CPU time.
+//! Cost of a packet, hostile and benign: instructions, or CPU time.
 
 use std::{
     fmt::Write as _,
@@ -33,7 +33,7 @@ const TIMED_PACKETS: usize = 4000;
 /// How often CPU time is measured; the least counts, as others run beside it.
 const TIMED_RUNS: usize = 3;
 
-/// What is measured, and where.
+/// The measured quantity, and the place.
 pub struct Options {
     /// Folder for captures while they are needed, and for bench-hostile.md.
     pub output: PathBuf,
@@ -56,7 +56,7 @@ struct Cost {
     growth: f64,
 }
 
-/// What is measured once, though several rows may compare with it.
+/// Measurements made once, though several rows may compare with it.
 #[derive(Clone, Copy)]
 struct Job {
     make: Make,
@@ -216,12 +216,12 @@ fn cost(options: &Options, folder: &Path, job: &Job, captures: &[Capture]) -> Re
     }
     let first = (cost_2 - cost_1) / (two.items - one.items);
     let second = (cost_4 - cost_2) / (four.items - two.items);
-    // What is timed is not steady enough for this.
+    // Times are not steady enough for this.
     let growth = if options.time { 1.0 } else { second / first };
     Ok(Cost { item: if options.time { (cost_4 - cost_1) / (four.items - one.items) } else { second }, growth })
 }
 
-/// What it costs to read a capture.
+/// Cost of reading a capture.
 fn spent(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<f64, String> {
     let collector = Collector::new().map_err(|error| format!("a socket: {error}"))?;
     let places = folder.join("places");

@@ -12,13 +12,13 @@ pub(super) struct Row {
     pub(super) hostile: Make,
     pub(super) benign: Make,
     pub(super) bound: Bound,
-    /// What it is, and where the kind comes from.
+    /// Description, and origin of the kind.
     pub(super) kind: &'static str,
     /// Commands that read it; empty: those of [`VIEWS`].
     pub(super) views: &'static [&'static str],
 }
 
-/// What hostile content is compared with.
+/// Reference for hostile content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
     /// An item of the twin, for each item.

@@ -159,7 +159,7 @@ pub struct Measurement {
     pub peak_bytes: u64,
     /// Whether the flows' packets and bytes add up to what was offered; `None` where there is nothing to compare, or loss.
     pub exact: Option<bool>,
-    /// What the (first) program reported.
+    /// Report of the (first) program.
     #[serde(rename = "said")]
     pub output: PeerOutput,
     /// System calls while packets were offered, where strace counted them.
@@ -210,19 +210,19 @@ impl Measurement {
         self.offered.saturating_sub(self.lost_interface)
     }
 
-    /// What the interface delivered, as a share of the packets offered.
+    /// Packets that the interface delivered, as a share of the packets offered.
     #[must_use]
     pub fn link_received(&self) -> f64 {
         1.0 - self.lost_interface.min(self.offered) as f64 / self.offered.max(1) as f64
     }
 
-    /// What the programs received, as a share of what the interface delivered.
+    /// Packets that the programs received, as a share of what the interface delivered.
     #[must_use]
     pub fn application_received(&self) -> f64 {
         self.received() as f64 / self.link_packets().max(1) as f64
     }
 
-    /// What the programs' full rings dropped, as a share of what the interface delivered.
+    /// Packets that the programs' full rings dropped, as a share of what the interface delivered.
     #[must_use]
     pub fn application_dropped(&self) -> f64 {
         self.lost_ring as f64 / self.link_packets().max(1) as f64

@@ -1,4 +1,4 @@
-//! What every row of the live benchmark needs to know.
+//! Settings of every row of the live benchmark.
 
 use super::{testbed::Receiving, tools::Tools};
 

@@ -1,4 +1,4 @@
-//! What an application does with each packet, at rising rates: the cases of the measurements at 1 and 10 Gbit/s.
+//! Work of an application for each packet, at rising rates: the cases of the measurements at 1 and 10 Gbit/s.
 
 use super::{recorders::Scratch, settings::Settings};
 use crate::{

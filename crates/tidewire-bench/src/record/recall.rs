@@ -148,7 +148,7 @@ impl Found<'_> {
     }
 }
 
-/// What was read from files is read from the disk again.
+/// Drops files from the page cache, so that they are read from the disk again.
 fn forget_pages() -> Result<(), String> {
     sync();
     fs::write("/proc/sys/vm/drop_caches", "1").map_err(|error| format!("dropping the page cache: {error}"))

@@ -1,11 +1,11 @@
-//! What every row of the benchmark of recorders needs to know.
+//! Settings of every row of the benchmark of recorders.
 
 use std::path::PathBuf;
 
 use super::recorders::Recorders;
 use crate::live::testbed::{Receiving, Testbed};
 
-/// What every row needs to know.
+/// Settings of every row.
 pub(super) struct Settings {
     pub quick: bool,
     pub programs: PathBuf,

@@ -29,7 +29,7 @@ use crate::live::{
     testbed::{Receiving, Testbed},
 };
 
-/// What to do.
+/// The part to run.
 #[derive(Clone, Debug)]
 pub struct Crash {
     /// The `tidewire` command and `queue-loop`.
@@ -40,7 +40,7 @@ pub struct Crash {
     pub seed: u64,
 }
 
-/// What was done.
+/// Counts of the run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Counts {
     capture_kills: u64,
@@ -208,7 +208,7 @@ fn bounded(supervisor: u32) -> Result<(), String> {
     if count > DESCRIPTORS_MAX { Err(format!("the supervisor has {count} descriptors")) } else { Ok(()) }
 }
 
-/// What a survivor saw.
+/// Observations of a survivor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     progress: Progress,
@@ -273,7 +273,7 @@ fn survive(folder: &Path, number: usize, stop: &AtomicBool, count: &AtomicU64) -
                 }
             };
             if begins != next_sequence {
-                return Err(format!("a survivor was told of record {begins} after {next_sequence}"));
+                return Err(format!("a survivor was given record {begins} after {next_sequence}"));
             }
             next_sequence += records;
             seen.silence_ms_max = seen.silence_ms_max.max(last.elapsed().as_millis() as u64);
@@ -281,10 +281,10 @@ fn survive(folder: &Path, number: usize, stop: &AtomicBool, count: &AtomicU64) -
             count.fetch_add(records, Ordering::Relaxed);
         }
         let progress = reader.progress();
-        let told = progress.read + progress.passed + progress.missed + progress.lost;
-        if told != progress.sequence - reader.first() {
+        let accounted = progress.read + progress.passed + progress.missed + progress.lost;
+        if accounted != progress.sequence - reader.first() {
             return Err(format!(
-                "of {} records, {told} are accounted for: {progress:?}",
+                "of {} records, {accounted} are accounted for: {progress:?}",
                 progress.sequence - reader.first()
             ));
         }

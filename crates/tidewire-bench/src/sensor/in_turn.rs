@@ -11,7 +11,7 @@ use crate::{median::median, program::Program};
 pub(super) struct Rounds {
     /// The program's name.
     pub name: String,
-    /// What it printed, by round.
+    /// Its output, by round.
     pub outputs: Vec<Value>,
     /// Why there is no figure.
     pub failed: Option<String>,

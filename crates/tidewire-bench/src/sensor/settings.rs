@@ -1,4 +1,4 @@
-//! What every row of the sensor's benchmark needs to know.
+//! Settings of every row of the sensor's benchmark.
 
 use std::path::PathBuf;
 

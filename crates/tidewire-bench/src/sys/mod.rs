@@ -9,7 +9,7 @@ pub mod perf;
 
 use std::{io, mem::MaybeUninit, process::Child};
 
-/// What a process used, from the kernel's accounting.
+/// Usage of a process, from the kernel's accounting.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Seconds in user mode.

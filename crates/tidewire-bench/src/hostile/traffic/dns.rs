@@ -17,7 +17,7 @@ fn message(question: &[u8], kind: u16, between: &[u8], owner: u16, data: &[u8]) 
     message.extend(question);
     message.extend([kind.to_be_bytes(), 1_u16.to_be_bytes()].concat());
     if !between.is_empty() {
-        // A record that nobody knows holds what others point to.
+        // A record of unknown type holds the names that others point to.
         message[7] += 1;
         message.extend(b"\0\xff\x00\0\x01\0\0\0\0");
         message.extend((between.len() as u16).to_be_bytes());
@@ -78,7 +78,7 @@ pub(in super::super) fn types(made: &mut Made, packets: usize) -> usize {
     answers(made, packets, &message(b"\x01a\0", 47, &[], 12, &[&[0xc0, 12, 0x7f, 26][..], &[0xff; 26]].concat()))
 }
 
-/// Parameters of two bytes, of keys that nobody knows.
+/// Parameters of two bytes, of unknown keys.
 pub(in super::super) fn services(made: &mut Made, packets: usize) -> usize {
     let parameters = b"\xff\x00\0\0".repeat(6);
     answers(made, packets, &message(b"\x01a\0", 64, &[], 12, &[&[0, 1, 0xc0, 12][..], &parameters].concat()))

@@ -124,7 +124,7 @@ impl Made {
     }
 }
 
-/// What a program that compresses makes of bytes. `beside`: where a file may be meanwhile.
+/// Compresses bytes by a program. `beside`: where a file may be meanwhile.
 fn compressed(program: &str, beside: &Path, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let file = beside.with_extension("plain");
     fs::write(&file, bytes)?;

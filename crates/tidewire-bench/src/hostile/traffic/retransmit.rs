@@ -80,7 +80,7 @@ fn bytewise(made: &mut Made, packets: usize, offset: impl Fn(usize) -> usize, is
     packets
 }
 
-/// Each second byte of a window from its end on, with wrong checksums that nobody acknowledges.
+/// Each second byte of a window from its end on, with wrong checksums that no receiver acknowledges.
 pub(in super::super) fn wrong_backwards(made: &mut Made, packets: usize) -> usize {
     bytewise(made, packets, |number| 60_000 - 2 * number, false)
 }

@@ -59,7 +59,7 @@ pub struct Publishing {
     pub memory: u64,
 }
 
-/// What was published, what the readers saw, and the cost.
+/// Records published, observations of the readers, and the cost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Published {
     /// Records published.
@@ -72,7 +72,7 @@ pub struct Published {
     pub record_cpu_ns: f64,
     /// CPU time of the publishing thread, waits included, nanoseconds.
     pub thread_cpu_ns: u64,
-    /// What each reader saw.
+    /// Observations of each reader.
     pub readers: Vec<Figures>,
 }
 
@@ -198,7 +198,7 @@ impl Publishing {
     }
 }
 
-/// What reading the thread's CPU clock twice adds to the difference, nanoseconds.
+/// Overhead of reading the thread's CPU clock twice, nanoseconds.
 fn cost_of_clock() -> u64 {
     const TIMES: u64 = 1000;
     let begun_ns = thread_cpu_ns();

@@ -28,7 +28,7 @@ pub struct Reading {
     /// The queue
     #[arg(long, default_value = "load")]
     pub queue: String,
-    /// What it calls itself
+    /// Name of the reader
     #[arg(long, default_value = "reader")]
     pub name: String,
     /// Its group: each stream goes to one member
@@ -54,7 +54,7 @@ pub struct Reading {
     pub timed: bool,
 }
 
-/// What a reader saw.
+/// Observations of a reader.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// Records read.

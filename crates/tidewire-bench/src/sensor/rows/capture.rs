@@ -1,4 +1,4 @@
-//! What a stream queue costs the capturing process, against a handler that only counts.
+//! Cost of a stream queue for the capturing process, against a handler that only counts.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What 32 readers cost the producer, against one.
+//! Cost of 32 readers for the producer, against one.
 
 use serde_json::Value;
 

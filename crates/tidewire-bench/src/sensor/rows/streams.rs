@@ -20,7 +20,7 @@ const PEER: &str = "libnids";
 const HOW: &str = "The capture is in memory before the clock starts; counted is the CPU time of one thread for everything from \
 the frame to the handler, which counts bytes of both directions. Checksums are not verified on either side.";
 
-/// What a program reached over a kind of traffic.
+/// Result of a program over a kind of traffic.
 struct Reached {
     program: String,
     /// The number of the kind, and bytes of a packet.

@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Descending,
 }
 
-/// What is wrong with the invalid fragment.
+/// Fault of the invalid fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It reaches beyond 65,535 bytes.
@@ -50,7 +50,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// What the fragment is, in a title.
+    /// Name of the fragment, in a title.
     pub fn participle(self) -> &'static str {
         match self {
             Self::Overlap => "overlapping",
