@@ -11,8 +11,8 @@ use tidewire_events::{Record, Severity};
 
 use crate::{
     error::{Error, is_damage},
-    given::Given,
     positions::{Destination, counts, destinations},
+    read_progress::ReadProgress,
     rows::{KeyId, Row, checksum},
     schema::{check, fact, open_readable, signed, time},
     sealing::{Keyring, SealError},
@@ -55,7 +55,7 @@ pub struct Query<'a> {
     /// What else has to hold, of records that can be read. (Others are given.)
     pub filter: Option<&'a dyn Fn(&Record) -> bool>,
     /// What was given before by queries that belong together: of a fold whose records were joined meanwhile, only events that follow.
-    pub given: Option<&'a Given>,
+    pub given: Option<&'a ReadProgress>,
 }
 
 /// A record of a store.
@@ -206,7 +206,7 @@ impl Reader {
     pub fn read(&self, query: &Query<'_>, mut each: impl FnMut(Stored) -> bool) -> Result<(), Error> {
         let mut position = Position { id: signed(query.after), last_ns: query.since_ns.map_or(i64::MIN, time) };
         let mut is_first = true;
-        let own = Given::default();
+        let own = ReadProgress::default();
         let given = query.given.unwrap_or(&own);
         loop {
             let page = Page { rows: PAGE, bytes: PAGE_BYTES };

@@ -229,8 +229,8 @@ impl Store {
     }
 }
 
-/// A record that goes.
-struct Going {
+/// A record to remove.
+struct Removal {
     id: i64,
     severity: u8,
     events: u64,
@@ -247,7 +247,7 @@ fn remove(
     bytes_max: u64,
 ) -> rusqlite::Result<(Retained, bool)> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let (mut going, mut bytes) = (Vec::new(), 0_u64);
+    let (mut removals, mut bytes) = (Vec::new(), 0_u64);
     {
         let mut statement = transaction.prepare_cached(text)?;
         let mut rows = statement.query(params![value, STEP])?;
@@ -255,7 +255,7 @@ fn remove(
             && bytes < bytes_max
         {
             let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
-            let one = Going {
+            let one = Removal {
                 id: row.get(0)?,
                 severity: row.get(1)?,
                 events: number(2)?,
@@ -263,36 +263,36 @@ fn remove(
                 kind: row.get(4)?,
             };
             bytes = bytes.saturating_add(one.bytes);
-            going.push(one);
+            removals.push(one);
         }
     }
-    if going.is_empty() {
+    if removals.is_empty() {
         return Ok((Retained::default(), false));
     }
     let mut kinds = KindCounts::default();
-    for one in &going {
+    for one in &removals {
         transaction.prepare_cached("DELETE FROM record WHERE id = ?1")?.execute([one.id])?;
         kinds.add(one.kind, -1);
     }
     let has_fewer_kinds = kinds.write(&transaction)?;
-    count(&transaction, reason, &going)?;
+    count(&transaction, reason, &removals)?;
     let text = "DELETE FROM clock WHERE id < (SELECT max(id) FROM clock WHERE id <= (SELECT min(id) FROM record))";
     transaction.prepare_cached(text)?.execute([])?;
     transaction.commit()?;
-    Ok((Retained { records: going.len() as u64, bytes, has_more: false }, has_fewer_kinds))
+    Ok((Retained { records: removals.len() as u64, bytes, has_more: false }, has_fewer_kinds))
 }
 
 /// Counts what goes: by severity, and for each destination that has not got it and would have.
-fn count(transaction: &Transaction<'_>, reason: Reason, going: &[Going]) -> rusqlite::Result<()> {
-    let sum = |of: &mut dyn Iterator<Item = &Going>| {
-        let add = |(records, events, bytes): (i64, u64, u64), one: &Going| {
+fn count(transaction: &Transaction<'_>, reason: Reason, removals: &[Removal]) -> rusqlite::Result<()> {
+    let sum = |of: &mut dyn Iterator<Item = &Removal>| {
+        let add = |(records, events, bytes): (i64, u64, u64), one: &Removal| {
             (records + 1, events.saturating_add(one.events), bytes.saturating_add(one.bytes))
         };
         let (records, events, bytes) = of.fold((0, 0, 0), add);
         (records, time(events), time(bytes))
     };
     for severity in Severity::ALL.map(Severity::number) {
-        let (records, events, bytes) = sum(&mut going.iter().filter(|one| one.severity == severity));
+        let (records, events, bytes) = sum(&mut removals.iter().filter(|one| one.severity == severity));
         if records > 0 {
             let text = "INSERT INTO removed VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (reason, severity) DO UPDATE
                 SET records = records + ?3, events = events + ?4, bytes = bytes + ?5";
@@ -301,8 +301,8 @@ fn count(transaction: &Transaction<'_>, reason: Reason, going: &[Going]) -> rusq
     }
     for destination in destinations(transaction)? {
         let is_lost =
-            |one: &&Going| one.id > signed(destination.delivered) && one.severity >= destination.severity.number();
-        let (records, events, _) = sum(&mut going.iter().filter(is_lost));
+            |one: &&Removal| one.id > signed(destination.delivered) && one.severity >= destination.severity.number();
+        let (records, events, _) = sum(&mut removals.iter().filter(is_lost));
         if records > 0 {
             let text = "UPDATE destination SET lost_records = lost_records + ?2, lost_events = lost_events + ?3
                 WHERE name = ?1";

@@ -28,12 +28,12 @@ const RECORDS_RECOGNISED: usize = 2;
 const APART_SECONDS_MAX: u64 = 7 * 86_400;
 
 /// Content behind the headers, by type.
-struct Kind {
+struct RecordKind {
     subheader_bytes: usize,
     link: LinkType,
 }
 
-impl Kind {
+impl RecordKind {
     fn of(kind: u8) -> Self {
         let (subheader_bytes, link) = match kind {
             // Ethernet, plain, with a color, with a hash: two bytes of offset and padding.
@@ -155,7 +155,7 @@ fn packet(header: &Header, record: &[u8]) -> Option<(usize, u32, LinkType)> {
         more = record.get(from)? & MORE != 0;
         from += EXTENSION_BYTES;
     }
-    let kind = Kind::of(header.kind & !MORE);
+    let kind = RecordKind::of(header.kind & !MORE);
     from += kind.subheader_bytes;
     let there = record.get(from..)?.len();
     // Records are padded to multiples of 8 bytes.

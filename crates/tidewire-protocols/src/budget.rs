@@ -1,7 +1,7 @@
 //! Memory of all conversations of a worker: what they hold lies here, so that the oldest ones make room for others.
 
 use crate::{
-    going::Going,
+    parser_state::ParserState,
     report::{App, Report},
     value::Service,
 };
@@ -26,7 +26,7 @@ pub struct Budget {
     slots: Vec<Slot>,
     /// The first one that nobody has; the others follow it.
     free: u32,
-    /// Going ones, and finished ones, by age.
+    /// Those being parsed, and finished ones, by age.
     lists: [List; 2],
 }
 
@@ -44,7 +44,7 @@ struct Slot {
 #[derive(Debug)]
 enum Content {
     Free,
-    Going(Box<Going>),
+    Parsing(Box<ParserState>),
     Over(Box<App>),
     /// The fields made room for others.
     Evicted(Option<Service>, u32),
@@ -56,7 +56,7 @@ struct List {
     last: Place,
 }
 
-const GOING: usize = 0;
+const PARSING: usize = 0;
 const OVER: usize = 1;
 
 impl Default for Budget {
@@ -87,7 +87,7 @@ impl Budget {
 
     /// A new conversation's place.
     pub(crate) fn open(&mut self) -> Place {
-        let content = Content::Going(Box::default());
+        let content = Content::Parsing(Box::default());
         let mut slot = Slot { content, charged: SLOT_BYTES, before: NONE, after: NONE };
         self.used_bytes += u64::from(SLOT_BYTES);
         let place = self.free;
@@ -95,22 +95,22 @@ impl Budget {
             Some(free) => {
                 std::mem::swap(free, &mut slot);
                 self.free = slot.after;
-                self.link(GOING, place);
+                self.link(PARSING, place);
                 place
             }
             None => {
                 let place = self.slots.len() as Place;
                 self.slots.push(slot);
-                self.link(GOING, place);
+                self.link(PARSING, place);
                 place
             }
         }
     }
 
     /// What is being read; `None`: it made room for others.
-    pub(crate) fn going(&mut self, place: Place) -> Option<&mut Going> {
+    pub(crate) fn parser(&mut self, place: Place) -> Option<&mut ParserState> {
         match &mut self.slots.get_mut(place as usize)?.content {
-            Content::Going(going) => Some(going),
+            Content::Parsing(parser) => Some(parser),
             _ => None,
         }
     }
@@ -119,16 +119,16 @@ impl Budget {
     /// is still its own.
     pub(crate) fn settle(&mut self, place: Place) -> (bool, bool) {
         let slot = &mut self.slots[place as usize];
-        let Content::Going(going) = &mut slot.content else { return (false, true) };
-        if !going.is_done() {
-            let held = SLOT_BYTES.saturating_add(going.memory_bytes());
+        let Content::Parsing(parser) = &mut slot.content else { return (false, true) };
+        if !parser.is_done() {
+            let held = SLOT_BYTES.saturating_add(parser.memory_bytes());
             if held != slot.charged {
                 self.charge(place, held);
             }
-            return (matches!(self.slots[place as usize].content, Content::Going(_)), true);
+            return (matches!(self.slots[place as usize].content, Content::Parsing(_)), true);
         }
-        let app = going.take_app();
-        self.unlink(GOING, place);
+        let app = parser.take_app();
+        self.unlink(PARSING, place);
         let Some(app) = app else {
             self.free(place);
             return (false, false);
@@ -151,10 +151,10 @@ impl Budget {
                 self.unlink(OVER, place);
                 Some(app)
             }
-            Content::Going(mut going) => {
-                going.finish(report);
-                self.unlink(GOING, place);
-                going.take_app()
+            Content::Parsing(mut parser) => {
+                parser.finish(report);
+                self.unlink(PARSING, place);
+                parser.take_app()
             }
         };
         self.free(place);
@@ -171,21 +171,21 @@ impl Budget {
 
     /// Lets one go, `wanted` last. `false`: there is none.
     fn evict(&mut self, wanted: Place) -> bool {
-        let oldest = [GOING, OVER].into_iter().find_map(|list| {
+        let oldest = [PARSING, OVER].into_iter().find_map(|list| {
             let first = self.lists[list].first;
             let place = if first == wanted { self.slots[first as usize].after } else { first };
             (place != NONE).then_some((list, place))
         });
         let (list, place) = match (oldest, &self.slots[wanted as usize].content) {
             (Some(oldest), _) => oldest,
-            (None, Content::Going(_)) => (GOING, wanted),
+            (None, Content::Parsing(_)) => (PARSING, wanted),
             (None, Content::Over(_)) => (OVER, wanted),
             (None, _) => return false,
         };
         self.unlink(list, place);
         let slot = &mut self.slots[place as usize];
         let app = match std::mem::replace(&mut slot.content, Content::Free) {
-            Content::Going(mut going) => going.take_app(),
+            Content::Parsing(mut parser) => parser.take_app(),
             Content::Over(app) => Some(app),
             _ => None,
         };

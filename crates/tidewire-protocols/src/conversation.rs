@@ -4,8 +4,8 @@ use tidewire_core::Direction;
 
 use crate::{
     budget::{Budget, Place},
-    going::Going,
     input::{Input, Ports},
+    parser_state::ParserState,
     recognise::{self, Answer, First, Unanswered, Verdict},
     report::{App, Report},
 };
@@ -35,7 +35,7 @@ enum State {
     Joined,
     /// The client's bytes are of no known protocol: nothing is kept until the server answers.
     Unanswered(Unanswered),
-    Going(Place, Ahead),
+    Parsing(Place, Ahead),
     /// Nothing more is looked at; what was found stays.
     Over(Option<Place>),
 }
@@ -52,8 +52,8 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn of(going: &Going) -> Self {
-        Self { room: u32::try_from(going.body_room(SERVER)).unwrap_or(u32::MAX), taken: 0, ns: 0 }
+    fn of(parser: &ParserState) -> Self {
+        Self { room: u32::try_from(parser.body_room(SERVER)).unwrap_or(u32::MAX), taken: 0, ns: 0 }
     }
 }
 
@@ -86,7 +86,7 @@ impl Conversation {
     /// and they go to [`data`](Self::data).
     #[inline]
     pub fn take_body(&mut self, direction: Direction, bytes: usize, timestamp_ns: u64, budget: &mut Budget) -> bool {
-        let State::Going(place, ahead) = &mut self.0 else { return false };
+        let State::Parsing(place, ahead) = &mut self.0 else { return false };
         let side = direction as usize;
         if side == SERVER
             && let Ok(bytes) = u32::try_from(bytes)
@@ -97,22 +97,22 @@ impl Conversation {
             ahead.ns = timestamp_ns;
             return true;
         }
-        let Some(going) = budget.going(*place) else { return false };
+        let Some(parser) = budget.parser(*place) else { return false };
         if ahead.taken > 0 {
-            going.take_body(SERVER, ahead.taken as usize, ahead.ns);
+            parser.take_body(SERVER, ahead.taken as usize, ahead.ns);
         }
-        let is_taken = going.take_body(side, bytes, timestamp_ns);
-        *ahead = Ahead::of(going);
+        let is_taken = parser.take_body(side, bytes, timestamp_ns);
+        *ahead = Ahead::of(parser);
         is_taken
     }
 
     /// Tells the reader of what was counted here.
     fn catch_up(&mut self, budget: &mut Budget) {
-        if let State::Going(place, ahead) = &mut self.0
+        if let State::Parsing(place, ahead) = &mut self.0
             && ahead.taken > 0
-            && let Some(going) = budget.going(*place)
+            && let Some(parser) = budget.parser(*place)
         {
-            going.take_body(SERVER, ahead.taken as usize, ahead.ns);
+            parser.take_body(SERVER, ahead.taken as usize, ahead.ns);
             *ahead = Ahead::default();
         }
     }
@@ -139,16 +139,16 @@ impl Conversation {
                     return;
                 }
                 let place = budget.open();
-                if let Some(going) = budget.going(place) {
+                if let Some(parser) = budget.parser(place) {
                     if is_joined {
-                        going.joined();
+                        parser.joined();
                     }
                     match first {
-                        First::Datagram(service) => going.datagram(service, input, ports, report),
-                        First::Stream(verdict) => going.stream(verdict, input, ports, report),
+                        First::Datagram(service) => parser.datagram(service, input, ports, report),
+                        First::Stream(verdict) => parser.stream(verdict, input, ports, report),
                     }
                 }
-                self.0 = State::Going(place, Ahead::default());
+                self.0 = State::Parsing(place, Ahead::default());
                 place
             }
             State::Unanswered(mut unanswered) => {
@@ -164,15 +164,15 @@ impl Conversation {
                     }
                 };
                 let place = budget.open();
-                if let Some(going) = budget.going(place) {
-                    going.answered(taken, input, ports, report);
+                if let Some(parser) = budget.parser(place) {
+                    parser.answered(taken, input, ports, report);
                 }
-                self.0 = State::Going(place, Ahead::default());
+                self.0 = State::Parsing(place, Ahead::default());
                 place
             }
-            State::Going(place, _) => {
-                if let Some(going) = budget.going(place) {
-                    going.data(input, ports, report);
+            State::Parsing(place, _) => {
+                if let Some(parser) = budget.parser(place) {
+                    parser.data(input, ports, report);
                 }
                 place
             }
@@ -203,9 +203,9 @@ impl Conversation {
             self.0 = State::Over(None);
         }
         self.catch_up(budget);
-        if let State::Going(place, _) = self.0 {
-            if let Some(going) = budget.going(place) {
-                going.gap(direction as usize, bytes, seen, report);
+        if let State::Parsing(place, _) = self.0 {
+            if let Some(parser) = budget.parser(place) {
+                parser.gap(direction as usize, bytes, seen, report);
             }
             self.settle(place, budget);
         }
@@ -213,10 +213,10 @@ impl Conversation {
 
     /// A direction ended by itself (its FIN was reached), which ends a body that nothing else ends. Before [`close`](Self::close).
     pub fn ended(&mut self, direction: Direction, budget: &mut Budget) {
-        if let State::Going(place, _) = self.0
-            && let Some(going) = budget.going(place)
+        if let State::Parsing(place, _) = self.0
+            && let Some(parser) = budget.parser(place)
         {
-            going.ended(direction as usize);
+            parser.ended(direction as usize);
         }
     }
 
@@ -225,7 +225,7 @@ impl Conversation {
         self.catch_up(budget);
         match std::mem::take(&mut self.0) {
             State::New | State::Joined | State::Unanswered(_) | State::Over(None) => None,
-            State::Going(place, _) | State::Over(Some(place)) => budget.close(place, report),
+            State::Parsing(place, _) | State::Over(Some(place)) => budget.close(place, report),
         }
     }
 
@@ -237,7 +237,9 @@ impl Conversation {
 
     fn settle(&mut self, place: Place, budget: &mut Budget) {
         self.0 = match budget.settle(place) {
-            (true, _) => State::Going(place, budget.going(place).map_or(Ahead::default(), |going| Ahead::of(going))),
+            (true, _) => {
+                State::Parsing(place, budget.parser(place).map_or(Ahead::default(), |parser| Ahead::of(parser)))
+            }
             (false, has_place) => State::Over(has_place.then_some(place)),
         };
     }

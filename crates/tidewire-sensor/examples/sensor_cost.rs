@@ -24,7 +24,7 @@ use tidewire_analyzers::{Analyzers, Emit, Settings};
 use tidewire_events::Event;
 use tidewire_queue::{Attach, Next, Reader, Server};
 use tidewire_sensor::{
-    config::{Given, Machine, QueueConfig, examine},
+    config::{Machine, Overrides, QueueConfig, examine},
     producer::{self, Queues},
 };
 
@@ -45,7 +45,7 @@ fn queues(names: &[&str], unit: &str, file: &str, is_lossy: bool) -> Vec<QueueCo
     let slow = if is_lossy { "slow = \"lose\"\n" } else { "" };
     let table = |name: &&str| format!("[queue.{name}]\nunit = \"{unit}\"\n{memory}{slow}");
     let text: String = names.iter().map(table).collect();
-    let given = Given { files: vec![file.into()], ..Given::default() };
+    let given = Overrides { files: vec![file.into()], ..Overrides::default() };
     let examined = examine(&text, "sensor_cost", &given, &Machine);
     examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes)).queues
 }

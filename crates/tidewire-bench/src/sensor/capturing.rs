@@ -13,7 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 use tidewire_sensor::{
     QUEUES_SOCKET,
-    config::{CaptureInput, Given, Machine, SensorConfig, Unit, examine},
+    config::{CaptureInput, Machine, Overrides, SensorConfig, Unit, examine},
     report::{CaptureEvent, CaptureStatus},
 };
 
@@ -39,8 +39,8 @@ pub(super) fn config(directory: &Path, input: CaptureInput, unit: Unit) -> Senso
         Unit::Streams => "streams",
         Unit::Packets => "packets",
     };
-    let given = Given { interfaces, files, directory: Some(directory.to_owned()), ..Given::default() };
-    // The capture runs alone here: nobody takes events.
+    let given = Overrides { interfaces, files, directory: Some(directory.to_owned()), ..Overrides::default() };
+    // The capture runs alone here: no process receives events.
     let text = format!("[events]\nenabled = false\n[queue.{QUEUE}]\nunit = \"{unit}\"\n");
     let examined = examine(&text, "benchmark", &given, &Machine);
     examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes))

@@ -9,7 +9,7 @@ use std::{
 use tempfile::TempDir;
 use tidewire::legible::legible;
 use tidewire_delivery::{keys, read_files};
-use tidewire_event_store::{Error, Given, Keyring, Query, Reader, Row, SealError};
+use tidewire_event_store::{Error, Keyring, Query, ReadProgress, Reader, Row, SealError};
 use tidewire_events::Record;
 use tidewire_sensor::supervisor::status;
 
@@ -43,7 +43,7 @@ pub struct Store {
     /// Records that cannot be read.
     damaged: Cell<u64>,
     /// What was read: records may be joined meanwhile.
-    given: RefCell<Given>,
+    given: RefCell<ReadProgress>,
 }
 
 /// What a record is.

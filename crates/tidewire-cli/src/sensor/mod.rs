@@ -19,7 +19,7 @@ use std::{
 pub use options::Options;
 use tidewire::live::Interface;
 use tidewire_sensor::{
-    config::{CaptureInput, Examined, Given, Machine, Mistake, SensorConfig, System as _, examine},
+    config::{CaptureInput, Examined, Machine, Mistake, Overrides, SensorConfig, System as _, examine},
     supervisor::{self, Recipe},
 };
 
@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let message = "nothing to capture: name a configuration file, or use -i or -r; see tidewire sensor --help";
         return Err(CliError::Usage(message.into()));
     }
-    let given = Given {
+    let given = Overrides {
         interfaces: interface_names(&options.interface)?,
         files: options.read.clone(),
         directory: options.directory.as_deref().map(absolute).transpose()?,
@@ -110,7 +110,7 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
 }
 
 /// Reads the configuration, if there is a file, with the options.
-fn read(file: Option<&Path>, given: &Given) -> Result<Examined, CliError> {
+fn read(file: Option<&Path>, given: &Overrides) -> Result<Examined, CliError> {
     // Opening one waits for a writer, who may never come. A pipe at /dev/stdin is open already.
     let is_pipe = |file: &Path| std::fs::symlink_metadata(file).is_ok_and(|found| found.file_type().is_fifo());
     if let Some(file) = file.filter(|file| is_pipe(file)) {
@@ -123,7 +123,7 @@ fn read(file: Option<&Path>, given: &Given) -> Result<Examined, CliError> {
 }
 
 /// Runs a sensor.
-fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8, CliError> {
+fn start(config: SensorConfig, file: Option<&Path>, given: &Overrides) -> Result<u8, CliError> {
     // Before capabilities are given up: the port may be a privileged one.
     let mut metrics = config.metrics.as_deref().map(Metrics::bind).transpose()?;
     let address = metrics.as_ref().map(|metrics| metrics.address().to_string());
@@ -132,7 +132,7 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
     }
     let own = env::current_exe().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let watchdog = watchdog::command().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
-    let (named, running) = (file.map(Path::to_owned), Given { is_running: true, ..given.clone() });
+    let (named, running) = (file.map(Path::to_owned), Overrides { is_running: true, ..given.clone() });
     let reread = move || {
         let file = named.as_deref();
         let failed = |what: CliError| vec![check::mistake(file, &what.to_string())];

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidewire_event_store::{Batch, Given, Order, Query, Reader, Row};
+use tidewire_event_store::{Batch, Order, Query, ReadProgress, Reader, Row};
 use tidewire_events::{Event, FoldSettings, Folder, FolderSettings, Identity, Output, Record, Value};
 
 use crate::common::{open, records};
@@ -42,7 +42,7 @@ fn records_that_are_joined_meanwhile_are_given_once() {
     store.append(&Batch { records: records[..50].to_vec(), ..Batch::default() }).unwrap();
     let reader = Reader::open(&path).unwrap();
     // In pages, as a follower reads.
-    let given = Given::default();
+    let given = ReadProgress::default();
     let mut found = Vec::new();
     let page = |after: u64, found: &mut Vec<Event>| {
         let query = Query { after, given: Some(&given), ..Query::default() };

@@ -1,10 +1,10 @@
-//! Mistakes that are not in the text.
+//! Doubts about settings that depend on the machine.
 
-/// What is wrong with something outside of the file.
+/// A fault outside of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// It cannot work.
-    Never(String),
+    /// The setting cannot work on this machine, now or later.
+    Unreachable(String),
     /// It would not work now, or not for this user; it may when the sensor starts.
     Now(String),
 }

@@ -37,7 +37,7 @@ const STOP: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Settings of the command line, which override those of the file.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct Overrides {
     /// Interfaces, instead of those or the files in the file.
     pub interfaces: Vec<String>,
     /// Capture files, instead of those or the interfaces in the file.
@@ -68,13 +68,13 @@ pub struct Examined {
 /// # Errors
 /// Every mistake.
 pub fn parse(text: &str, name: &str) -> Result<SensorConfig, Vec<Mistake>> {
-    let examined = examine(text, name, &Given::default(), &Machine);
+    let examined = examine(text, name, &Overrides::default(), &Machine);
     examined.config.ok_or(examined.mistakes)
 }
 
 /// Reads a configuration with the settings of the command line, and checks it against a machine.
 #[must_use]
-pub fn examine(text: &str, name: &str, given: &Given, system: &dyn System) -> Examined {
+pub fn examine(text: &str, name: &str, given: &Overrides, system: &dyn System) -> Examined {
     let document = Document::new(text, name);
     let mut sections = Sections { document, system, places: Places::new() };
     let config = match text.len() > CONFIG_BYTES_MAX {
@@ -99,7 +99,7 @@ pub fn examine(text: &str, name: &str, given: &Given, system: &dyn System) -> Ex
 /// Of `sockaddr_un` (unix(7)), without the byte that ends it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> SensorConfig {
+fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Overrides) -> SensorConfig {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let span = error.span().unwrap_or_default();

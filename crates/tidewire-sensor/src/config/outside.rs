@@ -17,7 +17,7 @@ pub fn folder(path: &Path) -> Result<(), Doubt> {
             Err(Doubt::Now(format!("{shown}: there is no such folder")))
         }
         Err(error) => Err(Doubt::Now(format!("{shown}: {error}"))),
-        Ok(found) if !found.is_dir() => Err(Doubt::Never(format!("{shown} is no folder"))),
+        Ok(found) if !found.is_dir() => Err(Doubt::Unreachable(format!("{shown} is no folder"))),
         Ok(_) => writable(path),
     }
 }
@@ -45,14 +45,14 @@ pub fn store(path: &Path) -> Result<(), Doubt> {
     foreign_links(path)?;
     tidewire_event_store::check_owner(path).map_err(|error| Doubt::Now(error.to_string()))?;
     if path.is_dir() {
-        return Err(Doubt::Never(format!("{} is a folder", path.display())));
+        return Err(Doubt::Unreachable(format!("{} is a folder", path.display())));
     }
     if tidewire_event_store::is_of_another_program(path) {
-        return Err(Doubt::Never(format!("{} is a database of another program", path.display())));
+        return Err(Doubt::Unreachable(format!("{} is a database of another program", path.display())));
     }
     let above = path.ancestors().skip(1).find(|above| above.exists());
     match above {
-        Some(above) if !above.is_dir() => Err(Doubt::Never(format!("{} is no folder", above.display()))),
+        Some(above) if !above.is_dir() => Err(Doubt::Unreachable(format!("{} is no folder", above.display()))),
         Some(above) => writable(above),
         None => Ok(()),
     }
@@ -61,12 +61,12 @@ pub fn store(path: &Path) -> Result<(), Doubt> {
 /// Keys and certificates of a sensor.
 pub fn keys(places: &Places) -> Result<(), Doubt> {
     let credentials = places.read().map_err(|error| match error {
-        KeyError::Content { .. } | KeyError::Missing(_) => Doubt::Never(error.to_string()),
+        KeyError::Content { .. } | KeyError::Missing(_) => Doubt::Unreachable(error.to_string()),
         _ => Doubt::Now(error.to_string()),
     })?;
     let (shown, facts) = (credentials.path.display(), &credentials.facts);
     if facts.role == Role::Collector {
-        return Err(Doubt::Never(format!("{shown} is for a collector, and proves no sensor's name")));
+        return Err(Doubt::Unreachable(format!("{shown} is for a collector, and proves no sensor's name")));
     }
     match facts.left(SystemTime::now()) {
         Some(_) => Ok(()),
@@ -80,7 +80,7 @@ pub fn listen(address: &str) -> Result<(), Doubt> {
     TcpListener::bind(full).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => Doubt::Now("the port is in use: by another process, or by this sensor".into()),
         io::ErrorKind::PermissionDenied => Doubt::Now(error.to_string()),
-        _ => Doubt::Never(error.to_string()),
+        _ => Doubt::Unreachable(error.to_string()),
     })
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn never(doubt: Result<(), Doubt>) -> String {
-        let Err(Doubt::Never(what)) = doubt else { panic!("{doubt:?}") };
+        let Err(Doubt::Unreachable(what)) = doubt else { panic!("{doubt:?}") };
         what
     }
 

@@ -125,7 +125,7 @@ impl Sections<'_, '_> {
         if !is_running {
             let shown = |what: String| format!("invalid {name} '{}': {what}", quoted(&address));
             let looked = self.system.listen(&address).map_err(|doubt| match doubt {
-                Doubt::Never(what) => Doubt::Never(shown(what)),
+                Doubt::Unreachable(what) => Doubt::Unreachable(shown(what)),
                 Doubt::Now(what) => Doubt::Now(shown(what)),
             });
             self.doubt(place.as_ref(), looked, "expected an address and an unused port, as in \"127.0.0.1:9600\"");

@@ -40,7 +40,7 @@ impl System for Fixed {
     fn folder(&self, path: &Path) -> Result<(), Doubt> {
         match path.to_str() {
             Some("/none") => Err(Doubt::Now("/none: there is no such folder".into())),
-            Some("/a-file") => Err(Doubt::Never("/a-file is no folder".into())),
+            Some("/a-file") => Err(Doubt::Unreachable("/a-file is no folder".into())),
             _ => Ok(()),
         }
     }
@@ -49,7 +49,7 @@ impl System for Fixed {
     }
     fn keys(&self, places: &Places) -> Result<(), Doubt> {
         match &places.key {
-            Some(_) => Err(Doubt::Never("a.pcap is for a collector".into())),
+            Some(_) => Err(Doubt::Unreachable("a.pcap is for a collector".into())),
             None => Ok(()),
         }
     }
@@ -57,7 +57,7 @@ impl System for Fixed {
         match address {
             "127.0.0.1:9600" => Ok(()),
             "127.0.0.1:80" => Err(Doubt::Now("the port is in use".into())),
-            _ => Err(Doubt::Never("invalid socket address".into())),
+            _ => Err(Doubt::Unreachable("invalid socket address".into())),
         }
     }
     fn memory(&self) -> Option<(u64, u64)> {
@@ -66,7 +66,7 @@ impl System for Fixed {
 }
 
 fn examined(text: &str) -> Examined {
-    examine(text, "sensor.toml", &Given::default(), &Fixed)
+    examine(text, "sensor.toml", &Overrides::default(), &Fixed)
 }
 
 fn right(text: &str) -> SensorConfig {
@@ -353,40 +353,40 @@ fn every_key_of_kafka_is_read() {
 #[test]
 fn what_may_be_there_when_the_sensor_starts_is_a_warning() {
     let begin = "[capture]\ninterfaces = [\"eth1\"]\n";
-    let warned = |text: &str, given: &Given| {
+    let warned = |text: &str, given: &Overrides| {
         let examined = examine(&format!("{begin}{text}"), "sensor.toml", given, &Fixed);
         assert!(examined.config.is_some(), "{text}: {:?}", examined.mistakes);
         examined.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
-    let folder = warned("[destination.d]\ntype = \"folder\"\npath = \"/none\"", &Given::default());
+    let folder = warned("[destination.d]\ntype = \"folder\"\npath = \"/none\"", &Overrides::default());
     assert!(
         folder.contains("line 5, column 8: /none: there is no such folder; write a folder that exists"),
         "{folder}"
     );
     let metrics = "[sensor]\nmetrics = \"127.0.0.1:80\"";
-    let taken = warned(metrics, &Given::default());
+    let taken = warned(metrics, &Overrides::default());
     assert!(taken.contains("line 4, column 11: invalid metrics '127.0.0.1:80': the port is in use"), "{taken}");
     // By the sensor itself.
-    assert_eq!(warned(metrics, &Given { is_running: true, ..Given::default() }), "");
-    let given = Given { metrics: Some("127.0.0.1:80".into()), ..Given::default() };
+    assert_eq!(warned(metrics, &Overrides { is_running: true, ..Overrides::default() }), "");
+    let given = Overrides { metrics: Some("127.0.0.1:80".into()), ..Overrides::default() };
     let taken = warned("", &given);
     assert!(taken.starts_with("sensor.toml: invalid --metrics '127.0.0.1:80'") && taken.contains("in use"), "{taken}");
     // Several destinations may have one folder: names of files begin with that of their destination.
     let shared =
         "[destination.a]\ntype = \"folder\"\npath = \"/x\"\n[destination.b]\ntype = \"folder\"\npath = \"/x\"\n";
-    assert_eq!(warned(shared, &Given::default()), "");
+    assert_eq!(warned(shared, &Overrides::default()), "");
 }
 
 #[test]
 fn events_are_on_without_a_file_and_off_when_asked() {
-    let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
+    let given = Overrides { interfaces: vec!["eth1".into()], ..Overrides::default() };
     let config = examine("", "-i", &given, &Fixed).config.expect("defaults");
     let events = config.events.expect("they are on");
     assert_eq!(events.store, Path::new("/var/lib/tidewire/events.db"));
     assert!(events.recipients.is_empty() && events.age == Some(Duration::from_secs(14 * 86_400)));
     assert!(config.inline.is_some_and(|inline| inline == tidewire_analyzers::Settings::default()));
     assert_eq!(config.spool, None);
-    let elsewhere = Given { directory: Some("/tmp/x".into()), ..given.clone() };
+    let elsewhere = Overrides { directory: Some("/tmp/x".into()), ..given.clone() };
     let config = examine("", "-i", &elsewhere, &Fixed).config.expect("defaults");
     assert_eq!(config.events.expect("they are on").store, Path::new("/tmp/x/events.db"));
     let off = "[events]\nenabled = false\n[inline.scan]\nhosts = 5\n";
@@ -398,7 +398,7 @@ fn events_are_on_without_a_file_and_off_when_asked() {
 
 #[test]
 fn without_a_file_there_are_defaults() {
-    let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
+    let given = Overrides { interfaces: vec!["eth1".into()], ..Overrides::default() };
     let config = examine("", "-i", &given, &Fixed).config.expect("defaults");
     assert_eq!(config.directory, Path::new(DIRECTORY));
     let [queue] = &config.queues[..] else { panic!("{:?}", config.queues) };
@@ -406,12 +406,12 @@ fn without_a_file_there_are_defaults() {
     assert_eq!((queue.memory_bytes, queue.records, queue.chunk_bytes), (64 << 20, 131_072, 0));
     assert!(config.capture.sandbox && config.capture.promiscuous && config.analyzers.is_empty());
     // Files wait, and override the interfaces of a file.
-    let given = Given { files: vec!["a.pcap".into()], wait_for: Some(1), ..Given::default() };
+    let given = Overrides { files: vec!["a.pcap".into()], wait_for: Some(1), ..Overrides::default() };
     let config = examine(WHOLE.replace("slow = \"hold\"\nhold = \"5ms\"", "").as_str(), "x", &given, &Fixed).config;
     let config = config.expect("files");
     assert_eq!(config.capture.input, CaptureInput::Files(vec!["a.pcap".into()]));
     assert!(config.queues.iter().all(|queue| queue.slow == SlowReaders::Hold(None) && queue.wait_for == 1));
-    let given = Given { interfaces: vec!["eth1".into()], wait_for: Some(1), ..Given::default() };
+    let given = Overrides { interfaces: vec!["eth1".into()], wait_for: Some(1), ..Overrides::default() };
     assert!(examine("", "x", &given, &Fixed).config.is_none(), "interfaces cannot wait");
 }
 

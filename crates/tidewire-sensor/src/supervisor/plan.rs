@@ -146,10 +146,10 @@ pub fn of_another_user(plan: &Plan) -> Vec<(&'static str, std::ffi::OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Given, Machine, examine};
+    use crate::config::{Machine, Overrides, examine};
 
     fn config(text: &str) -> SensorConfig {
-        let given = Given { interfaces: vec!["lo".into()], ..Given::default() };
+        let given = Overrides { interfaces: vec!["lo".into()], ..Overrides::default() };
         let examined = examine(text, "test", &given, &Machine);
         examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes))
     }

@@ -137,7 +137,7 @@ impl Sections<'_, '_> {
     pub fn doubt(&mut self, place: Option<&Range<usize>>, looked: Result<(), Doubt>, instead: &str) {
         match looked {
             Ok(()) => {}
-            Err(Doubt::Never(what)) => self.document.wrong_at(place, quoted_lines(&what), instead),
+            Err(Doubt::Unreachable(what)) => self.document.wrong_at(place, quoted_lines(&what), instead),
             Err(Doubt::Now(what)) => self.document.warn(place, quoted_lines(&what), instead),
         }
     }

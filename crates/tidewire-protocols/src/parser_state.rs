@@ -19,7 +19,7 @@ const DATAGRAMS_MAX: u8 = 16;
 const LAYERS_MAX: u8 = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Going {
+pub(crate) struct ParserState {
     app: Option<Box<App>>,
     stage: Stage,
     /// Whether the protocol's client is the stream's server.
@@ -29,7 +29,7 @@ pub(crate) struct Going {
     layers: u8,
 }
 
-impl Going {
+impl ParserState {
     /// The stream was joined after its beginning.
     pub(crate) fn joined(&mut self) {
         self.is_joined = true;

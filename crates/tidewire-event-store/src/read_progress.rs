@@ -1,4 +1,4 @@
-//! What a reader was given: records that are joined behind its back must not come twice.
+//! Progress of a reader through folds: records that are joined meanwhile must not come twice.
 
 use std::{
     cell::RefCell,
@@ -15,7 +15,7 @@ const FOLDS_MAX: usize = 16_384;
 
 /// Up to which event each fold was given. For queries that follow each other ([`Query::given`](crate::Query::given)).
 #[derive(Debug, Default)]
-pub struct Given(RefCell<State>);
+pub struct ReadProgress(RefCell<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -54,8 +54,8 @@ impl Part {
     }
 }
 
-impl Given {
-    /// What of a row was not given yet; `None`: nothing. A record that is sealed, or cannot be read, is never joined.
+impl ReadProgress {
+    /// The part of a row that was not given yet; `None` without any. A record that is sealed, or cannot be read, is never joined.
     pub(crate) fn rest(&self, row: Row) -> Option<Row> {
         let Ok(Some(record)) = row.record() else { return Some(row) };
         let known = self.0.borrow_mut().note(&record);
