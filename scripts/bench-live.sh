@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Peers and Tidewire listening in turn to the same traffic, over a cable in network namespaces of their own: loss by place,
 # CPU of process and soft interrupts, rates held, system calls. Writes target/bench-live/bench-live.md, .json and .svg plots.
+# DOCS=1: put the figures of this run into docs/bench-live.md.
 # QUICK=1: few and short measurements, under four minutes. ROWS="cutoff work": only these rows (and ten-million, which is not measured
 # else: ten minutes for 10^7 streams at once). THREADED=1: frames are received
 # in a thread of the kernel on the core of the program under test, not on the generator's core. Needs root and two cores.
@@ -24,3 +25,4 @@ options=(--output "$target/bench-live" --programs "$target/release")
 read -ra rows <<<"${ROWS:-}"
 "$target/release/tidewire-bench" live "${options[@]}" "${rows[@]}"
 echo "written: $target/bench-live/bench-live.md, bench-live.json and plots"
+[ "${DOCS:-0}" = 0 ] || publish_figures bench-live "$target/bench-live/bench-live.md" "##"

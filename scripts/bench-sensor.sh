@@ -42,12 +42,5 @@ fi
 "$target/$profile/tidewire-bench" sensor "${options[@]}" "${rows[@]}"
 echo "written: $target/bench-sensor/bench-sensor.md, bench-sensor.json and plots"
 if [ "${DOCS:-0}" != 0 ]; then
-  page=docs/bench-sensor.md
-  mkdir -p docs/bench-sensor
-  rm -f docs/bench-sensor/*.svg
-  cp "$target"/bench-sensor/*.svg docs/bench-sensor/
-  # Everything behind the heading is of the last run.
-  sed -i '/^## Figures$/q' "$page"
-  sed -e 1d -e 's/^## /### /' -e 's/](\([a-z0-9-]*\.svg\))/](bench-sensor\/\1)/' "$target/bench-sensor/bench-sensor.md" >>"$page"
-  echo "written: $page and docs/bench-sensor/*.svg"
+  publish_figures bench-sensor "$target/bench-sensor/bench-sensor.md" "###"
 fi
