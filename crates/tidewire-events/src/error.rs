@@ -11,7 +11,7 @@ pub enum EventError {
     /// Analyzers, kinds and fields have names of the same form.
     #[error("'{}' is no name of {what}: expected 1 to {NAME_BYTES_MAX} letters, digits, '.', '-' and '_'", name.escape_debug())]
     Name {
-        /// What it should name.
+        /// The thing to name.
         what: &'static str,
         /// The text.
         name: String,
@@ -72,9 +72,9 @@ pub enum DecodeError {
     /// Another version.
     #[error("it has the version {found} and {known} is known")]
     Version {
-        /// What it states.
+        /// The value that it states.
         found: u8,
-        /// What can be decoded.
+        /// The value that can be decoded.
         known: u8,
     },
     /// A frame that states more than a message can have.

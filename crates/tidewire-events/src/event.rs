@@ -1,4 +1,4 @@
-//! What an analyzer reports: an event with its values.
+//! An event of an analyzer, with its values.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ pub enum Severity {
     Info,
     /// Unusual.
     Low,
-    /// Somebody should look at it.
+    /// It deserves attention.
     Medium,
     /// Most likely an attack or a failure.
     High,
@@ -95,8 +95,8 @@ pub struct FlowKey {
 
 impl Default for FlowKey {
     fn default() -> Self {
-        let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        Self { protocol: 0, client_addr: nobody, client_port: 0, server_addr: nobody, server_port: 0 }
+        let unspecified = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Self { protocol: 0, client_addr: unspecified, client_port: 0, server_addr: unspecified, server_port: 0 }
     }
 }
 
@@ -154,7 +154,7 @@ pub struct Event {
     pub time_ns: u64,
     /// Who found it: 1 to [`NAME_BYTES_MAX`] letters, digits, `.`, `-` and `_`.
     pub analyzer: String,
-    /// What it is, as in `scan.horizontal`: a name of the same form.
+    /// Its kind, as in `scan.horizontal`: a name of the same form.
     pub kind: String,
     /// How bad it is.
     pub severity: Severity,
@@ -164,7 +164,7 @@ pub struct Event {
     pub stream: Option<u64>,
     /// Where in the stream.
     pub place: Option<Place>,
-    /// What else is known, in the analyzer's order; at most [`FIELDS_MAX`], each name once.
+    /// Further values, in the analyzer's order; at most [`FIELDS_MAX`], each name once.
     pub fields: Vec<Field>,
     /// The bytes that it is about, at most [`EXCERPT_BYTES_MAX`].
     pub excerpt: Option<Vec<u8>>,

@@ -42,7 +42,7 @@ pub enum JsonError {
     Member {
         /// The member, or the field.
         name: String,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// It is an event beyond a limit.

@@ -10,7 +10,7 @@ use crate::{
 
 use smallvec::SmallVec;
 
-/// What a lane's values are, for people.
+/// Name of a lane's values, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Protocol,

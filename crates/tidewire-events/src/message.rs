@@ -80,7 +80,7 @@ impl FieldType {
     }
 }
 
-/// What events of one fold have in common in their form: names, types, and which members there are.
+/// The shape that events of one fold share: names, types, and which members there are.
 pub(crate) struct Shape<'a> {
     pub analyzer: &'a str,
     pub kind: &'a str,
@@ -152,7 +152,7 @@ impl<'a> Message<'a> {
     /// Checks a message, without its frame.
     ///
     /// # Errors
-    /// It is none, or breaks a limit.
+    /// It is invalid, or breaks a limit.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         if bytes.len() > MESSAGE_BYTES_MAX {
             return Err(DecodeError::TooLong(bytes.len() as u64));
@@ -175,7 +175,7 @@ impl<'a> Message<'a> {
     /// arrive.
     ///
     /// # Errors
-    /// The frame states too many bytes, or its message is none. What follows cannot be trusted to be a frame then.
+    /// The frame states too many bytes, or its message is invalid. What follows cannot be trusted to be a frame then.
     pub fn first(arrived: &'a [u8]) -> Result<Option<(Self, usize)>, DecodeError> {
         let Some((length, rest)) = arrived.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;

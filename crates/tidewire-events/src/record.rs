@@ -25,14 +25,14 @@ const VERSION: u8 = 1;
 const PLAIN: u8 = 1;
 const NO_TIMES: u8 = 2;
 
-/// A record that was encoded, with what is asked of it most.
+/// A record that was encoded, with the values that are needed most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     bytes: Vec<u8>,
     head: Head,
 }
 
-/// What a record says of itself.
+/// Header of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub fold: u64,
@@ -84,7 +84,7 @@ impl Record {
     /// Reads the beginning of an encoded record.
     ///
     /// # Errors
-    /// It is none. (Its columns are read, and checked, by [`unfold`](Self::unfold).)
+    /// It is invalid. (Its columns are read, and checked, by [`unfold`](Self::unfold).)
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (head, ..) = split(bytes)?;
         Ok(Self { bytes: bytes.to_vec(), head })

@@ -1,4 +1,4 @@
-//! What varies among folded events, as a person reads it: how many values, which ones most, from where to where.
+//! Values that vary among folded events, as a person reads it: how many values, which ones most, from where to where.
 
 use std::collections::HashMap;
 

@@ -139,7 +139,7 @@ fn put_steps(steps: &[(u64, usize)], count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// What decides between forms.
+/// Sizes that decide between forms.
 struct Facts {
     least: u64,
     least_difference: u64,

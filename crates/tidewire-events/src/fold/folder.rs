@@ -38,7 +38,7 @@ impl StdHasher for AsIs {
     }
 }
 
-/// What folding gave out.
+/// Output of folding.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Records, in no particular order.
@@ -47,7 +47,7 @@ pub struct Output {
     pub closed: Vec<u64>,
 }
 
-/// What became of an event.
+/// Result for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
     /// Its number in the order of all.
@@ -58,7 +58,7 @@ pub struct Pushed {
     pub is_first: bool,
 }
 
-/// What was folded so far. `events` = `given` + those that wait in open folds, always.
+/// Counters of folding so far. `events` = `given` + those that wait in open folds, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Events that were pushed.
@@ -118,7 +118,7 @@ impl Folder {
         }
     }
 
-    /// What was folded so far.
+    /// Counters of folding so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

@@ -7,10 +7,10 @@ use crate::lanes::{Plan, Values};
 
 /// Distinct values of a lane that identify; with more it varies. Eight scanners at once are eight folds.
 const DISTINCT_MAX: usize = 8;
-/// After so many events, or so much time, lanes are judged anew.
+/// After so many events, or so much time, lanes are judged again.
 const EPOCH_EVENTS: u32 = 16_384;
 const EPOCH_NS: u64 = 60_000_000_000;
-/// What differs from event to event by its nature.
+/// Values that differ from event to event by their nature.
 const VARYING: [&str; 4] = ["time_ns", "stream", "offset", "excerpt"];
 
 /// A set of lanes, numbers and blobs, each by its place among its own.
@@ -67,7 +67,7 @@ impl Seen {
     }
 }
 
-/// What identifies events of a group, and how that is found.
+/// Identity of events of a group, and how it is found.
 #[derive(Debug)]
 pub(super) struct Profile {
     /// The lanes that identify.
@@ -139,7 +139,7 @@ impl Profile {
         }
         self.events += 1;
         if self.events >= EPOCH_EVENTS || now_ns.saturating_sub(self.epoch_ns) >= EPOCH_NS {
-            // What is still counted had few values for a whole epoch.
+            // Lanes that are still counted had few values for a whole epoch.
             self.mask = self.counted;
             self.counted = self.candidates;
             self.ints.iter_mut().chain(&mut self.blobs).for_each(|seen| *seen = Seen::default());

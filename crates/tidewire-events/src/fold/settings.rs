@@ -1,4 +1,4 @@
-//! What is folded with what, and for how long.
+//! Which events are folded together, and for how long.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct FoldSettings {
     pub count_max: u64,
     /// Bytes that a fold may take in memory. Default 1 MiB: a record of a store is read as a whole.
     pub bytes_max: usize,
-    /// What has to be equal.
+    /// Values that have to be equal.
     pub identity: Identity,
     /// Which times of identical events are kept.
     pub times: Times,

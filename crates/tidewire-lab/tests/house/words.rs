@@ -51,6 +51,7 @@ const CLEAN: &[&str] = &[
     "tidewire-analyzers",
     "tidewire-bench",
     "tidewire-ebpf",
+    "tidewire-events",
     "tidewire-files",
     "tidewire-filter",
     "tidewire-gen",

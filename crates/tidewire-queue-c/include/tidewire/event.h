@@ -1,5 +1,5 @@
 /*
- * tidewire/event.h: tells a Tidewire sensor what an analyzer found.
+ * tidewire/event.h: reports the events of an analyzer to a Tidewire sensor.
  *
  * Events go to the sensor's event processor, which folds and stores them. An event is durable when tidewire_event_flush() has
  * returned 0 after it: it survives every crash from then on, and is stored once. If the event processor is started again, the
