@@ -75,7 +75,7 @@ impl<I> Capture<I> {
         self
     }
 
-    /// What distinguishes flows besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
+    /// Ids that distinguish flows besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
     pub fn key_ids(mut self, ids: KeyIds) -> Self {
         self.setup.config.set_key_ids(ids);
         self

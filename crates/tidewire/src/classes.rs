@@ -67,7 +67,7 @@ impl Classes {
     }
 }
 
-/// An expression that is asked about frames of interfaces, and about rebuilt datagrams: compiled for both now, because it may
+/// An expression that is applied to frames of interfaces, and to rebuilt datagrams: compiled for both now, because it may
 /// hold host names, which cannot be resolved once privileges are given up.
 pub(crate) fn whole_filter(expression: &str) -> Result<Filter, Error> {
     let mut filter = Filter::new(expression)?;

@@ -69,7 +69,7 @@ fn base64(hash: &[u8; 20]) -> String {
     std::str::from_utf8(&text).unwrap_or_default().to_owned()
 }
 
-/// What two endpoints are ordered by: the address's bytes, then the port. A flow's addresses are of one family.
+/// Order of two endpoints: the address's bytes, then the port. A flow's addresses are of one family.
 fn bytes(address: IpAddr, port: u16) -> (u128, u16) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), port),

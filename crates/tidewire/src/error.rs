@@ -40,7 +40,7 @@ impl From<tidewire_live::Error> for Error {
 }
 
 impl Error {
-    /// What to do about the error, for people. Errors of interfaces have such advice; other texts contain theirs.
+    /// Advice about the error, for people. Errors of interfaces have such advice; other texts contain theirs.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -61,13 +61,13 @@ pub enum SettingError {
     /// The number of workers.
     #[error("workers must be 1 to {WORKERS_MAX}, got {given}")]
     Workers {
-        /// What was set.
+        /// The setting.
         given: usize,
     },
     /// Several workers for a call that runs one: use [`Capture::run`](crate::Capture::run).
     #[error("{given} workers: this call runs one, on the calling thread; Capture::run starts several")]
     OneWorker {
-        /// What was set.
+        /// The setting.
         given: usize,
     },
     /// A setting of [`Config`](crate::Config) that is out of range.
@@ -76,7 +76,7 @@ pub enum SettingError {
     /// An unknown priority.
     #[error("{of}: priorities are 0 (the lowest) to 7")]
     Priority {
-        /// What has it.
+        /// Its owner.
         of: String,
     },
     /// Settings that need more than the memory.

@@ -26,7 +26,7 @@ impl Explanation {
     }
 }
 
-/// The facts of a stream that ended which tell whether its anomalies are explained.
+/// The facts of a stream that ended which decide whether its anomalies are explained.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamEvidence<'a> {
     /// Figures of both directions.
@@ -40,7 +40,7 @@ pub struct StreamEvidence<'a> {
 }
 
 impl StreamEvidence<'_> {
-    /// Why anomalies of a kind are none of this stream; `None`: they say something of it. Whether paths differ for many streams
+    /// Why anomalies of a kind do not count for this stream; `None`: they do. Whether paths differ for many streams
     /// ([`Explanation::SeveralPaths`]) is for the caller to see: one stream alone may be diverted.
     #[must_use]
     pub fn explains(&self, kind: AnomalyKind) -> Option<Explanation> {

@@ -113,7 +113,7 @@ impl FinishedStream {
     }
 }
 
-/// What is kept of an unfinished stream.
+/// State of an unfinished stream.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     bytes: [Vec<u8>; 2],
@@ -141,7 +141,7 @@ impl<F> Gathering<F> {
     }
 }
 
-/// What both directions' bytes take.
+/// Memory of both directions' bytes.
 fn held(bytes: &[Vec<u8>; 2]) -> u64 {
     bytes.iter().map(|bytes| bytes.capacity() as u64).sum()
 }
@@ -153,7 +153,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
         let at = chunk.direction as usize;
         let kept = stream.data();
         let fresh = chunk.fresh();
-        // What is kept of a direction is its beginning: room that returns later is for other streams.
+        // The beginning of a direction is kept: room that returns later is for other streams.
         if kept.dropped_bytes[at] > 0 {
             kept.dropped_bytes[at] += fresh.len() as u64;
             return;
@@ -226,7 +226,7 @@ impl<I: Input> Capture<I> {
     /// Capture::reader(capture).for_each_stream(|stream| {
     ///     let key = stream.key();
     ///     let bytes = stream.bytes(Direction::ServerToClient).len();
-    ///     println!("{} asked {}: {bytes} bytes, {} gaps", key.client, key.server, stream.gaps().len());
+    ///     println!("{} to {}: {bytes} bytes, {} gaps", key.client, key.server, stream.gaps().len());
     /// })?;
     /// # Ok(())
     /// # }

@@ -36,7 +36,7 @@ pub trait FrameHandler {
         let _ = (number, interface);
     }
 
-    /// Whether comments of packets of capture files are wanted: asked once, at the beginning.
+    /// Whether comments of packets of capture files are wanted: called once, at the beginning.
     #[cfg(feature = "files")]
     fn wants_comments(&self) -> bool {
         false
@@ -60,7 +60,7 @@ pub trait FrameHandler {
         let _ = losses;
     }
 
-    /// What captures of files lost, as the files say: by interface, before [`finish`](Self::finish).
+    /// Losses of captures, as their files state them: by interface, before [`finish`](Self::finish).
     #[cfg(feature = "files")]
     fn capture_losses(&mut self, losses: &[tidewire_files::CaptureLoss]) {
         let _ = losses;
@@ -78,7 +78,7 @@ pub trait FrameHandler {
     }
 
     /// How long the next frames of an interface may be waited for at most: one that has work that waits names less than the 50 ms of
-    /// [`quiet`](Self::quiet). Asked before each round over the rings.
+    /// [`quiet`](Self::quiet). Called before each round over the rings.
     fn patience(&self) -> Duration {
         Duration::MAX
     }

@@ -22,7 +22,7 @@ pub struct Outcome<H> {
     pub input_errors: Vec<Error>,
     /// The pattern of copies that the first packets of files have, where it decided that copies are left out.
     pub duplicates: Option<Pattern>,
-    /// What the captures lost before they were written, as pcapng files say themselves: by interface, those that lost any.
+    /// Losses of the captures before they were written, as pcapng files state them: by interface, those that lost any.
     pub capture_losses: Vec<CaptureLoss>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,

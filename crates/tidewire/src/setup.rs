@@ -12,7 +12,7 @@ use crate::{
     worker::Worker,
 };
 
-/// What a [`Capture`](crate::Capture) takes packets from: [`Files`](crate::Files), or `Interfaces` with the feature `live`.
+/// Source of packets for a [`Capture`](crate::Capture): [`Files`](crate::Files), or `Interfaces` with the feature `live`.
 pub trait Input: Run {}
 
 /// How an input runs workers. The trait is sealed: it cannot be named outside of this crate.
@@ -60,7 +60,7 @@ pub struct Setup {
     pub(crate) workers: usize,
     pub(crate) config: Config,
     pub(crate) memory_bytes: u64,
-    /// What the state of a stream holds outside of itself.
+    /// Memory that the state of a stream holds outside of itself.
     pub(crate) stream_bytes: usize,
     pub(crate) key_is_set: bool,
     /// Whether the caller chose a cutoff; `streams` has another default than the engine.
@@ -75,7 +75,7 @@ impl Default for Setup {
         Self {
             filter: None,
             workers: 1,
-            // What flows hold is bounded by their part of the memory, not by the default of a single engine.
+            // The memory of flows is bounded by their part of the memory, not by the default of a single engine.
             config: Config::default().with_memory_bytes(MEMORY_BYTES_DEFAULT),
             memory_bytes: MEMORY_BYTES_DEFAULT,
             stream_bytes: 0,

@@ -1,4 +1,4 @@
-//! What workers over files and over interfaces have in common.
+//! The part that workers over files and over interfaces share.
 
 use std::any::Any;
 

@@ -36,7 +36,7 @@ pub(super) trait Hosted: Send {
     fn outside(&mut self, marks: u64, packet: OutsidePacket<'_>);
 }
 
-/// What a class gives to streams with its mark.
+/// Settings that a class gives to streams with its mark.
 struct Marked {
     mark: u64,
     priority: Option<u8>,

@@ -61,7 +61,7 @@ pub const APPLICATIONS_MAX: usize = 256;
 ///
 /// # Which application gets a stream
 ///
-/// A filter is asked once for each stream, about its first packet: if that matches, the stream is the application's,
+/// A filter is applied once for each stream, to its first packet: if that matches, the stream is the application's,
 /// whole, with both directions. (This differs from `Capture::filter`, which drops single
 /// packets before anyone sees them and stands before all applications here. Where an expression says the same of all
 /// packets of a stream, as `port 80` or `host 192.0.2.1` do, both come to the same.)
@@ -199,7 +199,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         members.filter_map(|member| Some(&member.as_any().downcast_ref::<Occupant<A>>()?.handler))
     }
 
-    /// What was delivered to each, in the order of addition.
+    /// Counts of what was delivered to each, in the order of addition.
     pub fn delivered(&self) -> impl Iterator<Item = (&str, Delivered)> {
         self.members.iter().map(|member| (member.name(), member.delivered()))
     }
@@ -278,14 +278,14 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
         }
     }
 
-    /// As with datagrams: filters are not asked, because the stream may not have been opened.
+    /// As with datagrams: filters are not applied, because the stream may not have been opened.
     fn unfinished(&mut self, unfinished: &Unfinished) {
         for member in &mut self.members {
             member.unfinished(unfinished);
         }
     }
 
-    /// Filters are asked about the packet itself.
+    /// Filters are applied to the packet itself.
     fn outside(&mut self, frame: &Frame, packet: OutsidePacket<'_>) {
         if !self.members.iter().any(|member| member.wants_outside()) {
             return;

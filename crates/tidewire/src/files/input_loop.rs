@@ -34,7 +34,7 @@ pub(crate) struct InputLoop<'a> {
     /// The file whose bytes can be read again.
     again: Option<PathBuf>,
     calls: Calls<'a>,
-    /// The ledgers of the workers, where somebody asks.
+    /// The ledgers of the workers, where they are published.
     ledgers: Vec<Published>,
     stop: Stop,
     packets: u64,
@@ -54,7 +54,7 @@ pub(crate) struct InputLoop<'a> {
     pattern: Option<Pattern>,
 }
 
-/// What comes next of an input.
+/// Next step of an input.
 pub(crate) enum Next {
     /// The block has frames.
     Frames,
@@ -248,7 +248,7 @@ impl<'a> InputLoop<'a> {
         }
     }
 
-    /// What captures lost, as the files read so far say.
+    /// Losses of captures, as the files read so far state them.
     pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
         match &self.source {
             MaybeFiltered::All(source) => source.losses(),
@@ -256,7 +256,7 @@ impl<'a> InputLoop<'a> {
         }
     }
 
-    /// Where the next worker publishes its ledger; `None` if nobody asks for it.
+    /// Where the next worker publishes its ledger; `None` if it is not published.
     pub(crate) fn ledger(&mut self) -> Option<Published> {
         self.calls.ledger.as_ref()?;
         let ledger = Published::default();

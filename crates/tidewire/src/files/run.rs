@@ -223,7 +223,7 @@ pub(super) fn run_threads<H: Deliver + Send>(
     Ok(input.outcome(handlers, ledger))
 }
 
-/// What every worker is handed.
+/// Arguments of every worker.
 #[derive(Clone)]
 enum Handed {
     Frames(Arc<Block>),
@@ -253,7 +253,7 @@ fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Rece
     }
 }
 
-/// Publishes the ledger of a worker, where somebody asks.
+/// Publishes the ledger of a worker, if a slot is attached.
 fn publish<H: Deliver>(engine: &Engine<H>, ledger: Option<&Published>) {
     if let Some(ledger) = ledger {
         ledger.lock().unwrap_or_else(PoisonError::into_inner).clone_from(engine.ledger());

@@ -19,7 +19,7 @@ pub struct LiveReport {
 pub struct WorkerReport {
     /// The CPU that it is bound to.
     pub cpu: Option<usize>,
-    /// What the kernel counted for its rings.
+    /// Counts of the kernel for its rings.
     pub rings: RingCounts,
     /// Frames taken out of the rings.
     pub frames: u64,

@@ -20,7 +20,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Limit for rings that show frames after they were stopped: no interface fills a ring for that long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
-/// What a worker does with its frames.
+/// Work of a worker on its frames.
 pub(crate) trait Consume {
     /// Takes in frames.
     fn process(&mut self, batch: &Batch<'_>);

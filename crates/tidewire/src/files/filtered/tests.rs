@@ -58,7 +58,7 @@ fn a_filter_that_wants_nothing_comes_back_after_each_block() {
 }
 
 #[test]
-fn an_expression_without_meaning_for_the_input_matches_nothing_and_is_told_once() {
+fn an_expression_without_meaning_for_the_input_matches_nothing_and_is_reported_once() {
     let mut source = Filtered::new(reader(), Filter::new("wlan type mgt").unwrap());
     let (mut block, mut errors) = (Block::new(), Vec::new());
     loop {
