@@ -8,7 +8,7 @@ use std::{
 use rusqlite::{ErrorCode, ffi};
 use tidewire_events::DecodeError;
 
-use crate::opening::link_in_place;
+use crate::link::link_in_place;
 
 /// Why a store cannot be opened, written or read.
 #[derive(Debug, thiserror::Error)]

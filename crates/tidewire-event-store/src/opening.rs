@@ -14,6 +14,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
     error::Error,
+    link::link_in_place,
     salvage::{Found, copy_positions, salvage, scan},
     schema::{APPLICATION_ID, check, create, open_readable, open_writable, signed},
 };
@@ -115,16 +116,6 @@ pub fn check_owner(path: &Path) -> Result<(), Error> {
         found.iter().flatten().try_for_each(|found| is_own(&file, found))?;
     }
     Ok(())
-}
-
-/// What says of a link in the place of a store what to do about it.
-pub const REMOVE_THE_LINK: &str = "name what it leads to, or remove the link";
-
-/// A link in the place of a store, in words: SQLite would have its log beside what it leads to, and this crate its lock beside the link.
-pub(crate) fn link_in_place(path: &Path) -> Option<String> {
-    let found = fs::symlink_metadata(path).ok().filter(|found| found.file_type().is_symlink())?;
-    let to = fs::read_link(path).map_or_else(|_| "somewhere".into(), |to| to.display().to_string());
-    Some(format!("it is a link of user {} to {to}: {REMOVE_THE_LINK}", found.uid()))
 }
 
 fn refuse_link(path: &Path) -> Result<(), Error> {

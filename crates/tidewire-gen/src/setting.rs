@@ -17,7 +17,7 @@ pub enum SettingError {
     /// None of something, or too many.
     #[error("{what} must be 1 to {most}, got {got}")]
     Count {
-        /// What is counted.
+        /// The counted thing.
         what: &'static str,
         /// Most of them.
         most: u64,
@@ -73,7 +73,7 @@ pub enum SettingError {
     Size {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         problem: &'static str,
     },
 }

@@ -42,7 +42,7 @@ pub enum PatternError {
     Section {
         /// The pattern.
         name: String,
-        /// What is between the bars.
+        /// The text between the bars.
         section: String,
     },
     /// Attributes without a bar behind them.
@@ -77,7 +77,7 @@ pub enum PatternError {
     Line {
         /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The mistake in it.
         mistake: Box<PatternError>,
     },
     /// The set is too large for an automaton.
