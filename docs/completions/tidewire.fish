@@ -1009,7 +1009,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l exec -d 'Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Start it again, attached anew, whenever it ends, after 0.1 s to 30 s' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l exec -d 'Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Restart and reattach it whenever it ends, after 0.1 s to 30 s' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l socket -d 'The sensor\'s socket [default: queues.sock in --directory, else TIDEWIRE_SOCKET]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l directory -d 'The sensor\'s directory [default: /run/tidewire]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l name -d 'What this reader is called in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]' -r
