@@ -29,6 +29,9 @@ pub struct Parquet {
     /// Columns of a group, those inside of others included.
     leaves: usize,
     is_finished: bool,
+    /// Groups whose rows are in `whole_rows`.
+    counted_groups: usize,
+    whole_rows: u64,
 }
 
 /// About what the index at a file's end holds of a column of a group, bytes.
@@ -42,7 +45,7 @@ impl Parquet {
     pub fn new(table: &Table, batch: &Batch) -> Result<Self, ColumnsError> {
         let writer = ArrowWriter::try_new(Vec::new(), batch.schema().clone(), Some(properties(table)))?;
         let leaves = leaves(table.columns);
-        Ok(Self { writer, leaves, is_finished: false })
+        Ok(Self { writer, leaves, is_finished: false, counted_groups: 0, whole_rows: 0 })
     }
 
     /// Adds the rows of `batch` and empties it.
@@ -75,10 +78,19 @@ impl Parquet {
 
     /// Rows of groups that are in [`bytes`](Self::bytes), or were, with their last byte: the encoder holds back the end of the last group.
     #[must_use]
-    pub fn whole_rows(&self) -> u64 {
-        let groups = self.writer.flushed_row_groups();
-        let count = if self.is_finished { groups.len() } else { groups.len().saturating_sub(1) };
-        groups.iter().take(count).map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum()
+    pub fn whole_rows(&mut self) -> u64 {
+        // A writer that has finished lists no groups.
+        if !self.is_finished {
+            self.count_groups(self.writer.flushed_row_groups().len().saturating_sub(1));
+        }
+        self.whole_rows
+    }
+
+    /// Counts the rows of the first `count` groups; those before are counted already.
+    fn count_groups(&mut self, count: usize) {
+        let groups = self.writer.flushed_row_groups().get(self.counted_groups..count).unwrap_or_default();
+        self.whole_rows += groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum::<u64>();
+        self.counted_groups += groups.len();
     }
 
     /// About how much memory the index of the groups so far takes, which is written at the end, bytes.
@@ -103,7 +115,13 @@ impl Parquet {
     /// # Errors
     /// None that is known.
     pub fn finish(&mut self) -> Result<(), ColumnsError> {
-        self.writer.finish()?;
+        self.writer.flush()?;
+        let (groups, rows) = (self.counted_groups, self.whole_rows);
+        self.count_groups(self.writer.flushed_row_groups().len());
+        if let Err(error) = self.writer.finish() {
+            (self.counted_groups, self.whole_rows) = (groups, rows);
+            return Err(error.into());
+        }
         self.is_finished = true;
         Ok(())
     }

@@ -190,6 +190,28 @@ fn a_group_of_parquet_is_bounded_in_bytes() {
     assert!(written > ROW_GROUP_BYTES, "{written}");
 }
 
+/// Rows are whole with their group, and all of them with the end of the file, whose groups the writer does not list any more.
+#[cfg(feature = "parquet")]
+#[test]
+fn whole_rows_of_parquet_only_grow() {
+    let sample = Sample::new("x");
+    let mut batch = Batch::new(&FLOWS, &[]);
+    let mut encoder = crate::columns::Parquet::new(&FLOWS, &batch).unwrap();
+    let mut found = Vec::new();
+    for group in 0..3 {
+        for _ in 0..5 + group {
+            Row::Flow(&sample.flow(key(6))).cells(&mut |cell| batch.cell(cell));
+            batch.end_row();
+        }
+        encoder.push(&mut batch).unwrap();
+        encoder.end_group().unwrap();
+        found.push(encoder.whole_rows());
+    }
+    encoder.finish().unwrap();
+    found.push(encoder.whole_rows());
+    assert_eq!(found, [0, 5, 11, 18]);
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_file_is_read_back() {
