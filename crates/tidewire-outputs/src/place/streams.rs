@@ -57,7 +57,7 @@ pub fn check() -> io::Result<()> {
     output_fault().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
-/// The descriptor that [`write`] waits for; -1: none.
+/// The descriptor that [`write()`] waits for; -1: none.
 static AWAITED: AtomicI32 = AtomicI32::new(-1);
 
 /// The descriptor whose reader a thread waits for in this module.
@@ -96,7 +96,7 @@ pub fn flush(stream: &mut (impl Write + AsFd)) -> io::Result<()> {
 /// Writes all bytes to such a stream.
 ///
 /// # Errors
-/// As [`write`]; `WriteZero`.
+/// As [`write()`]; `WriteZero`.
 pub fn write_all(stream: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match write(stream, bytes) {
