@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # suite.sh OPTIONS...: builds the tests that `cargo test OPTIONS` would run, and runs several test programs at once: most of them wait
-# for networks, timers and other programs. JOBS: how many (the processors and one more). What a program printed follows in one piece when it has ended.
+# for networks, timers and other programs. TEST_JOBS: how many (the processors and one more). What a program printed follows in one piece when it has ended.
 # All of them run whatever fails; those that failed are named at the end.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-jobs=${JOBS:-$(($(nproc) + 1))}
+jobs=${TEST_JOBS:-$(($(nproc) + 1))}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

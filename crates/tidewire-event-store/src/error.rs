@@ -92,10 +92,12 @@ pub enum Error {
         cause: String,
     },
     /// The environment's: another file has the store's path or its log's, or none, or the log was cut.
-    #[error("{}: the store or its log was removed, cut or replaced while it was open{}", path.display(), replaced(path))]
+    #[error("{}: the store or its log was removed, cut or replaced while it was open{}", path.display(), link.as_ref().map_or_else(String::new, |link| format!("; {link}")))]
     Replaced {
         /// The store.
         path: PathBuf,
+        /// The link in its place, in words.
+        link: Option<String>,
     },
     /// The writer was stopped before this could be stored.
     #[error("{}: stopped before it could be stored: {cause}", path.display())]
@@ -105,11 +107,6 @@ pub enum Error {
         /// The last failure, or why nothing was tried.
         cause: String,
     },
-}
-
-/// What a store was replaced with, where that is no file.
-fn replaced(path: &Path) -> String {
-    link_in_place(path).map_or_else(String::new, |link| format!("; {link}"))
 }
 
 fn hint(error: &rusqlite::Error) -> &'static str {
@@ -124,6 +121,11 @@ fn hint(error: &rusqlite::Error) -> &'static str {
 }
 
 impl Error {
+    /// A store that is not in its place any more.
+    pub(crate) fn replaced(path: &Path) -> Self {
+        Self::Replaced { path: path.to_owned(), link: link_in_place(path) }
+    }
+
     /// For `map_err`: the kernel refused `what`.
     pub(crate) fn file(path: &Path, what: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::File { path: path.to_owned(), what, source }

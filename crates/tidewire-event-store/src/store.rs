@@ -262,7 +262,7 @@ impl Store {
     pub fn append_all(&mut self, batches: &[Batch]) -> Result<u64, Error> {
         // Frames that are written behind a cut would be copied to the store with nothing before them.
         if self.is_replaced() {
-            return Err(Error::Replaced { path: self.path.clone() });
+            return Err(Error::replaced(&self.path));
         }
         self.mark()?;
         let (path, mut next_id) = (self.path.clone(), self.next_id);

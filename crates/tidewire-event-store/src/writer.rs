@@ -81,7 +81,16 @@ pub struct WriterStatus {
     /// The failure that is being retried, with the path; `None`: all is well.
     pub failing: Option<String>,
     /// Why nothing can be stored any more: the store is damaged, or was replaced. It has to be opened again.
-    pub broken: Option<String>,
+    pub broken: Option<Broken>,
+}
+
+/// Why a store has to be opened again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The failure, with the path.
+    pub cause: String,
+    /// Whether a link is in the place of the store: it cannot be opened before that is gone.
+    pub is_link: bool,
 }
 
 /// Called when a batch is durable, with the number of the last record stored with it; or when the writer stopped before.
@@ -192,7 +201,7 @@ impl Writer {
 
     /// Why nothing can be stored any more.
     #[must_use]
-    pub fn broken(&self) -> Option<String> {
+    pub fn broken(&self) -> Option<Broken> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
     }
 
@@ -320,7 +329,7 @@ impl Work {
     fn store(&mut self, batches: &[Batch], done: Vec<Done>) {
         let mut pause = Duration::from_millis(10);
         loop {
-            if let Some(cause) = self.broken() {
+            if let Some(Broken { cause, .. }) = self.broken() {
                 let path = self.store.path();
                 let broken = || Error::Broken { path: path.to_owned(), cause: cause.clone() };
                 return done.into_iter().for_each(|done| done(Err(broken())));
@@ -356,13 +365,14 @@ impl Work {
     /// Notes a failure. Damage does not go away by trying again: opening the store again recovers it.
     fn fail(&mut self, error: &Error) {
         // Files that are not its own any more fail in many ways, which say less.
-        let replaced = Error::Replaced { path: self.store.path().to_owned() };
+        let replaced = Error::replaced(self.store.path());
         let error = if self.store.is_replaced() && !error.is_damage() { &replaced } else { error };
         let cause = error.to_string();
         self.damaged = if error.is_damage() { self.damaged + 1 } else { 0 };
         if self.damaged >= DAMAGED_MAX || matches!(error, Error::Damaged { .. } | Error::Replaced { .. }) {
             self.store.doubt();
-            self.note(|status| status.broken = Some(cause.clone()));
+            let is_link = matches!(error, Error::Replaced { link: Some(_), .. });
+            self.note(|status| status.broken = Some(Broken { cause: cause.clone(), is_link }));
         }
         self.note(|status| {
             status.failures += 1;
@@ -370,7 +380,7 @@ impl Work {
         });
     }
 
-    fn broken(&self) -> Option<String> {
+    fn broken(&self) -> Option<Broken> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
     }
 
@@ -457,7 +467,7 @@ impl Work {
     fn is_replaced(&mut self) -> bool {
         let is_replaced = self.store.is_replaced();
         if is_replaced {
-            self.fail(&Error::Replaced { path: self.store.path().to_owned() });
+            self.fail(&Error::replaced(self.store.path()));
         }
         is_replaced
     }

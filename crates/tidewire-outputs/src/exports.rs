@@ -54,6 +54,16 @@ struct Output {
     needs: Needs,
 }
 
+/// How many streams came on several paths so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    /// Few: each has records of its own.
+    Few,
+    /// Many, since this stream.
+    NoLongerFew,
+    Many,
+}
+
 /// How often explained anomalies are written, seconds: a stream that began long ago has its explanation in the same day.
 const EXPLAINED_S: u64 = 3600;
 
@@ -164,25 +174,33 @@ impl Exports {
         self.flows.fetch_add(1, Ordering::Relaxed);
         let (remaining, empty) = (self.remaining(flow), History::default());
         let (anomalies, held) = match &remaining {
-            Some((remaining, true)) => (&*remaining.unexplained, &*remaining.of_paths),
-            Some((remaining, false)) => (&*remaining.unexplained, &[][..]),
+            Some((remaining, paths)) => {
+                let held = if *paths == Paths::Few { &*remaining.of_paths } else { &[] };
+                (&*remaining.unexplained, held)
+            }
             None => (flow.anomalies, &[][..]),
         };
-        if let Some((_, false)) = remaining {
+        if let Some((_, Paths::NoLongerFew)) = remaining {
             self.write(&Record::Release { are_few: false }, flow.end_ns, scratch);
         }
         let ended = EndedFlow { flow, anomalies, held, rest, history: history.unwrap_or(&empty) };
         self.write(&Record::Flow(&ended), flow.end_ns, scratch);
     }
 
-    /// The anomalies of a stream that are written with it, or held as long as streams with such are few (`true`); `None`: all are written.
-    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<(Remaining, bool)> {
+    /// The anomalies of a stream that are written with it, or held as long as streams with such are few; `None`: all are written.
+    fn remaining(&self, flow: &FlowRecord<'_>) -> Option<(Remaining, Paths)> {
         if flow.anomalies.is_empty() || !self.needs(|needs| needs.anomalies) {
             return None;
         }
         let mut explainer = lock(&self.explainer);
+        let were_few = explainer.are_few();
         let remaining = explainer.remaining(flow)?;
-        Some((remaining, explainer.are_few()))
+        let paths = match (were_few, explainer.are_few()) {
+            (_, true) => Paths::Few,
+            (true, false) => Paths::NoLongerFew,
+            (false, false) => Paths::Many,
+        };
+        Some((remaining, paths))
     }
 
     /// Writes the others: those that were held, and one record for all streams.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tidewire_event_store::{Error, REMOVE_THE_LINK};
+use tidewire_event_store::{Broken, Error};
 
 use super::report::EventsStatus;
 
@@ -30,10 +30,9 @@ impl Failure {
     }
 
     /// The store is damaged, or was replaced, while it was open.
-    pub(super) fn broken(cause: String) -> Self {
-        let is_link = cause.contains(REMOVE_THE_LINK);
-        let hint = (!is_link).then(|| AGAIN.to_owned());
-        Self { hint, ..Self::new(ENVIRONMENT, cause) }
+    pub(super) fn broken(broken: Broken) -> Self {
+        let hint = (!broken.is_link).then(|| AGAIN.to_owned());
+        Self { hint, ..Self::new(ENVIRONMENT, broken.cause) }
     }
 
     /// The figures at the end.
@@ -55,7 +54,7 @@ impl From<Error> for Failure {
             Error::Locked { .. } => Some("another sensor uses it: give each a store of its own"),
             Error::NotAStore { .. } | Error::Version { .. } => Some("name another store"),
             // The error says what to do.
-            Error::NoLog { .. } | Error::File { what: "refused", .. } => None,
+            Error::NoLog { .. } | Error::File { what: "refused", .. } | Error::Replaced { link: Some(_), .. } => None,
             Error::Broken { .. } | Error::Replaced { .. } => Some(AGAIN),
             _ => Some("check the disk and the permissions of its directory"),
         };
