@@ -6,7 +6,7 @@
 //! its destination hold in total (docs/attacks.md, "Who gives up memory").
 //!
 //! One budget has all that flows hold beyond their entries: queues, chunks, and slow state with its lists
-//! (`flow/list.rs` counts these). Fragments have their own share of `memory_bytes`. When the next packet could exceed
+//! (`list.rs` counts these). Fragments have their own share of `memory_bytes`. When the next packet could exceed
 //! the bound, 64 holders are sampled; the least deserving give up their holes (cause `memory`) and deliver their chunks
 //! early, or end. The facts that decide are beside the table (`budget::Holder`), so that the choice touches no flow;
 //! the rule is in `docs/attacks.md`. If shedding is enabled, the watermark rule looks at this budget before a packet's
@@ -52,7 +52,7 @@ impl Groups {
     }
 }
 
-/// What the flow of a slot holds, and what it is weighed by: a copy outside the table, so that choosing touches no
+/// The memory that the flow of a slot holds, and the figures that it is weighed by: a copy outside the table, so that choosing touches no
 /// flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
@@ -81,7 +81,7 @@ pub(crate) struct Budget {
     networks: Vec<u64>,
     destinations: Vec<u64>,
     pub holes: u64,
-    /// What each slot's flow holds.
+    /// The memory that each slot's flow holds.
     pub holders: Vec<Holder>,
     group_key: [u64; 2],
 }
@@ -161,7 +161,7 @@ impl Budget {
         self.holders.get(slot as usize).map_or(0, |holder| holder.forced)
     }
 
-    /// What reclaiming from a slot's flow is worth: the highest goes first.
+    /// The worth of reclaiming from a slot's flow: the highest goes first.
     pub(crate) fn weight(&self, slot: u32, packet: u64) -> f32 {
         let Some(holder) = self.holders.get(slot as usize).filter(|holder| holder.bytes > 0) else { return f32::MAX };
         let waited = (packet as u32).wrapping_sub(holder.since) as f32;

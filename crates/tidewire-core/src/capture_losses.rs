@@ -29,6 +29,13 @@ struct Span {
     last_ns: u64,
 }
 
+impl Span {
+    /// Whether losses between two times are one with these.
+    fn is_near(&self, first_ns: u64, last_ns: u64) -> bool {
+        first_ns <= self.last_ns.saturating_add(TOGETHER_NS) && last_ns.saturating_add(TOGETHER_NS) >= self.first_ns
+    }
+}
+
 impl CaptureLosses {
     /// Notes losses of the frames that are processed next, in their order: those before were processed.
     pub(crate) fn announce(&mut self, losses: &[PacketLoss]) {
@@ -44,16 +51,17 @@ impl CaptureLosses {
 
     /// Passes the losses until a time of the packets' clock.
     fn pass(&mut self, clock_ns: u64) {
-        while let Some(&PacketLoss { interface, timestamp_ns, .. }) =
+        while let Some(&PacketLoss { interface, timestamp_ns, since_ns, .. }) =
             self.ahead.front().filter(|loss| loss.timestamp_ns <= clock_ns)
         {
             self.ahead.pop_front();
+            let (first_ns, last_ns) = (since_ns.min(timestamp_ns), timestamp_ns);
             let last = self.spans.iter_mut().rev().find(|span| span.interface == interface);
-            match last.filter(|span| timestamp_ns.abs_diff(span.last_ns) <= TOGETHER_NS) {
+            match last.filter(|span| span.is_near(first_ns, last_ns)) {
                 Some(span) => {
-                    (span.first_ns, span.last_ns) = (span.first_ns.min(timestamp_ns), span.last_ns.max(timestamp_ns));
+                    (span.first_ns, span.last_ns) = (span.first_ns.min(first_ns), span.last_ns.max(last_ns));
                 }
-                None => self.spans.push_back(Span { interface, first_ns: timestamp_ns, last_ns: timestamp_ns }),
+                None => self.spans.push_back(Span { interface, first_ns, last_ns }),
             }
             if self.spans.len() > SPANS_MAX {
                 self.spans.pop_front();
@@ -80,7 +88,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn loss(number: u64, interface: u16, at_ms: u64) -> PacketLoss {
-        PacketLoss { number, interface, timestamp_ns: at_ms * MS, packets: 3 }
+        PacketLoss { number, interface, timestamp_ns: at_ms * MS, since_ns: at_ms * MS, packets: 3 }
     }
 
     #[test]
@@ -102,6 +110,15 @@ mod tests {
         losses.note(&[loss(0, 1, 1000)]);
         assert!(losses.is_any(Some(1), (990 * MS, 1001 * MS), 995 * MS), "its counter is ahead of the clock");
         assert!(!losses.is_any(Some(1), (700 * MS, 701 * MS), 995 * MS));
+    }
+
+    #[test]
+    fn a_loss_counts_since_the_reading_before() {
+        let mut losses = CaptureLosses::default();
+        losses.note(&[PacketLoss { since_ns: 500 * MS, ..loss(0, 1, 1000) }]);
+        let mut is_any = |from_ms: u64, until_ms: u64| losses.is_any(Some(1), (from_ms * MS, until_ms * MS), 2000 * MS);
+        assert!(is_any(400, 410) && is_any(700, 710) && is_any(990, 1100));
+        assert!(!is_any(200, 210) && !is_any(1001, 1100), "all before, or all behind");
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct Class {
     pub priority: Option<u8>,
     /// Bytes of each direction that are delivered; `None`: [`Config::cutoff`](crate::Config::cutoff).
     pub cutoff: Option<DirectionCutoff>,
-    /// See [`Deliver::marks`](crate::Deliver::marks). For this workspace only; exempt from semantic versioning.
+    /// See [`Membership::marks`](crate::Membership::marks). For this workspace only; exempt from semantic versioning.
     #[doc(hidden)]
     pub marks: u64,
 }

@@ -1,12 +1,12 @@
 use crate::flow::closing;
 
-/// What showed which side of a stream is the client.
+/// The evidence for which side of a stream is the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClientBy {
     /// A SYN or SYN-ACK.
     Handshake,
-    /// What the first packet says: an answer of DNS, NTP or ICMP, a request, a response, a greeting.
+    /// The content of the first packet: an answer of DNS, NTP or ICMP, a request, a response, a greeting.
     Message,
     /// One port is given to a service, the other one to clients.
     Ports,
@@ -28,7 +28,7 @@ impl ClientBy {
         }
     }
 
-    /// Whether the client follows from what was seen without a handshake: that is said beside it.
+    /// Whether the client was inferred from payload or ports, without a handshake; records then state it.
     #[must_use]
     pub fn is_evidence(self) -> bool {
         matches!(self, Self::Message | Self::Ports)

@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Debug, Display, Formatter},
 };
 
-use tidewire_types::protocol_name;
+use tidewire_types::{ip_protocol, protocol_name};
 use tidewire_wire::{Tunnel, TunnelKind};
 
 use crate::{DirectionCutoff, FlowKey};
@@ -23,7 +23,7 @@ impl FlowKey {
     /// Whether the protocol has ports: TCP, UDP, SCTP, UDP-Lite.
     #[must_use]
     pub fn has_ports(&self) -> bool {
-        matches!(self.proto, 6 | 17 | 132 | 136)
+        ip_protocol::has_ports(self.proto)
     }
 
     /// The VLAN ids, outermost first.
@@ -59,7 +59,7 @@ impl Display for FlowKey {
 
 impl Debug for FlowKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let icmp = matches!(self.proto, 1 | 58).then_some(self.icmp);
+        let icmp = ip_protocol::is_icmp(self.proto).then_some(self.icmp);
         f.debug_struct("FlowKey")
             .field("client", &self.client)
             .field("server", &self.server)

@@ -127,7 +127,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What verifying a packet's checksums showed: that of its transport and, of IPv4, that of the header.
+/// The result of verifying a packet's checksums: that of its transport and, of IPv4, that of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PacketChecksum {
@@ -165,7 +165,7 @@ pub struct StreamPacket<'a> {
     pub bytes: &'a [u8],
     /// Bytes on the wire.
     pub wire_bytes: u32,
-    /// What `bytes` begins with; a rebuilt datagram is [`LinkType::RAW`].
+    /// The link type of `bytes`; a rebuilt datagram is [`LinkType::RAW`].
     pub link: LinkType,
     /// Index of its interface, in the order of their first appearance in the whole input.
     pub interface: u16,
@@ -179,7 +179,7 @@ pub struct StreamPacket<'a> {
     pub payload_at: u32,
     /// Bytes of transport payload that were captured.
     pub payload_captured_bytes: u32,
-    /// What is known of its checksums.
+    /// The result of verifying its checksums.
     pub checksum: PacketChecksum,
 }
 
@@ -208,7 +208,7 @@ pub struct Datagram<'a> {
     /// Number of fragments that overlapped earlier ones.
     pub overlaps: u32,
     /// Why it was rejected; `None`: it was rebuilt.
-    pub rejected: Option<crate::defrag::Rejection>,
+    pub rejected: Option<crate::Rejection>,
     /// Numbers of the frames that its fragments came in, in order of arrival.
     pub numbers: &'a [u64],
 }
@@ -259,6 +259,6 @@ pub struct OutsidePacket<'a> {
     pub bytes: &'a [u8],
     /// Bytes on the wire.
     pub wire_bytes: u32,
-    /// What `bytes` begins with.
+    /// The link type of `bytes`.
     pub link: LinkType,
 }

@@ -1,6 +1,4 @@
-use crate::{
-    Chunk, Datagram, EndReason, Frame, Gap, Join, OutsidePacket, Stream, StreamPacket, Subscription, Unfinished,
-};
+use crate::{Chunk, Datagram, EndReason, Frame, Gap, Membership, OutsidePacket, Stream, StreamPacket, Unfinished};
 
 /// An application: receives the events of streams. Every method has an empty default.
 ///
@@ -24,6 +22,11 @@ pub trait Handler {
 
     /// Whether [`visit`](Self::visit) is called.
     const VISITS: bool = false;
+
+    /// Whether the handler stands for several applications (`Applications` of the crate `tidewire`): see
+    /// [`membership`](Self::membership).
+    #[doc(hidden)]
+    const APPLICATIONS: bool = false;
 
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -50,7 +53,7 @@ pub trait Handler {
         let _ = (stream, packet);
     }
 
-    /// A stream that goes on, about every 4 seconds of packet time: its figures are those so far. `clock_ns`: the packets' clock.
+    /// Called about every 4 seconds of packet time for each open stream, with its counters so far. `clock_ns`: the packets' clock.
     /// Not called for a handler within several applications.
     fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
         let _ = (stream, clock_ns);
@@ -86,162 +89,10 @@ pub trait Handler {
     fn outside(&mut self, packet: OutsidePacket<'_>) {
         let _ = packet;
     }
-}
 
-/// The receiver of an engine's events: a [`Handler`] (every handler implements this trait), or several applications
-/// (`Applications` of the crate `tidewire`).
-///
-/// Implement [`Handler`] instead: this trait is not for implementation outside of this workspace, and what it needs for that
-/// is exempt from semantic versioning.
-pub trait Deliver: sealed::Sealed {
-    /// See [`Handler::Data`].
-    type Data: Default;
-
-    /// See [`Handler::PACKETS`].
-    const PACKETS: bool;
-    /// See [`Handler::DATAGRAMS`].
-    const DATAGRAMS: bool;
-    /// See [`Handler::UNFINISHED`].
-    const UNFINISHED: bool;
-    /// See [`Handler::OUTSIDE`].
-    const OUTSIDE: bool;
-    /// See [`Handler::FRAGMENTS`].
-    const FRAGMENTS: bool = false;
-    /// See [`Handler::VISITS`].
-    const VISITS: bool = false;
-    /// Whether the handler stands for several applications, each with a [`Subscription`]: see
-    /// [`subscribers`](Self::subscribers).
+    /// With [`APPLICATIONS`](Self::APPLICATIONS): which application gets which stream. Exempt from semantic versioning.
     #[doc(hidden)]
-    const SUBSCRIBERS: bool = false;
-
-    /// See [`Handler::open`].
-    fn open(&mut self, stream: &mut Stream<'_, Self::Data>);
-
-    /// See [`Handler::data`].
-    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>);
-
-    /// See [`Handler::gap`].
-    fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap);
-
-    /// See [`Handler::packet`].
-    fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>);
-
-    /// See [`Handler::visit`].
-    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
-        let _ = (stream, clock_ns);
-    }
-
-    /// See [`Handler::close`].
-    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason);
-
-    /// See [`Handler::datagram`].
-    fn datagram(&mut self, datagram: &Datagram<'_>);
-
-    /// See [`Handler::fragment`].
-    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
-        let _ = (frame, bytes);
-    }
-
-    /// See [`Handler::unfinished`].
-    fn unfinished(&mut self, unfinished: &Unfinished);
-
-    /// See [`Handler::outside`]. `frame` is the packet's.
-    fn outside(&mut self, frame: &Frame, packet: OutsidePacket<'_>);
-
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each application wants its streams delivered. Called once, by
-    /// [`Engine::new`](crate::Engine::new); replaces the same fields of the engine's settings.
-    #[doc(hidden)]
-    fn subscribers(&self) -> Vec<Subscription> {
-        Vec::new()
-    }
-
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): marks of the stream that `bytes` opens (a whole frame, or a rebuilt IP
-    /// packet with link type RAW). They are passed to [`join`](Self::join) when the stream is opened.
-    #[doc(hidden)]
-    fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
-        let _ = (frame, bytes);
-        0
-    }
-
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): adds the applications that a stream with these marks belongs to.
-    #[doc(hidden)]
-    fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
-        let _ = (marks, joins);
-    }
-
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): selects the application that the following calls are for. `joined` is
-    /// an index into `subscribers`, `place` the position of its [`Join`] of the stream.
-    #[doc(hidden)]
-    fn select(&mut self, joined: usize, place: usize) {
-        let _ = (joined, place);
-    }
-}
-
-/// Marks implementations of [`Deliver`]. For this workspace only; exempt from semantic versioning.
-#[doc(hidden)]
-pub mod sealed {
-    /// Implemented for every [`Handler`](super::Handler).
-    pub trait Sealed {}
-
-    impl<H: super::Handler> Sealed for H {}
-}
-
-impl<H: Handler> Deliver for H {
-    type Data = H::Data;
-    const PACKETS: bool = H::PACKETS;
-    const DATAGRAMS: bool = H::DATAGRAMS;
-    const UNFINISHED: bool = H::UNFINISHED;
-    const OUTSIDE: bool = H::OUTSIDE;
-    const FRAGMENTS: bool = H::FRAGMENTS;
-    const VISITS: bool = H::VISITS;
-
-    #[inline(always)]
-    fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
-        Handler::open(self, stream);
-    }
-
-    #[inline(always)]
-    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
-        Handler::data(self, stream, chunk);
-    }
-
-    #[inline(always)]
-    fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap) {
-        Handler::gap(self, stream, gap);
-    }
-
-    #[inline(always)]
-    fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
-        Handler::packet(self, stream, packet);
-    }
-
-    #[inline(always)]
-    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
-        Handler::visit(self, stream, clock_ns);
-    }
-
-    #[inline(always)]
-    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
-        Handler::close(self, stream, reason);
-    }
-
-    #[inline(always)]
-    fn datagram(&mut self, datagram: &Datagram<'_>) {
-        Handler::datagram(self, datagram);
-    }
-
-    #[inline(always)]
-    fn fragment(&mut self, frame: &Frame, bytes: &[u8]) {
-        Handler::fragment(self, frame, bytes);
-    }
-
-    #[inline(always)]
-    fn unfinished(&mut self, unfinished: &Unfinished) {
-        Handler::unfinished(self, unfinished);
-    }
-
-    #[inline(always)]
-    fn outside(&mut self, _: &Frame, packet: OutsidePacket<'_>) {
-        Handler::outside(self, packet);
+    fn membership(&mut self) -> Option<&mut dyn Membership> {
+        None
     }
 }

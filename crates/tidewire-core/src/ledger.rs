@@ -35,7 +35,7 @@ fates! {
     Shed => "shed",
     /// Belongs to a stream, but a receiving host would have ignored it: see the anomalies.
     Ignored => "ignored",
-    /// Wrong TCP, UDP, SCTP, ICMP or IP header checksum, and checksums are verified.
+    /// Counted in its stream, but its payload was dropped: a TCP, UDP, SCTP, ICMP or IP header checksum is wrong, and checksums are verified.
     BadChecksum => "bad_checksum",
     /// Rejected by the user's filter.
     Filtered => "filtered",
@@ -65,6 +65,34 @@ fates! {
     NoRoom => "no_room",
     /// A copy of a packet that was seen at another interface, or at a mirror a moment before ([`Config::duplicates`](crate::Config::duplicates)).
     Duplicate => "duplicate",
+}
+
+impl Fate {
+    /// Whether packets of this fate are counted in a stream, by themselves or as a part of a packet that is.
+    #[must_use]
+    pub const fn is_in_stream(self) -> bool {
+        match self {
+            Self::Tracked
+            | Self::BeyondCutoff
+            | Self::Discarded
+            | Self::Shed
+            | Self::Ignored
+            | Self::BadChecksum
+            | Self::HeaderCut
+            | Self::Aggregate
+            | Self::FragmentRebuilt => true,
+            Self::Filtered
+            | Self::FragmentRejected
+            | Self::FragmentUnfinished
+            | Self::Arp
+            | Self::OtherLink
+            | Self::UnsupportedLink
+            | Self::Malformed
+            | Self::AfterClose
+            | Self::NoRoom
+            | Self::Duplicate => false,
+        }
+    }
 }
 
 /// Accounts for every packet: [`received`](Self::received) equals the sum of all [`fates`](Self::fates).

@@ -15,7 +15,7 @@ pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 /// Memory of a process by default, bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Bytes of an entry of the delivery log (see `tcp/delivery_log.rs`).
+/// Bytes of an entry of the delivery log (see `delivery_log.rs`).
 const RUN_BYTES: u64 = 32;
 /// Bytes of the index for each entry: at most 16 after it has doubled, and half of that more while it does.
 const INDEX_BYTES: u64 = 24;
@@ -37,7 +37,7 @@ pub enum MemoryError {
         memory_bytes: u64,
         /// Number of workers.
         workers: u64,
-        /// The flows asked for, of each worker.
+        /// The configured number of flows of each worker.
         flows: u32,
         /// Bytes that they take.
         needed_bytes: u64,
@@ -140,7 +140,7 @@ impl Config {
 mod tests {
     use super::*;
 
-    /// What the parts of all workers may reach together.
+    /// The memory that the parts of all workers may reach together.
     fn sum(config: &Config, workers: usize, data_bytes: usize) -> u64 {
         let (flow, half_open) = table_entry_bytes(data_bytes);
         let tables = u64::from(config.flows_max) * (flow + INDEX_BYTES)

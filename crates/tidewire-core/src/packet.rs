@@ -4,11 +4,9 @@ use crate::{
     Direction, Frame, PacketChecksum, StreamPacket,
     flow::Key,
     path::Path,
-    wire::{self, Decoded, Kind},
+    wire::{self, Decoded, Kind, ip_protocol},
 };
 
-/// TCP's IP protocol number.
-const PROTO_TCP: u8 = 6;
 /// Position of a packet's place within its frame in the packet's number: above every frame number. A stream's id is the
 /// number of its first packet, and two packets of one frame may each open a stream. Numbers stay within 53 bits, the
 /// integers that JSON readers represent exactly; the bits that are left for the place bound `wire::SUBFRAMES_MAX`.
@@ -50,7 +48,7 @@ impl<'a> Packet<'a> {
 
     /// Whether it is a TCP segment whose header was truncated by the snap length.
     pub(crate) fn is_cut_segment(&self) -> bool {
-        self.decoded.kind == Kind::HeaderCut && self.decoded.proto == PROTO_TCP
+        self.decoded.kind == Kind::HeaderCut && self.decoded.proto == ip_protocol::TCP
     }
 
     /// The packet as a handler sees it.

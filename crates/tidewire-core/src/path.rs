@@ -146,7 +146,7 @@ impl Path {
         known != Self::NONE && (is_other || is_doubtful)
     }
 
-    /// What is known after one more packet. A doubt is expected until a packet comes without it; the first comparable
+    /// The path as known after one more packet. A doubt is expected until a packet comes without it; the first comparable
     /// name stays.
     pub(crate) fn and(self, packet: Self) -> Self {
         let name = if self.name() > UNCOMPARED { self.0 } else { packet.0 };

@@ -5,7 +5,7 @@
 //! sequence numbers show how far the direction went. A direction whose other side is no longer seen is not doubted for
 //! acknowledgments and windows. With cutoff 0 for everything the programs create entries themselves, after the first
 //! packet of a direction that is no SYN. Where the tables are crowded, entries of silent streams are retired early,
-//! without losing counts. Hardware rules of a network card would implement the trait of `ntuple.rs`.
+//! without losing counts.
 
 use crate::{Direction, FlowKey};
 

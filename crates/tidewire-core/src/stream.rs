@@ -1,8 +1,11 @@
 use std::fmt;
 
+use tidewire_types::ip_protocol;
+
 use crate::{
     Anomaly, ClientBy, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState,
     flow::{Flow, bits, closing, half},
+    mptcp::subflow::Subflow,
 };
 
 /// A stream, as a handler sees it during a call.
@@ -29,7 +32,7 @@ impl<D> Stream<'_, D> {
     #[must_use]
     pub fn key(&self) -> FlowKey {
         let icmp = self.flow.halves[0].base_seq;
-        let icmp = if matches!(self.flow.key.proto(), 1 | 58) { [(icmp >> 8) as u8, icmp as u8] } else { [0; 2] };
+        let icmp = if ip_protocol::is_icmp(self.flow.key.proto()) { [(icmp >> 8) as u8, icmp as u8] } else { [0; 2] };
         self.flow.key.describe(self.flow.has(bits::CLIENT_IS_A), icmp)
     }
 
@@ -40,13 +43,14 @@ impl<D> Stream<'_, D> {
     }
 
     /// The connection of Multipath TCP that this one is a subflow of; `None`: it is a connection of TCP alone, as far as
-    /// its SYNs show. The bytes of a subflow may be a part of the connection's.
+    /// its SYNs show. Where [`Mptcp::is_together`], the bytes of all its subflows are delivered as the stream of the first one;
+    /// otherwise the bytes of a subflow may be a part of the connection's.
     #[must_use]
     pub fn mptcp(&self) -> Option<Mptcp> {
         self.flow.slow_state.as_ref().and_then(|slow_state| slow_state.mptcp)
     }
 
-    /// What showed which side is the client.
+    /// The evidence for which side is the client.
     #[must_use]
     pub fn client_by(&self) -> ClientBy {
         match self.client_known() {
@@ -74,7 +78,10 @@ impl<D> Stream<'_, D> {
     /// Whether a direction ended by itself: its FIN was reached, with every byte before it delivered or reported as missing.
     #[must_use]
     pub fn has_ended(&self, direction: Direction) -> bool {
-        self.flow.halves[direction as usize].has(half::FIN)
+        match self.flow.connection_stream() {
+            Some(connection) => connection.sides[direction as usize].has_ended(),
+            None => self.flow.halves[direction as usize].has(half::FIN),
+        }
     }
 
     /// The least timestamp of a packet, nanoseconds since the epoch.
@@ -128,12 +135,45 @@ impl<D> Stream<'_, D> {
             stats.shed_packets = slow_state.shed_packets[at];
             stats.shed_bytes = slow_state.shed_bytes[at];
         }
-        let reached = if half.has(half::KNOWN) { half.next.saturating_sub(flow.bias(direction)) } else { 0 };
+        let reached = flow.reached_here(direction);
         stats.reassembled_bytes = reached.saturating_sub(stats.missing_bytes);
+        if let Some(subflow) = flow.slow_state.as_ref().and_then(|slow_state| slow_state.subflow.as_deref()) {
+            return self.stats_of_subflow(stats, subflow, reached, direction);
+        }
         stats.cutoff_bytes = stats.reassembled_bytes.saturating_sub(stats.delivered_bytes);
         let elsewhere = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.elsewhere_bytes(at));
         let placed = stats.reassembled_bytes + stats.retransmitted_bytes + elsewhere;
         stats.ignored_bytes = stats.payload_wire_bytes.saturating_sub(placed);
+        stats
+    }
+
+    /// Figures of a subflow whose connection's bytes are put together: of the first one, those of the stream are the connection's,
+    /// and one that joined delivers nothing.
+    #[cold]
+    fn stats_of_subflow(
+        &self,
+        mut stats: DirectionStats,
+        subflow: &Subflow,
+        reached: u64,
+        direction: Direction,
+    ) -> DirectionStats {
+        let own = reached.saturating_sub(subflow.missing_bytes(direction));
+        let waiting =
+            self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.waiting_bytes[direction as usize]);
+        let placed = own + stats.retransmitted_bytes + subflow.stated_missing_bytes(direction) + waiting;
+        stats.ignored_bytes = stats.payload_wire_bytes.saturating_sub(placed);
+        match self.flow.connection_stream() {
+            Some(connection) => {
+                let side = &connection.sides[direction as usize];
+                stats.reassembled_bytes = side.next() - side.missing_bytes();
+                stats.cutoff_bytes = stats.reassembled_bytes.saturating_sub(stats.delivered_bytes);
+            }
+            None => {
+                stats.reassembled_bytes = own;
+                stats.missing_bytes = subflow.missing_bytes(direction);
+                (stats.delivered_bytes, stats.cutoff_bytes) = (0, 0);
+            }
+        }
         stats
     }
 
@@ -185,11 +225,7 @@ impl<D> Stream<'_, D> {
     /// How many bytes of a direction are delivered at most; `u64::MAX`: all.
     #[must_use]
     pub fn cutoff(&self, direction: Direction) -> u64 {
-        let at = direction as usize;
-        match &self.flow.slow_state {
-            Some(slow_state) if self.flow.halves[at].has(half::OWN_CUTOFF) => slow_state.cutoff[at],
-            _ => self.config.cutoff.0[at],
-        }
+        self.flow.cutoff(direction, &self.config.cutoff)
     }
 
     /// Delivers at most `bytes` of a direction; statistics continue. If more was delivered already, nothing more is. A
@@ -197,10 +233,7 @@ impl<D> Stream<'_, D> {
     pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
         let at = direction as usize;
         let half = &self.flow.halves[at];
-        let reached = match half.has(half::KNOWN) {
-            true => half.next.saturating_sub(self.flow.bias(direction)),
-            false => 0,
-        };
+        let reached = if half.has(half::KNOWN) { self.flow.reached(direction) } else { 0 };
         let now = self.cutoff(direction);
         self.flow.halves[at].flags |= half::OWN_CUTOFF;
         self.flow.slow_state().cutoff[at] = if reached > now { now } else { bytes.max(reached) };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Class, Config, DirectionCutoff};
+use crate::{Class, Config, ConfigError, DirectionCutoff, Frame, config::check_delivery};
 
 /// How one of several applications wants its streams delivered. The fields are settings of [`Config`].
 ///
@@ -23,12 +23,47 @@ pub struct Subscription {
     pub exceptions: bool,
 }
 
+impl Subscription {
+    /// Checks the settings that have a range, as [`Config::check`] does.
+    ///
+    /// # Errors
+    /// The first setting that is out of range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        check_delivery(self.chunk_bytes, self.overlap_bytes, self.priorities)
+    }
+}
+
+/// Several applications behind one handler: how each wants its streams delivered, and which of them gets a stream.
+///
+/// For this workspace only; exempt from semantic versioning.
+pub trait Membership {
+    /// The settings of each application. Called once, by [`Engine::new`](crate::Engine::new); they replace the same fields of
+    /// the engine's settings.
+    fn subscriptions(&self) -> Vec<Subscription>;
+
+    /// Marks of the stream that `bytes` opens (a whole frame, or a rebuilt IP packet with link type RAW). They are passed to
+    /// [`join`](Self::join) when the stream is opened.
+    fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64;
+
+    /// Adds the applications that a stream with these marks belongs to.
+    fn join(&mut self, marks: u64, joins: &mut Vec<Join>);
+
+    /// Selects the application that the following calls of the handler are for. `joined`: an index into
+    /// [`subscriptions`](Self::subscriptions), `place`: the position of its [`Join`] of the stream.
+    fn select(&mut self, joined: usize, place: usize);
+
+    /// Whether one of them has [`Handler::VISITS`](crate::Handler::VISITS).
+    fn wants_visits(&self) -> bool {
+        false
+    }
+}
+
 /// A stream belongs to an application.
 ///
 /// For this workspace only; exempt from semantic versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// The application's index in [`Deliver::subscribers`](crate::Deliver::subscribers).
+    /// The application's index in [`Membership::subscriptions`].
     pub subscriber: usize,
     /// Cutoff and priority of this stream for the application, where they differ; `marks` is not used.
     pub class: Class,
@@ -46,7 +81,7 @@ pub(crate) struct Subscribers {
     pub list: Vec<Subscriber>,
     /// Whether one of them is selected: see `engine/subscribers.rs`.
     pub is_selected: bool,
-    /// The [`Deliver::marks`](crate::Deliver::marks) of the stream that is about to be opened.
+    /// The [`Membership::marks`] of the stream that is about to be opened.
     pub marks: u64,
     pub joins: Vec<Join>,
 }

@@ -5,7 +5,7 @@
 
 use crate::{
     limits::captured_bytes_max,
-    record_cursor::{Count, Place, Walk, u16_at},
+    record_cursor::{Count, RawRecord, Walk, u16_at},
 };
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
@@ -121,7 +121,7 @@ impl Erf {
                 };
                 debug_assert!(captured_bytes <= captured_bytes_max(link), "16 bits");
                 let from = at + from;
-                let place = Place {
+                let place = RawRecord {
                     at: from,
                     captured_bytes,
                     wire_bytes: header.wire_bytes.into(),

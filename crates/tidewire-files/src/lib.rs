@@ -49,7 +49,7 @@ pub use cancel::Cancel;
 pub use described::described;
 pub use error::{Damage, Error};
 pub use merge::Merge;
-pub use pcapng::{CaptureLoss, lost_before};
+pub use pcapng::{CaptureLoss, StatedLoss, lost_before, stated_loss};
 pub use reader::Reader;
 pub use records::{Record, Records};
 pub use supplement::{Supplement, Supplements, supplement};

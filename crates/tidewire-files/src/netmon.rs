@@ -6,7 +6,7 @@
 use crate::{
     limits::captured_bytes_max,
     pcap::too_long,
-    record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    record_cursor::{Count, RawRecord, Walk, u16_at, u32_at},
 };
 use tidewire_types::calendar;
 use tidewire_wire::Frame;
@@ -101,7 +101,7 @@ impl Netmon {
                 let Some(timestamp_ns) = self.time_ns(&record, trailer) else {
                     return Walk::Damaged(at, count.no_time());
                 };
-                frames.push(count.frame(Place { at: from, origin, timestamp_ns, ..place }));
+                frames.push(count.frame(RawRecord { at: from, origin, timestamp_ns, ..place }));
             }
             at += end;
         }
@@ -150,12 +150,12 @@ impl Netmon {
     }
 
     /// Where a record's packet is, from the end of its header on, without its time; `None`: it holds no packet.
-    fn place(&self, record: &Record, bytes: &[u8], trailer: &[u8]) -> Option<Place> {
+    fn place(&self, record: &Record, bytes: &[u8], trailer: &[u8]) -> Option<RawRecord> {
         let media = u16_at(trailer, 0, false).unwrap_or(self.media);
         if matches!(media, PAYLOAD_HEADER | NETWORK_INFO | DNS_CACHE) && !trailer.is_empty() {
             return None;
         }
-        let mut place = Place {
+        let mut place = RawRecord {
             at: 0,
             captured_bytes: record.captured_bytes,
             wire_bytes: record.wire_bytes,

@@ -4,7 +4,7 @@
 
 use crate::{
     limits::captured_bytes_max,
-    record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    record_cursor::{Count, RawRecord, Walk, u16_at, u32_at},
     signature::{FILE_HEADER_BYTES, LINK_MASK, MAGIC_MODIFIED, MAGIC_NANO, MAGICS_IXIA, begins_another, is_magic},
 };
 use tidewire_wire::Frame;
@@ -137,7 +137,7 @@ impl Pcap {
             }
             let timestamp_ns = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit_ns;
             let origin = if origin == 0 { 0 } else { origin + from as u64 };
-            let place = Place { at: from, captured_bytes, wire_bytes, link, interface, timestamp_ns, origin };
+            let place = RawRecord { at: from, captured_bytes, wire_bytes, link, interface, timestamp_ns, origin };
             frames.push(count.frame_at(&mut step, place));
             at = end;
         };

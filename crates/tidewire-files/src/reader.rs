@@ -6,7 +6,7 @@ use crate::{
     Block, Cancel, Damage, Error, Source,
     encode::Interface,
     erf::{self, Erf},
-    input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
+    input::{self, Bytes, InputKind, Pipe, Stop, WithHead, looks_like, read_head},
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
     netmon::{self, Netmon},
     pcap::{self, Pcap},
@@ -396,24 +396,24 @@ impl Opening {
                 let empty = Error::Empty { path: self.path.clone() };
                 return Err(stop.map_or(empty, |stop| stop_error(stop, &self.path, 0, compressed)));
             }
-            match Kind::of(&head) {
-                Kind::Pcap => {
+            match InputKind::of(&head) {
+                InputKind::Pcap => {
                     let parse = |head: &[u8]| Pcap::parse(head).map(Format::Pcap);
                     let header_bytes = pcap::file_header_bytes(&head);
                     return self.with_header(head, stop, stream, compressed, header_bytes, parse);
                 }
-                Kind::Snoop => {
+                InputKind::Snoop => {
                     let parse = |head: &[u8]| Snoop::parse(head).map(Format::Snoop);
                     return self.with_header(head, stop, stream, compressed, snoop::FILE_HEADER_BYTES, parse);
                 }
-                Kind::Netmon => {
+                InputKind::Netmon => {
                     let parse = |head: &[u8]| Netmon::parse(head).map(Format::Netmon);
                     return self.with_header(head, stop, stream, compressed, netmon::FILE_HEADER_BYTES, parse);
                 }
-                Kind::Pcapng => {
+                InputKind::Pcapng => {
                     return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
                 }
-                Kind::Other => {
+                InputKind::Other => {
                     // Later bytes may show its format.
                     let stop = stop.or_else(|| read_head(&mut *stream, &mut head, LOOKS_LIKE_BYTES));
                     let stop = match stop {

@@ -40,7 +40,7 @@ pub(crate) struct Step {
 
 /// A record, before it is numbered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RawRecord {
     pub at: usize,
     pub captured_bytes: u32,
     pub wire_bytes: u32,
@@ -70,7 +70,7 @@ impl Count {
 
     /// The next frame.
     #[inline(always)]
-    pub(crate) fn frame(&mut self, place: Place) -> Frame {
+    pub(crate) fn frame(&mut self, place: RawRecord) -> Frame {
         let mut step = self.step();
         let frame = self.frame_at(&mut step, place);
         self.keep(step);
@@ -93,7 +93,7 @@ impl Count {
 
     /// See [`step`](Self::step).
     #[inline(always)]
-    pub(crate) fn frame_at(&mut self, step: &mut Step, place: Place) -> Frame {
+    pub(crate) fn frame_at(&mut self, step: &mut Step, place: RawRecord) -> Frame {
         let number = step.number + 1;
         let pace = self.clock.advanced(step.pace, place.timestamp_ns, number);
         *step = Step { number, pace };

@@ -6,7 +6,7 @@
 use crate::{
     limits::captured_bytes_max,
     pcap::too_long,
-    record_cursor::{Count, Place, Walk, u32_at},
+    record_cursor::{Count, RawRecord, Walk, u32_at},
 };
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
@@ -68,7 +68,7 @@ impl Snoop {
             let timestamp_ns = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
             let origin = if origin == 0 { 0 } else { origin + from as u64 };
             let link = self.link;
-            let place = Place { at: from, captured_bytes, wire_bytes, link, interface: 0, timestamp_ns, origin };
+            let place = RawRecord { at: from, captured_bytes, wire_bytes, link, interface: 0, timestamp_ns, origin };
             frames.push(count.frame(place));
             at = end;
         }

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Cancel, Error,
-    input::{self, Bytes, Kind, WithHead, read_head},
+    input::{self, Bytes, InputKind, WithHead, read_head},
     limits::{HEAD_BYTES_MIN, LAYERS_MAX},
     reader::stop_error,
 };
@@ -39,7 +39,7 @@ impl Unpacked {
         loop {
             let mut head = Vec::new();
             let stop = read_head(&mut *stream, &mut head, HEAD_BYTES_MIN);
-            let kind = Kind::of(&head);
+            let kind = InputKind::of(&head);
             if !kind.is_compression() {
                 let stream = Box::new(WithHead::new(head, stop, stream));
                 return Ok((layers > 0).then_some(Self { path, stream, offset: 0 }));

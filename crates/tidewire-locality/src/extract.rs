@@ -1,6 +1,9 @@
 //! A packet's key: straight out of the headers of plain frames, by the walk for all others.
 
-use tidewire_wire::{Decoded, Kind, LinkType, Settings, decode};
+use tidewire_wire::{
+    Decoded, Kind, LinkType, Settings, decode,
+    ip_protocol::{ETHER_IP, GRE, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, UDP, has_ports},
+};
 
 use super::{Key, fragments::Piece, service_port};
 
@@ -9,12 +12,8 @@ const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
 const SERVICE_VLAN: u16 = 0x88a8;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const SCTP: u8 = 132;
-const UDP_LITE: u8 = 136;
-/// IPv4, IPv6, GRE, Ethernet, compressed payloads, L2TP and MPLS in IP.
-const TUNNELS: [u8; 7] = [4, 41, 47, 97, 108, 115, 137];
+/// Protocols that carry packets.
+const TUNNELS: [u8; 7] = [IN_IPV4, IN_IPV6, GRE, ETHER_IP, IPCOMP, L2TP, MPLS];
 
 /// IPv4: more fragments, or an offset.
 const IS_FRAGMENT: u16 = 0x3fff;
@@ -214,11 +213,6 @@ fn plain(frame: &[u8], at: usize, version: u8) -> Option<Packet> {
     }
     let ports = Some(ports_at(frame, transport_at)?);
     Some(Packet { ip_at: at, version, proto, ports })
-}
-
-#[inline(always)]
-fn has_ports(proto: u8) -> bool {
-    matches!(proto, TCP | UDP | SCTP | UDP_LITE)
 }
 
 #[inline(always)]

@@ -5,8 +5,8 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// The two digits of a byte.
 #[must_use]
 #[inline]
-pub fn digits(byte: u8) -> [u8; 2] {
-    [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)])
+pub const fn digits(byte: u8) -> [u8; 2] {
+    [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }
 
 /// Appends the digits of bytes to a buffer.

@@ -1,19 +1,22 @@
 //! Vocabulary that every other crate may use: units of sizes and times, names close to a mistyped one, directions, endpoints and
-//! statistics of streams, names of IP protocols, hexadecimal text, the calendar, and a keyed hash. With the feature `random`, random
-//! bytes of the system as well; nothing else here reads anything from outside.
+//! statistics of streams, numbers and names of IP protocols, TCP's control bits, hexadecimal text, the calendar, and a keyed hash. With the
+//! feature `random`, random bytes of the system as well, and with `clock` its time; nothing else here reads anything from outside.
 #![forbid(unsafe_code)]
 
 pub mod calendar;
+#[cfg(feature = "clock")]
+pub mod clock;
 pub mod hex;
+pub mod ip_protocol;
 mod nearest;
-mod protocol;
 #[cfg(feature = "random")]
 pub mod random;
 pub mod siphash;
 mod stream;
+pub mod tcp_flag;
 mod units;
 
+pub use ip_protocol::{protocol_name, protocol_number};
 pub use nearest::{nearest, ranked};
-pub use protocol::{protocol_name, protocol_number};
-pub use stream::{Direction, DirectionStats, Endpoint};
+pub use stream::{Direction, DirectionStats, Endpoint, PRIORITIES_MAX};
 pub use units::{Binary, BitRate, Bytes, Count, Lasting, Share, Size, Span, counted};

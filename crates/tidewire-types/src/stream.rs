@@ -5,6 +5,9 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
+/// Most priorities of streams: 0, the lowest, to 7.
+pub const PRIORITIES_MAX: u8 = 8;
+
 /// One of a stream's two directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -130,7 +133,8 @@ pub struct DirectionStats {
     /// where the acknowledgment decides). Final when the stream ends.
     ///
     /// `payload_wire_bytes` = `reassembled_bytes` + `retransmitted_bytes` + `ignored_bytes` + the bytes of gaps whose
-    /// cause is in a packet (snapped, shed, urgent, bad checksum).
+    /// cause is in a packet (snapped, shed, urgent, bad checksum). Not so of subflows of Multipath TCP that are put together: the
+    /// stream of the first one has the bytes of all, and the others have none.
     pub ignored_bytes: u64,
     /// Payload not delivered because it lies beyond the cutoff or the application discarded the stream.
     pub cutoff_bytes: u64,

@@ -1,8 +1,8 @@
 //! Authentication header (RFC 4302): skipped, because what it protects is not encrypted.
 
 use crate::Doubts;
+use crate::ip_protocol::AH;
 use crate::malformation::Malformation::{self, AhCut, AhLength, AhShort};
-use crate::protocol::AH;
 use crate::walk::Walk;
 
 /// Next header, length, reserved, SPI and sequence number, in bytes; the integrity check value follows.

@@ -2,6 +2,7 @@
 
 use crate::decoded::TunnelKind;
 use crate::fits::{self, Length};
+use crate::ip_protocol::{IN_IPV4, IN_IPV6};
 use crate::walk::{Carried, Next, Walk};
 
 /// Four bytes of lengths, methods and next header, then an epoch time; in bytes.
@@ -10,9 +11,6 @@ const HEADER_BYTES: usize = 8;
 const FORWARD: u8 = 1;
 /// The identity has 2 to the power of its length field bytes; the field is at most this.
 const IDENTITY_POWER_MAX: u8 = 8;
-/// Next headers: IPv4 and IPv6 in IP.
-const IPV4: u8 = 4;
-const IPV6: u8 = 41;
 
 /// The packet behind header, identity and signature.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
@@ -22,8 +20,8 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     }
     let at = at + HEADER_BYTES + (1 << (identity >> 4)) + usize::from(signature >> 4) * 4;
     let next = match next_header {
-        IPV4 => Next::Ipv4 { at },
-        IPV6 => Next::Ipv6 { at },
+        IN_IPV4 => Next::Ipv4 { at },
+        IN_IPV6 => Next::Ipv6 { at },
         _ => return None,
     };
     if !fits::ip(walk, at, Length::Exact) {

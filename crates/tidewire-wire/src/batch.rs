@@ -69,8 +69,10 @@ pub struct PacketLoss {
     pub number: u64,
     /// Its interface.
     pub interface: u16,
-    /// Its timestamp, nanoseconds since the epoch.
+    /// Its timestamp, nanoseconds since the epoch: the latest time at which they were lost.
     pub timestamp_ns: u64,
+    /// The earliest time at which they were lost, where the capture knows more than its timestamp: when it read its counts before.
+    pub since_ns: u64,
     /// How many packets.
     pub packets: u64,
 }
@@ -83,10 +85,10 @@ pub trait Parts: Sync {
 
 /// The memory that a batch's frames point into.
 #[derive(Clone, Copy)]
-pub struct Memory<'a>(Kind<'a>);
+pub struct Memory<'a>(MemoryKind<'a>);
 
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+enum MemoryKind<'a> {
     Whole(&'a [u8]),
     Parts(&'a dyn Parts),
 }
@@ -95,7 +97,7 @@ impl<'a> Memory<'a> {
     /// Memory that may be read only in part.
     #[must_use]
     pub fn of(parts: &'a dyn Parts) -> Self {
-        Self(Kind::Parts(parts))
+        Self(MemoryKind::Parts(parts))
     }
 
     /// These bytes; `None` if they do not exist, or some of them may not be read.
@@ -103,29 +105,29 @@ impl<'a> Memory<'a> {
     #[inline]
     pub fn get(&self, at: usize, bytes: usize) -> Option<&'a [u8]> {
         match self.0 {
-            Kind::Whole(memory) => memory.get(at..at.checked_add(bytes)?),
-            Kind::Parts(parts) => parts.part(at, bytes),
+            MemoryKind::Whole(memory) => memory.get(at..at.checked_add(bytes)?),
+            MemoryKind::Parts(parts) => parts.part(at, bytes),
         }
     }
 }
 
 impl<'a> From<&'a [u8]> for Memory<'a> {
     fn from(memory: &'a [u8]) -> Self {
-        Self(Kind::Whole(memory))
+        Self(MemoryKind::Whole(memory))
     }
 }
 
 impl<'a> From<&'a Vec<u8>> for Memory<'a> {
     fn from(memory: &'a Vec<u8>) -> Self {
-        Self(Kind::Whole(memory))
+        Self(MemoryKind::Whole(memory))
     }
 }
 
 impl fmt::Debug for Memory<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Whole(memory) => write!(f, "Memory({} bytes)", memory.len()),
-            Kind::Parts(_) => f.write_str("Memory(parts)"),
+            MemoryKind::Whole(memory) => write!(f, "Memory({} bytes)", memory.len()),
+            MemoryKind::Parts(_) => f.write_str("Memory(parts)"),
         }
     }
 }

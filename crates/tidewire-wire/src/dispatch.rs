@@ -19,6 +19,26 @@ pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &S
     judge_group(link, frame, out);
 }
 
+/// Walks a frame as `decode` does, and calls `each` with the flow that carries each tunnel, from the outside in.
+#[must_use]
+pub fn decode_carriers(
+    link: LinkType,
+    frame: &[u8],
+    wire_bytes: u32,
+    settings: &Settings,
+    each: &mut dyn FnMut(&Decoded),
+) -> Decoded {
+    let mut decoded = Decoded::EMPTY;
+    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
+    let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
+    decode_up_to(end, frame, settings, &mut decoded, |walk| {
+        walk.report_carriers(each);
+        link::first(walk, link)
+    });
+    judge_group(link, frame, &mut decoded);
+    decoded
+}
+
 /// Decodes a frame that was cut without a note of its length, and returns how many bytes are missing at its end, as the
 /// first packet in it says that reaches beyond it.
 pub(crate) fn decode_cut(link: LinkType, frame: &[u8], settings: &Settings, out: &mut Decoded) -> u32 {
@@ -52,12 +72,12 @@ pub fn decode_subframe(frame: &[u8], subframe: &Subframe, settings: &Settings) -
 
 /// Decodes the part of a frame that begins with `first` and ends at `end`, as stated. Returns by how much a packet moved
 /// that end.
-fn decode_up_to(
+fn decode_up_to<'a>(
     end: usize,
-    frame: &[u8],
-    settings: &Settings,
-    out: &mut Decoded,
-    first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
+    frame: &'a [u8],
+    settings: &'a Settings,
+    out: &'a mut Decoded,
+    first: impl FnOnce(&mut Walk<'a>) -> Result<Next, Malformation>,
 ) -> usize {
     *out = Decoded::EMPTY;
     let mut walk = Walk::new(frame, end, settings, out);

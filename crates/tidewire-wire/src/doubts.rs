@@ -61,12 +61,14 @@ impl Doubts {
 impl BitOr for Doubts {
     type Output = Self;
 
+    #[inline]
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
 impl BitOrAssign for Doubts {
+    #[inline]
     fn bitor_assign(&mut self, other: Self) {
         self.0 |= other.0;
     }

@@ -10,6 +10,8 @@ use crate::walk::{Next, Walk, be16};
 pub(crate) const HEADER_BYTES: usize = 14;
 /// Offset of the type or length.
 const TYPE: usize = 12;
+/// The lowest EtherType (IEEE 802.3, 3.2.6). Below it Linux's pseudo-headers have its own numbers (`if_ether.h`).
+pub(crate) const ETHER_TYPE_MIN: u16 = 0x600;
 
 /// IPv4 (RFC 894).
 pub(crate) const IPV4: u16 = 0x0800;

@@ -4,7 +4,7 @@
 
 use crate::decoded::{Brief, Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
-use crate::{Doubts, Settings, ethernet, protocol};
+use crate::{Doubts, Settings, ethernet, ip_protocol};
 
 /// Ethernet, IPv4 and TCP without options, in bytes: shorter frames take the general walk.
 const IPV4_TCP_BYTES: usize = 54;
@@ -103,7 +103,7 @@ fn is_group_datagram(frame: &[u8], ether_type: u16, at: usize) -> bool {
     let [protocol, destination] = if ether_type == ethernet::IPV4 { [9, 16] } else { [6, 24] };
     let byte = |index: usize| frame.get(at + index).copied().unwrap_or(0);
     let least = if ether_type == ethernet::IPV4 { 224 } else { 0xff };
-    byte(protocol) == protocol::UDP && byte(destination) >= least
+    byte(protocol) == ip_protocol::UDP && byte(destination) >= least
 }
 
 /// Fields that both IP headers have.
@@ -119,14 +119,14 @@ struct Ip {
 #[inline(always)]
 fn upper(frame_bytes: u32, transport: &[u8; 20], ip: Ip, settings: &Settings) -> Option<Common> {
     let room = ip.bytes.wrapping_sub(ip.header_bytes);
-    let (header_bytes, segment_bytes) = if ip.proto == protocol::TCP {
+    let (header_bytes, segment_bytes) = if ip.proto == ip_protocol::TCP {
         (u32::from(transport[12] >> 4) * 4, room)
-    } else if ip.proto == protocol::UDP && !settings.udp_tunnel(be16(transport, 0), be16(transport, 2)) {
+    } else if ip.proto == ip_protocol::UDP && !settings.udp_tunnel(be16(transport, 0), be16(transport, 2)) {
         (8, u32::from(be16(transport, 4)))
     } else {
         return None;
     };
-    let least = if ip.proto == protocol::TCP { 20 } else { 8 };
+    let least = if ip.proto == ip_protocol::TCP { 20 } else { 8 };
     if ip.bytes < ip.header_bytes || segment_bytes > room || header_bytes < least || header_bytes > segment_bytes {
         return None;
     }
@@ -151,7 +151,7 @@ impl Common {
     pub(crate) fn write(self, out: &mut Decoded) -> Brief {
         let transport_at = self.ip_at + self.ip_header_bytes;
         let payload_at = transport_at + self.transport_header_bytes;
-        let kind = if self.proto == protocol::TCP { Kind::Tcp } else { Kind::Udp };
+        let kind = if self.proto == ip_protocol::TCP { Kind::Tcp } else { Kind::Udp };
         out.kind = kind;
         out.ip_version = self.ip_version;
         out.proto = self.proto;

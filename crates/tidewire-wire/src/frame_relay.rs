@@ -1,6 +1,7 @@
 //! Frame relay (RFC 2427), and Cisco's encapsulation.
 
 use crate::decoded::Kind;
+use crate::ethernet::ETHER_TYPE_MIN;
 use crate::llc;
 use crate::malformation::Malformation::{self, LinkCut, LinkDepth, LinkShort};
 use crate::walk::{Next, Walk, be16};
@@ -9,8 +10,6 @@ use crate::walk::{Next, Walk, be16};
 const ADDRESS_BYTES_MAX: usize = 4;
 /// Q.922 unnumbered information: an NLPID follows.
 const UNNUMBERED_INFORMATION: u8 = 0x03;
-/// The lowest EtherType; Cisco's encapsulation has one directly after the address.
-const ETHER_TYPE_MIN: u16 = 0x600;
 
 /// A frame relay frame.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
@@ -29,6 +28,7 @@ fn payload(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
         return llc::nlpid(walk, at + 1);
     }
     match be16(header, 0) {
+        // Cisco's encapsulation has an EtherType directly after the address.
         ether_type if ether_type >= ETHER_TYPE_MIN => Ok(Next::EtherType { ether_type, at: at + 2 }),
         _ => Ok(Next::Done(Kind::OtherLink)),
     }

@@ -1,7 +1,7 @@
 //! GRE: version 0 (RFC 2784, RFC 2890, RFC 1701), in UDP (RFC 8086), and PPTP's version 1 (RFC 2637).
 
 use crate::decoded::{Kind, TunnelKind};
-use crate::protocol::GRE;
+use crate::ip_protocol::GRE;
 use crate::walk::{Carried, Next, Walk, be16, be32};
 use crate::{erspan, ethernet};
 

@@ -1,8 +1,6 @@
 //! Types of ICMP that ask, and those that answer them.
 
-/// IP protocol numbers.
-const ICMP: u8 = 1;
-const ICMP6: u8 = 58;
+use crate::ip_protocol::{ICMP, ICMP6};
 
 /// Echo, router solicitation and advertisement, timestamp, information, address mask (RFC 792, RFC 1256, RFC 950): what asks first.
 ///
@@ -48,8 +46,8 @@ mod tests {
     #[test]
     fn pairs_are_mapped_both_ways() {
         for (proto, pairs) in [
-            (1, &[(8, 0), (10, 9), (13, 14), (15, 16), (17, 18)][..]),
-            (58, &[(128, 129), (133, 134), (135, 136), (130, 131), (139, 140), (144, 145)]),
+            (ICMP, &[(8, 0), (10, 9), (13, 14), (15, 16), (17, 18)][..]),
+            (ICMP6, &[(128, 129), (133, 134), (135, 136), (130, 131), (139, 140), (144, 145)]),
         ] {
             for &(request, answer) in pairs {
                 assert_eq!(icmp_counterpart(proto, request), Some(answer));

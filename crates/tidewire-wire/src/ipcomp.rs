@@ -3,7 +3,7 @@
 
 use crate::decoded::Decoded;
 use crate::fits::{self, Length};
-use crate::protocol::{ICMP, ICMP6, TCP, UDP};
+use crate::ip_protocol::{ICMP, ICMP6, IN_IPV4, IN_IPV6, TCP, UDP};
 use crate::walk::{Carried, Next, Walk};
 use crate::{Checksum, transport_checksum};
 
@@ -14,10 +14,6 @@ const STORED_LAST: u8 = 0x01;
 const STORED_MASK: u8 = 0x07;
 /// A stored block's header, in bytes.
 const STORED_BYTES: usize = 5;
-
-/// IP in IP: these payloads are packets.
-const IN_IPV4: u8 = 4;
-const IN_IPV6: u8 = 41;
 
 /// The payload, if it is one stored block of DEFLATE (RFC 2394), or a packet that its checksum proves to be
 /// uncompressed.

@@ -3,15 +3,15 @@
 use crate::Doubts;
 use crate::ah;
 use crate::decoded::{Fragment, Kind};
-use crate::ipv6_options::{self, Place};
-pub(crate) use crate::layout::ipv6::{
-    ADDRESSES, DESTINATION, EXTENSIONS_MAX, FRAGMENT, HEADER_BYTES, HOP_BY_HOP, NEXT_HEADER, ROUTING,
+use crate::ip_protocol::{
+    AH, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, MOBILITY, NO_NEXT_HEADER, ROUTING, SHIM6,
 };
+use crate::ipv6_options::{self, OptionsHeader};
+pub(crate) use crate::layout::ipv6::{ADDRESSES, EXTENSIONS_MAX, HEADER_BYTES, HOME_ADDRESS_HEADER_BYTES, NEXT_HEADER};
 use crate::malformation::Malformation::{
     self, Ipv6Cut, Ipv6ExtensionCut, Ipv6ExtensionDepth, Ipv6ExtensionLong, Ipv6ExtensionShort, Ipv6HopByHopPlace,
     Ipv6Jumbo, Ipv6PayloadLong, Ipv6Short, Ipv6Version,
 };
-use crate::protocol::{AH, HIP, MOBILITY, NO_NEXT_HEADER, SHIM6};
 use crate::walk::{Next, Walk, be16, be32};
 
 const PAYLOAD_LENGTH: usize = 4;
@@ -84,10 +84,12 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
     for count in 0..EXTENSIONS_MAX {
         let after = match next_header {
             HOP_BY_HOP if count > 0 => return Err(Ipv6HopByHopPlace),
-            HOP_BY_HOP | ROUTING | DESTINATION => match whole_header(captured, at) {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => match whole_header(captured, at) {
                 Some(header) => {
                     judge(walk, ip_at, next_header, header);
-                    at + header.len()
+                    // All of it is there: nothing else is to be checked.
+                    (next_header, named_at, at) = (header[0], at, at + header.len());
+                    continue;
                 }
                 None => at + extension_bytes(walk, at)?,
             },
@@ -144,17 +146,34 @@ fn whole_header(captured: &[u8], at: usize) -> Option<&[u8]> {
 /// Notes whether a host drops a packet for an extension header.
 #[inline(always)]
 fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, header: &[u8]) {
+    if kind == ROUTING || walk.settings.judge_options && !ipv6_options::is_padding(header) {
+        judge_uncommon(walk, ip_at, kind, header);
+    }
+}
+
+/// The same of a routing header, or of one with more options than padding.
+#[inline(never)]
+fn judge_uncommon(walk: &mut Walk<'_>, ip_at: usize, kind: u8, header: &[u8]) {
     let doubts = match kind {
         ROUTING => {
             let is_to_group = walk.frame.get(ip_at + ADDRESSES + 16) == Some(&0xff);
             ipv6_options::judge_routing(header, is_to_group)
         }
-        HOP_BY_HOP => ipv6_options::judge(header, Place::HopByHop),
-        _ => ipv6_options::judge(header, Place::Destination),
+        HOP_BY_HOP => ipv6_options::judge(header, OptionsHeader::HopByHop),
+        _ => {
+            // Nothing more is to be found in a short header of options.
+            let is_judged = walk.out.is_routed && walk.out.doubts.has(Doubts::HEADER);
+            if is_judged && header.len() < HOME_ADDRESS_HEADER_BYTES {
+                return;
+            }
+            ipv6_options::judge(header, OptionsHeader::Destination)
+        }
     };
-    walk.out.doubts |= doubts;
-    // (A home address is always a doubt.)
-    walk.out.is_routed |= kind == ROUTING || kind == DESTINATION && doubts != Doubts::NONE;
+    if kind == ROUTING || doubts != Doubts::NONE {
+        walk.out.doubts |= doubts;
+        // (A home address is always a doubt.)
+        walk.out.is_routed |= kind != HOP_BY_HOP;
+    }
 }
 
 /// Whether the packet's length is that of a jumbo payload option.

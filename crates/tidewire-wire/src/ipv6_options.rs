@@ -24,53 +24,72 @@ const OPTIONS_MAX: usize = 8;
 
 /// The header that the options are in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OptionsHeader {
     HopByHop,
     Destination,
 }
 
+/// Whether a header of options is the shortest one, and one option pads it: no host drops a packet for it. A packet may have 190 of these.
+#[inline(always)]
+pub(crate) fn is_padding(header: &[u8]) -> bool {
+    const OPTION: u64 = 0x0104_0000_0000;
+    header.len() == 8 && header.first_chunk().is_some_and(|bytes| u64::from_be_bytes(*bytes) << 16 == OPTION << 16)
+}
+
 /// Whether a host drops a packet for a header of options, all of which was captured. The rules are those of Linux's
-/// `ip6_parse_tlv`.
-pub(crate) fn judge(header: &[u8], place: Place) -> Doubts {
+/// `ip6_parse_tlv`. A packet may have hundreds of options, so that each takes few steps.
+#[inline(always)]
+pub(crate) fn judge(header: &[u8], place: OptionsHeader) -> Doubts {
     let mut doubts = Doubts::NONE;
-    let (mut rest, mut padding, mut options) = (header.get(2..).unwrap_or_default(), 0, 0);
-    while let [kind, behind @ ..] = rest {
-        if *kind == PAD1 {
+    let (mut at, mut padding, mut options) = (2, 0, 0);
+    // Kinds of options that only their action matters of.
+    let mut kinds = 0;
+    let is_whole = loop {
+        let Some(&kind) = header.get(at) else { break true };
+        if kind == PAD1 {
             padding += 1;
-            rest = behind;
+            at += 1;
+            if padding > PADDING_MAX {
+                break false;
+            }
+            continue;
+        }
+        let Some(&length) = header.get(at + 1) else { break false };
+        let next = at + 2 + usize::from(length);
+        let Some(value) = header.get(at + 2..next) else { break false };
+        if kind == PADN {
+            padding += 2 + value.len();
+            if padding > PADDING_MAX || value.iter().any(|byte| *byte != 0) {
+                break false;
+            }
         } else {
-            let at = header.len() - rest.len();
-            let [length, behind @ ..] = behind else { return doubts | Doubts::HEADER };
-            let Some((value, behind)) = behind.split_at_checked(usize::from(*length)) else {
-                return doubts | Doubts::HEADER;
-            };
-            rest = behind;
-            if *kind == PADN {
-                padding += 2 + value.len();
-                if padding > PADDING_MAX || value.iter().any(|byte| *byte != 0) {
-                    return doubts | Doubts::HEADER;
-                }
+            padding = 0;
+            options += 1;
+            if place == OptionsHeader::HopByHop || kind == HOME_ADDRESS {
+                doubts |= judge_one(kind, value, at, place);
             } else {
-                padding = 0;
-                options += 1;
-                doubts |= judge_one(*kind, value, at, place);
+                kinds |= kind;
+            }
+            if options > OPTIONS_MAX {
+                break false;
             }
         }
-        if padding > PADDING_MAX || options > OPTIONS_MAX {
-            return doubts | Doubts::HEADER;
-        }
-    }
-    doubts
+        at = next;
+    };
+    if is_whole && kinds & ACTION == 0 { doubts } else { doubts | Doubts::HEADER }
 }
 
 /// An option other than padding, `at` bytes into its header.
-fn judge_one(kind: u8, value: &[u8], at: usize, place: Place) -> Doubts {
+#[inline(never)]
+fn judge_one(kind: u8, value: &[u8], at: usize, place: OptionsHeader) -> Doubts {
     let is_bad = match (place, kind) {
-        (Place::HopByHop, ROUTER_ALERT) => value.len() != 2,
-        (Place::HopByHop, IOAM) => !at.is_multiple_of(4),
-        (Place::HopByHop, JUMBO) => value.len() != 4 || at % 4 != 2,
-        (Place::HopByHop, CALIPSO) => return if value.len() < 8 { Doubts::HEADER } else { Doubts::UNCONFIGURED },
-        (Place::Destination, HOME_ADDRESS) => {
+        (OptionsHeader::HopByHop, ROUTER_ALERT) => value.len() != 2,
+        (OptionsHeader::HopByHop, IOAM) => !at.is_multiple_of(4),
+        (OptionsHeader::HopByHop, JUMBO) => value.len() != 4 || at % 4 != 2,
+        (OptionsHeader::HopByHop, CALIPSO) => {
+            return if value.len() < 8 { Doubts::HEADER } else { Doubts::UNCONFIGURED };
+        }
+        (OptionsHeader::Destination, HOME_ADDRESS) => {
             return if value.len() == 16 { Doubts::UNCONFIGURED } else { Doubts::HEADER };
         }
         _ => kind & ACTION != 0,
@@ -96,12 +115,23 @@ pub(crate) fn judge_routing(header: &[u8], is_to_group: bool) -> Doubts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, judge, judge_routing};
+    use super::{OptionsHeader, is_padding, judge, judge_routing};
     use crate::Doubts;
 
     fn both(options: &[u8]) -> [Doubts; 2] {
         let header = [&[6, (options.len() / 8) as u8], options].concat();
-        [judge(&header, Place::HopByHop), judge(&header, Place::Destination)]
+        [judge(&header, OptionsHeader::HopByHop), judge(&header, OptionsHeader::Destination)]
+    }
+
+    #[test]
+    fn the_shortest_padding_is_known() {
+        assert!(is_padding(&[6, 0, 1, 4, 0, 0, 0, 0]));
+        assert!(!is_padding(&[6, 1, 1, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0]));
+        for at in 2..8 {
+            let mut other = [6, 0, 1, 4, 0, 0, 0, 0];
+            other[at] ^= 8;
+            assert!(!is_padding(&other), "byte {at}");
+        }
     }
 
     #[test]

@@ -18,14 +18,8 @@ pub(crate) mod ipv6 {
     pub(crate) const NEXT_HEADER: usize = 6;
     /// Offset of the source address; the destination follows.
     pub(crate) const ADDRESSES: usize = 8;
-    /// Hop-by-hop options (RFC 8200, 4.3).
-    pub(crate) const HOP_BY_HOP: u8 = 0;
-    /// Routing header (RFC 8200, 4.4).
-    pub(crate) const ROUTING: u8 = 43;
-    /// Fragment header (RFC 8200, 4.5), 8 bytes.
-    pub(crate) const FRAGMENT: u8 = 44;
-    /// Destination options (RFC 8200, 4.6).
-    pub(crate) const DESTINATION: u8 = 60;
+    /// Bytes of the shortest header of options that has room for a home address (RFC 6275, 6.3).
+    pub(crate) const HOME_ADDRESS_HEADER_BYTES: usize = 24;
     /// Extension headers walked in one packet, at most: more than fit into 1,500 bytes (182). Linux has no limit, and
     /// calling a packet malformed that a host accepts would be an evasion; a packet full of them costs about as much as
     /// summing its bytes.

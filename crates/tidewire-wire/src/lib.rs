@@ -67,7 +67,6 @@ mod null;
 mod other_link;
 mod pktap;
 mod ppp;
-mod protocol;
 mod radiotap;
 mod routing;
 mod settings;
@@ -89,7 +88,7 @@ pub use batch::{Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use clock::{CLOCK_STEP_NS, Pace, PacketClock};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
-pub use dispatch::decode_subframe;
+pub use dispatch::{decode_carriers, decode_subframe};
 pub use doubts::Doubts;
 pub use icmp::{icmp_counterpart, icmp_request};
 pub use ieee80211::{SUBFRAMES_MAX, Subframe, subframes};
@@ -99,7 +98,8 @@ pub use other_link::OtherLink;
 pub use routing::final_destination;
 pub use settings::{Settings, Slicing};
 pub use slices::Slices;
-pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
+pub use tcp::{TcpHeader, TcpOption, TcpOptions};
+pub use tidewire_types::{ip_protocol, tcp_flag};
 pub use view::{addresses, icmp_type_and_code, ports};
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Linux netfilter log messages (LINKTYPE_NFLOG): attributes, one of which is a packet.
 
 use crate::decoded::Kind;
+use crate::ethernet::ETHER_TYPE_MIN;
 use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
 use crate::walk::{Next, Walk, be16};
 
@@ -12,8 +13,6 @@ const PACKET_HEADER: u16 = 1;
 const PAYLOAD: u16 = 9;
 /// The two upper bits of a type are flags (`NLA_TYPE_MASK`).
 const TYPE_MASK: u16 = 0x3fff;
-/// Below this the protocol is one of Linux's own numbers (`if_ether.h`); 0: the message does not say it.
-const ETHER_TYPE_MIN: u16 = 0x600;
 /// Attributes walked in one message; the kernel knows fewer than 32.
 const ATTRIBUTES_MAX: usize = 64;
 
@@ -34,6 +33,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         match u16::from_le_bytes([t0, t1]) & TYPE_MASK {
             PACKET_HEADER if bytes >= 6 => {
                 let attribute = walk.header::<6>(at, LinkShort, LinkCut)?;
+                // 0: the message states no EtherType.
                 ether_type = Some(be16(attribute, 4)).filter(|ether_type| *ether_type >= ETHER_TYPE_MIN);
             }
             PAYLOAD => {

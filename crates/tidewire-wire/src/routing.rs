@@ -1,8 +1,8 @@
 //! Routing headers and home addresses: the hosts at the ends of an IPv6 packet, where its fixed header names others.
 
 use crate::Brief;
+use crate::ip_protocol::{AH, DESTINATION_OPTIONS, FRAGMENT, ROUTING};
 use crate::layout::ipv6;
-use crate::protocol::AH;
 
 /// Of a routing header, in bytes: next header, length, type, segments left; then four that depend on the type.
 const FIXED_BYTES: usize = 8;
@@ -26,14 +26,14 @@ pub(crate) fn ends<'a>(frame: &'a [u8], brief: Brief, addresses: &'a [u8; 32]) -
         }
         let fixed: &[u8; 4] = frame.get(at..)?.first_chunk()?;
         let bytes = match next_header {
-            ipv6::FRAGMENT => 8,
+            FRAGMENT => 8,
             AH => (usize::from(fixed[1]) + 2) * 4,
             _ => (usize::from(fixed[1]) + 1) * 8,
         };
         let header = frame.get(at..at + bytes)?;
         match next_header {
-            ipv6::ROUTING => destination = destination_of(header, destination)?,
-            ipv6::DESTINATION => source = home_address(header).unwrap_or(source),
+            ROUTING => destination = destination_of(header, destination)?,
+            DESTINATION_OPTIONS => source = home_address(header).unwrap_or(source),
             _ => {}
         }
         next_header = fixed[0];
@@ -91,6 +91,10 @@ pub(crate) fn is_reduced(header: &[u8]) -> bool {
 /// The home address option (RFC 6275, 6.3) among destination options.
 fn home_address(header: &[u8]) -> Option<&[u8; 16]> {
     const HOME_ADDRESS: u8 = 0xc9;
+    // A packet may have hundreds of short headers.
+    if header.len() < ipv6::HOME_ADDRESS_HEADER_BYTES {
+        return None;
+    }
     let mut rest = header.get(2..)?;
     while let Some((&kind, after)) = rest.split_first() {
         if kind == 0 {
@@ -155,6 +159,20 @@ mod tests {
         assert_eq!(host(4, 2, 1, &[9, 8]), (9, true), "reduced: valid, but not for Linux");
         assert_eq!(host(0, 3, 0, &[8, 9]), (2, true));
         assert_eq!(host(2, 2, 0, &[9]), (2, true));
+    }
+
+    #[test]
+    fn a_home_address_is_found_behind_options_that_hosts_drop() {
+        let dropped = [60, 0, 0x9e, 0, 0x9e, 0, 0x9e, 0];
+        let home = |next: u8| join(&[&[next, 2, 1, 2, 0, 0, 0xc9, 16], &address(7)]);
+        for headers in
+            [join(&[&dropped, &dropped, &home(6)]), join(&[&home(60), &dropped, &[&[6][..], &dropped[1..]].concat()])]
+        {
+            let packet = ipv6(60, &join(&[&headers, &tcp(b"x")]));
+            let found = decoded(LinkType::RAW, &packet);
+            let (source, _) = super::ends(&packet, found.brief(), packet[8..].first_chunk().unwrap()).unwrap();
+            assert_eq!((source.last(), found.doubts.reasons()), (Some(&7), 3));
+        }
     }
 
     #[test]

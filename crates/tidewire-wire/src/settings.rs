@@ -24,6 +24,9 @@ pub struct Settings {
     /// [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM). An engine that ignores checksums verifies none of these
     /// either.
     pub verify_outer: bool,
+    /// Whether options of IPv6 are read for what hosts drop a packet for ([`Doubts::HEADER`](crate::Doubts::HEADER),
+    /// [`Doubts::UNCONFIGURED`](crate::Doubts::UNCONFIGURED)), and for home addresses.
+    pub judge_options: bool,
     /// Which frames are taken as cut before the capture. The decoder alone judges by the frame; the engine applies this to
     /// its input ([`Slices`](crate::Slices)).
     pub slicing: Slicing,
@@ -58,6 +61,7 @@ impl Default for Settings {
         Self {
             tunnel_depth: 8,
             verify_outer: true,
+            judge_options: true,
             slicing: Slicing::Auto,
             vxlan_ports: [4789, 8472],
             vxlan_gpe_port: 4790,
@@ -96,6 +100,7 @@ impl Settings {
         Self {
             tunnel_depth: self.tunnel_depth,
             verify_outer: self.verify_outer,
+            judge_options: self.judge_options,
             slicing: self.slicing,
             vxlan_ports: [0; 2],
             vxlan_gpe_port: 0,

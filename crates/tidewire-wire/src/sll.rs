@@ -1,6 +1,7 @@
 //! Linux "cooked" captures, both versions (LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2): big-endian pseudo-headers.
 
 use crate::decoded::Kind;
+use crate::ethernet::ETHER_TYPE_MIN;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::walk::{Next, Walk, be16};
 use crate::{frame_relay, ieee80211, radiotap};
@@ -19,8 +20,6 @@ const RADIOTAP: u16 = 803;
 /// `ARPHRD_NETLINK`: a netlink message follows.
 const NETLINK: u16 = 824;
 
-/// Below this the protocol is not an EtherType but one of Linux's own numbers (`if_ether.h`).
-const ETHER_TYPE_MIN: u16 = 0x600;
 /// `ETH_P_802_2`: an LLC header follows.
 const LLC: u16 = 4;
 

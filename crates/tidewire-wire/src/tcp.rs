@@ -1,8 +1,8 @@
 //! TCP (RFC 9293, 3.1): the checks of the walk, and the header view.
 
 use crate::decoded::{Decoded, Kind};
+use crate::ip_protocol::TCP;
 use crate::malformation::Malformation::{self, TcpCut, TcpOffsetLong, TcpOffsetShort, TcpShort};
-use crate::protocol::TCP;
 use crate::walk::{Next, Walk, be16, be32};
 
 /// The header without options, in bytes.
@@ -49,26 +49,6 @@ fn cut(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     walk.header_cut(TCP, at, header_bytes, TcpCut)
 }
 
-/// The bits of [`TcpHeader::flags`].
-pub mod flag {
-    /// No more data from the sender.
-    pub const FIN: u8 = 0x01;
-    /// Synchronize sequence numbers.
-    pub const SYN: u8 = 0x02;
-    /// Reset the connection.
-    pub const RST: u8 = 0x04;
-    /// Push function.
-    pub const PSH: u8 = 0x08;
-    /// The acknowledgment number is significant.
-    pub const ACK: u8 = 0x10;
-    /// The urgent pointer is significant.
-    pub const URG: u8 = 0x20;
-    /// ECN-Echo (RFC 3168).
-    pub const ECE: u8 = 0x40;
-    /// Congestion window reduced (RFC 3168).
-    pub const CWR: u8 = 0x80;
-}
-
 /// A TCP header inside a frame. Exists only for [`Kind::Tcp`], so its fixed part is captured.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpHeader<'a> {
@@ -111,14 +91,14 @@ impl<'a> TcpHeader<'a> {
         be32(self.fixed, SEQUENCE)
     }
 
-    /// Acknowledgment number; significant with [`flag::ACK`].
+    /// Acknowledgment number; significant with [`tcp_flag::ACK`](crate::tcp_flag::ACK).
     #[inline]
     #[must_use]
     pub fn acknowledgment(&self) -> u32 {
         be32(self.fixed, ACKNOWLEDGMENT)
     }
 
-    /// The eight flags from CWR to FIN, see [`flag`].
+    /// The eight flags from CWR to FIN, see [`tcp_flag`](crate::tcp_flag).
     #[inline]
     #[must_use]
     pub fn flags(&self) -> u8 {
@@ -139,7 +119,7 @@ impl<'a> TcpHeader<'a> {
         be16(self.fixed, WINDOW)
     }
 
-    /// Urgent pointer; significant with [`flag::URG`].
+    /// Urgent pointer; significant with [`tcp_flag::URG`](crate::tcp_flag::URG).
     #[inline]
     #[must_use]
     pub fn urgent_pointer(&self) -> u16 {

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use crate::testing::{decoded, ethernet, examples, ipv4, ipv6, join, snap, snapped, tcp, udp};
 use crate::{
-    Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, dispatch, transport_checksum,
+    Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, decode_carriers, dispatch,
+    transport_checksum,
 };
 
 /// Decodes both ways; asserts that nothing depends on the way, and what always holds.
@@ -97,6 +98,36 @@ fn depth_limits_what_is_looked_through() {
         assert_eq!((decoded.ip_at, decoded.kind, decoded.outer_ip_at), (ip_at, kind, 0));
         assert_eq!(decoded.tunnel.kind, if depth == 0 { TunnelKind::None } else { TunnelKind::IpInIp });
     }
+}
+
+#[test]
+fn carriers_are_what_less_depth_finds() {
+    let mut frames = examples();
+    for (name, link, frame) in examples().into_iter().filter(|example| example.1 == LinkType::RAW) {
+        let vxlan = join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &ethernet(0x0800, &frame)]);
+        frames.push((name, link, ipv4(4, &frame)));
+        frames.push((name, link, ipv4(17, &udp(4789, &vxlan))));
+    }
+    let segment = ipv4(6, &tcp(b"x"));
+    frames.extend((0..12).scan(segment, |inner, _| {
+        *inner = ipv4(4, inner);
+        Some(("nested", LinkType::RAW, inner.clone()))
+    }));
+    let mut most = 0;
+    for (name, link, frame) in frames {
+        let (settings, bytes) = (Settings::default(), frame.len() as u32);
+        let mut carriers = Vec::new();
+        let found = decode_carriers(link, &frame, bytes, &settings, &mut |carrier| carriers.push(*carrier));
+        assert_eq!(found, decode(link, &frame, bytes, &settings), "{name}");
+        most = most.max(carriers.len());
+        for (depth, carrier) in carriers.into_iter().enumerate() {
+            let mut shallow = decode(link, &frame, bytes, &settings.clone().with_tunnel_depth(depth as u8));
+            // Known at the end of a walk.
+            shallow.doubts = carrier.doubts;
+            assert_eq!(carrier, shallow, "{name} at depth {depth}");
+        }
+    }
+    assert_eq!(most, 8, "a walk reports each tunnel once");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Dispatch by IP protocol number: the transports, and the protocols that carry IP again.
 
 use crate::decoded::{Decoded, Kind, TunnelKind};
-use crate::malformation::Malformation::{
-    self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
-};
-use crate::protocol::{
+use crate::ip_protocol::{
     AH, ESP, ETHER_IP, ETHERNET, GRE, ICMP, ICMP6, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, NO_NEXT_HEADER, SCTP, TCP,
     UDP, UDP_LITE,
+};
+use crate::malformation::Malformation::{
+    self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
 };
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};

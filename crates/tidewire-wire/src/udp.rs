@@ -1,8 +1,8 @@
 //! UDP (RFC 768), and the tunnels over it.
 
 use crate::decoded::Kind;
+use crate::ip_protocol::UDP;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
-use crate::protocol::UDP;
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ayiya, capwap, geneve, gre, gtpu, l2tp, lisp, mpls, teredo, tzsp, vxlan, vxlan_gpe};
 

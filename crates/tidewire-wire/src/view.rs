@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::decoded::{Decoded, Kind};
-use crate::{final_destination, ipv4, ipv6, protocol};
+use crate::{final_destination, ip_protocol, ipv4, ipv6};
 
 /// Source and destination address of the flow's IP header; unspecified IPv4 addresses if there is none. With a routing
 /// header the destination is the final one, see [`final_destination`].
@@ -34,7 +34,7 @@ fn pair<const N: usize>(header: &[u8], at: usize) -> Option<([u8; N], [u8; N])> 
 pub fn ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
     let has_ports = match decoded.kind {
         Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp => true,
-        Kind::HeaderCut => !matches!(decoded.proto, protocol::ICMP | protocol::ICMP6),
+        Kind::HeaderCut => !ip_protocol::is_icmp(decoded.proto),
         _ => false,
     };
     if !has_ports {

@@ -69,6 +69,8 @@ pub(crate) struct Walk<'a> {
     tunnels_left: u8,
     /// Inside a tunnel over UDP: the datagram that the inside must fill.
     datagram: Option<Datagram>,
+    /// Called with the flow that carries each tunnel.
+    carriers: Option<&'a mut dyn FnMut(&Decoded)>,
 }
 
 /// A UDP datagram that is read as a tunnel. An application on that port receives all of it, so the packet inside must
@@ -99,7 +101,13 @@ impl<'a> Walk<'a> {
             moved_bytes: 0,
             tunnels_left,
             datagram: None,
+            carriers: None,
         }
+    }
+
+    /// Calls a function with the flow that carries each tunnel, from the outside in.
+    pub(crate) fn report_carriers(&mut self, each: &'a mut dyn FnMut(&Decoded)) {
+        self.carriers = Some(each);
     }
 
     /// Treats the frame as one that was cut without a note of its length: the first packet in it that reaches beyond the
@@ -226,6 +234,9 @@ impl<'a> Walk<'a> {
     pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
         let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
         let outer = self.outer.insert(Decoded { kind, ..*self.out });
+        if let Some(each) = &mut self.carriers {
+            each(outer);
+        }
         if self.settings.verify_outer && has_wrong_checksum(self.frame, outer) {
             self.out.doubts |= Doubts::OUTER_CHECKSUM;
         }

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use crate::{Config, Subscription};
+use tidewire_types::PRIORITIES_MAX;
+
+use crate::Config;
 
 /// Largest [`Config::chunk_bytes`].
 pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
-
-/// Most [`Config::priorities`].
-const PRIORITIES_MAX: u8 = 8;
 
 /// A setting out of range: see [`Config::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ const PRIORITIES_MAX: u8 = 8;
 pub enum ConfigError {
     /// [`Config::chunk_bytes`] is larger than [`CHUNK_BYTES_MAX`].
     ChunkBytes {
-        /// What was set.
+        /// The value.
         given: u32,
     },
     /// [`Config::overlap_bytes`] is no smaller than [`Config::chunk_bytes`].
@@ -28,12 +27,12 @@ pub enum ConfigError {
     },
     /// [`Config::priorities`] is not 1 to 8.
     Priorities {
-        /// What was set.
+        /// The value.
         given: u8,
     },
     /// [`Config::base_threshold_permille`] is more than the whole memory.
     BaseThreshold {
-        /// What was set, in thousandths.
+        /// The value, in thousandths.
         given: u32,
     },
 }
@@ -60,7 +59,7 @@ impl Config {
     /// [`share_out`](Self::share_out).
     ///
     /// [`Engine::new`](crate::Engine::new) does not check. An engine whose settings are out of range keeps within its
-    /// memory and delivers every byte, but not as asked: larger chunks are delivered early when the memory is used up, an
+    /// memory and delivers every byte, but not as configured: larger chunks are delivered early when the memory is used up, an
     /// overlap that is no smaller than the chunks makes a chunk of every byte, 0 priorities are 1, the ledger counts
     /// priorities above 7 modulo 8, and a base threshold above 1000 is 1000.
     ///
@@ -82,17 +81,8 @@ impl Config {
     }
 }
 
-impl Subscription {
-    /// Checks the settings that have a range, as [`Config::check`] does.
-    ///
-    /// # Errors
-    /// The first setting that is out of range.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        check_delivery(self.chunk_bytes, self.overlap_bytes, self.priorities)
-    }
-}
-
-fn check_delivery(chunk_bytes: u32, overlap_bytes: u32, priorities: u8) -> Result<(), ConfigError> {
+/// Checks the settings of delivery that have a range.
+pub(crate) fn check_delivery(chunk_bytes: u32, overlap_bytes: u32, priorities: u8) -> Result<(), ConfigError> {
     if chunk_bytes > CHUNK_BYTES_MAX {
         Err(ConfigError::ChunkBytes { given: chunk_bytes })
     } else if overlap_bytes > 0 && overlap_bytes >= chunk_bytes {

@@ -15,7 +15,7 @@ pub enum Mode {
     Track,
 }
 
-/// What happens to packets with wrong checksums in their TCP, UDP, ICMP or IPv4 header.
+/// The treatment of packets with wrong checksums in their TCP, UDP, ICMP or IPv4 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChecksumMode {
@@ -24,7 +24,7 @@ pub enum ChecksumMode {
     /// checksums before and the datagram is no larger than a frame.
     #[default]
     Auto,
-    /// Packets with wrong checksums are not taken into streams.
+    /// Payload with a wrong checksum is dropped; the packet still counts in its stream.
     Verify,
     /// Checksums are not read, whatever [`Settings::verify_outer`](crate::wire::Settings::verify_outer) is.
     Ignore,

@@ -4,6 +4,7 @@ mod check;
 mod choices;
 mod targets;
 
+pub(crate) use check::check_delivery;
 pub use check::{CHUNK_BYTES_MAX, ConfigError};
 pub use choices::{ChecksumMode, DirectionCutoff, DuplicateRule, KeyIds, LinkAddresses, Mode, Share, UnknownKeyId};
 pub use targets::TargetPolicies;
@@ -99,7 +100,7 @@ settings! {
         defrag_policy_v6, set_defrag_policy_v6, with_defrag_policy_v6: DefragPolicy = DefragPolicy::Linux;
         /// Overlap policies by receiver's network.
         targets(&), set_targets, with_targets: TargetPolicies = TargetPolicies::default();
-        /// What happens to packets with wrong checksums.
+        /// The treatment of packets with wrong checksums.
         checksum, set_checksum, with_checksum: ChecksumMode = ChecksumMode::Auto;
         /// Whether link addresses and encapsulation are compared within a direction.
         link_addresses, set_link_addresses, with_link_addresses: LinkAddresses = LinkAddresses::Compare;

@@ -1,9 +1,8 @@
 //! The bytes of a pending datagram, and the effect of the next fragment on it, as in a host.
 
-use super::rejection::Rejection;
 use crate::{
-    DefragPolicy,
-    tcp::queue::{
+    DefragPolicy, Rejection,
+    queue::{
         segment::slice_of,
         store::{Arrival, Store},
         tree::{LEFT, NIL, RIGHT},

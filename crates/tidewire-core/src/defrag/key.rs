@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{path::Path, wire::Decoded};
 
-/// What all fragments of a datagram share: addresses, identification, protocol (IPv4), VLAN and tunnel. VLAN and tunnel
+/// The fields that all fragments of a datagram share: addresses, identification, protocol (IPv4), VLAN and tunnel. VLAN and tunnel
 /// separate networks with equal addresses, whatever the keys of flows consist of: fragments of a datagram travel in one
 /// direction, so ids that differ by direction do not separate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

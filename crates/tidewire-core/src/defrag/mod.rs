@@ -18,7 +18,6 @@ mod links;
 mod outcome;
 mod pending;
 mod rebuild;
-mod rejection;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,11 +28,10 @@ use key::Key;
 use links::NIL;
 pub use outcome::{Ended, Outcome, Rebuilt};
 use pending::{Datagram, Verdict};
-pub use rejection::Rejection;
 use table::Table;
 
 use crate::{
-    Config, DefragPolicy, Frame,
+    Config, DefragPolicy, Frame, Rejection,
     packet::frame_number,
     path::{Path, Paths},
     wire::Decoded,

@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Rejection;
-use crate::{ChecksumStatus, DefragPolicy, wire::Tunnel};
+use crate::{ChecksumStatus, DefragPolicy, Rejection, wire::Tunnel};
 
 /// A datagram that will not be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,9 @@ use super::{
 };
 use crate::{
     ChecksumStatus, DefragPolicy, Frame,
-    wire::{Decoded, Tunnel},
+    wire::{Decoded, Tunnel, ip_protocol},
 };
 
-/// IP protocol number of TCP.
-const PROTO_TCP: u8 = 6;
 /// TCP's header without options.
 const TCP_HEADER_BYTES: u32 = 20;
 
@@ -127,7 +125,8 @@ impl Datagram {
             return poisoned(Rejection::TooMany);
         }
         // RFC 8200 requires all headers in the first fragment.
-        let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
+        let is_cut =
+            is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == ip_protocol::TCP && length < TCP_HEADER_BYTES;
         if self.policy == DefragPolicy::Linux {
             let is_cut = is_ipv6 && header_is_cut(bytes, decoded).unwrap_or(false);
             if is_ipv6 && (is_cut || !is_aligned || end > IP_LENGTH_MAX) {

@@ -45,7 +45,7 @@ impl Hasher for Digest {
     }
 }
 
-/// What is known of a packet's content.
+/// The known content of a packet.
 struct Seen {
     first: Fingerprint,
     time_ns: u64,
@@ -94,9 +94,12 @@ impl DuplicatePattern {
     /// Observes with an engine's settings: its key of hashes, and how it decodes.
     #[must_use]
     pub fn new(hash_key: [u64; 2], settings: &Settings) -> Self {
+        // Copies of packets that hosts drop are copies, too.
+        let mut settings = settings.clone();
+        settings.judge_options = false;
         Self {
             secrets: Secrets::new(hash_key),
-            settings: settings.clone(),
+            settings,
             seen: HashMap::default(),
             ids: HashMap::default(),
             packets: 0,

@@ -6,7 +6,7 @@ use crate::{DuplicateRule, prefetch::prefetch};
 /// Entries of a bucket: their digests fill a cache line.
 const WAYS: usize = 8;
 const BUCKETS: usize = REMEMBERED_PACKETS / WAYS;
-/// Places at which one packet is told apart: a container's interface, bridges, bonds and VLANs above a card.
+/// Places at which one packet is distinguished: a container's interface, bridges, bonds and VLANs above a card.
 const PLACES: usize = 8;
 /// Directions whose identifications are remembered.
 const PAIRS: usize = 1 << 12;
@@ -81,7 +81,7 @@ impl Entry {
             return true;
         }
         (self.counts[place], self.most) = (count, count);
-        // Of packets that nothing tells apart, a mirror shows each twice.
+        // Of packets that nothing distinguishes, a mirror shows each twice.
         if is_near && rule == DuplicateRule::Doubled && self.awaits_copy {
             self.awaits_copy = false;
             return true;

@@ -26,7 +26,7 @@ fn seen(content: u64, place: u32, id: u16) -> Fingerprint {
     Fingerprint { content, place, pair: 7, id, checksum: 1, is_unfinished: false }
 }
 
-/// What a path shows: packets of many flows at up to three places, some lost on the way or by a capture, duplicate
+/// The packets of a path: packets of many flows at up to three places, some lost on the way or by a capture, duplicate
 /// acknowledgments and retransmissions with the same bytes a moment later. By time.
 fn path(instances: u64, random: &mut Random, has_ids: bool) -> Vec<(u64, Fingerprint)> {
     let mut shown = Vec::new();
@@ -83,7 +83,7 @@ fn no_genuine_packet_is_taken_for_a_copy() {
     println!("{packets} packets");
 }
 
-/// A mirror shows each packet twice, at one place; some copies are missing. Packets are identified, or nothing tells them apart.
+/// A mirror shows each packet twice, at one place; some copies are missing. Packets are identified, or nothing distinguishes them.
 #[test]
 fn a_mirror_shows_each_packet_twice() {
     for (rule, has_ids) in
@@ -140,7 +140,7 @@ fn a_flooded_packet_is_one() {
 
 /// Bytes that are not compared differ where checksums do, unless one of them is not computed yet.
 #[test]
-fn checksums_tell_packets_apart() {
+fn checksums_distinguish_packets() {
     let mut table = DuplicateTable::new(DuplicateRule::Identified).expect("a table");
     let other = |checksum, place, is_unfinished| Fingerprint { checksum, is_unfinished, ..seen(1, place, 4) };
     assert!(!table.is_copy(&other(10, 1, false), 1_000));

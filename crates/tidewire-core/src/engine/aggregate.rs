@@ -8,21 +8,15 @@
 //! the frame is in the upper bits of its number: a stream's id is the number of its first packet, and one frame may
 //! begin two streams.
 
-use super::Engine;
+use super::{Engine, fragments::vlans};
 use crate::{
-    Deliver, Fate, Frame,
+    Fate, Frame, Handler,
     flow::{Key, KeyMask, NO_SLOT},
     packet::{Keyed, PLACE_SHIFT, Packet},
     wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
 };
 
-/// The first two VLAN ids of a packet inside another.
-pub(crate) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
-    let mut ids = outer.into_iter().chain(inner).filter(|&id| id != 0xffff);
-    std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
-}
-
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// Processes a frame of several packets. Its fate is that of its first packet, if none belongs to a flow.
     #[cold]
     pub(crate) fn aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Fate {
@@ -52,14 +46,14 @@ impl<H: Deliver> Engine<H> {
         place: u64,
         frame_bytes: u64,
     ) -> Fate {
-        let found = wire::decode_subframe(bytes, subframe, &self.context.config.wire);
+        let found = wire::decode_subframe(bytes, subframe, &self.shared.config.wire);
         if found.kind as u8 > Kind::Fragment as u8 {
             let counts = self.share.index == 0;
             return match found.kind {
                 Kind::Arp => Fate::Arp,
                 Kind::Malformed => {
                     if let (true, Some(why)) = (counts, found.malformed) {
-                        self.context.ledger.malformations[why as usize & 63] += 1;
+                        self.shared.ledger.malformations[why as usize & 63] += 1;
                     }
                     Fate::Malformed
                 }
@@ -69,7 +63,7 @@ impl<H: Deliver> Engine<H> {
         let end = bytes.len().min(subframe.end as usize);
         let packet = bytes.get(found.outer_ip_at as usize..end).unwrap_or_default();
         let wire_bytes = subframe.end - found.outer_ip_at;
-        let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.context.config.wire);
+        let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.shared.config.wire);
         // The encapsulation of the frame counts as for a frame with one packet.
         decoded.vlan = vlans(outer.vlan, found.vlan);
         if decoded.tunnel.kind == TunnelKind::None {
@@ -87,10 +81,10 @@ impl<H: Deliver> Engine<H> {
             self.fragment_of_aggregate(&inner, packet, &decoded);
             return Fate::Aggregate;
         }
-        let Some((key, from_a)) = Key::of(packet, &decoded, self.context.config.hash_key) else {
+        let Some((key, from_a)) = Key::of(packet, &decoded, self.shared.config.hash_key) else {
             return Fate::Malformed;
         };
-        let hash = key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1);
+        let hash = key.hash(self.shared.config.hash_key, KeyMask::of(self.shared.config.key_ids)).max(1);
         if self.is_own_flow(hash) {
             let ip_bytes = decoded.ip_bytes.into();
             let packet = Packet {
@@ -102,7 +96,7 @@ impl<H: Deliver> Engine<H> {
                 ip_bytes,
                 is_rebuilt: true,
                 fragments: &[],
-                path: self.context.path_of(frame, bytes, outer).with(decoded.doubts),
+                path: self.paths.of(frame, bytes, outer).with(decoded.doubts),
             };
             self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, NO_SLOT);
         }

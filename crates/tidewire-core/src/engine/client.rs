@@ -20,10 +20,10 @@ const NTP_PORT: u16 = 123;
 /// The mode of a server's packets of NTP (RFC 5905 figure 10).
 const NTP_SERVER: u8 = 4;
 
-/// What servers say first, or answer: HTTP, RTSP, SIP, SMTP and FTP, POP3, IMAP.
+/// First messages and answers of servers: HTTP, RTSP, SIP, SMTP and FTP, POP3, IMAP.
 const SAID_BY_SERVERS: [&[u8]; 9] =
     [b"HTTP/1.", b"RTSP/1.0 ", b"SIP/2.0 ", b"220 ", b"220-", b"+OK", b"-ERR", b"* OK", b"ICY 200"];
-/// What clients say: methods of HTTP (RFC 9110 section 9.1), the preface of HTTP/2, the greeting of SMTP.
+/// First messages of clients: methods of HTTP (RFC 9110 section 9.1), the preface of HTTP/2, the greeting of SMTP.
 const SAID_BY_CLIENTS: [&[u8]; 12] = [
     b"GET ",
     b"POST ",
@@ -59,7 +59,7 @@ pub(super) fn of(packet: &Packet<'_>, key: &Key, from_a: bool, is_tcp: bool) -> 
             false => (true, ClientBy::FirstPacket),
         };
     }
-    // What is sent to a group or to everybody answers nobody.
+    // A packet to a group or to all hosts answers no other.
     if is_to_many(packet) {
         return (true, ClientBy::FirstPacket);
     }

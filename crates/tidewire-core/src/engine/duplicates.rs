@@ -1,9 +1,9 @@
 //! Leaves out copies of packets, before anything else is done with them.
 
 use super::{Engine, GROUP, OTHER_WORKER, Prepared};
-use crate::{Batch, Deliver, Fate, Frame, duplicates::Fingerprint, wire::Kind};
+use crate::{Batch, Fate, Frame, Handler, duplicates::Fingerprint, wire::Kind};
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// Counts the copies in a group, and marks them so that nothing processes them.
     ///
     /// Both directions of a flow, and with them all copies of a packet, belong to one worker. Fragments are seen by every worker,
@@ -26,7 +26,7 @@ impl<H: Deliver> Engine<H> {
             let counts = one.hash != 0 || self.share.index == 0;
             (one.hash, one.slot) = (1, OTHER_WORKER);
             if counts {
-                let ledger = &mut self.context.ledger;
+                let ledger = &mut self.shared.ledger;
                 ledger.received += 1;
                 ledger.received_bytes += u64::from(frame.captured_bytes);
                 ledger.settle(Fate::Duplicate);

@@ -5,18 +5,16 @@
 
 use super::Engine;
 use crate::{
-    Datagram, DefragPolicy, Deliver, Fate, Frame, Ledger,
+    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Part, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
     path::Path,
-    wire::{self, Decoded, Doubts, Kind, LinkType},
+    wire::{self, Decoded, Doubts, Kind, LinkType, ip_protocol},
 };
 
 /// Nesting of datagrams: a rebuilt one may contain a fragment again (in a tunnel), this many times.
 const NESTING_MAX: u32 = 4;
-/// IPv6's next header of hop-by-hop options.
-const HOP_BY_HOP: u8 = 0;
 
 /// Where a fragment came from.
 #[derive(Clone, Copy)]
@@ -38,12 +36,18 @@ struct Inner {
     path: Path,
 }
 
-impl<H: Deliver> Engine<H> {
+/// The first two VLAN ids of a packet inside another.
+pub(super) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
+    let mut ids = outer.into_iter().chain(inner).filter(|&id| id != 0xffff);
+    std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
+}
+
+impl<H: Handler> Engine<H> {
     /// Processes a fragment.
     #[cold]
     pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         if H::FRAGMENTS {
-            self.context.handler.fragment(frame, bytes);
+            self.outputs.handler.fragment(frame, bytes);
         }
         self.fragment_at(frame, bytes, decoded, 0);
     }
@@ -51,14 +55,14 @@ impl<H: Deliver> Engine<H> {
     /// A fragment in a frame of several packets, which has its fate already.
     pub(crate) fn fragment_of_aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         if H::FRAGMENTS {
-            self.context.handler.fragment(frame, bytes);
+            self.outputs.handler.fragment(frame, bytes);
         }
         self.fragment_at(frame, bytes, decoded, 1);
     }
 
     /// `nesting`: 1 where its frame has its fate already.
     fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
-        let path = self.context.path_of(frame, bytes, decoded);
+        let path = self.paths.of(frame, bytes, decoded);
         let numbers = [frame_number(frame.number)];
         let mut inner = self.fragment_in(frame, bytes, decoded, Origin { nesting, numbers: &numbers, path });
         // A rebuilt datagram may hold a fragment again, in a tunnel.
@@ -69,26 +73,26 @@ impl<H: Deliver> Engine<H> {
 
     /// Processes a fragment. Returns the fragment that is in its datagram, if it completed one.
     fn fragment_in(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, origin: Origin<'_>) -> Option<Inner> {
-        let tells = self.share.index == 0;
+        let reports = self.share.index == 0;
         let has_fate = origin.nesting > 0;
-        let counts = tells && !has_fate;
-        let config = &self.context.config;
+        let counts = reports && !has_fate;
+        let config = &self.shared.config;
         if config.checksum != crate::ChecksumMode::Ignore
             && decoded.ip_version == 4
             && wire::checksum::ipv4_header_checksum(bytes, decoded) == wire::checksum::Checksum::Bad
         {
             if counts {
-                self.context.ledger.settle(Fate::BadChecksum);
+                self.shared.ledger.settle(Fate::FragmentRejected);
             }
             return None;
         }
         let policy = self.defrag_policy(bytes, decoded);
         let mut defragmenter =
-            self.defragmenter.take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.context.config)));
-        let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
+            self.defragmenter.take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.shared.config)));
+        let (ledger, handler) = (&mut self.shared.ledger, &mut self.outputs.handler);
         let part = Part { bytes, decoded, numbers: origin.numbers, path: origin.path, has_fate };
         let outcome = defragmenter.insert_part(policy, frame, &part, &mut |ended| {
-            if tells {
+            if reports {
                 report_datagram(ended, ledger, handler, frame.timestamp_ns);
             }
         });
@@ -98,7 +102,7 @@ impl<H: Deliver> Engine<H> {
             Outcome::Rejected(_) if counts => ledger.settle(Fate::FragmentRejected),
             Outcome::Rejected(_) => {}
             Outcome::Rebuilt(rebuilt) => {
-                if tells {
+                if reports {
                     ledger.settle_many(Fate::FragmentRebuilt, u64::from(rebuilt.unsettled));
                     ledger.datagrams_rebuilt += 1;
                     if H::DATAGRAMS {
@@ -116,11 +120,11 @@ impl<H: Deliver> Engine<H> {
     fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, origin: Origin<'_>) -> Option<Inner> {
         let bytes = rebuilt.packet;
         let length = bytes.len() as u32;
-        let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.context.config.wire);
+        let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.shared.config.wire);
         if decoded.tunnel.kind == wire::TunnelKind::None {
             decoded.tunnel = rebuilt.tunnel;
         }
-        decoded.vlan = super::aggregate::vlans(rebuilt.vlan, decoded.vlan);
+        decoded.vlan = vlans(rebuilt.vlan, decoded.vlan);
         let inner = Frame {
             link: LinkType::RAW,
             captured_bytes: length,
@@ -133,7 +137,7 @@ impl<H: Deliver> Engine<H> {
         // options must not come after it, and they would now be first (RFC 8200 section 4.1).
         let is_outermost = decoded.ip_at == decoded.outer_ip_at;
         let is_second = decoded.doubts.has(Doubts::ATOMIC) || decoded.kind == Kind::Fragment;
-        if is_outermost && decoded.ip_version == 6 && (is_second || rebuilt.proto == HOP_BY_HOP) {
+        if is_outermost && decoded.ip_version == 6 && (is_second || rebuilt.proto == ip_protocol::HOP_BY_HOP) {
             decoded.doubts |= Doubts::HEADER;
         }
         if decoded.kind == Kind::Fragment {
@@ -147,12 +151,12 @@ impl<H: Deliver> Engine<H> {
         }
         if decoded.kind as u8 > Kind::OtherIp as u8 {
             if let (true, Some(why)) = (self.share.index == 0, decoded.malformed) {
-                self.context.ledger.malformations[why as usize & 63] += 1;
+                self.shared.ledger.malformations[why as usize & 63] += 1;
             }
             return None;
         }
-        let (key, from_a) = Key::of(bytes, &decoded, self.context.config.hash_key)?;
-        let hash = key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1);
+        let (key, from_a) = Key::of(bytes, &decoded, self.shared.config.hash_key)?;
+        let hash = key.hash(self.shared.config.hash_key, KeyMask::of(self.shared.config.key_ids)).max(1);
         if !self.is_own_flow(hash) {
             return None;
         }
@@ -175,7 +179,7 @@ impl<H: Deliver> Engine<H> {
 
     /// The policy of the receiver of a fragment.
     fn defrag_policy(&self, bytes: &[u8], decoded: &Decoded) -> DefragPolicy {
-        let config = &self.context.config;
+        let config = &self.shared.config;
         let general = if decoded.ip_version == 6 { config.defrag_policy_v6 } else { config.defrag_policy };
         if config.targets.is_empty() {
             return general;
@@ -187,8 +191,8 @@ impl<H: Deliver> Engine<H> {
     /// Settles the fragments of incomplete datagrams.
     pub(crate) fn finish_fragments(&mut self) {
         let counts = self.share.index == 0;
-        let clock_ns = self.context.now.clock_ns;
-        let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
+        let clock_ns = self.shared.now.clock_ns;
+        let (ledger, handler) = (&mut self.shared.ledger, &mut self.outputs.handler);
         let Some(mut defragmenter) = self.defragmenter.take() else { return };
         defragmenter.finish(&mut |ended| {
             if counts {
@@ -198,7 +202,7 @@ impl<H: Deliver> Engine<H> {
     }
 }
 
-fn report_datagram<H: Deliver>(ended: &Ended<'_>, ledger: &mut Ledger, handler: &mut H, timestamp_ns: u64) {
+fn report_datagram<H: Handler>(ended: &Ended<'_>, ledger: &mut Ledger, handler: &mut H, timestamp_ns: u64) {
     let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
     ledger.settle_many(fate, u64::from(ended.unsettled));
     ledger.datagrams_rejected += 1;

@@ -1,8 +1,9 @@
 //! Connections of which only a SYN was seen. They become flows when a packet answers or continues them.
 
-use super::{Engine, context::FlowContext};
+use super::{Engine, delivery::Delivery};
 use crate::{
-    AnomalyKind, ChecksumMode, Deliver, EndReason, TcpState,
+    AnomalyKind, ChecksumMode, EndReason, Handler, TcpState,
+    connection::{Connection, Shared},
     flow::{Flow, HalfOpen, bits, checks, closing, half},
     packet::{Keyed, Packet},
     tcp::{Segment, has_right_checksum, has_wrong_checksum},
@@ -46,13 +47,13 @@ impl HalfOpen {
     }
 }
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     pub(super) fn half_open(&mut self, keyed: &Keyed<'_>, segment: &Segment) {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        if self.table.half_open.live() >= self.context.config.half_open_max
+        if self.table.half_open.live() >= self.shared.config.half_open_max
             && let Some(oldest) = self.table.oldest_half_open()
         {
-            self.context.ledger.evicted_half_open += 1;
+            self.shared.ledger.evicted_half_open += 1;
             self.end_half_open(oldest, EndReason::Evicted);
         }
         let class = self.classify(packet);
@@ -62,9 +63,9 @@ impl<H: Deliver> Engine<H> {
             isn: segment.seq,
             id: packet.frame.number,
             // A time ahead of the clock is an outlier.
-            first_ns: packet.frame.timestamp_ns.min(self.context.now.clock_ns),
-            last_ns: packet.frame.timestamp_ns.min(self.context.now.clock_ns),
-            seen_clock_ns: self.context.now.clock_ns,
+            first_ns: packet.frame.timestamp_ns.min(self.shared.now.clock_ns),
+            last_ns: packet.frame.timestamp_ns.min(self.shared.now.clock_ns),
+            seen_clock_ns: self.shared.now.clock_ns,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
             packets: 1,
@@ -75,7 +76,7 @@ impl<H: Deliver> Engine<H> {
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
             high_flags: segment.high_flags,
-            good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
+            good_checksum: self.shared.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             large_frames: segment.large_frames,
             mptcp: segment.mptcp,
@@ -86,7 +87,7 @@ impl<H: Deliver> Engine<H> {
 
     /// Counts a retransmitted SYN.
     pub(super) fn count_syn_retry(&mut self, slot: u32, packet: &Packet<'_>, segment: &Segment) {
-        let clock_ns = self.context.now.clock_ns;
+        let clock_ns = self.shared.now.clock_ns;
         let entry = self.table.half_open.get_mut(slot);
         entry.packets += 1;
         entry.high_flags |= segment.high_flags;
@@ -98,45 +99,31 @@ impl<H: Deliver> Engine<H> {
         entry.frame_bytes += packet.frame_bytes;
     }
 
-    /// Turns a half-open connection into a flow, as if its SYN had just arrived.
-    pub(crate) fn promote(&mut self, slot: u32) -> u32 {
-        let entry = self.table.remove_half_open(slot);
-        self.make_room();
-        let slot = self.table.add(entry.hash, entry.key);
-        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        entry.begin(flow);
-        // Its half-open timeout was checked; the timeout of flows begins with the packet that promotes it.
-        flow.seen_clock_ns = self.context.now.clock_ns;
-        self.context.apply(flow, entry.class);
-        self.context.now.slot = slot;
-        self.context.open(flow, data);
-        if entry.payload_bytes > 0 {
-            self.context.note_anomaly_at_start(flow, AnomalyKind::SynData);
-        }
-        slot
-    }
-
     /// Ends a half-open connection: opens and closes it.
     pub(crate) fn end_half_open(&mut self, slot: u32, reason: EndReason) {
         // The connection never enters the flow table: a flood of SYNs costs only these lines.
         let entry = self.table.remove_half_open(slot);
         let (mut flow, mut data) = (Flow { key: entry.key, ..Flow::default() }, H::Data::default());
         entry.begin(&mut flow);
-        self.context.apply(&mut flow, entry.class);
-        self.context.open(&mut flow, &mut data);
-        if entry.payload_bytes > 0 {
-            self.context.note_anomaly_at_start(&mut flow, AnomalyKind::SynData);
-        }
-        self.context.close(&mut flow, &mut data, reason);
+        let mut connection = Connection { flow: &mut flow, shared: &mut self.shared };
+        let mut delivery = Delivery { outputs: &mut self.outputs, data: &mut data };
+        delivery.begin_half_open(&mut connection, &entry);
+        delivery.report_end(&mut connection, reason);
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
-    /// Whether the timeout of a connection with only a SYN is over.
-    pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
-        self.now.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
+impl<H: Handler> Delivery<'_, H> {
+    /// Reports the stream of a connection of which only a SYN was seen.
+    pub(super) fn begin_half_open(&mut self, connection: &mut Connection<'_>, entry: &HalfOpen) {
+        self.apply(connection, entry.class);
+        self.open(connection);
+        if entry.payload_bytes > 0 {
+            connection.note_anomaly_at_start(AnomalyKind::SynData);
+        }
     }
+}
 
+impl Shared {
     /// Whether a SYN's checksum prevents it from opening a connection.
     pub(super) fn refuses_syn(&self, packet: &Packet<'_>) -> bool {
         self.config.checksum == ChecksumMode::Verify && has_wrong_checksum(packet)

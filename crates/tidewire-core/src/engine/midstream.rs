@@ -1,25 +1,26 @@
 //! Connections joined midway: the first packet waits for a second one (see `flow/first_packets.rs`).
 
-use super::{Engine, context::FlowContext};
+use super::{Engine, delivery::Delivery};
 use crate::{
-    Deliver, EndReason, Fate, Frame,
-    flow::{FirstPacket, Flow, MIDSTREAM_START, half},
+    EndReason, Fate, Frame, Handler,
+    connection::Connection,
+    flow::{FirstPacket, MIDSTREAM_START, half},
     packet::{Keyed, Now, Packet},
-    tcp::{Segment, flag},
+    tcp::{Events, Segment, tcp_flag},
     wire::{self, Kind},
 };
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// Whether a packet without a flow is held until a second packet of its connection arrives. Not for a handler that
     /// wants packets, nor where packets may be counted before the engine: both need the flow.
     #[inline]
     pub(crate) fn may_wait(&self, packet: &Packet<'_>, segment: &Segment) -> bool {
-        const ENDS: u8 = flag::SYN | flag::FIN | flag::RST;
+        const ENDS: u8 = tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST;
         !H::PACKETS
-            && segment.flags & (ENDS | flag::ACK) == flag::ACK
+            && segment.flags & (ENDS | tcp_flag::ACK) == tcp_flag::ACK
             && !packet.is_rebuilt
-            && self.context.shunt.is_none()
-            && FirstPacket::charge(packet.bytes.len()) <= self.context.config.midstream_bytes
+            && self.outputs.shunt.is_none()
+            && FirstPacket::charge(packet.bytes.len()) <= self.shared.config.midstream_bytes
     }
 
     /// Holds a packet. Its fate is decided when it is processed.
@@ -29,28 +30,28 @@ impl<H: Deliver> Engine<H> {
             key: key.opened(),
             hash,
             frame: *packet.frame,
-            input_bytes: self.context.now.input_bytes,
+            input_bytes: self.shared.now.input_bytes,
             bytes: packet.bytes.into(),
             from_a,
             ..FirstPacket::default()
         };
         self.table.add_first_packet(first_packet);
-        while self.table.first_packets.charged_bytes() > self.context.config.midstream_bytes
+        while self.table.first_packets.charged_bytes() > self.shared.config.midstream_bytes
             && let Some(oldest) = self.table.first_packets.oldest()
         {
-            self.context.ledger.evicted += 1;
+            self.shared.ledger.evicted += 1;
             self.end_first_packet(oldest, EndReason::Evicted);
         }
-        self.context.now.slot = crate::flow::NO_SLOT;
-        self.context.undecided += 1;
+        self.shared.now.slot = crate::flow::NO_SLOT;
+        self.shared.undecided += 1;
         Fate::Tracked
     }
 
     /// Whether the timeout of a connection with only one packet is over.
     pub(crate) fn is_first_packet_expired(&self, slot: u32) -> bool {
-        let timeout = self.context.config.inactivity_timeout_ns;
+        let timeout = self.shared.config.inactivity_timeout_ns;
         timeout != 0
-            && self.context.now.clock_ns > self.table.first_packets.get(slot).frame.clock_ns.saturating_add(timeout)
+            && self.shared.now.clock_ns > self.table.first_packets.get(slot).frame.clock_ns.saturating_add(timeout)
     }
 
     /// Ends connections with only one packet whose timeout is over.
@@ -85,78 +86,77 @@ impl<H: Deliver> Engine<H> {
 
     /// Processes a held packet as the first of the flow at `slot`. `is_all`: no further packet follows.
     fn take_in(&mut self, first_packet: &FirstPacket, slot: u32, is_all: bool) {
-        let context = &mut self.context;
         let Frame { number, clock_ns, .. } = first_packet.frame;
         let before = std::mem::replace(
-            &mut context.now,
+            &mut self.shared.now,
             Now { number, clock_ns, input_bytes: first_packet.input_bytes, slot, time_ns: 0, before_ns: 0 },
         );
         let decoded = wire::decode(
             first_packet.frame.link,
             &first_packet.bytes,
             first_packet.frame.wire_bytes,
-            &context.config.wire,
+            &self.shared.config.wire,
         );
-        let path = context.path_of(&first_packet.frame, &first_packet.bytes, &decoded);
+        let path = self.paths.of(&first_packet.frame, &first_packet.bytes, &decoded);
         let packet = Packet::of(&first_packet.frame, &first_packet.bytes, &decoded, path);
         let segment = Segment::of(&first_packet.bytes, &decoded);
         let class = self.classify(&packet);
         let keyed =
             Keyed { packet: &packet, key: &first_packet.key, from_a: first_packet.from_a, hash: first_packet.hash };
         self.begin_flow(slot, &keyed, segment.as_ref(), class);
-        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        self.context.note_ids(flow, &first_packet.key);
+        let has_fast_path = self.has_fast_path;
+        let (mut connection, mut delivery) = self.connection(slot);
+        connection.note_ids(&first_packet.key);
         let at_once = match &segment {
-            Some(segment) if is_all && self.has_fast_path => {
-                self.context.deliver_first_packet(flow, data, &packet, first_packet.from_a, segment)
+            Some(segment) if is_all && has_fast_path => {
+                delivery.deliver_first_packet(&mut connection, &packet, first_packet.from_a, segment)
             }
             _ => None,
         };
         let fate = at_once.unwrap_or_else(|| {
-            let fate = self.context.packet(flow, data, &packet, first_packet.from_a, segment.as_ref());
-            self.context.accounting.settle_slow_state(&self.context.now, flow);
+            let fate = delivery.packet(&mut connection, &packet, first_packet.from_a, segment.as_ref());
+            connection.settle_slow_state();
             fate
         });
-        let context = &mut self.context;
-        context.ledger.settle(fate);
-        context.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut context.undecided);
-        context.now = before;
+        let shared = &mut self.shared;
+        shared.ledger.settle(fate);
+        shared.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut shared.undecided);
+        shared.now = before;
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
+impl<H: Handler> Delivery<'_, H> {
     /// Counts and delivers the only segment of a connection, if it is unremarkable; `None`: nothing was done. The
     /// result is the one that waiting for the beginning of its stream would have in the end.
     fn deliver_first_packet(
         &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
+        connection: &mut Connection<'_>,
         packet: &Packet<'_>,
         from_a: bool,
         segment: &Segment,
     ) -> Option<Fate> {
-        const PLAIN: u8 = flag::ACK | flag::PSH;
-        let direction = flow.direction(from_a);
+        const PLAIN: u8 = tcp_flag::ACK | tcp_flag::PSH;
+        let direction = connection.flow.direction(from_a);
         let bytes = packet.payload();
         let is_plain = segment.flags & !PLAIN == 0
             && !segment.signed
             && !packet.path.is_doubtful()
             && bytes.len() == segment.length as usize
             && packet.decoded.kind == Kind::Tcp
-            && self.config.chunk_bytes == 0
-            && self.is_uncut(direction)
-            && flow.slow_state.is_none()
-            && !H::SUBSCRIBERS;
+            && connection.shared.config.chunk_bytes == 0
+            && connection.is_uncut(direction)
+            && connection.flow.slow_state.is_none()
+            && !H::APPLICATIONS;
         if !is_plain {
             return None;
         }
-        self.plain_checksum(flow, direction, packet)?;
-        self.count(flow, direction as usize, packet, Some(segment));
-        let me = &mut flow.halves[direction as usize];
+        connection.plain_checksum(direction, packet)?;
+        connection.count(direction as usize, packet, Some(segment));
+        let me = &mut connection.flow.halves[direction as usize];
         (me.base_seq, me.next) = (segment.seq, MIDSTREAM_START + bytes.len() as u64);
         me.flags |= half::KNOWN;
         if !bytes.is_empty() {
-            self.deliver(flow, data, direction, 0, bytes, packet.frame.timestamp_ns);
+            self.deliver(connection, direction, 0, bytes, packet.frame.timestamp_ns);
         }
         Some(Fate::Tracked)
     }

@@ -10,219 +10,73 @@
 //!
 //! | file of `engine/` | what |
 //! |---|---|
+//! | `state.rs` | the state of an engine, and its settings |
 //! | `transport.rs` | look-up: found, half-open, first packet midstream, or new |
 //! | `half_open.rs` | connections of which only a SYN was seen |
-//! | `new_flow.rs` | a new stream: what its first packet says about it, its class |
+//! | `new_flow.rs`, `client.rs`, `classify.rs` | a new stream: what its first packet says about it, its class |
 //! | `reopen.rs`, `held_syn.rs` | a SYN on an existing flow: whether it opens another connection, or waits for its answer |
 //! | `midstream.rs` | the first packet of a connection joined midstream |
 //! | `receive.rs`, `path.rs`, `shed.rs` | counts a packet, shows it to the handler, doubts or sheds it, and passes its payload to its protocol |
 //! | `fragments.rs`, `aggregate.rs` | packets that are not frames themselves |
+//! | `delivery.rs`, `events.rs` | the receivers of a stream's events, and what they get |
 //! | `chunks.rs`, `subscribers.rs` | chunks; several applications |
-//! | `accounting.rs` | the memory that flows hold |
-//! | `lifetime.rs` | how flows end |
+//! | `subflows.rs`, `multipath.rs` | flows that are subflows of Multipath TCP; connections of several subflows |
+//! | `other_subflows.rs`, `second_engine.rs` | subflows of other workers, and the engine that has them |
+//! | `end.rs`, `expiry.rs`, `lifetime.rs` | how a flow ends; which timeouts are over; packet time, and the end of the input |
+//! | `reclaim.rs` | which flows release memory beyond the bound |
 //! | `shunted.rs` | packets counted before the engine |
+//! | `duplicates.rs` | copies of packets, left out before anything else is done with them |
+//! | `other_ids.rs` | packets whose VLAN or tunnel ids no flow with their addresses and ports has |
+//! | `times.rs` | times that are not in the order of their flow: earlier ones, and outliers |
+//! | `unfinished.rs` | conversations that were begun and not answered, reported long before their timeouts |
 
-mod accounting;
 mod aggregate;
 mod chunks;
+mod classify;
 mod client;
-pub(crate) mod context;
+mod delivery;
 mod duplicates;
+mod end;
+mod events;
+mod expiry;
 mod fragments;
 mod half_open;
 mod held_syn;
 mod lifetime;
 mod midstream;
+mod multipath;
 mod new_flow;
 mod other_ids;
+mod other_subflows;
 mod path;
 mod receive;
+mod reclaim;
 mod reopen;
+mod second_engine;
 mod shed;
 mod shunted;
+mod state;
+mod subflows;
 mod subscribers;
 mod times;
 mod transport;
 mod unfinished;
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-    fmt,
-};
+pub use state::Engine;
+use state::{GROUP, OTHER_WORKER, Prepared};
 
-use self::{accounting::Accounting, context::FlowContext};
 use crate::{
-    Batch, ChecksumMode, Classify, Config, Deliver, DuplicateRule, Fate, Frame, History, Ledger, Mode, Outside,
-    OutsidePacket, PacketLoss, Share, Shunt,
-    budget::Budget,
-    capture_losses::CaptureLosses,
-    defrag::Defragmenter,
-    duplicates::{DuplicateTable, Secrets},
-    flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, OpenEntries, Table},
-    packet::{Now, frame_number},
-    path::Paths,
-    subscriber::Subscribers,
-    tcp::delivery_log::DeliveryLog,
-    wire::{self, Brief, Decoded, Kind, Slices},
+    Batch, Fate, Frame, Handler, Outside, OutsidePacket, PacketLoss,
+    flow::{DirectedKey, KeyMask, LookupCache, NO_SLOT},
+    packet::frame_number,
+    wire::{self, Brief, Decoded, Kind},
 };
 
-/// Slots of the flow table that a slot number can address.
-const SLOTS_MAX: u32 = 1 << 28;
-/// Frames that are decoded and hashed together before the table is touched, so that cache misses overlap.
-const GROUP: usize = 32;
-
-/// A decoded and hashed frame.
-#[derive(Clone, Copy)]
-pub(crate) struct Prepared {
-    decoded: Decoded,
-    key: Key,
-    /// The hash of the key; 0: not a packet of a flow.
-    hash: u64,
-    /// The likely slot of the flow, or [`OTHER_WORKER`].
-    slot: u32,
-    from_a: bool,
-    /// The place of its direction in the lookup cache.
-    place: u8,
-}
-
-impl Prepared {
-    const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false, place: 0 };
-}
-
-/// Sentinel in place of a slot: the flow belongs to another worker.
-const OTHER_WORKER: u32 = NO_SLOT - 1;
-
-/// State of the sweep for flows that timed out.
-#[derive(Default)]
-struct Sweep {
-    cursor: u32,
-    paid_until_ns: u64,
-    /// State of the random numbers that sample flows to reclaim memory from.
-    random: u64,
-    /// Clock at which the shunt was last tidied.
-    tidied_ns: u64,
-}
-
-/// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
-pub struct Engine<H: Deliver> {
-    table: Table<H::Data>,
-    context: FlowContext<H>,
-    share: Share,
-    /// See `FlowContext::has_fast_path`.
-    has_fast_path: bool,
-    classifier: Option<Box<dyn Classify>>,
-    /// Created with the first fragment.
-    defragmenter: Option<Box<Defragmenter>>,
-    /// Packets of a moment ago; `None` where copies are kept.
-    duplicates: Option<Box<DuplicateTable>>,
-    /// Secrets of fingerprints.
-    secrets: Box<Secrets>,
-    /// Directions that sent recently.
-    lookup_cache: Box<LookupCache>,
-    /// Scratch of `process`, kept so that it is not cleared for every batch.
-    prepared: Option<Box<[Prepared; GROUP]>>,
-    /// Frames that were cut before the capture.
-    slices: Slices,
-    /// Those of the current group: their places in it and their lengths on the wire.
-    cut_frames: Vec<(usize, u32)>,
-    /// State of the sweep.
-    sweep: Sweep,
-    /// Closed connections with the clock at which their end is reported, earliest first: (clock, slot, flow id). Each
-    /// flow is listed at most once, see [`crate::flow::closing`].
-    closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
-    /// Streams that [`finish_some`](Self::finish_some) has not closed yet.
-    finishing: Option<OpenEntries>,
-}
-
-impl<H: Deliver> fmt::Debug for Engine<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let received = self.context.ledger.received;
-        f.debug_struct("Engine").field("share", &self.share).field("received", &received).finish_non_exhaustive()
-    }
-}
-
-impl<H: Deliver> Engine<H> {
-    /// Creates an engine for its share of the flows. The settings are not checked: see [`Config::check`].
-    #[must_use]
-    pub fn new(config: Config, share: Share, handler: H) -> Self {
-        // Track mode delivers nothing, so there is nothing to compare with.
-        let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
-        let mut config = config;
-        config.flows_max = config.flows_max.min(SLOTS_MAX);
-        config.wire.verify_outer &= config.checksum != ChecksumMode::Ignore;
-        let subscribers = match H::SUBSCRIBERS {
-            true => Subscribers::new(handler.subscribers(), &mut config),
-            false => Subscribers::default(),
-        };
-        config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2);
-        let streams_bytes = config.memory_bytes - config.fragment_memory_bytes;
-        let slices = Slices::new(config.wire.slicing);
-        let context = FlowContext {
-            accounting: Accounting::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
-            slow_path: config.shed || config.urgent_inline != Config::default().urgent_inline,
-            handler,
-            ledger: Ledger::default(),
-            history: None,
-            shunt: None,
-            level_permille: 0,
-            delivery_log: DeliveryLog::new(runs, config.history_copy_bytes),
-            now: Now::default(),
-            losses: CaptureLosses::default(),
-            flushes: VecDeque::new(),
-            paths: Paths::new(&config),
-            undecided: 0,
-            scratch: Vec::new(),
-            subscribers,
-            config,
-        };
-        let mut engine = Self {
-            table: Table::new(KeyMask::of(context.config.key_ids)),
-            duplicates: DuplicateTable::new(context.config.duplicates),
-            secrets: Box::new(Secrets::new(context.config.hash_key)),
-            context,
-            share,
-            has_fast_path: false,
-            classifier: None,
-            defragmenter: None,
-            lookup_cache: Box::new(LookupCache::new()),
-            prepared: None,
-            slices,
-            cut_frames: Vec::new(),
-            sweep: Sweep::default(),
-            closing: BinaryHeap::new(),
-            finishing: None,
-        };
-        engine.context.slow_path |= engine.holds_somewhere();
-        engine.has_fast_path = engine.context.has_fast_path();
-        engine
-    }
-
-    /// Whether any overlap policy holds bytes until they are acknowledged.
-    fn holds_somewhere(&self) -> bool {
-        let config = &self.context.config;
-        config.tcp_policy.holds_until_acknowledged() || config.targets.any(|tcp| tcp.holds_until_acknowledged())
-    }
-
-    /// Sets the classifier of new streams.
-    pub fn set_classifier(&mut self, classifier: Box<dyn Classify>) {
-        self.classifier = Some(classifier);
-    }
-
-    /// Sets the source from which delivered bytes are read again (see [`Config::history_segments`]).
-    pub fn set_history(&mut self, history: Box<dyn History>) {
-        self.context.history = Some(history);
-    }
-
-    /// Sets the shunt, which keeps packets of cut directions from the engine.
-    pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
-        self.context.shunt = Some(shunt);
-    }
-
+impl<H: Handler> Engine<H> {
     /// Advances the clock without a packet: flushes chunks and ends streams as the next packet with this clock would.
     /// Packets must not have an earlier clock afterwards.
     pub fn tick(&mut self, clock_ns: u64) {
-        if clock_ns > self.context.now.clock_ns {
+        if clock_ns > self.shared.now.clock_ns {
             self.pass_time(clock_ns);
         }
     }
@@ -231,24 +85,18 @@ impl<H: Deliver> Engine<H> {
     /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may be late: they may have
     /// an earlier clock afterwards.
     pub fn report_silent_closes(&mut self, clock_ns: u64) {
-        let before_ns = self.context.now.clock_ns;
+        let before_ns = self.shared.now.clock_ns;
         if clock_ns > before_ns && !self.closing.is_empty() {
-            self.context.now.clock_ns = clock_ns;
+            self.shared.now.clock_ns = clock_ns;
             self.report_closed(clock_ns);
-            self.context.now.clock_ns = before_ns;
+            self.shared.now.clock_ns = before_ns;
         }
-    }
-
-    /// Sets which packets are copies from now on: see [`Config::duplicates`].
-    pub fn set_duplicates(&mut self, rule: DuplicateRule) {
-        self.context.config.duplicates = rule;
-        self.duplicates = DuplicateTable::new(rule);
     }
 
     /// Notes which frames of the next batch have packets before them that the capture lost: holes of that time have this cause.
     pub fn note_losses(&mut self, losses: &[PacketLoss]) {
         if !losses.is_empty() {
-            self.context.losses.announce(losses);
+            self.shared.losses.announce(losses);
         }
     }
 
@@ -256,14 +104,14 @@ impl<H: Deliver> Engine<H> {
     /// ahead of the frames in its ring.
     pub fn note_past_losses(&mut self, losses: &[PacketLoss]) {
         if !losses.is_empty() {
-            self.context.losses.note(losses);
+            self.shared.losses.note(losses);
         }
     }
 
     /// Processes a batch. Every worker gets every batch, and counts and processes its share.
     pub fn process(&mut self, batch: &Batch<'_>) {
         if self.slices.is_open() {
-            self.slices.examine(batch, &self.context.config.wire);
+            self.slices.examine(batch, &self.shared.config.wire);
         }
         let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
         for group in batch.frames.chunks(GROUP) {
@@ -271,12 +119,12 @@ impl<H: Deliver> Engine<H> {
                 self.pass_time(first.clock_ns);
             }
             self.process_group(batch, group, &mut prepared);
-            if self.context.accounting.budget.is_over() {
+            if self.shared.accounting.budget.is_over() {
                 self.reclaim_memory();
             }
             self.tidy_lists();
             let fragments = self.defragmenter.as_ref().map_or(0, |defragmenter| defragmenter.charged_bytes());
-            self.context.accounting.budget.note(fragments);
+            self.shared.accounting.budget.note(fragments);
         }
         self.prepared = Some(prepared);
     }
@@ -294,38 +142,43 @@ impl<H: Deliver> Engine<H> {
         if self.duplicates.is_some() {
             self.leave_out_copies(batch, group, prepared);
         }
-        if self.context.accounting.budget.holes != 0 || self.context.config.chunk_bytes != 0 {
+        if self.shared.accounting.budget.holes != 0 || self.shared.config.chunk_bytes != 0 {
             self.prefetch_untidy(&prepared[..group.len()]);
         }
         let (mut received, mut received_bytes) = (0, 0);
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
-            self.context.now.number = frame.number;
-            self.context.now.clock_ns = frame.clock_ns;
-            self.context.now.input_bytes += u64::from(frame.captured_bytes);
+            self.shared.now.number = frame.number;
+            self.shared.now.clock_ns = frame.clock_ns;
+            self.shared.now.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
             } else if one.slot != OTHER_WORKER {
                 received += 1;
                 received_bytes += u64::from(frame.captured_bytes);
                 let fate = self.prepared_transport(frame, bytes, one);
-                self.context.ledger.settle(fate);
+                self.shared.ledger.settle(fate);
+            } else if self.concerns_others(bytes, &one.decoded) {
+                self.note_other_worker(frame, bytes, one);
             }
         }
+        if !self.shared.multipath.events.is_empty() {
+            self.deliver_connection_streams();
+        }
         // Packets without a fate yet get it when it is decided.
-        self.context.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.context.undecided);
-        self.context.ledger.received += received;
-        self.context.ledger.received_bytes += received_bytes;
+        self.shared.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.shared.undecided);
+        self.shared.ledger.received += received;
+        self.shared.ledger.received_bytes += received_bytes;
     }
 
     /// Decodes and hashes a group. Bit i of the result: the slot of frame i's flow is not known.
     #[inline(always)]
     fn prepare(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) -> u32 {
-        let (hash_key, mask) = (self.context.config.hash_key, KeyMask::of(self.context.config.key_ids));
+        let (hash_key, mask) = (self.shared.config.hash_key, KeyMask::of(self.shared.config.key_ids));
         let mut unknown = 0;
         for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
             let bytes = batch.bytes(frame);
-            let settings = &self.context.config.wire;
+            let settings = &self.shared.config.wire;
             let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
             one.hash = 0;
             let brief = if brief.kind as u8 <= Kind::OtherIp as u8 {
@@ -359,7 +212,7 @@ impl<H: Deliver> Engine<H> {
         if decoded.kind != Kind::Malformed {
             return None;
         }
-        let wire_bytes = self.slices.decode(frame, bytes, &self.context.config.wire, decoded)?;
+        let wire_bytes = self.slices.decode(frame, bytes, &self.shared.config.wire, decoded)?;
         self.cut_frames.push((at, wire_bytes));
         Some(decoded.brief()).filter(|brief| brief.kind as u8 <= Kind::OtherIp as u8)
     }
@@ -369,7 +222,7 @@ impl<H: Deliver> Engine<H> {
     fn lengthened(&mut self, group: &[Frame]) -> Box<[Frame]> {
         let mut group: Box<[Frame]> = group.into();
         if self.share.index == 0 {
-            self.context.ledger.sliced_packets += self.cut_frames.len() as u64;
+            self.shared.ledger.sliced_packets += self.cut_frames.len() as u64;
         }
         for (at, wire_bytes) in self.cut_frames.drain(..) {
             if let Some(frame) = group.get_mut(at) {
@@ -394,14 +247,9 @@ impl<H: Deliver> Engine<H> {
     }
 
     #[inline(always)]
-    fn is_own_flow(&self, hash: u64) -> bool {
-        self.share.count == 1 || ((hash >> 32) * u64::from(self.share.count)) >> 32 == u64::from(self.share.index)
-    }
-
-    #[inline(always)]
     fn receive(&mut self, frame: &Frame) {
-        self.context.ledger.received += 1;
-        self.context.ledger.received_bytes += u64::from(frame.captured_bytes);
+        self.shared.ledger.received += 1;
+        self.shared.ledger.received_bytes += u64::from(frame.captured_bytes);
     }
 
     /// A frame that is not a packet of a flow. The first worker counts it; every worker reassembles fragments.
@@ -417,7 +265,7 @@ impl<H: Deliver> Engine<H> {
             Kind::Arp => Fate::Arp,
             Kind::OtherLink => {
                 if let (true, Some(protocol)) = (counts, decoded.other_link) {
-                    self.context.ledger.other_links[protocol as usize] += 1;
+                    self.shared.ledger.other_links[protocol as usize] += 1;
                 }
                 Fate::OtherLink
             }
@@ -430,8 +278,8 @@ impl<H: Deliver> Engine<H> {
         if counts {
             match decoded.malformed {
                 // The reasons of an aggregate are counted by packet.
-                Some(why) if fate == Fate::Malformed => self.context.ledger.malformed(why),
-                _ => self.context.ledger.settle(fate),
+                Some(why) if fate == Fate::Malformed => self.shared.ledger.malformed(why),
+                _ => self.shared.ledger.settle(fate),
             }
         }
     }
@@ -447,50 +295,13 @@ impl<H: Deliver> Engine<H> {
         };
         let Frame { timestamp_ns, wire_bytes, link, .. } = *frame;
         let number = frame_number(frame.number);
-        self.context.handler.outside(frame, OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link });
+        self.outputs.handler.outside(OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link });
     }
 
     /// Counts frames that were received and that a filter rejected before the engine.
     pub fn count_filtered(&mut self, frames: u64, bytes: u64) {
-        self.context.ledger.received += frames;
-        self.context.ledger.received_bytes += bytes;
-        self.context.ledger.settle_many(Fate::Filtered, frames);
-    }
-
-    /// The fates of all packets so far.
-    #[must_use]
-    pub fn ledger(&self) -> &Ledger {
-        &self.context.ledger
-    }
-
-    /// Bytes buffered out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
-    #[must_use]
-    pub fn buffered_bytes(&self) -> u64 {
-        self.context.accounting.budget.used
-    }
-
-    /// Memory of everything that grows with the traffic, as charged: tables with their indexes and lists, what flows
-    /// hold ([`Self::buffered_bytes`]), fragments, history. Without the handler's state.
-    #[must_use]
-    pub fn charged_bytes(&self) -> u64 {
-        let context = &self.context;
-        let lists = context.accounting.holders.capacity() * size_of::<u32>()
-            + context.flushes.capacity() * size_of::<(u64, u32, u64)>()
-            + self.closing.capacity() * size_of::<Reverse<(u64, u32, u64)>>()
-            + context.scratch.capacity();
-        let fragments = self.defragmenter.as_ref().map_or(0, |defragmenter| defragmenter.bytes());
-        let tables = self.table.bytes() + context.accounting.budget.bytes() + lists as u64;
-        context.accounting.budget.used + tables + fragments + context.delivery_log.bytes()
-    }
-
-    /// The handler.
-    pub fn handler(&mut self) -> &mut H {
-        &mut self.context.handler
-    }
-
-    /// Returns the handler and the final ledger.
-    #[must_use]
-    pub fn into_parts(self) -> (H, Ledger) {
-        (self.context.handler, self.context.ledger)
+        self.shared.ledger.received += frames;
+        self.shared.ledger.received_bytes += bytes;
+        self.shared.ledger.settle_many(Fate::Filtered, frames);
     }
 }

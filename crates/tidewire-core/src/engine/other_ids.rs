@@ -1,11 +1,16 @@
 //! Packets whose VLAN or tunnel ids no flow with their addresses and ports has.
+//!
+//! Most ids of tunnels, and on mirror ports those of VLANs, belong to a direction: with them in the key every such
+//! conversation is two half streams; without them two networks with the same addresses are one. So a packet joins a
+//! flow of other ids only where that flow has no packet of its direction. The hash has no ids: one worker has all flows
+//! of the same addresses. `docs/output.md` has the ids one by one.
 
 use super::Engine;
 use crate::{
-    AnomalyKind, Deliver, Direction,
+    AnomalyKind, Direction, Handler,
     flow::{Flow, Half, bits, half},
     packet::Keyed,
-    tcp::{Segment, flag},
+    tcp::{Segment, tcp_flag},
     wire::TunnelKind,
 };
 
@@ -13,7 +18,7 @@ use crate::{
 /// segments of other connections is so near.
 const CONTINUES_MAX: u32 = 1 << 16;
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// The flow of other tunnel ids that a segment continues.
     ///
     /// Only of GTP-U: at a handover, and when a bearer is modified, the receiver chooses another TEID (3GPP TS 29.281
@@ -21,7 +26,7 @@ impl<H: Deliver> Engine<H> {
     /// never reaches the host.
     #[cold]
     pub(super) fn moved_flow(&mut self, keyed: &Keyed<'_>, segment: &Segment) -> Option<u32> {
-        if keyed.packet.decoded.tunnel.kind != TunnelKind::GtpU || segment.has(flag::SYN) {
+        if keyed.packet.decoded.tunnel.kind != TunnelKind::GtpU || segment.has(tcp_flag::SYN) {
             return None;
         }
         self.table.find_other(keyed.hash, keyed.key, |flow| continues(flow, flow.direction(keyed.from_a), segment))
@@ -31,15 +36,14 @@ impl<H: Deliver> Engine<H> {
     /// with a handshake: another network with the same addresses, another way, or a forged tag. Both are marked.
     #[cold]
     pub(super) fn note_other_ids(&mut self, slot: u32, other: u32) {
-        let flow = self.table.flows.get_mut(other);
-        if !flow.has(bits::LIVE) || flow.is_over() || other == slot || self.context.is_expired(flow) {
+        let flow = self.table.flows.get(other);
+        if !flow.has(bits::LIVE) || flow.is_over() || other == slot || self.shared.is_expired(flow) {
             return;
         }
         for slot in [other, slot] {
-            let flow = self.table.flows.get_mut(slot);
-            self.context.now.slot = slot;
-            self.context.note_anomaly_once(flow, AnomalyKind::EncapsulationChange);
-            self.context.accounting.settle_slow_state(&self.context.now, flow);
+            let (mut connection, _) = self.connection(slot);
+            connection.note_anomaly_once(AnomalyKind::EncapsulationChange);
+            connection.settle_slow_state();
         }
     }
 }
@@ -52,7 +56,7 @@ fn continues(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
     let is_near = |half: &Half, number: u32| {
         half.has(half::KNOWN) && half.packets() > 0 && distance(half, number).unsigned_abs() <= CONTINUES_MAX
     };
-    let is_answer = segment.has(flag::ACK) && is_near(peer, segment.ack);
+    let is_answer = segment.has(tcp_flag::ACK) && is_near(peer, segment.ack);
     // (Where bytes are held, what comes next is not known yet.)
     let is_next = !me.has(half::HELD) && distance(me, segment.seq) >= 0;
     is_near(me, segment.seq) && (is_answer || is_next)

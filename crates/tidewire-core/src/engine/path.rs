@@ -1,17 +1,17 @@
 //! How each packet travelled, compared with its direction's first packet.
 
-use super::context::FlowContext;
 use crate::{
-    AnomalyKind, Deliver, Direction, Frame,
+    AnomalyKind, Direction,
+    connection::Connection,
     flow::Flow,
     packet::Packet,
     path::{Path, REASONS},
-    wire::{Decoded, Doubts},
+    wire::Doubts,
 };
 
 /// Consecutive packets by which another link address or encapsulation replaces the known one: a router that took over
 /// for another, or two paths that both lead to the receiver.
-const OTHERS_MAX: u8 = 16;
+const OTHER_PATH_PACKETS: u8 = 16;
 
 impl Flow {
     /// Updates what is known after a packet that travelled another way.
@@ -20,7 +20,7 @@ impl Flow {
         let (other, count) = &mut self.slow_state().other_path[at];
         *count = if *other == path.name() { count.saturating_add(1) } else { 1 };
         *other = path.name();
-        if *count < OTHERS_MAX {
+        if *count < OTHER_PATH_PACKETS {
             return known;
         }
         *count = 0;
@@ -28,27 +28,21 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
-    /// The path of a frame's packet.
-    #[inline(always)]
-    pub(crate) fn path_of(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
-        self.paths.of(frame, bytes, decoded)
-    }
-
+impl Connection<'_> {
     /// Notes the path of a direction's packet. Returns whether the receiver's acknowledgment decides about it.
     #[inline(always)]
-    pub(crate) fn note_path(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
-        let known = flow.halves[direction as usize].path();
+    pub(crate) fn note_path(&mut self, direction: Direction, packet: &Packet<'_>) -> bool {
+        let known = self.flow.halves[direction as usize].path();
         if packet.path == known && known.0 & REASONS == 0 {
             return false;
         }
-        self.note_other_path(flow, direction, packet)
+        self.note_other_path(direction, packet)
     }
 
     #[cold]
-    fn note_other_path(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+    fn note_other_path(&mut self, direction: Direction, packet: &Packet<'_>) -> bool {
         let at = direction as usize;
-        let (path, known) = (packet.path, flow.halves[at].path());
+        let (path, known) = (packet.path, self.flow.halves[at].path());
         let (is_other, is_doubtful) = if known == Path::NONE { (false, false) } else { path.differs(known) };
         let kinds = [
             (Doubts::HEADER | Doubts::UNCONFIGURED, AnomalyKind::DoubtfulHeader),
@@ -56,17 +50,17 @@ impl<H: Deliver> FlowContext<H> {
             (Doubts::OUTER_CHECKSUM, AnomalyKind::OuterChecksum),
         ];
         for (_, kind) in kinds.into_iter().filter(|(doubts, _)| path.0 & u32::from(doubts.reasons()) != 0) {
-            self.note_anomaly_once(flow, kind);
+            self.note_anomaly_once(kind);
         }
         // Different VLAN or tunnel ids have an anomaly of their own kind.
-        if is_other && !flow.key.has_other_ids() {
-            self.note_anomaly_once(flow, AnomalyKind::LinkMismatch);
+        if is_other && !self.flow.key.has_other_ids() {
+            self.note_anomaly_once(AnomalyKind::LinkMismatch);
         }
         let known = if known == Path::NONE { path } else { known.and(path) };
-        let known = if is_other { flow.other_path(at, path, known) } else { known };
-        flow.halves[at].set_path(known);
+        let known = if is_other { self.flow.other_path(at, path, known) } else { known };
+        self.flow.halves[at].set_path(known);
         // A receiver that is not captured sends no visible acknowledgments.
-        let is_alone = flow.halves[at ^ 1].packets() == 0;
+        let is_alone = self.flow.halves[at ^ 1].packets() == 0;
         is_doubtful || is_other && !is_alone
     }
 }

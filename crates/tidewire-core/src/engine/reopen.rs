@@ -2,11 +2,25 @@
 
 use super::Engine;
 use crate::{
-    AnomalyKind, Deliver, Direction, EndReason, Fate, TcpState,
-    flow::{Flow, Half, checks, half},
+    AnomalyKind, ChecksumMode, Direction, EndReason, Handler, TcpState,
+    flow::{Flow, Half, HalfOpen, HeldSyn, KeptPacket, checks, half},
     packet::Keyed,
-    tcp::{Segment, flag},
+    tcp::{Segment, has_right_checksum, held_checksum, tcp_flag},
 };
+
+/// Copies of one SYN that are held, at most: hosts send about seven (`tcp_syn_retries`). Further copies count in the
+/// old connection.
+const COPIES_MAX: u32 = 16;
+
+/// The next step for a packet of an existing flow that opens, or may open, another connection.
+pub(super) enum Reopening {
+    /// It is a SYN, and held in the flow.
+    Held,
+    /// The flow ended, and the packet is the first of another one.
+    Ended,
+    /// The flow ended, and the packet belongs to the one in this slot.
+    Promoted(u32),
+}
 
 impl Flow {
     /// Whether the other side of a closed connection accepts a SYN, as far as the capture shows before it answers:
@@ -48,7 +62,7 @@ impl Flow {
         {
             return false;
         }
-        // What was known of the other side came from the refusal.
+        // All that was known of the other side came from the refusal.
         peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
         let me = &mut self.halves[direction as usize];
         me.flags &= !(half::ACKED | half::TIMESTAMP);
@@ -62,19 +76,22 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Engine<H> {
-    /// A SYN, or a packet that follows a held one, on an existing flow: whether a new connection opens.
+impl<H: Handler> Engine<H> {
+    /// A SYN, or a packet that follows a held one, on an existing flow: whether a new connection opens. `None`: it does not.
     #[cold]
-    pub(super) fn reopen(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
+    pub(super) fn reopen(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Reopening> {
         let Keyed { packet, from_a, .. } = *keyed;
+        let direction = self.table.flows.get(slot).direction(from_a);
+        let is_syn = segment.flags & (tcp_flag::SYN | tcp_flag::ACK | tcp_flag::RST | tcp_flag::FIN) == tcp_flag::SYN;
+        if segment.mptcp.is_some() {
+            self.note_tokens(keyed);
+        }
         let flow = self.table.flows.get(slot);
-        let direction = flow.direction(from_a);
         let me = &flow.halves[direction as usize];
-        let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
-        if !segment.has(flag::SYN) || self.context.refuses_syn(packet) {
+        if !segment.has(tcp_flag::SYN) || self.shared.refuses_syn(packet) {
             return None;
         }
-        if segment.has(flag::ACK) {
+        if segment.has(tcp_flag::ACK) {
             return self.answered(keyed, slot, segment);
         }
         if !is_syn {
@@ -93,7 +110,7 @@ impl<H: Deliver> Engine<H> {
         };
         let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets() == 0;
         let deviates = !flow.is_over() && packet.path.deviates(me.path());
-        let has_doubtful_checksum = self.context.doubts_syn(packet, me.checked(checks::GOOD_SYN));
+        let has_doubtful_checksum = self.shared.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let is_doubtful = has_doubtful_checksum || deviates;
         let ended = unanswered || flow.is_over() && flow.answers_syn(direction, segment);
         // Behind both FINs it may belong to the old connection and be late; after a refusal it is another attempt.
@@ -102,18 +119,105 @@ impl<H: Deliver> Engine<H> {
         if ended && begins && !is_doubtful {
             let reason = flow.reason_over().unwrap_or(EndReason::Reused);
             self.end(slot, reason);
-            return Some(self.transport_new(keyed));
+            return Some(Reopening::Ended);
         }
         if !is_new && (flow.state != TcpState::Closed || is_late) {
             return None;
         }
         if deviates {
-            self.context.note_path(self.table.flows.get_mut(slot), direction, packet);
+            self.connection(slot).0.note_path(direction, packet);
         }
         if has_doubtful_checksum {
-            self.context.note_anomaly_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
+            self.connection(slot).0.note_anomaly_once(AnomalyKind::BadChecksum);
         }
         self.hold_syn(keyed, slot, direction, segment);
-        Some(Fate::Tracked)
+        Some(Reopening::Held)
+    }
+
+    /// Holds a SYN with a new number in an open connection until the other side answers.
+    fn hold_syn(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
+        let Keyed { packet, key, .. } = *keyed;
+        // Classifies the connection that the SYN may open, by its first packet.
+        let class = self.classify(packet);
+        let fresh = HeldSyn {
+            key: *key,
+            class,
+            number: packet.frame.number,
+            timestamp_ns: packet.frame.timestamp_ns,
+            isn: segment.seq,
+            scale: segment.scale.unwrap_or(0),
+            timestamp: segment.timestamp,
+            large_frames: segment.large_frames,
+            mptcp: segment.mptcp,
+            good_checksum: self.shared.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
+            signed: segment.signed,
+            from_client: direction == Direction::ClientToServer,
+            path: packet.path,
+            packets: 0,
+            payload_bytes: 0,
+            ip_bytes: 0,
+            frame_bytes: 0,
+            kept: Vec::new(),
+        };
+        let (mut connection, mut delivery) = self.connection(slot);
+        // Behind both FINs it is expected, unless it opens nothing.
+        if connection.flow.state != TcpState::Closed {
+            connection.note_anomaly(AnomalyKind::BlindSyn);
+        }
+        connection.flow.seen_clock_ns = connection.shared.now.clock_ns;
+        let mut pending = match connection.take_held_syn() {
+            Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
+            Some(other) => {
+                delivery.count_held_syn(&mut connection, &other);
+                Box::new(fresh)
+            }
+            None => Box::new(fresh),
+        };
+        let checksum = held_checksum(connection.shared.config.checksum, packet);
+        if pending.packets >= COPIES_MAX {
+            connection.flow.add_packets(direction as usize, 1);
+            connection.flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
+            connection.flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
+            if H::PACKETS {
+                delivery.show(&mut connection, packet.shown(direction, checksum));
+            }
+        } else {
+            pending.packets += 1;
+            pending.payload_bytes += u64::from(segment.length);
+            pending.ip_bytes += packet.ip_bytes;
+            pending.frame_bytes += packet.frame_bytes;
+            if H::PACKETS {
+                pending.kept.push(KeptPacket::of(packet.shown(direction, checksum)));
+            }
+        }
+        connection.charge_held_syn(pending);
+        connection.settle_slow_state();
+        if self.shared.accounting.budget.is_over() {
+            self.reclaim_memory();
+        }
+    }
+
+    /// A SYN-ACK that answers a held SYN: the old connection is over, the new one began with that SYN.
+    fn answered(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Reopening> {
+        let flow = self.table.flows.get_mut(slot);
+        let from_client = flow.direction(keyed.from_a) == Direction::ClientToServer;
+        let pending = flow.slow_state.as_ref()?.held_syn.as_ref()?;
+        if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
+            return None;
+        }
+        let (mut connection, _) = self.connection(slot);
+        let pending = connection.take_held_syn()?;
+        let reason = connection.flow.reason_over().unwrap_or(EndReason::Reused);
+        self.end(slot, reason);
+        let entry = HalfOpen {
+            hash: keyed.hash as u32,
+            seen_clock_ns: self.shared.now.clock_ns,
+            ..pending.half_open(!keyed.from_a)
+        };
+        let half_open = self.table.add_half_open(entry);
+        if H::PACKETS {
+            return Some(Reopening::Promoted(self.promote_held_syn(half_open, &pending)));
+        }
+        Some(Reopening::Ended)
     }
 }

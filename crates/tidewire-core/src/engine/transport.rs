@@ -1,26 +1,30 @@
 //! The look-up of a packet's flow: existing, opened, or joined midway.
 
-use super::{Engine, Prepared};
+use super::{Engine, Prepared, delivery::Delivery, reopen::Reopening};
 use crate::{
-    Deliver, EndReason, Fate, Frame,
+    EndReason, Fate, Frame, Handler,
+    connection::Connection,
     flow::{Found, NO_SLOT},
     packet::{Keyed, Packet},
-    tcp::{Segment, flag},
+    tcp::{Events, Segment, tcp_flag},
     wire::Kind,
 };
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// Processes a transport packet of a frame.
     #[inline(always)]
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
-        let path = self.context.path_of(frame, bytes, &one.decoded);
+        let path = self.paths.of(frame, bytes, &one.decoded);
         if self.has_fast_path
             && let Some((flow, data)) = self.table.get_cached(one.slot, &one.key)
             && flow.key.has_ids_of(&one.key)
         {
-            self.context.now.slot = one.slot;
-            if let Some(fate) =
-                self.context.fast_path(flow, data, Packet::of(frame, bytes, &one.decoded, path), one.from_a)
+            self.shared.now.slot = one.slot;
+            let mut connection = Connection { flow, shared: &mut self.shared };
+            let mut delivery = Delivery { outputs: &mut self.outputs, data };
+            if !delivery.is_due(&connection)
+                && let Some(fate) =
+                    connection.fast_path(&mut delivery, Packet::of(frame, bytes, &one.decoded, path), one.from_a)
             {
                 return fate;
             }
@@ -28,8 +32,8 @@ impl<H: Deliver> Engine<H> {
         let packet = Packet::of(frame, bytes, &one.decoded, path);
         let keyed = Keyed { packet: &packet, key: &one.key, from_a: one.from_a, hash: one.hash };
         let fate = self.transport(&keyed, one.slot);
-        if self.context.now.slot != one.slot {
-            self.lookup_cache.found(one.place, one.hash, self.context.now.slot);
+        if self.shared.now.slot != one.slot {
+            self.lookup_cache.found(one.place, one.hash, self.shared.now.slot);
         }
         fate
     }
@@ -45,13 +49,14 @@ impl<H: Deliver> Engine<H> {
                 Err(fate) => return fate,
             },
         };
-        self.context.now.slot = slot;
-        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        if self.has_fast_path
+        let has_fast_path = self.has_fast_path;
+        let (mut connection, mut delivery) = self.connection(slot);
+        if has_fast_path
             && slot != guess
             && !packet.is_rebuilt
-            && flow.key.has_ids_of(key)
-            && let Some(fate) = self.context.fast_path(flow, data, *packet, from_a)
+            && connection.flow.key.has_ids_of(key)
+            && !delivery.is_due(&connection)
+            && let Some(fate) = connection.fast_path(&mut delivery, *packet, from_a)
         {
             return fate;
         }
@@ -62,8 +67,8 @@ impl<H: Deliver> Engine<H> {
     #[inline(always)]
     fn slow_path(&mut self, keyed: &Keyed<'_>, slot: u32) -> Fate {
         let Keyed { packet, key, from_a, .. } = *keyed;
-        let flow = self.table.flows.get_mut(slot);
-        if self.context.is_expired(flow) && !self.context.was_counted_meanwhile(flow) {
+        let (mut connection, mut delivery) = self.connection(slot);
+        if connection.is_expired() && !delivery.was_counted_meanwhile(&mut connection) {
             // The flow timed out before this packet.
             self.expire(slot);
             if !self.table.flows.get(slot).is_reported() {
@@ -75,24 +80,28 @@ impl<H: Deliver> Engine<H> {
             _ => None,
         };
         if let Some(segment) = &segment
-            && segment.flags & (flag::SYN | flag::ACK) != flag::ACK
-            && let Some(fate) = self.reopen(keyed, slot, segment)
+            && segment.flags & (tcp_flag::SYN | tcp_flag::ACK) != tcp_flag::ACK
+            && let Some(reopening) = self.reopen(keyed, slot, segment)
         {
-            return fate;
+            return match reopening {
+                Reopening::Held => Fate::Tracked,
+                Reopening::Ended => self.transport_new(keyed),
+                Reopening::Promoted(slot) => self.transport(keyed, slot),
+            };
         }
-        self.context.now.slot = slot;
-        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        if flow.is_reported() {
+        let (mut connection, mut delivery) = self.connection(slot);
+        if connection.flow.is_reported() {
             return Fate::AfterClose;
         }
-        self.context.note_ids(flow, key);
-        let fate = self.context.packet(flow, data, packet, from_a, segment.as_ref());
-        if self.context.shunt.is_some() {
-            self.context.offer(flow);
+        connection.note_ids(key);
+        let fate = delivery.packet(&mut connection, packet, from_a, segment.as_ref());
+        delivery.cut(&mut connection);
+        if connection.flow.slow_state.is_some() {
+            connection.settle_slow_state();
+            self.settle_multipath(keyed);
         }
-        self.context.accounting.settle_slow_state(&self.context.now, self.table.flows.get_mut(slot));
         self.schedule_close_report(slot);
-        if self.context.accounting.budget.is_over() {
+        if self.shared.accounting.budget.is_over() {
             self.reclaim_memory();
         }
         fate
@@ -114,11 +123,10 @@ impl<H: Deliver> Engine<H> {
                     Kind::Tcp => Segment::of(packet.bytes, packet.decoded),
                     _ => None,
                 };
-                self.context.now.slot = slot;
-                let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-                self.context.note_ids(flow, key);
-                let fate = self.context.packet(flow, data, packet, from_a, segment.as_ref());
-                self.context.accounting.settle_slow_state(&self.context.now, flow);
+                let (mut connection, mut delivery) = self.connection(slot);
+                connection.note_ids(key);
+                let fate = delivery.packet(&mut connection, packet, from_a, segment.as_ref());
+                connection.settle_slow_state();
                 self.schedule_close_report(slot);
                 fate
             }
@@ -129,11 +137,14 @@ impl<H: Deliver> Engine<H> {
     #[inline(never)]
     fn flow_for(&mut self, keyed: &Keyed<'_>) -> Result<u32, Fate> {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        self.context.now.slot = NO_SLOT;
+        self.shared.now.slot = NO_SLOT;
         let segment = match packet.decoded.kind {
             Kind::Tcp => Some(Segment::of(packet.bytes, packet.decoded).ok_or(Fate::Malformed)?),
             _ => None,
         };
+        if segment.is_some_and(|segment| segment.mptcp.is_some()) {
+            self.note_tokens(keyed);
+        }
         let found = self.table.find(hash, key);
         let other = self.table.other();
         if let (Found::None, Some(_), Some(segment)) = (found, other, &segment)
@@ -149,8 +160,8 @@ impl<H: Deliver> Engine<H> {
         }
         if let Found::HalfOpen(slot) = found {
             let entry = *self.table.half_open.get(slot);
-            let expired = self.context.now.clock_ns
-                > entry.seen_clock_ns.saturating_add(self.context.config.half_open_timeout_ns);
+            let expired =
+                self.shared.now.clock_ns > entry.seen_clock_ns.saturating_add(self.shared.config.half_open_timeout_ns);
             let Some(segment) = segment.as_ref() else {
                 // A truncated header does not show what it answers or continues.
                 if expired {
@@ -160,7 +171,8 @@ impl<H: Deliver> Engine<H> {
                 return Ok(self.promote(slot));
             };
             let from_client = from_a == entry.client_is_a;
-            let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
+            let is_syn =
+                segment.flags & (tcp_flag::SYN | tcp_flag::ACK | tcp_flag::RST | tcp_flag::FIN) == tcp_flag::SYN;
             if expired {
                 self.end_half_open(slot, EndReason::Timeout);
             } else if from_client
@@ -176,7 +188,7 @@ impl<H: Deliver> Engine<H> {
             } else if from_client
                 && is_syn
                 && segment.seq != entry.isn
-                && !self.context.doubts_syn(packet, entry.good_checksum)
+                && !self.shared.doubts_syn(packet, entry.good_checksum)
                 && !packet.path.deviates(entry.path)
             {
                 self.end_half_open(slot, EndReason::Reused);
@@ -185,11 +197,11 @@ impl<H: Deliver> Engine<H> {
             }
         }
         if let Some(segment) = &segment
-            && segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN
+            && segment.flags & (tcp_flag::SYN | tcp_flag::ACK | tcp_flag::RST | tcp_flag::FIN) == tcp_flag::SYN
             && segment.length == 0
             // A handler that wants packets needs a flow: the half-open table does not keep the packet.
             && !H::PACKETS
-            && !self.context.refuses_syn(packet)
+            && !self.shared.refuses_syn(packet)
         {
             self.half_open(keyed, segment);
             return Err(Fate::Tracked);
@@ -201,7 +213,7 @@ impl<H: Deliver> Engine<H> {
             return Err(self.keep_first_packet(keyed));
         }
         let slot = self.new_flow(keyed, segment.as_ref())?;
-        let opens = segment.is_some_and(|segment| segment.flags & (flag::SYN | flag::ACK) == flag::SYN);
+        let opens = segment.is_some_and(|segment| segment.flags & (tcp_flag::SYN | tcp_flag::ACK) == tcp_flag::SYN);
         if let Some(other) = other.filter(|_| !opens) {
             self.note_other_ids(slot, other);
         }

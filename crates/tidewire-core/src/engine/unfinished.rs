@@ -1,10 +1,12 @@
 //! Conversations that were begun and not answered, reported long before their timeouts.
 
+use tidewire_types::ip_protocol;
+
 use super::Engine;
 use crate::{
-    Deliver, TcpState, Unfinished,
+    Handler, TcpState, Unfinished,
     flow::{Flow, bits, closing},
-    tcp::flag,
+    tcp::tcp_flag,
 };
 
 impl Flow {
@@ -13,13 +15,13 @@ impl Flow {
         match self.state {
             TcpState::Stateless => self.halves[1].packets() == 0,
             TcpState::Closed | TcpState::Reset => false,
-            _ => self.halves[0].tcp_flags & flag::ACK == 0,
+            _ => self.halves[0].tcp_flags & tcp_flag::ACK == 0,
         }
     }
 
     fn unfinished(&self) -> Unfinished {
         let icmp = self.halves[0].base_seq;
-        let icmp = if matches!(self.key.proto(), 1 | 58) { [(icmp >> 8) as u8, icmp as u8] } else { [0; 2] };
+        let icmp = if ip_protocol::is_icmp(self.key.proto()) { [(icmp >> 8) as u8, icmp as u8] } else { [0; 2] };
         Unfinished {
             id: self.id,
             key: self.key.describe(self.has(bits::CLIENT_IS_A), icmp),
@@ -31,23 +33,23 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Engine<H> {
+impl<H: Handler> Engine<H> {
     /// Reports half-open connections that are old enough.
     pub(super) fn report_unfinished_half_open(&mut self, clock_ns: u64) {
-        let before_ns = clock_ns.saturating_sub(self.context.config.unfinished_ns);
+        let before_ns = clock_ns.saturating_sub(self.shared.config.unfinished_ns);
         while let Some(slot) = self.table.next_unfinished(before_ns) {
             let entry = self.table.half_open.get_mut(slot);
             entry.is_reported = true;
             let mut flow = Flow { key: entry.key, ..Flow::default() };
             entry.begin(&mut flow);
-            self.context.handler.unfinished(&flow.unfinished());
+            self.outputs.handler.unfinished(&flow.unfinished());
         }
     }
 
     /// Reports a flow if it is old enough and unfinished.
     #[inline]
     pub(super) fn report_unfinished(&mut self, slot: u32, clock_ns: u64) {
-        let after_ns = self.context.config.unfinished_ns;
+        let after_ns = self.shared.config.unfinished_ns;
         let flow = self.table.flows.get_mut(slot);
         if flow.has(bits::LIVE)
             && flow.closing & (closing::ENDING | closing::UNFINISHED) == 0
@@ -55,7 +57,7 @@ impl<H: Deliver> Engine<H> {
             && clock_ns.saturating_sub(flow.start_ns()) >= after_ns
         {
             flow.closing |= closing::UNFINISHED;
-            self.context.handler.unfinished(&flow.unfinished());
+            self.outputs.handler.unfinished(&flow.unfinished());
         }
     }
 }

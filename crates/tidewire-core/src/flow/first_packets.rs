@@ -19,7 +19,7 @@ pub(crate) struct FirstPacket {
     pub key: Key,
     pub hash: u64,
     pub frame: Frame,
-    /// See `FlowContext::input_bytes`.
+    /// See `Now::input_bytes`.
     pub input_bytes: u64,
     pub bytes: Box<[u8]>,
     pub from_a: bool,

@@ -2,7 +2,7 @@ use super::{HalfOpen, Key};
 use crate::{
     Class, Direction, Mptcp, PacketChecksum, StreamPacket,
     path::Path,
-    wire::{LinkType, flag},
+    wire::{LinkType, tcp_flag},
 };
 
 /// A SYN that arrived in an open connection and is held until the other side's answer shows whether it opens a new one.
@@ -57,7 +57,7 @@ impl HeldSyn {
             good_checksum: self.good_checksum,
             mptcp: self.mptcp,
             signed: self.signed,
-            tcp_flags: flag::SYN,
+            tcp_flags: tcp_flag::SYN,
             ..HalfOpen::default()
         }
     }

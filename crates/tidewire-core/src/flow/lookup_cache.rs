@@ -1,10 +1,7 @@
 //! A cache of recent look-ups. Packets come in trains, and trains of few flows alternate: the key, hash and slot of
 //! each direction's last packet serve the next one. A miss costs one comparison and one entry written.
 
-use super::{
-    NO_SLOT,
-    key::{DirectedKey, Key},
-};
+use super::{DirectedKey, Key, NO_SLOT};
 
 /// Directions cached: as many as fit well in the first-level cache.
 const ENTRIES: usize = 64;

@@ -7,32 +7,33 @@
 
 mod answer;
 mod arrival;
+pub(crate) mod doubted;
 mod first_packets;
 mod half_open;
 mod held_syn;
 mod index;
-mod key;
-mod list;
 mod lookup_cache;
 mod slab;
 mod slow_state;
 mod subscriber;
 mod table;
 
+pub(crate) use crate::{
+    key::{DirectedKey, Ids, Key, KeyMask},
+    list::List,
+};
 pub(crate) use answer::Answer;
 pub(crate) use arrival::{ARRIVALS_MAX, Arrival};
 pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use held_syn::{HeldSyn, KeptPacket};
 pub(crate) use index::NO_SLOT;
-pub(crate) use key::{DirectedKey, Ids, Key, KeyMask};
-pub(crate) use list::List;
 pub(crate) use lookup_cache::LookupCache;
 pub(crate) use slow_state::SlowState;
 pub(crate) use subscriber::{PendingChunk, SubscriberState};
 pub(crate) use table::{Found, OpenEntries, OpenEntry, Table, table_entry_bytes};
 
-use crate::{Direction, TcpState, path::Path};
+use crate::{Direction, DirectionCutoff, TcpState, mptcp::connection_stream::ConnectionStream, path::Path};
 
 /// State of one direction that packets in order change. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,7 @@ pub(crate) mod half {
     pub const DOUBTFUL_FIN: u16 = 8192;
     /// Packets are counted and dropped before the engine: see [`crate::Shunt`].
     pub const SHUNTED: u16 = 16_384;
-    /// Offload was refused; do not retry.
+    /// Alone: offload was refused; do not retry. With `SHUNTED`: the entry was retired, and may be offered again.
     pub const UNSHUNTED: u16 = 32_768;
     /// A packet of a direction with any of these cannot take the fast path.
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
@@ -205,13 +206,13 @@ impl Half {
     }
 }
 
-/// What is known of a direction's checksums: four bits, see [`Half::checked`].
+/// Findings about a direction's checksums: four bits, see [`Half::checked`].
 pub(crate) mod checks {
     /// A SYN had a correct checksum.
     pub const GOOD_SYN: u8 = 1;
     /// A packet without payload, other than a SYN, had a correct checksum.
     pub const GOOD_BARE: u8 = 2;
-    /// Wrong checksums are artefacts of the capture: see `FlowContext::is_trusted`.
+    /// Wrong checksums are artefacts of the capture: see `Flow::is_trusted`.
     pub const STALE: u8 = 4;
     /// (Not a checksum.) This side accepts segments larger than a usual frame: it announced so (RFC 9293 section
     /// 3.7.1), or one arrived with a correct checksum.
@@ -244,7 +245,7 @@ pub(crate) mod closing {
     pub const ENDING: u8 = LISTED | REPORTED;
     /// A segment of the direction had the flag AE (RFC 9768): the bit of `c2s`, with that of `s2c` above it.
     pub const AE: u8 = 8;
-    /// What showed which side is the client: see `ClientBy::bits`.
+    /// The evidence for which side is the client: see `ClientBy::bits`.
     pub const CLIENT_BY: u8 = 0x60;
     /// The flow is over, and in the queue of ends to be reported.
     pub const LISTED: u8 = 1;
@@ -325,6 +326,46 @@ impl Flow {
             _ if half.has(half::SYN) || self.state == TcpState::Stateless => 0,
             _ => MIDSTREAM_START,
         }
+    }
+
+    /// Offset of the stream's next byte: of the first subflow of a connection of Multipath TCP, that of the connection's stream.
+    pub(crate) fn reached(&self, direction: Direction) -> u64 {
+        match self.connection_stream() {
+            Some(connection) => connection.sides[direction as usize].next(),
+            None => self.next_offset(direction),
+        }
+    }
+
+    /// How many bytes of a direction are delivered at most; `of_all`: of flows without a cutoff of their own.
+    #[inline(always)]
+    pub(crate) fn cutoff(&self, direction: Direction, of_all: &DirectionCutoff) -> u64 {
+        let at = direction as usize;
+        match &self.slow_state {
+            Some(slow_state) if self.halves[at].has(half::OWN_CUTOFF) => slow_state.cutoff[at],
+            _ => of_all.0[at],
+        }
+    }
+
+    /// Offset of the next byte of this flow alone, which may be a subflow; 0 before the direction's beginning is known.
+    #[inline(always)]
+    pub(crate) fn reached_here(&self, direction: Direction) -> u64 {
+        if self.halves[direction as usize].has(half::KNOWN) { self.next_offset(direction) } else { 0 }
+    }
+
+    /// The next byte's internal offset as one of the stream.
+    #[inline(always)]
+    fn next_offset(&self, direction: Direction) -> u64 {
+        self.halves[direction as usize].next.saturating_sub(self.bias(direction))
+    }
+
+    /// Whether a connection of Multipath TCP continues in other subflows than this one, its first.
+    pub(crate) fn continues_elsewhere(&self) -> bool {
+        self.connection_stream().is_some_and(|connection| connection.others > 0)
+    }
+
+    /// The connection of Multipath TCP whose first subflow this is.
+    pub(crate) fn connection_stream(&self) -> Option<&ConnectionStream> {
+        self.slow_state.as_ref().and_then(|slow_state| slow_state.connection_stream.as_deref())
     }
 
     /// Whether a direction whose SYN was not seen may begin with this number: at or shortly before what waits, or
@@ -424,6 +465,12 @@ impl Flow {
         self.last_ns[0].max(self.last_ns[1])
     }
 
+    /// Whether a packet is not earlier than the flow's last one, nor much later.
+    #[inline(always)]
+    pub(crate) fn is_next_time(&self, timestamp_ns: u64) -> bool {
+        timestamp_ns.checked_sub(self.end_ns()).is_some_and(|later_ns| later_ns <= crate::wire::CLOCK_STEP_NS)
+    }
+
     /// Timestamp of the flow's first packet.
     pub(crate) fn start_ns(&self) -> u64 {
         match (self.halves[0].packets(), self.halves[1].packets()) {
@@ -442,6 +489,43 @@ impl Flow {
     /// Whether the connection is over: nothing more is expected of it.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, TcpState::Closed | TcpState::Reset)
+    }
+
+    /// Internal offset up to which the receiver has acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&self, direction: Direction) -> u64 {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 }
+    }
+
+    /// Whether empty segments or a FIN say that bytes are missing behind all that were seen in order.
+    pub(crate) fn misses_bytes(&self, direction: Direction) -> bool {
+        let at = direction as usize;
+        let next = self.halves[at].next;
+        let says_so = |slow_state: &SlowState| {
+            slow_state.claimed[at] > next || slow_state.fin_at[at] != u64::MAX && slow_state.fin_at[at] > next
+        };
+        self.slow_state.as_deref().is_some_and(says_so)
+    }
+
+    /// Notes that a segment says for the first time that bytes before it are missing: they were sent since the direction's packet before it.
+    pub(crate) fn note_missing(&mut self, direction: Direction, before_ns: u64) {
+        let at = direction as usize;
+        if !self.halves[at].has(half::QUEUED) && !self.misses_bytes(direction) {
+            self.slow_state().hole_after_ns[at] = before_ns;
+        }
+    }
+
+    /// Internal offset of the direction's FIN; `None`: none was seen.
+    #[inline]
+    pub(crate) fn fin_of(&self, direction: Direction) -> Option<i64> {
+        let me = &self.halves[direction as usize];
+        if me.has(half::FIN) {
+            return Some(me.next as i64);
+        }
+        let slow_state = self.slow_state.as_ref()?;
+        let at = slow_state.fin_at[direction as usize];
+        (at != u64::MAX).then_some(at as i64)
     }
 }
 

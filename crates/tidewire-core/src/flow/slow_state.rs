@@ -1,7 +1,11 @@
-use super::{ARRIVALS_MAX, Answer, Arrival, HeldSyn, List, PendingChunk, SubscriberState};
+use super::{ARRIVALS_MAX, Answer, Arrival, HeldSyn, List, PendingChunk, SubscriberState, doubted::Doubted};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Direction, Gap, Mptcp, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
-    tcp::lost_ranges::LostRanges, tcp::queue::Queue,
+    Anomaly, AnomalyKind, Conflict, Direction, Gap, Mptcp,
+    budget::Groups,
+    lost_ranges::LostRanges,
+    mptcp::{connection_stream::ConnectionStream, subflow::Subflow},
+    prefetch::prefetch_first,
+    queue::Queue,
 };
 
 /// State that only a few flows need: those with holes, anomalies or chunks.
@@ -11,7 +15,7 @@ use crate::{
 #[repr(C)]
 pub(crate) struct SlowState {
     pub queue: [Queue; 2],
-    /// Name of a path other than the direction's, and number of packets on it: see `FlowContext::other_path`.
+    /// Name of a path other than the direction's, and number of packets on it: see `Flow::other_path`.
     pub other_path: [(u32, u8); 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
@@ -30,7 +34,7 @@ pub(crate) struct SlowState {
     pub doubted: [Vec<Doubted>; 2],
     /// Clock at which the hole before the queue's first byte was first seen.
     pub hole_since_ns: [u64; 2],
-    /// Time of the last packet of the direction before that hole, and the interface of the first behind it.
+    /// Time of the last packet of the direction before one said that bytes are missing, and the interface of the queue's first.
     pub hole_after_ns: [u64; 2],
     pub hole_interface: [u16; 2],
     /// Packets with payload since then.
@@ -53,8 +57,10 @@ pub(crate) struct SlowState {
     /// Internal offset behind contiguous bytes that wait for an acknowledgment because of wrong checksums.
     pub unconfirmed_end: [u64; 2],
     pub retransmitted_bytes: [u64; 2],
-    /// Distant windows of the input that were read to compare retransmissions: see `FlowContext::compare`.
+    /// Distant windows of the input that were read to compare retransmissions: see `Connection::compare`.
     pub windows_read: [u64; 2],
+    /// Small runs that were compared with retransmissions.
+    pub small_runs_compared: [u64; 2],
     /// Bit n: `anomalies` contains the kind n.
     pub anomaly_kinds: u32,
     pub anomalies: List<Anomaly>,
@@ -71,6 +77,12 @@ pub(crate) struct SlowState {
     pub more_frames: [u64; 2],
     /// The connection of Multipath TCP that the flow is a part of.
     pub mptcp: Option<Mptcp>,
+    /// A subflow of a known connection of it.
+    pub subflow: Option<Box<Subflow>>,
+    /// Of the first subflow, the connection.
+    pub connection_stream: Option<Box<ConnectionStream>>,
+    /// Memory of these.
+    pub multipath_bytes: u64,
     /// Packets beyond those of `Half::packets`.
     pub more_packets: [u64; 2],
     /// Number of wraps of `Half::link_bytes`.
@@ -120,6 +132,14 @@ pub(crate) struct SlowState {
 }
 
 impl SlowState {
+    /// Counts the memory of a subflow and of its connection, bytes that wait excluded.
+    pub(crate) fn count_multipath(&mut self) {
+        let subflow = self.subflow.as_ref().map_or(0, |subflow| size_of::<Subflow>() as u64 + 16 + subflow.bytes());
+        let connection = self.connection_stream.as_ref().map_or(0, |_| size_of::<ConnectionStream>() as u64 + 16);
+        self.bytes = self.bytes + subflow + connection - self.multipath_bytes;
+        self.multipath_bytes = subflow + connection;
+    }
+
     /// Notes a segment that waits for the beginning of its stream.
     pub(crate) fn note_arrival(&mut self, direction: Direction, end: u64, timestamp_ns: u64) {
         if self.arrivals.len() < ARRIVALS_MAX {
@@ -180,6 +200,7 @@ impl Default for SlowState {
             claimed: [0; 2],
             retransmitted_bytes: [0; 2],
             windows_read: [0; 2],
+            small_runs_compared: [0; 2],
             out_of_order_packets: [0; 2],
             unconfirmed_end: [0; 2],
             cutoff: [u64::MAX; 2],
@@ -187,6 +208,9 @@ impl Default for SlowState {
             shed_bytes: [0; 2],
             more_frames: [0; 2],
             mptcp: None,
+            subflow: None,
+            connection_stream: None,
+            multipath_bytes: 0,
             more_packets: [0; 2],
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],

@@ -1,9 +1,4 @@
 //! Finds flows and half-open connections, and chooses which is evicted.
-//!
-//! Most ids of tunnels, and on mirror ports those of VLANs, belong to a direction: with them in the key every such
-//! conversation is two half streams; without them two networks with the same addresses are one. So a packet joins a
-//! flow of other ids only where that flow has no packet of its direction (`flow/table.rs`). The hash has no ids: one
-//! worker has all flows of the same addresses. `docs/output.md` has the ids one by one.
 
 use std::{cell::Cell, collections::VecDeque};
 
@@ -31,7 +26,7 @@ const OVER: u8 = 0;
 const UNANSWERED: u8 = 1;
 
 /// Entries with the same addresses and ports whose VLAN or tunnel ids differ, at most. Further ids belong to the oldest
-/// of them: nobody fills a bucket of the index with tags.
+/// of them: no sender fills a bucket of the index with tags.
 const IDS_MAX: u32 = 8;
 
 /// Bytes of an entry of the flow table with everything that belongs to it, and of an entry of the half-open table;
@@ -211,7 +206,7 @@ impl<D: Default> Table<D> {
         self.find(hash, key)
     }
 
-    /// The entry that a packet belongs to. Networks with the same addresses are told apart by VLAN and tunnel ids, and
+    /// The entry that a packet belongs to. Networks with the same addresses are distinguished by VLAN and tunnel ids, and
     /// the directions of one connection may have different ones: a packet joins an entry of other ids only where that
     /// has no packets of its direction.
     #[inline(never)]
@@ -302,6 +297,12 @@ impl<D: Default> Table<D> {
         } else {
             self.half_open.get(slot & !HALF_OPEN).id
         }
+    }
+
+    /// Whether a slot holds the flow with this id.
+    pub(crate) fn is_live(&self, slot: u32, id: u64) -> bool {
+        let flow = self.flows.get(slot);
+        flow.has(bits::LIVE) && flow.id == id
     }
 
     /// Adds a new flow under `key`, in its initial state.

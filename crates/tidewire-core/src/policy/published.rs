@@ -103,7 +103,7 @@ fn policies_are_those_of_the_tables() {
     }
 }
 
-/// What is said of the sources is what the tables have: they differ, and each policy that they differ about says so.
+/// The sources differ as their tables do, and each policy that they differ about says so.
 #[test]
 fn where_the_sources_differ_it_is_said() {
     let text = include_str!("../policy.rs");

@@ -11,10 +11,15 @@
 //! receiver would have answered and was not heard, the bytes are accepted; so are, at the end, bytes after which the
 //! receiver was silent.
 
-use super::{Payload, Segment, flag, segment::after};
+use super::{
+    Events, Payload, Segment,
+    limits::{UNHEARD, UNHEARD_SEGMENTS},
+    segment::after,
+    tcp_flag,
+};
 use crate::{
-    AnomalyKind, Deliver, Direction, Fate, TcpState,
-    engine::context::FlowContext,
+    AnomalyKind, Direction, Fate, TcpState,
+    connection::Connection,
     flow::{Flow, SCALE_UNKNOWN, SlowState, half},
 };
 
@@ -41,20 +46,14 @@ pub(crate) enum Ack {
 const SKIP_ACKS: u32 = 3;
 /// See `SKIP_ACKS`: more than arrives between two acknowledgments.
 const SKIP_STEP_MAX: u32 = 1 << 20;
-
-/// Contiguous segments, each of which a receiver would have answered at once with its next expected byte (RFC 9293
-/// section 3.10.7.4), after which a silent receiver counts as not captured.
-pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
-/// ... if they span this time: Linux answers such segments twice a second (tcp_invalid_ratelimit), and drops the others
+/// The least time that [`UNHEARD_SEGMENTS`] span: Linux answers such segments twice a second (tcp_invalid_ratelimit), and drops the others
 /// silently.
 const UNHEARD_NS: u64 = 1_000_000_000;
 /// Time for which a host drops segments silently after a challenge ACK (Linux: `tcp_invalid_ratelimit`).
 const CHALLENGE_NS: u64 = 500_000_000;
-/// What a host answers with a challenge ACK, as bits of `SlowState::anomaly_kinds`.
+/// Anomalies that a host answers with a challenge ACK, as bits of `SlowState::anomaly_kinds`.
 const CHALLENGED: u32 =
     1 << AnomalyKind::BlindReset as u32 | 1 << AnomalyKind::BlindSyn as u32 | 1 << AnomalyKind::InvalidAck as u32;
-/// Value of `SlowState::unheard` once the receiver counts as not captured.
-pub(crate) const UNHEARD: u32 = u32::MAX;
 
 /// Linux discards segments whose timestamp is older than the last one by more than this (TCP_PAWS_WINDOW).
 const PAWS_WINDOW: i32 = 1;
@@ -66,7 +65,7 @@ impl Flow {
     /// Notes what an empty segment implies: its number is that of the next byte that its sender will send, so bytes
     /// before it were sent, and lost by the capture. Acknowledging them is not acknowledging unsent data.
     #[inline]
-    fn note_claim(&mut self, direction: Direction, segment: &Segment) {
+    fn note_claim(&mut self, direction: Direction, segment: &Segment, before_ns: u64) {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         if segment.length != 0 || me.flags & (half::KNOWN | half::HELD) != half::KNOWN || !peer.has(half::ACKED) {
             return;
@@ -75,6 +74,7 @@ impl Flow {
         // (Nothing was lost behind a FIN, which occupies a sequence number.)
         let sent = me.next as i64 + i64::from(me.has(half::FIN));
         if offset > sent && offset <= me.offset_of(peer.edge) {
+            self.note_missing(direction, before_ns);
             let claimed = &mut self.slow_state().claimed[direction as usize];
             *claimed = offset.max(*claimed as i64) as u64;
         }
@@ -140,10 +140,10 @@ impl Flow {
     /// Whether a host ignores a segment, including its acknowledgment, for its place or its age (Linux: `tcp_sequence`,
     /// `tcp_paws_check`).
     #[inline]
-    pub(super) fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
+    pub(crate) fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         let start = me.offset_of(segment.seq);
-        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let end = start + i64::from(segment.length) + i64::from(segment.has(tcp_flag::FIN));
         let is_beside = peer.has(half::ACKED) && (end < me.offset_of(peer.ack) || start > me.offset_of(peer.edge));
         is_beside || self.is_stale(direction, segment)
     }
@@ -220,7 +220,7 @@ impl Flow {
             return Some(AnomalyKind::OldTimestamp);
         }
         if peer.has(half::SHUNTED) {
-            // What it acknowledges and where its window ends is no longer seen.
+            // Its acknowledgments and the end of its window are no longer seen.
             return None;
         }
         if me.has(half::HELD) || !peer.has(half::ACKED) {
@@ -246,26 +246,26 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
+impl Connection<'_> {
     /// Processes the acknowledgment and the window of a segment.
-    pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
-        if !segment.has(flag::ACK) {
+    pub(crate) fn acknowledge(&mut self, direction: Direction, segment: &Segment) -> Ack {
+        if !segment.has(tcp_flag::ACK) {
             return Ack::Absent;
         }
-        let mut verdict = self.judge_ack(flow, direction, segment);
-        if verdict == Ack::TooNew && self.is_skip(flow, direction, segment.ack) {
+        let mut verdict = self.judge_ack(direction, segment);
+        if verdict == Ack::TooNew && self.is_skip(direction, segment.ack) {
             verdict = Ack::Unseen;
         }
         if !matches!(verdict, Ack::Possible | Ack::Unseen) {
             return verdict;
         }
-        self.reset_silence(flow, direction, segment);
-        flow.note_unseen(direction, segment.ack);
-        // The host decides whether its FIN was acknowledged (`Engine::answers_syn`).
-        let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
-        let is_lost_on_host = has_ended && flow.is_outside(direction, segment);
-        flow.note_timestamp(direction, segment);
-        let me = &mut flow.halves[direction as usize];
+        self.reset_silence(direction, segment);
+        self.flow.note_unseen(direction, segment.ack);
+        // The host decides whether its FIN was acknowledged (`Flow::answers_syn`).
+        let has_ended = self.flow.halves[direction.opposite() as usize].has(half::FIN);
+        let is_lost_on_host = has_ended && self.flow.is_outside(direction, segment);
+        self.flow.note_timestamp(direction, segment);
+        let me = &mut self.flow.halves[direction as usize];
         let shift = if me.scale() == SCALE_UNKNOWN { 14 } else { me.scale() };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
         if !me.has(half::ACKED) {
@@ -293,31 +293,31 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Resets what depends on the silence of a side that now sent a segment.
-    fn reset_silence(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+    fn reset_silence(&mut self, direction: Direction, segment: &Segment) {
         let (at, other) = (direction as usize, direction.opposite() as usize);
-        if let Some(slow_state) = &mut flow.slow_state {
+        if let Some(slow_state) = &mut self.flow.slow_state {
             slow_state.unheard[other] = 0;
             if segment.length == 0 {
-                let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
-                Self::note_empty_answer(slow_state, other, is_repeated, self.now.clock_ns);
+                let is_repeated = self.flow.halves[at].has(half::ACKED) && segment.ack == self.flow.halves[at].ack;
+                Self::note_empty_answer(slow_state, other, is_repeated, self.shared.now.clock_ns);
             }
             slow_state.skip[at].1 = 0;
         }
-        self.note_sacks(flow, direction, segment);
-        flow.deny_doubted(direction.opposite(), segment.ack);
-        flow.note_claim(direction, segment);
+        self.note_sacks(direction, segment);
+        self.flow.deny_doubted(direction.opposite(), segment.ack);
+        self.flow.note_claim(direction, segment, self.shared.now.before_ns);
         // A side whose number is still the next expected sent nothing that was lost: an acknowledgment of more is
         // forged.
-        let me = &flow.halves[at];
+        let me = &self.flow.halves[at];
         if segment.length == 0
-            && segment.flags & flag::FIN == 0
+            && segment.flags & tcp_flag::FIN == 0
             && !me.has(half::QUEUED | half::FIN_SEEN | half::HELD)
             && segment.seq == me.next_seq()
         {
-            if let Some(slow_state) = &mut flow.slow_state {
+            if let Some(slow_state) = &mut self.flow.slow_state {
                 slow_state.skip[other].1 = 0;
             }
-            let peer = &mut flow.halves[other];
+            let peer = &mut self.flow.halves[other];
             if peer.has(half::ACKED) && after(peer.ack, segment.seq) {
                 peer.ack = segment.seq;
             }
@@ -326,22 +326,22 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Whether consecutive acknowledgments of unseen data continue each other: the capture lost what they acknowledge.
     /// A forged one stands alone among the genuine ones, or the other side's sequence number contradicts it.
-    fn is_skip(&mut self, flow: &mut Flow, direction: Direction, ack: u32) -> bool {
-        let slow_state = flow.slow_state();
+    fn is_skip(&mut self, direction: Direction, ack: u32) -> bool {
+        let slow_state = self.flow.slow_state();
         let (last, count) = &mut slow_state.skip[direction as usize];
         let goes_on = *count > 0 && ack.wrapping_sub(*last) < SKIP_STEP_MAX;
         *count = if goes_on { count.saturating_add(1) } else { 1 };
         *last = ack;
         let is_skip = *count >= SKIP_ACKS;
         if is_skip {
-            self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
+            self.note_anomaly_once(AnomalyKind::AckedUnseen);
         }
         is_skip
     }
 
-    fn judge_ack(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
+    fn judge_ack(&mut self, direction: Direction, segment: &Segment) -> Ack {
+        let me = &self.flow.halves[direction as usize];
+        let peer = &self.flow.halves[direction.opposite() as usize];
         if !peer.has(half::KNOWN) || !me.has(half::ACKED) && !peer.has(half::SYN) {
             return Ack::Possible;
         }
@@ -353,25 +353,25 @@ impl<H: Deliver> FlowContext<H> {
         if !me.has(half::ACKED) {
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
-                _ if offset > flow.sent(direction.opposite()) => Ack::TooNew,
-                _ if offset > flow.seen(direction.opposite()) => Ack::Unseen,
+                _ if offset > self.flow.sent(direction.opposite()) => Ack::TooNew,
+                _ if offset > self.flow.seen(direction.opposite()) => Ack::Unseen,
                 _ => Ack::Possible,
             };
         }
         if peer.packets() == 0 {
-            let is_old = peer.unseen_offset(segment.ack) < -flow.old_ack_distance(direction, 0);
+            let is_old = peer.unseen_offset(segment.ack) < -self.flow.old_ack_distance(direction, 0);
             return if is_old { Ack::TooOld } else { Ack::Possible };
         }
         // Acknowledgments of unseen data may be forged, and make no other old.
-        let acked = peer.offset_of(me.ack).min(flow.seen(direction.opposite()));
-        if offset < acked - flow.old_ack_distance(direction, acked) {
+        let acked = peer.offset_of(me.ack).min(self.flow.seen(direction.opposite()));
+        if offset < acked - self.flow.old_ack_distance(direction, acked) {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before the capture, unless it is beyond what this side's window ever allowed.
         if offset <= peer.next as i64 {
             return Ack::Possible;
         }
-        let seen = flow.seen(direction.opposite());
+        let seen = self.flow.seen(direction.opposite());
         if offset <= seen {
             return Ack::Possible;
         }
@@ -380,7 +380,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         // One more may be a FIN that was not captured.
         if offset > seen + 1 {
-            self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
+            self.note_anomaly_once(AnomalyKind::AckedUnseen);
         }
         Ack::Unseen
     }
@@ -388,23 +388,22 @@ impl<H: Deliver> FlowContext<H> {
     /// Processes payload (or a FIN) that is not simply the next.
     pub(crate) fn accept(
         &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
+        events: &mut impl Events,
         direction: Direction,
         segment: &Segment,
         payload: Payload<'_>,
         ack: Ack,
     ) -> Fate {
-        if ack == Ack::Absent && flow.state != TcpState::SynSent {
-            self.note_anomaly(flow, AnomalyKind::NoAck);
-            if !flow.never_acknowledges(direction) {
+        if ack == Ack::Absent && self.flow.state != TcpState::SynSent {
+            self.note_anomaly(AnomalyKind::NoAck);
+            if !self.flow.never_acknowledges(direction) {
                 return Fate::Ignored;
             }
         }
-        if payload.is_unconfirmed && flow.is_outside_windows(direction, segment) {
+        if payload.is_unconfirmed && self.flow.is_outside_windows(direction, segment) {
             return Fate::BadChecksum;
         }
-        let mut doubt = flow.doubt(direction, segment, ack);
+        let mut doubt = self.flow.doubt(direction, segment, ack);
         let may_be_believed = match doubt {
             Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen | AnomalyKind::ChangedIsn) => true,
             Some(AnomalyKind::UnexpectedSignature) => payload.is_refused || ack != Ack::Refused,
@@ -412,59 +411,59 @@ impl<H: Deliver> FlowContext<H> {
         };
         let is_silent = payload.is_unconfirmed || payload.is_refused;
         if may_be_believed
-            && (!payload.is_unconfirmed || flow.engine_decides(direction))
-            && self.receiver_is_silent(flow, direction, segment, !is_silent)
+            && (!payload.is_unconfirmed || self.flow.engine_decides(direction))
+            && self.receiver_is_silent(direction, segment, !is_silent)
         {
             if doubt == Some(AnomalyKind::ChangedIsn) {
-                flow.accept_answer();
+                self.flow.accept_answer();
             }
             doubt = None;
         }
         if doubt.is_none() {
-            doubt = self.doubt_checksum(flow, direction, segment, &payload);
+            doubt = self.doubt_checksum(direction, segment, &payload);
         }
         match doubt {
             // Noted before.
             Some(AnomalyKind::UnexpectedSignature) if payload.is_refused || ack != Ack::Refused => {
-                self.note_unanswered(flow, direction, segment, false);
+                self.note_unanswered(direction, segment, false);
             }
             None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
             Some(AnomalyKind::AckedUnseen) => {
-                self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
-                self.note_unanswered(flow, direction, segment, true);
+                self.note_anomaly_once(AnomalyKind::AckedUnseen);
+                self.note_unanswered(direction, segment, true);
             }
             // (An answer with another number was noted with the SYN-ACK.)
             Some(AnomalyKind::BadChecksum | AnomalyKind::ChangedIsn) => {
-                self.note_unanswered(flow, direction, segment, false);
+                self.note_unanswered(direction, segment, false);
             }
-            Some(kind) => self.note_anomaly(flow, kind),
+            Some(kind) => self.note_anomaly(kind),
         }
-        let me = &flow.halves[direction as usize];
+        let me = &self.flow.halves[direction as usize];
         let offset = me.offset_of(segment.seq);
         if doubt.is_some() && (offset - me.next as i64).abs() > WINDOW_MAX {
             return Fate::Ignored;
         }
-        self.place(flow, data, direction, segment, payload, doubt.is_some())
+        self.place(events, direction, segment, payload, doubt.is_some())
     }
 
     /// Whether the receiver's last acknowledgment no longer counts, because the receiver has been silent for long.
     ///
     /// `answers`: the receiver would have answered the segment. A segment dropped for its checksum is not answered, so
     /// such segments only decide what cannot wait any longer.
-    fn receiver_is_silent(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
+    fn receiver_is_silent(&mut self, direction: Direction, segment: &Segment, answers: bool) -> bool {
         let at = direction as usize;
-        let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
-        let slow_state = flow.slow_state();
+        let (next, start) = (self.flow.halves[at].next, self.flow.halves[at].offset_of(segment.seq));
+        let slow_state = self.flow.slow_state();
         if start > next.max(slow_state.queue[at].end()) as i64 {
             return false;
         }
         if slow_state.unheard[at] == 0 {
-            slow_state.unheard_since_ns[at] = self.now.clock_ns;
+            slow_state.unheard_since_ns[at] = self.shared.now.clock_ns;
         }
         slow_state.unheard[at] = slow_state.unheard[at].saturating_add(1);
-        let is_long = answers && self.now.clock_ns.saturating_sub(slow_state.unheard_since_ns[at]) >= UNHEARD_NS;
-        // What cannot wait any longer is decided now.
-        let is_much = slow_state.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
+        let is_long = answers && self.shared.now.clock_ns.saturating_sub(slow_state.unheard_since_ns[at]) >= UNHEARD_NS;
+        // Bytes that cannot wait any longer are decided now.
+        let is_much = slow_state.queue[at].charged_bytes() >= self.shared.config.stream_buffer_bytes / 2;
         if slow_state.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
             slow_state.unheard[at] = UNHEARD;
         }
@@ -475,41 +474,40 @@ impl<H: Deliver> FlowContext<H> {
     /// bytes, which the receiver would have answered, show whether the receiver is captured.
     fn doubt_checksum(
         &mut self,
-        flow: &mut Flow,
         direction: Direction,
         segment: &Segment,
         payload: &Payload<'_>,
     ) -> Option<AnomalyKind> {
         let at = direction as usize;
-        let has_doubted = flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty());
-        let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
+        let has_doubted = self.flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty());
+        let is_ahead = self.flow.halves[at].offset_of(segment.seq) > self.flow.halves[at].next as i64;
         if payload.is_unconfirmed {
             // A present host drops segments with wrong checksums silently, and continues with what it accepted.
-            if !flow.engine_decides(direction) {
+            if !self.flow.engine_decides(direction) {
                 return Some(AnomalyKind::BadChecksum);
             }
-            let is_unheard = self.receiver_is_silent(flow, direction, segment, false);
+            let is_unheard = self.receiver_is_silent(direction, segment, false);
             return (!is_unheard).then_some(AnomalyKind::BadChecksum);
         }
         if has_doubted && is_ahead {
-            self.receiver_is_silent(flow, direction, segment, true);
+            self.receiver_is_silent(direction, segment, true);
         }
         None
     }
 
     /// Notes bytes that the receiver has yet to answer: if the receiver sends nothing more, they are accepted at the
     /// end. `is_challenged`: a host that drops them sends a challenge ACK.
-    fn note_unanswered(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, is_challenged: bool) {
+    fn note_unanswered(&mut self, direction: Direction, segment: &Segment, is_challenged: bool) {
         let at = direction as usize;
-        let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
+        let start = self.flow.halves[at].offset_of(segment.seq).max(0) as u64;
         let end = start + u64::from(segment.length);
         // A host sends at most two challenge ACKs a second, and drops silently in between.
-        let challenged_ns = if is_challenged { flow.slow_state().challenged_ns[at] } else { 0 };
-        let is_limited = challenged_ns != 0 && self.now.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
-        if end < flow.halves[at].next || is_limited {
+        let challenged_ns = if is_challenged { self.flow.slow_state().challenged_ns[at] } else { 0 };
+        let is_limited = challenged_ns != 0 && self.shared.now.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
+        if end < self.flow.halves[at].next || is_limited {
             return;
         }
-        match &mut flow.slow_state().unanswered[at] {
+        match &mut self.flow.slow_state().unanswered[at] {
             // Segments out of order belong together as well: a FIN before its data.
             Some((first, last)) if start <= *last && end >= *first => {
                 (*first, *last) = (start.min(*first), end.max(*last));
@@ -521,25 +519,34 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Whether the segment that should end the handshake has an older timestamp than the SYN, or echoes one that no
     /// SYN-ACK had (which Linux checks since 6.15): a host drops it (Linux: `tcp_check_req`), and keeps waiting.
-    pub(super) fn ends_no_handshake(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+    pub(super) fn ends_no_handshake(&mut self, direction: Direction, segment: &Segment) -> bool {
         const STAMPED: u16 = half::SYN | half::TIMESTAMP;
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || flow.has_no_timestamps() {
+        let (me, peer) = (&self.flow.halves[direction as usize], &self.flow.halves[direction.opposite() as usize]);
+        if self.flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || self.flow.has_no_timestamps() {
             return false;
         }
         let is_old =
             segment.timestamp.is_some_and(|value| me.ts_recent != 0 && me.ts_recent.wrapping_sub(value) as i32 > 0);
         // Where data on the SYN was accepted, the connection is open already.
-        let is_open = peer.has(half::ACKED) && after(peer.ack, me.seq_of(flow.bias(direction)));
+        let is_open = peer.has(half::ACKED) && after(peer.ack, me.seq_of(self.flow.bias(direction)));
         let is_client = direction == Direction::ClientToServer && peer.flags & STAMPED == STAMPED;
         let echoes_nothing = is_client && !is_open && segment.echo != 0 && {
-            let sent = flow.slow_state.as_ref().and_then(|slow_state| slow_state.answer_stamps);
+            let sent = self.flow.slow_state.as_ref().and_then(|slow_state| slow_state.answer_stamps);
             let (first, last) = sent.unwrap_or((peer.ts_recent, peer.ts_recent));
             segment.echo.wrapping_sub(first) > last.wrapping_sub(first)
         };
         if is_old || echoes_nothing {
-            self.note_anomaly(flow, AnomalyKind::OldTimestamp);
+            self.note_anomaly(AnomalyKind::OldTimestamp);
         }
         is_old || echoes_nothing
+    }
+
+    /// Handles an urgent pointer of a segment without payload.
+    #[cold]
+    pub(super) fn point_at_urgent(&mut self, direction: Direction, segment: &Segment, ack: Ack) {
+        if !self.shared.config.urgent_inline {
+            let is_doubtful = self.flow.doubt(direction, segment, ack).is_some();
+            self.note_urgent(direction, segment, is_doubtful);
+        }
     }
 }

@@ -18,15 +18,16 @@
 //! outnumber the wrong ones of its sender: one in 65,536 is right by chance. (Checksums of fragmented datagrams do not
 //! count: hosts compute those themselves.) `verify` and `ignore` override this.
 
-use super::{
-    Segment,
-    doubted::{charge_of, disjoint, least_start_behind, note},
-    flag,
-};
+use super::{Segment, tcp_flag};
 use crate::{
-    AnomalyKind, ChecksumMode, ChecksumStatus, Deliver, Direction, Fate, GapCause, Mode, PacketChecksum,
-    engine::context::FlowContext,
-    flow::{Flow, checks, half},
+    AnomalyKind, ChecksumMode, ChecksumStatus, Direction, Fate, GapCause, Mode, PacketChecksum,
+    accounting::Reservation,
+    connection::Connection,
+    flow::{
+        Flow, checks,
+        doubted::{charge_of, disjoint, least_start_behind, note},
+        half,
+    },
     packet::Packet,
     wire::{
         Kind, TunnelKind,
@@ -49,7 +50,7 @@ const JUMP_BYTES_MAX: u64 = 1 << 20;
 /// sender's window is unknown where its scale was not captured.)
 const REPEAT_BYTES_MAX: i64 = 16 << 20;
 
-/// What a packet's checksum decides.
+/// The decision about a packet by its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It was not looked at: the packet is accepted.
@@ -116,6 +117,15 @@ pub(crate) fn has_right_checksum(packet: &Packet<'_>) -> bool {
     examine(packet) == Checksum::Good
 }
 
+/// The result of verifying a SYN that waits for its answer.
+pub(crate) fn held_checksum(mode: ChecksumMode, packet: &Packet<'_>) -> PacketChecksum {
+    match mode {
+        ChecksumMode::Ignore => PacketChecksum::Unverified,
+        _ if has_wrong_checksum(packet) => PacketChecksum::Doubted,
+        _ => PacketChecksum::Right,
+    }
+}
+
 impl Flow {
     #[inline]
     fn judge_segment(&self, direction: Direction, packet: &Packet<'_>, segment: &Segment, found: Checksum) -> Verdict {
@@ -124,7 +134,7 @@ impl Flow {
         let is_telling =
             self.slow_state.as_ref().is_none_or(|slow_state| slow_state.confirmed[direction as usize] == 0)
                 && !me.checked(checks::STALE);
-        if segment.has(flag::SYN) {
+        if segment.has(tcp_flag::SYN) {
             // A second beginning, by a sender whose SYN was correct.
             let begins = me.base_seq.wrapping_add(self.bias(direction) as u32).wrapping_sub(1);
             let is_other = me.has(half::SYN) && segment.seq != begins;
@@ -133,12 +143,12 @@ impl Flow {
                 false => Verdict::Unconfirmed,
             };
         }
-        if segment.has(flag::RST) {
+        if segment.has(tcp_flag::RST) {
             // Nothing answers a reset. Hosts that offload checksums offload those of empty segments, too.
             let was_right = me.has(half::GOOD_CHECKSUM) || me.checked(checks::GOOD_BARE);
             return if was_right && is_telling { Verdict::LeftOut } else { Verdict::Taken };
         }
-        if segment.length > 0 || segment.has(flag::FIN) {
+        if segment.length > 0 || segment.has(tcp_flag::FIN) {
             let trusted = self.is_trusted(direction, packet);
             return if trusted { Verdict::Taken } else { Verdict::Unconfirmed };
         }
@@ -317,116 +327,90 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
+impl Connection<'_> {
     /// For the fast path: what is known of a plain segment's checksum; `None`: it needs a decision.
     #[inline(always)]
-    pub(crate) fn plain_checksum(
-        &mut self,
-        flow: &mut Flow,
-        direction: Direction,
-        packet: &Packet<'_>,
-    ) -> Option<PacketChecksum> {
-        if self.config.checksum == ChecksumMode::Ignore {
+    pub(crate) fn plain_checksum(&mut self, direction: Direction, packet: &Packet<'_>) -> Option<PacketChecksum> {
+        if self.shared.config.checksum == ChecksumMode::Ignore {
             return Some(PacketChecksum::Unverified);
         }
         let found = examine(packet);
         if is_wrong(found) {
-            let is_artefact = self.config.checksum == ChecksumMode::Auto
+            let is_artefact = self.shared.config.checksum == ChecksumMode::Auto
                 && packet.decoded.payload_bytes > 0
-                && flow.is_trusted(direction, packet);
+                && self.flow.is_trusted(direction, packet);
             return is_artefact.then_some(PacketChecksum::Doubted);
         }
-        note_correct_checksum(flow, direction, packet, found, 0);
+        note_correct_checksum(self.flow, direction, packet, found, 0);
         Some(PacketChecksum::Right)
     }
 
-    /// What is known of the checksum of a SYN that waits for its answer.
-    pub(crate) fn held_checksum(&self, packet: &Packet<'_>) -> PacketChecksum {
-        match self.config.checksum {
-            ChecksumMode::Ignore => PacketChecksum::Unverified,
-            _ if has_wrong_checksum(packet) => PacketChecksum::Doubted,
-            _ => PacketChecksum::Right,
-        }
-    }
-
     /// Decides on a packet's checksum.
-    pub(crate) fn verify(
-        &mut self,
-        flow: &mut Flow,
-        direction: Direction,
-        packet: &Packet<'_>,
-        segment: Option<&Segment>,
-    ) -> Verdict {
+    pub(crate) fn verify(&mut self, direction: Direction, packet: &Packet<'_>, segment: Option<&Segment>) -> Verdict {
         let found = examine(packet);
         if !is_wrong(found) {
-            note_correct_checksum(flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
+            note_correct_checksum(self.flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
             return Verdict::Right;
         }
         let verdict = match segment {
-            _ if self.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
-            Some(segment) => flow.judge_segment(direction, packet, segment, found),
-            None => flow.judge_datagram(direction, packet, found),
+            _ if self.shared.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
+            Some(segment) => self.flow.judge_segment(direction, packet, segment, found),
+            None => self.flow.judge_datagram(direction, packet, found),
         };
         match verdict {
-            Verdict::LeftOut => self.note_anomaly(flow, AnomalyKind::BadChecksum),
-            _ => self.note_anomaly_once(flow, AnomalyKind::BadChecksum),
+            Verdict::LeftOut => self.note_anomaly(AnomalyKind::BadChecksum),
+            _ => self.note_anomaly_once(AnomalyKind::BadChecksum),
         }
         verdict
     }
 
     /// Records payload or a FIN with a wrong checksum. Returns whether its packet's fate waits for the decision: if
     /// `may_wait`, and there was room.
-    pub(crate) fn note_doubted(
-        &mut self,
-        flow: &mut Flow,
-        direction: Direction,
-        (start, end): (u64, u64),
-        may_wait: bool,
-    ) -> bool {
+    pub(crate) fn note_doubted(&mut self, direction: Direction, (start, end): (u64, u64), may_wait: bool) -> bool {
         let at = direction as usize;
-        let list = &flow.slow_state().doubted[at];
+        let list = &self.flow.slow_state().doubted[at];
         if list.len() == list.capacity() {
-            self.settle_doubted(flow, direction, &[]);
+            self.settle_doubted(direction, &[]);
         }
-        let list = &mut flow.slow_state().doubted[at];
+        let list = &mut self.flow.slow_state().doubted[at];
         let before = charge_of(list);
         let has_room = note(list, start, end, u32::from(may_wait));
-        self.undecided += u64::from(may_wait && has_room);
-        self.recharge_doubted(flow, direction, before);
+        self.shared.undecided += u64::from(may_wait && has_room);
+        self.reserve_doubted(direction, before);
         has_room
     }
 
-    /// Charges the budget with the new size of a list.
-    fn recharge_doubted(&mut self, flow: &mut Flow, direction: Direction, before: u64) {
-        let after = flow.slow_state.as_ref().map_or(0, |slow_state| charge_of(&slow_state.doubted[direction as usize]));
-        self.accounting.recharge(&self.now, flow, direction, before, after);
-        if after > before {
-            self.accounting.list_holder(&self.now, flow);
-        }
+    /// Reserves memory for the new size of a list.
+    fn reserve_doubted(&mut self, direction: Direction, before: u64) {
+        let list = self.flow.slow_state.as_ref().map(|slow_state| &slow_state.doubted[direction as usize]);
+        let after = list.map_or(0, charge_of);
+        let change = (Reservation::of_bytes(before), Reservation::of_bytes(after));
+        self.shared.accounting.reserve(&self.shared.now, self.flow, direction, change, after > before);
     }
 
     /// Records payload that was left out, so that its gap has the right cause.
-    pub(crate) fn note_left_out(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
-        let me = &flow.halves[direction as usize];
+    pub(crate) fn note_left_out(&mut self, direction: Direction, segment: &Segment) {
+        let me = &self.flow.halves[direction as usize];
         let (start, next) = (me.offset_of(segment.seq), me.next as i64);
         let end = start + i64::from(segment.length);
-        if segment.flags & (flag::SYN | flag::RST) == 0
+        if segment.flags & (tcp_flag::SYN | tcp_flag::RST) == 0
             && me.has(half::KNOWN)
             && end > next.max(0)
             && end - next <= 1 << 30
         {
-            self.note_doubted(flow, direction, (start.max(0) as u64, end as u64), false);
+            self.note_doubted(direction, (start.max(0) as u64, end as u64), false);
         }
     }
 
     /// Settles what the direction has passed. `accepted`: ranges of bytes with wrong checksums that were delivered, in
     /// order. A segment delivered in part has its fate from that part, but confirms no other: the receiver may have
     /// dropped it, and have acknowledged other bytes in its place.
-    pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, accepted: &[(u64, u64)]) {
+    pub(crate) fn settle_doubted(&mut self, direction: Direction, accepted: &[(u64, u64)]) {
         let at = direction as usize;
-        let next = flow.halves[at].next;
-        let acknowledged = flow.acknowledged(direction);
-        let Some(slow_state) = flow.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty()) else {
+        let next = self.flow.halves[at].next;
+        let acknowledged = self.flow.acknowledged(direction);
+        let Some(slow_state) = self.flow.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty())
+        else {
             return;
         };
         let list = &mut slow_state.doubted[at];
@@ -434,7 +418,7 @@ impl<H: Deliver> FlowContext<H> {
         let mut is_confirmed = false;
         let passed = list.partition_point(|one| one.is_past(next));
         for (index, one) in list.iter_mut().enumerate() {
-            // What was delivered lies before `next`, and no range from here on begins there.
+            // Delivered bytes lie before `next`, and no range from here on begins there.
             if index >= passed && (accepted.is_empty() || one.low >= next) {
                 break;
             }
@@ -443,7 +427,7 @@ impl<H: Deliver> FlowContext<H> {
             is_confirmed |= is_whole && one.end <= acknowledged;
             if one.pending > 0 && (is_believed || index < passed) {
                 let fate = if is_believed { Fate::Tracked } else { Fate::BadChecksum };
-                self.ledger.settle_many(fate, std::mem::take(&mut one.pending).into());
+                self.shared.ledger.settle_many(fate, std::mem::take(&mut one.pending).into());
             }
         }
         list.drain(..passed);
@@ -453,38 +437,38 @@ impl<H: Deliver> FlowContext<H> {
         if is_confirmed {
             slow_state.confirmed[at] = slow_state.confirmed[at].saturating_add(1);
             if slow_state.confirmed[at] >= CONFIRMED_MIN {
-                flow.halves[direction as usize].note_check(checks::STALE);
+                self.flow.halves[direction as usize].note_check(checks::STALE);
             }
         }
-        self.recharge_doubted(flow, direction, before);
+        self.reserve_doubted(direction, before);
     }
 
     /// Accepts a FIN with a wrong checksum.
-    pub(crate) fn settle_doubted_fin(&mut self, flow: &mut Flow, direction: Direction, fin: u64) {
-        let Some(slow_state) = &mut flow.slow_state else { return };
+    pub(crate) fn settle_doubted_fin(&mut self, direction: Direction, fin: u64) {
+        let Some(slow_state) = &mut self.flow.slow_state else { return };
         for one in slow_state.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
-            self.ledger.settle_many(Fate::Tracked, std::mem::take(&mut one.pending).into());
+            self.shared.ledger.settle_many(Fate::Tracked, std::mem::take(&mut one.pending).into());
         }
     }
 
     /// Leaves out what was not accepted: nothing more will be decided.
-    pub(crate) fn forget_doubted(&mut self, flow: &mut Flow, direction: Direction) {
-        let Some(slow_state) = &mut flow.slow_state else { return };
+    pub(crate) fn forget_doubted(&mut self, direction: Direction) {
+        let Some(slow_state) = &mut self.flow.slow_state else { return };
         let list = std::mem::take(&mut slow_state.doubted[direction as usize]);
         let pending = list.iter().map(|one| u64::from(one.pending)).sum();
-        self.ledger.settle_many(Fate::BadChecksum, pending);
-        self.recharge_doubted(flow, direction, charge_of(&list));
+        self.shared.ledger.settle_many(Fate::BadChecksum, pending);
+        self.reserve_doubted(direction, charge_of(&list));
     }
 
     /// Accepts unconfirmed bytes in a hole that is given up, where the receiver is not captured or the mode does not
     /// wait for it. Returns whether there were any.
-    pub(crate) fn accept_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
+    pub(crate) fn accept_in_hole(&mut self, direction: Direction, first: u64) -> bool {
         let at = direction as usize;
-        if self.config.mode != Mode::Fast && !flow.engine_decides(direction) {
+        if self.shared.config.mode != Mode::Fast && !self.flow.engine_decides(direction) {
             return false;
         }
-        let next = flow.halves[at].next;
-        let Some(slow_state) = &mut flow.slow_state else { return false };
+        let next = self.flow.halves[at].next;
+        let Some(slow_state) = &mut self.flow.slow_state else { return false };
         let is_any = least_start_behind(&slow_state.doubted[at], next).is_some_and(|start| start < first);
         let is_new = is_any && slow_state.accepted[at] < first;
         if is_new {
@@ -541,7 +525,7 @@ fn note_correct_checksum(flow: &mut Flow, direction: Direction, packet: &Packet<
     if packet.decoded.kind != Kind::Tcp {
         return me.count_verified(true);
     }
-    if flags & flag::SYN != 0 {
+    if flags & tcp_flag::SYN != 0 {
         me.note_check(checks::GOOD_SYN);
     } else if packet.decoded.payload_bytes > 0 {
         me.flags |= half::GOOD_CHECKSUM;

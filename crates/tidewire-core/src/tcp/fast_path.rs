@@ -1,16 +1,15 @@
-//! The fast path: the next segment, or a plain acknowledgment, of an unremarkable connection. Every check here is made
-//! on the slow path too, which has the same result.
+//! The fast path: the next segment, or a plain acknowledgment, of an unremarkable connection.
 //!
 //! It accepts the next expected segment or a bare acknowledgment: only the ACK flag (PSH and ECN do not matter), an
 //! acknowledgment of data that was seen and not older than the last, inside the window, with a timestamp that is not
 //! older. It advances one number and delivers bytes that are still in the reader's buffer. Every other segment takes
 //! the slow path, which gives the same result where both apply (`tests/engine/fast_path.rs` compares them).
 
-use super::flag;
+use super::{Events, tcp_flag};
 use crate::{
-    Deliver, Fate, TcpState,
-    engine::context::FlowContext,
-    flow::{Flow, closing, half},
+    Fate, TcpState,
+    connection::Connection,
+    flow::{closing, half},
     packet::Packet,
     wire::Kind,
 };
@@ -18,22 +17,11 @@ use crate::{
 /// NOP NOP timestamps of 10 bytes: the layout of nearly every stack (RFC 7323 appendix A).
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 
-impl<H: Deliver> FlowContext<H> {
-    /// Whether the settings allow the fast path.
-    pub(crate) fn has_fast_path(&self) -> bool {
-        !self.slow_path && self.config.ttl_min == 0
-    }
-
+impl Connection<'_> {
     /// Counts and processes a segment, if it is plain; `None`: nothing was done.
     #[inline(always)]
-    pub(crate) fn fast_path(
-        &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
-        packet: Packet<'_>,
-        from_a: bool,
-    ) -> Option<Fate> {
-        const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG | flag::ACK;
+    pub(crate) fn fast_path<E: Events>(&mut self, events: &mut E, packet: Packet<'_>, from_a: bool) -> Option<Fate> {
+        const UNUSUAL: u8 = tcp_flag::SYN | tcp_flag::RST | tcp_flag::FIN | tcp_flag::URG | tcp_flag::ACK;
         /// A cutoff does not matter here: bytes before it are delivered the same way.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN | half::FIN_SEEN;
         const READY: u16 = half::KNOWN | half::ACKED;
@@ -48,9 +36,9 @@ impl<H: Deliver> FlowContext<H> {
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let (seq, ack, length) = (word(4), word(8), decoded.payload_bytes);
-        let direction = flow.direction(from_a);
+        let direction = self.flow.direction(from_a);
         let at = direction as usize;
-        let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
+        let (me, peer) = (&self.flow.halves[at], &self.flow.halves[at ^ 1]);
         // Without a timestamp, the last one: nothing is older then, and nothing changes.
         // The lowest bit is the flag AE; the others are reserved.
         let (timestamp, is_stamped) = match fixed[12] & !1 {
@@ -70,9 +58,9 @@ impl<H: Deliver> FlowContext<H> {
         // A FIN occupies a sequence number.
         let sent = peer.next_seq().wrapping_add(u32::from(peer.has(half::FIN)));
         let is_plain = matches!(
-            flow.state,
+            self.flow.state,
             TcpState::Established | TcpState::Midstream | TcpState::HalfClosed | TcpState::Closed
-        ) && fixed[13] & UNUSUAL == flag::ACK
+        ) && fixed[13] & UNUSUAL == tcp_flag::ACK
             && seq == me.next_seq()
             && path == me.path()
             // A window that closes is noted on the slow path.
@@ -101,41 +89,39 @@ impl<H: Deliver> FlowContext<H> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
-            && flow.is_next_time(frame.timestamp_ns)
-            && !self.is_flush_due(flow)
-            && !self.is_expired(flow);
+            && self.flow.is_next_time(frame.timestamp_ns);
         if !is_plain {
             return None;
         }
-        let checksum = self.plain_checksum(flow, direction, &packet)?;
+        let checksum = self.plain_checksum(direction, &packet)?;
         let timestamp_ns = frame.timestamp_ns;
-        flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        flow.last_ns[at] = timestamp_ns;
-        flow.seen_clock_ns = self.now.clock_ns;
+        self.flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
+        self.flow.last_ns[at] = timestamp_ns;
+        self.flow.seen_clock_ns = self.shared.now.clock_ns;
         // Not the first packet: this side has acknowledged before.
-        flow.add_packets(at, 1);
-        let me = &mut flow.halves[at];
+        self.flow.add_packets(at, 1);
+        let me = &mut self.flow.halves[at];
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
         if fixed[12] & 1 != 0 {
-            flow.closing |= closing::AE << at;
+            self.flow.closing |= closing::AE << at;
         }
-        if H::PACKETS {
-            self.show(flow, data, packet.shown(direction, checksum));
+        if E::PACKETS {
+            events.accept(self, packet.shown(direction, checksum));
         }
-        if let Some(slow_state) = &mut flow.slow_state {
+        if let Some(slow_state) = &mut self.flow.slow_state {
             slow_state.unheard[at ^ 1] = 0;
             slow_state.skip[at].1 = 0;
             // As on the slow path (`reset_silence`).
             if length == 0 {
-                Self::note_empty_answer(slow_state, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
+                Self::note_empty_answer(slow_state, at ^ 1, ack == self.flow.halves[at].ack, self.shared.now.clock_ns);
             }
             // Its own number contradicts acknowledgments of data that it never sent.
-            if length == 0 && flow.halves[at].flags & WAITS == 0 {
+            if length == 0 && self.flow.halves[at].flags & WAITS == 0 {
                 slow_state.skip[at ^ 1].1 = 0;
             }
         }
-        let me = &mut flow.halves[at];
+        let me = &mut self.flow.halves[at];
         me.ack = ack;
         let edge = ack.wrapping_add(window << me.scale().min(SCALE_MAX));
         if edge.wrapping_sub(me.edge) as i32 > 0 {
@@ -157,14 +143,12 @@ impl<H: Deliver> FlowContext<H> {
         let from = decoded.payload_at as usize;
         let payload = bytes.get(from..from + length as usize).unwrap_or_default();
         let origin = if frame.origin == 0 { 0 } else { frame.origin + from as u64 };
-        self.remember(flow, direction, start, payload, origin);
-        let start = start - flow.bias(direction);
-        self.deliver(flow, data, direction, start, payload, timestamp_ns);
-        if flow.halves[at].has(half::CUT) {
-            if self.shunt.is_some() {
-                self.offer(flow);
-            }
-            return Some(self.fate_of_cut(flow, direction, start));
+        self.remember(direction, start, payload, origin);
+        let start = start - self.flow.bias(direction);
+        events.deliver(self, direction, start, payload, timestamp_ns);
+        if self.flow.halves[at].has(half::CUT) {
+            events.cut(self);
+            return Some(self.fate_of_cut(direction, start));
         }
         Some(Fate::Tracked)
     }

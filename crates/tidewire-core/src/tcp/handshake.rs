@@ -1,25 +1,13 @@
 //! SYN and SYN-ACK: new connections, retransmissions, simultaneous open, and unexpected SYNs.
 
-use super::{Payload, Segment, flag};
+use super::{Events, Payload, Segment, tcp_flag};
 use crate::{
-    AnomalyKind, Deliver, Direction, Fate, Mptcp, TcpState,
-    engine::context::FlowContext,
+    AnomalyKind, Direction, Fate, Mptcp, TcpState,
+    connection::Connection,
     flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
 
 impl Flow {
-    /// Whether a SYN-ACK fails to acknowledge the other side's SYN, as it must (RFC 9293 section 3.10.7.3), where that
-    /// was seen.
-    #[inline]
-    pub(super) fn answers_nothing(&self, direction: Direction, segment: &Segment) -> bool {
-        let peer = &self.halves[direction.opposite() as usize];
-        // With data on the SYN (RFC 7413) it may acknowledge the data, too.
-        peer.has(half::SYN) && segment.ack != peer.base_seq && {
-            let offset = peer.offset_of(segment.ack);
-            offset < 0 || offset > peer.next.max(peer.payload_wire_bytes) as i64
-        }
-    }
-
     /// Records what the ACK of a repeated SYN says: the first copy had none, because both sides open the connection.
     #[inline]
     fn note_answer(&mut self, direction: Direction, segment: &Segment) {
@@ -39,7 +27,7 @@ impl Flow {
         if known.is_none() && segment.mptcp.is_none() {
             return;
         }
-        let is_answer = segment.has(flag::ACK);
+        let is_answer = segment.has(tcp_flag::ACK);
         self.slow_state().mptcp = if is_answer { Mptcp::answered(known, segment.mptcp) } else { segment.mptcp };
     }
 
@@ -81,42 +69,41 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
+impl Connection<'_> {
     /// Processes a segment with SYN. Whether it opens a new connection under the same key was decided before.
     pub(crate) fn synchronize(
         &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
+        events: &mut impl Events,
         direction: Direction,
         segment: &Segment,
         payload: Payload<'_>,
     ) -> Fate {
         let at = direction as usize;
         let first_byte = segment.seq.wrapping_add(1);
-        if flow.halves[at].has(half::SYN) {
-            let first = flow.halves[at].base_seq.wrapping_add(flow.bias(direction) as u32);
+        if self.flow.halves[at].has(half::SYN) {
+            let first = self.flow.halves[at].base_seq.wrapping_add(self.flow.bias(direction) as u32);
             if first != first_byte {
-                self.note_anomaly(flow, AnomalyKind::ChangedIsn);
-                flow.note_other_answer(direction, segment);
+                self.note_anomaly(AnomalyKind::ChangedIsn);
+                self.flow.note_other_answer(direction, segment);
                 return Fate::Ignored;
             }
-            if segment.has(flag::ACK) {
-                flow.note_answer(direction, segment);
+            if segment.has(tcp_flag::ACK) {
+                self.flow.note_answer(direction, segment);
                 if let Some(value) = segment.timestamp {
-                    flow.note_answer_stamps(direction, Some(value));
+                    self.flow.note_answer_stamps(direction, Some(value));
                 }
             }
-            return self.payload_of_syn(flow, data, direction, segment, payload);
+            return self.payload_of_syn(events, direction, segment, payload);
         }
-        if segment.has(flag::ACK) && flow.answers_nothing(direction, segment) {
-            self.note_anomaly(flow, AnomalyKind::InvalidAck);
+        if segment.has(tcp_flag::ACK) && self.flow.answers_nothing(direction, segment) {
+            self.note_anomaly(AnomalyKind::InvalidAck);
             return Fate::Ignored;
         }
-        if !flow.begin_at(direction, first_byte) {
-            self.note_anomaly(flow, AnomalyKind::BlindSyn);
+        if !self.flow.begin_at(direction, first_byte) {
+            self.note_anomaly(AnomalyKind::BlindSyn);
             return Fate::Ignored;
         }
-        let me = &mut flow.halves[at];
+        let me = &mut self.flow.halves[at];
         if let Some(value) = segment.timestamp {
             me.ts_recent = value;
             me.flags |= half::TIMESTAMP;
@@ -128,39 +115,39 @@ impl<H: Deliver> FlowContext<H> {
         if segment.large_frames {
             me.note_check(checks::LARGE_FRAMES);
         }
-        if segment.has(flag::ACK) {
+        if segment.has(tcp_flag::ACK) {
             me.ack = segment.ack;
             me.edge = segment.ack.wrapping_add(u32::from(segment.window));
             me.flags |= half::ACKED;
         }
-        let peer = &mut flow.halves[direction.opposite() as usize];
-        if segment.has(flag::ACK) && segment.scale.is_none() {
+        let peer = &mut self.flow.halves[direction.opposite() as usize];
+        if segment.has(tcp_flag::ACK) && segment.scale.is_none() {
             // Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
             peer.set_scale(0);
         }
-        if segment.has(flag::ACK) && !peer.has(half::KNOWN) {
+        if segment.has(tcp_flag::ACK) && !peer.has(half::KNOWN) {
             peer.base_seq = segment.ack;
             peer.next = MIDSTREAM_START;
             peer.flags |= half::KNOWN | half::HELD;
         }
-        flow.note_mptcp(segment);
-        self.syn_state(flow, direction, segment);
+        self.flow.note_mptcp(segment);
+        self.syn_state(direction, segment);
         // It may acknowledge data on the other side's SYN.
-        if flow.halves[direction.opposite() as usize].has(half::QUEUED) {
-            self.advance(flow, data, direction.opposite(), payload.timestamp_ns);
+        if self.flow.halves[direction.opposite() as usize].has(half::QUEUED) {
+            self.advance(events, direction.opposite(), payload.timestamp_ns);
         }
-        self.payload_of_syn(flow, data, direction, segment, payload)
+        self.payload_of_syn(events, direction, segment, payload)
     }
 
-    fn syn_state(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
-        flow.flags |= bits::CLIENT_KNOWN;
-        let both = flow.halves[0].has(half::SYN) && flow.halves[1].has(half::SYN);
-        flow.state = match flow.state {
-            TcpState::SynSent | TcpState::Midstream if segment.has(flag::ACK) || both => {
-                if !segment.has(flag::ACK) && direction == Direction::ServerToClient {
-                    self.note_anomaly(flow, AnomalyKind::SimultaneousOpen);
+    fn syn_state(&mut self, direction: Direction, segment: &Segment) {
+        self.flow.flags |= bits::CLIENT_KNOWN;
+        let both = self.flow.halves[0].has(half::SYN) && self.flow.halves[1].has(half::SYN);
+        self.flow.state = match self.flow.state {
+            TcpState::SynSent | TcpState::Midstream if segment.has(tcp_flag::ACK) || both => {
+                if !segment.has(tcp_flag::ACK) && direction == Direction::ServerToClient {
+                    self.note_anomaly(AnomalyKind::SimultaneousOpen);
                 }
-                let peer_acked = flow.halves[direction.opposite() as usize].has(half::ACKED);
+                let peer_acked = self.flow.halves[direction.opposite() as usize].has(half::ACKED);
                 if both && peer_acked { TcpState::Established } else { TcpState::SynReceived }
             }
             TcpState::Midstream => TcpState::SynSent,
@@ -170,19 +157,18 @@ impl<H: Deliver> FlowContext<H> {
 
     fn payload_of_syn(
         &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
+        events: &mut impl Events,
         direction: Direction,
         segment: &Segment,
         payload: Payload<'_>,
     ) -> Fate {
         if segment.length == 0 {
-            self.advance(flow, data, direction, payload.timestamp_ns);
+            self.advance(events, direction, payload.timestamp_ns);
             return Fate::Tracked;
         }
-        self.note_anomaly(flow, AnomalyKind::SynData);
-        let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !flag::SYN, ..*segment };
+        self.note_anomaly(AnomalyKind::SynData);
+        let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !tcp_flag::SYN, ..*segment };
         // A host accepts it only if both sides agreed on that before (RFC 7413): the acknowledgment decides.
-        self.place(flow, data, direction, &moved, payload, true)
+        self.place(events, direction, &moved, payload, true)
     }
 }

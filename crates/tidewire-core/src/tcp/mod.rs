@@ -7,47 +7,56 @@
 //! | `handshake.rs` | SYN and SYN-ACK: where a direction begins, simultaneous open, data on a SYN, changed numbers |
 //! | `reset.rs` | which resets a host obeys (RFC 5961 section 3) |
 //! | `accept.rs` | whether a host accepts a segment: acknowledgment, PAWS, window. If not, its bytes are *unconfirmed* |
-//! | `reassemble.rs` | puts payload in its place: repeated, next, or queued; urgent bytes |
+//! | `reassemble.rs` | puts payload in its place: repeated, next, or queued |
 //! | `urgent.rs` | which byte an urgent pointer removes from the stream |
 //! | `fin.rs` | where a direction ends, and which FINs a host accepts |
-//! | `queue/` | the out-of-order queue of a direction and the overlap policies, a file for each concern |
+//! | `drain.rs`, `limits.rs` | delivers contiguous bytes, up to where they are accepted |
 //! | `holes.rs` | how long to wait for a hole, bounds, and what is reported when the wait ends |
-//! | `history.rs`, `delivery_log.rs` | compares retransmissions with delivered bytes; the rings that remember these |
-//! | `checksum.rs`, `doubted.rs` | which wrong checksums are artefacts of the capture; segments that wait for that decision |
+//! | `arrivals.rs` | streams joined midway: begins both directions in the order of arrival |
+//! | `complete.rs` | empties a direction's queue when memory is needed or the stream ends |
+//! | `events.rs` | the trait that receives bytes, gaps and ends |
+//! | `answers.rs` | SYN-ACKs with different sequence numbers: the client's acknowledgment decides |
+//! | `fast_path.rs` | the next segment, or a plain acknowledgment, of an unremarkable connection |
+//! | `sack.rs` | selective acknowledgments: bytes behind a hole that the receiver has |
+//! | `unseen.rs` | directions that the capture lacks, in whole or at their beginning |
+//! | `segment.rs`, `payload.rs`, `reserve.rs` | a segment, its payload, and the memory that a queue reserves |
+//! | `history.rs` | compares retransmissions with delivered bytes, which `delivery_log.rs` remembers |
+//! | `checksum.rs` | which wrong checksums are artefacts of the capture |
 
 mod accept;
 mod answers;
 mod arrivals;
 mod checksum;
-pub(crate) mod delivery_log;
-mod doubted;
+mod complete;
+mod drain;
+mod events;
 mod fast_path;
 mod fin;
 mod handshake;
 mod history;
 mod holes;
-pub(crate) mod lost_ranges;
+mod limits;
 mod payload;
-pub mod queue;
 mod reassemble;
+mod reserve;
 mod reset;
 mod sack;
 mod segment;
 mod unseen;
 mod urgent;
 
-pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, is_merged};
-pub(crate) use doubted::Doubted;
+pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, held_checksum, is_merged};
+pub(crate) use events::Events;
 pub(crate) use payload::Payload;
 pub(crate) use segment::Segment;
-pub(crate) use tidewire_wire::flag;
+pub(crate) use tidewire_wire::tcp_flag;
 
 use accept::Ack;
 
 use crate::{
-    AnomalyKind, Deliver, Direction, Fate, Mode, TcpState,
-    engine::context::FlowContext,
-    flow::{Flow, bits, half},
+    AnomalyKind, Direction, Fate, TcpState,
+    connection::Connection,
+    flow::{Flow, half},
 };
 
 impl Flow {
@@ -58,7 +67,7 @@ impl Flow {
     fn waits_on(&self, direction: Direction, segment: &Segment) -> bool {
         const ANSWERED: u16 = half::SYN | half::ACKED;
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
-        let is_empty = segment.length == 0 && !segment.has(flag::FIN);
+        let is_empty = segment.length == 0 && !segment.has(tcp_flag::FIN);
         if direction == Direction::ServerToClient {
             let is_refusal = is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
             return is_refusal || self.ends_no_crossing(direction, segment);
@@ -71,13 +80,13 @@ impl Flow {
         let acknowledged = peer.offset_of(segment.ack);
         let is_sent = acknowledged <= self.sent(direction.opposite());
         if !me.has(half::SYN) {
-            return segment.has(flag::ACK) && !is_sent;
+            return segment.has(tcp_flag::ACK) && !is_sent;
         }
         let (start, first, edge) = (me.offset_of(segment.seq), me.offset_of(peer.ack), me.offset_of(peer.edge));
-        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let end = start + i64::from(segment.length) + i64::from(segment.has(tcp_flag::FIN));
         let is_inside = start == first || end > first && start < edge || start == edge && end == edge;
         let is_answer = acknowledged >= self.bias(direction.opposite()) as i64 && is_sent;
-        !is_inside || !segment.has(flag::ACK) || !is_answer
+        !is_inside || !segment.has(tcp_flag::ACK) || !is_answer
     }
 
     /// Whether a client that answered a SYN which crossed its own drops a segment of the server for its place, its age or
@@ -91,7 +100,7 @@ impl Flow {
         let acknowledged = peer.offset_of(segment.ack);
         // Linux takes one that does not acknowledge the SYN either (`tcp_ack`: not before what is unacknowledged).
         let is_answer = acknowledged >= self.bias(client) as i64 - 1 && acknowledged <= self.sent(client);
-        has_crossed && (self.is_outside(direction, segment) || !segment.has(flag::ACK) || !is_answer)
+        has_crossed && (self.is_outside(direction, segment) || !segment.has(tcp_flag::ACK) || !is_answer)
     }
 
     /// Whether a client whose handshake is not over drops a segment without SYN, RST and payload: any where its SYN was
@@ -99,7 +108,7 @@ impl Flow {
     /// SYN shows that the capture lost packets.
     #[inline]
     fn answers_no_syn(&self, direction: Direction, segment: &Segment) -> bool {
-        if direction == Direction::ClientToServer || segment.length > 0 || segment.has(flag::FIN) {
+        if direction == Direction::ClientToServer || segment.length > 0 || segment.has(tcp_flag::FIN) {
             return false;
         }
         if self.state == TcpState::SynReceived {
@@ -135,7 +144,7 @@ impl Flow {
             me.flags |= half::KNOWN | half::HELD;
         }
         let peer = &mut self.halves[direction.opposite() as usize];
-        if !peer.has(half::KNOWN) && segment.has(flag::ACK) {
+        if !peer.has(half::KNOWN) && segment.has(tcp_flag::ACK) {
             peer.base_seq = segment.ack;
             peer.next = crate::flow::MIDSTREAM_START;
             peer.flags |= half::KNOWN | half::HELD;
@@ -144,7 +153,7 @@ impl Flow {
         match self.state {
             TcpState::SynSent if direction == Direction::ServerToClient => self.state = TcpState::Established,
             TcpState::SynReceived if waits_on || self.is_undecided() => {}
-            TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(flag::ACK) => {
+            TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(tcp_flag::ACK) => {
                 self.state = TcpState::Established;
             }
             _ => {}
@@ -152,124 +161,115 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
-    /// The fate of a packet of a cut direction whose payload began at stream offset `start`.
-    #[cold]
-    pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {
-        if flow.has(bits::DISCARDED) {
-            Fate::Discarded
-        } else if self.config.mode != Mode::Track && start >= self.cutoff(flow, direction) {
-            Fate::BeyondCutoff
-        } else {
-            Fate::Tracked
-        }
-    }
-
+impl Connection<'_> {
     /// Processes a segment of a flow. Packets and bytes were counted before.
     #[inline(never)]
-    pub(crate) fn tcp(
+    pub(crate) fn process(
         &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
+        events: &mut impl Events,
         direction: Direction,
         segment: &Segment,
         payload: Payload<'_>,
     ) -> Fate {
-        const SYN_FIN: u8 = flag::SYN | flag::FIN;
-        const SYN_RST: u8 = flag::SYN | flag::RST;
-        let bare = segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) == 0;
+        const SYN_FIN: u8 = tcp_flag::SYN | tcp_flag::FIN;
+        const SYN_RST: u8 = tcp_flag::SYN | tcp_flag::RST;
+        let bare = segment.flags & (tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST | tcp_flag::ACK) == 0;
         if segment.flags & SYN_FIN == SYN_FIN || segment.flags & SYN_RST == SYN_RST || bare {
-            self.note_anomaly(flow, AnomalyKind::InvalidFlags);
+            self.note_anomaly(AnomalyKind::InvalidFlags);
             let is_heard = if bare {
-                flow.never_acknowledges(direction)
+                self.flow.never_acknowledges(direction)
             } else {
                 // In an open connection hosts check RST first (RFC 9293 section 3.10.7.4).
-                segment.has(flag::RST)
-                    && flow.state != TcpState::SynSent
-                    && flow.halves[direction as usize].has(half::KNOWN)
+                segment.has(tcp_flag::RST)
+                    && self.flow.state != TcpState::SynSent
+                    && self.flow.halves[direction as usize].has(half::KNOWN)
             };
             if !is_heard {
                 return Fate::Ignored;
             }
         }
-        if !segment.signed && flow.expects_signatures() {
-            self.note_anomaly(flow, AnomalyKind::UnexpectedSignature);
+        if !segment.signed && self.flow.expects_signatures() {
+            self.note_anomaly(AnomalyKind::UnexpectedSignature);
             return Fate::Ignored;
         }
-        let is_signed = segment.unreadable || segment.signed && flow.expects_no_signature();
+        let is_signed = segment.unreadable || segment.signed && self.flow.expects_no_signature();
         if is_signed {
-            self.note_anomaly(flow, AnomalyKind::UnexpectedSignature);
+            self.note_anomaly(AnomalyKind::UnexpectedSignature);
         }
         let is_refused = is_signed || payload.is_refused;
-        if is_refused && (segment.has(flag::RST | flag::SYN) || segment.length == 0 && !segment.has(flag::FIN)) {
+        if is_refused
+            && (segment.has(tcp_flag::RST | tcp_flag::SYN) || segment.length == 0 && !segment.has(tcp_flag::FIN))
+        {
             return Fate::Ignored;
         }
-        if segment.flags & (flag::FIN | flag::RST) != 0 && flow.halves[direction as usize].has(half::SHUNTED) {
-            self.catch_up(flow, data, direction, segment);
+        if segment.flags & (tcp_flag::FIN | tcp_flag::RST) != 0
+            && self.flow.halves[direction as usize].has(half::SHUNTED)
+        {
+            events.ending(self, direction, segment);
         }
-        if segment.has(flag::RST) {
-            return self.reset(flow, data, direction, segment);
+        if segment.has(tcp_flag::RST) {
+            return self.reset(events, direction, segment);
         }
-        if segment.has(flag::SYN) {
-            return self.synchronize(flow, data, direction, segment, payload);
+        if segment.has(tcp_flag::SYN) {
+            return self.synchronize(events, direction, segment, payload);
         }
-        if flow.state == TcpState::Reset {
-            self.note_anomaly_once(flow, AnomalyKind::AfterReset);
+        if self.flow.state == TcpState::Reset {
+            self.note_anomaly_once(AnomalyKind::AfterReset);
         }
         let ends_no_handshake =
-            flow.answers_no_syn(direction, segment) || self.ends_no_handshake(flow, direction, segment);
+            self.flow.answers_no_syn(direction, segment) || self.ends_no_handshake(direction, segment);
         if !ends_no_handshake {
-            if flow.is_undecided() {
-                self.choose_answer(flow, direction, segment);
+            if self.flow.is_undecided() {
+                self.choose_answer(direction, segment);
             }
-            flow.learn_base(direction, segment);
+            self.flow.learn_base(direction, segment);
         }
         let is_refused = is_refused || ends_no_handshake;
-        let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
+        let ack = if is_refused { Ack::Refused } else { self.acknowledge(direction, segment) };
         // Bytes that this acknowledgment confirms precede this segment's own.
         let other = direction.opposite();
         let confirms =
-            flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[other as usize].is_empty());
+            self.flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[other as usize].is_empty());
         if confirms {
-            if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
-                self.settle_fin(flow, other);
+            if self.flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
+                self.settle_fin(other);
             }
-            self.advance(flow, data, other, payload.timestamp_ns);
+            self.advance(events, other, payload.timestamp_ns);
         }
-        let fate = if segment.length == 0 && !segment.has(flag::FIN) {
-            self.name_probe(flow, direction, segment);
-            if segment.has(flag::URG) && !is_refused {
-                self.point_at_urgent(flow, direction, segment, ack);
+        let fate = if segment.length == 0 && !segment.has(tcp_flag::FIN) {
+            self.name_probe(direction, segment);
+            if segment.has(tcp_flag::URG) && !is_refused {
+                self.point_at_urgent(direction, segment, ack);
             }
             Fate::Tracked
         } else {
-            self.accept(flow, data, direction, segment, payload, ack)
+            self.accept(events, direction, segment, payload, ack)
         };
         // An acknowledgment may settle what waits in the other direction, if that was not checked above. (The segment
         // itself affects that direction only if it ends the connection.)
-        if confirms && !flow.is_over() {
+        if confirms && !self.flow.is_over() {
             return fate;
         }
-        if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
-            self.settle_fin(flow, other);
+        if self.flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
+            self.settle_fin(other);
         }
-        if flow.halves[other as usize].has(half::QUEUED | half::FIN_SEEN) {
-            self.advance(flow, data, other, payload.timestamp_ns);
+        if self.flow.halves[other as usize].has(half::QUEUED | half::FIN_SEEN) {
+            self.advance(events, other, payload.timestamp_ns);
         }
         fate
     }
 
     /// Names a probe: an empty segment with the number before the next one asks for an answer, to find out whether the
     /// other side is still there (RFC 9293 section 3.8.4) or whether its window is still closed (as Linux does).
-    fn name_probe(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+    fn name_probe(&mut self, direction: Direction, segment: &Segment) {
+        let (me, peer) = (&self.flow.halves[direction as usize], &self.flow.halves[direction.opposite() as usize]);
         if me.has(half::HELD | half::FIN_SEEN) || segment.seq != me.next_seq().wrapping_sub(1) {
             return;
         }
         if peer.has(half::ZERO_WINDOW) {
-            self.note_anomaly(flow, AnomalyKind::ZeroWindowProbe);
+            self.note_anomaly(AnomalyKind::ZeroWindowProbe);
         } else {
-            self.note_anomaly_once(flow, AnomalyKind::KeepAlive);
+            self.note_anomaly_once(AnomalyKind::KeepAlive);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Resets: which of them a host accepts (RFC 5961 section 3.2, as Linux implements it).
 
-use super::{Segment, flag};
+use super::{Events, Segment, tcp_flag};
 use crate::{
-    AnomalyKind, Deliver, Direction, Fate, TcpState,
-    engine::context::FlowContext,
+    AnomalyKind, Direction, Fate, TcpState,
+    connection::Connection,
     flow::{Flow, half},
 };
 
@@ -15,7 +15,7 @@ impl Flow {
         let peer = &self.halves[direction.opposite() as usize];
         if self.state == TcpState::SynSent && direction == Direction::ServerToClient {
             // SYN-SENT: only if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
-            let acknowledges = segment.has(flag::ACK) && {
+            let acknowledges = segment.has(tcp_flag::ACK) && {
                 let offset = peer.offset_of(segment.ack);
                 (0..=peer.payload_wire_bytes as i64).contains(&offset)
             };
@@ -49,32 +49,26 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> FlowContext<H> {
+impl Connection<'_> {
     /// Processes a segment with RST.
-    pub(crate) fn reset(
-        &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
-        direction: Direction,
-        segment: &Segment,
-    ) -> Fate {
+    pub(crate) fn reset(&mut self, events: &mut impl Events, direction: Direction, segment: &Segment) -> Fate {
         if segment.length > 0 {
-            self.note_anomaly_once(flow, AnomalyKind::ResetData);
+            self.note_anomaly_once(AnomalyKind::ResetData);
         }
-        if flow.is_over() {
+        if self.flow.is_over() {
             return Fate::Tracked;
         }
-        match flow.judge(direction, segment) {
+        match self.flow.judge(direction, segment) {
             None => {
-                flow.state = TcpState::Reset;
-                let timestamp_ns = flow.last_ns[direction as usize];
+                self.flow.state = TcpState::Reset;
+                let timestamp_ns = self.flow.last_ns[direction as usize];
                 for direction in Direction::BOTH {
-                    self.advance(flow, data, direction, timestamp_ns);
+                    self.advance(events, direction, timestamp_ns);
                 }
                 Fate::Tracked
             }
             Some(kind) => {
-                self.note_anomaly(flow, kind);
+                self.note_anomaly(kind);
                 Fate::Ignored
             }
         }

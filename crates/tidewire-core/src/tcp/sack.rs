@@ -5,21 +5,21 @@
 
 use super::Segment;
 use crate::{
-    Deliver, Direction,
-    engine::context::FlowContext,
+    Direction,
+    connection::Connection,
     flow::{Flow, half},
 };
 
-impl<H: Deliver> FlowContext<H> {
+impl Connection<'_> {
     /// Processes the SACK blocks of a segment whose acknowledgment is possible.
     #[inline(always)]
-    pub(super) fn note_sacks(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+    pub(super) fn note_sacks(&mut self, direction: Direction, segment: &Segment) {
         if segment.sacks[0].0 != segment.sacks[0].1 {
             let other = direction.opposite();
-            let before = flow.queue_charge(other);
-            flow.note_sack_blocks(direction, segment);
-            if flow.halves[other as usize].has(half::QUEUED) {
-                self.settle_queue(flow, other, before);
+            let before = self.flow.reserved(other);
+            self.flow.note_sack_blocks(direction, segment);
+            if self.flow.halves[other as usize].has(half::QUEUED) {
+                self.settle_queue(other, before);
             }
         }
     }

@@ -1,4 +1,4 @@
-use tidewire_wire::{Decoded, flag};
+use tidewire_wire::{Decoded, tcp_flag};
 
 use crate::Mptcp;
 
@@ -85,7 +85,7 @@ impl Segment {
 /// Payload of a usual Ethernet frame without options: 1500 bytes less the headers of IPv4 and TCP.
 const MSS_USUAL: u16 = 1460;
 
-/// What the options say; of a SYN alone scale, MPTCP and the largest segment.
+/// The contents of the options; of a SYN alone scale, MPTCP and the largest segment.
 #[derive(Clone, Copy)]
 struct Options {
     /// Timestamp value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
@@ -107,7 +107,7 @@ impl Options {
         let mut all = Self::NONE;
         let mut options = header.get(20..header_bytes.min(header.len())).unwrap_or_default();
         let flags = header.get(13).copied().unwrap_or_default();
-        let (is_syn, is_answer) = (flags & flag::SYN != 0, flags & flag::ACK != 0);
+        let (is_syn, is_answer) = (flags & tcp_flag::SYN != 0, flags & tcp_flag::ACK != 0);
         loop {
             let length = match *options {
                 [1, ref rest @ ..] => {

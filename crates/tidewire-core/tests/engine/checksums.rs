@@ -242,6 +242,9 @@ fn a_segment_that_fits_a_frame_needs_an_acknowledgment() {
     assert_eq!(text(&log.bytes[0]), "go");
     assert_eq!(log.gaps[0], [(2, 1460, "bad_checksum".into())]);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
+    // The dropped packet is one of its stream: packets are in a stream or outside of all, never both.
+    let in_streams: u64 = Fate::ALL.iter().filter(|one| one.is_in_stream()).map(|&one| fate(&ledger, one)).sum();
+    assert_eq!((log.packets.iter().sum::<u64>(), in_streams), (ledger.received, ledger.received));
     let jumbo = "m".repeat(8000);
     let more = [data(0, "go", Sum::Good), data(2, &jumbo, Sum::Bad), answer(2)];
     let (log, _) = one_of(&auto(), &[greeting(8960), more.to_vec()].concat());

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod capture_losses;
 mod checksum_status;
 mod checksums;
 mod closing;
@@ -18,6 +19,7 @@ mod list_bounds;
 mod long_streams;
 mod midstream;
 mod model;
+mod multipath;
 mod packets;
 mod settings;
 mod shunt;

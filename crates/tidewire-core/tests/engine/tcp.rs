@@ -6,7 +6,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 use tidewire_core::{
-    Config, DirectionCutoff, Fate, HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge, Mode, TcpPolicy,
+    AnomalyKind, Config, DirectionCutoff, Fate, HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge, Mode,
+    TcpPolicy,
 };
 
 const C: u32 = 1000;
@@ -409,6 +410,28 @@ fn retransmissions_over_scattered_segments_read_few_windows() {
     assert!((packets..=2 * packets).contains(&read), "{read} windows for {packets} packets");
     assert_eq!(feed.engine.ledger().uncompared_bytes, repeats as u64 * 128 - (read - 128));
     feed.finish();
+}
+
+/// Each segment overlaps 128 others of eight bytes. The first ones are compared with all of them, then 32 a packet are.
+#[test]
+fn retransmissions_over_small_segments_compare_few_runs() {
+    let compared = |packets: u32| {
+        let config = config().with_history_segments(4096).with_history_copy_bytes(8 << 20);
+        let mut feed = Feed::new(&config, InvariantChecker::default());
+        feed.segments(&handshake(C, S));
+        feed.segments(&(0..128).map(|at| client(8 * at, "aaaaaaaa")).collect::<Vec<_>>());
+        let whole = client(0, &"b".repeat(1024));
+        feed.segments(std::iter::repeat_n(&whole, packets as usize));
+        let ledger = feed.engine.ledger();
+        let runs = ledger.anomaly(AnomalyKind::OverlapConflict);
+        assert_eq!(u64::from(packets) * 1024 - ledger.uncompared_bytes, 8 * runs, "compared or counted");
+        feed.finish();
+        runs
+    };
+    assert_eq!((compared(1), compared(20)), (128, 20 * 128));
+    // What 129 packets before them, and they themselves, have earned.
+    let (runs, earned) = (compared(1000), 32 * (130 + 1000));
+    assert!((earned - 128..=earned + 128).contains(&runs), "{runs} runs of {earned}");
 }
 
 #[test]

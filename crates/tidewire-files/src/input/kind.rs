@@ -4,7 +4,7 @@ use crate::{limits::LOOKS_LIKE_BYTES, netmon, pcap, pcapng, snoop};
 
 /// Kind of an input, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum InputKind {
     Pcap,
     Pcapng,
     Snoop,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl InputKind {
     /// Whether a decompressor is added for it.
     pub(crate) fn is_compression(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd | Self::Lz4 | Self::Xz | Self::Bzip2 | Self::Skippable)

@@ -16,7 +16,7 @@ mod zstandard;
 
 pub(crate) use bytes::{Bytes, Stop};
 pub(crate) use file::{Pipe, open};
-pub(crate) use kind::{Kind, looks_like};
+pub(crate) use kind::{InputKind, looks_like};
 
 use crate::limits::HEAD_BYTES;
 use std::time::Duration;
@@ -66,30 +66,30 @@ impl WithHead {
 }
 
 /// The name of a compression that this program was built without.
-pub(crate) fn missing(kind: Kind) -> Option<&'static str> {
+pub(crate) fn missing(kind: InputKind) -> Option<&'static str> {
     match kind {
-        Kind::Zstd if !cfg!(feature = "zstd") => Some("zstd"),
-        Kind::Xz if !cfg!(feature = "xz") => Some("xz"),
-        Kind::Bzip2 if !cfg!(feature = "bzip2") => Some("bzip2"),
+        InputKind::Zstd if !cfg!(feature = "zstd") => Some("zstd"),
+        InputKind::Xz if !cfg!(feature = "xz") => Some("xz"),
+        InputKind::Bzip2 if !cfg!(feature = "bzip2") => Some("bzip2"),
         _ => None,
     }
 }
 
 /// Adds one decompressor; returns `stream` unchanged for no compression.
-pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
+pub(crate) fn decompressed(kind: InputKind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
     Ok(match kind {
-        Kind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),
+        InputKind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),
         #[cfg(feature = "zstd")]
-        Kind::Zstd => Box::new(zstandard::Zstandard::new(Box::new(stream))?),
+        InputKind::Zstd => Box::new(zstandard::Zstandard::new(Box::new(stream))?),
         #[cfg(feature = "xz")]
-        Kind::Xz => Box::new(xz::Xz::new(Box::new(stream))),
+        InputKind::Xz => Box::new(xz::Xz::new(Box::new(stream))),
         #[cfg(feature = "bzip2")]
-        Kind::Bzip2 => Box::new(bzip2::Bzip2::new(Box::new(stream))),
-        Kind::Lz4 => {
+        InputKind::Bzip2 => Box::new(bzip2::Bzip2::new(Box::new(stream))),
+        InputKind::Lz4 => {
             let legacy = stream.head.first() == Some(&0x02);
             Box::new(lz4::Lz4::new(Box::new(stream), legacy))
         }
-        Kind::Skippable => {
+        InputKind::Skippable => {
             let (_, bytes) = (stream.read_array()?, stream.read_array()?);
             let mut feed = feed::Feed::new(Box::new(stream), ("zstd or lz4", "zstd -dc"));
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;

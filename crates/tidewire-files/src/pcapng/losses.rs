@@ -103,14 +103,25 @@ pub fn lost_before(found: &[u8]) -> u64 {
     lost
 }
 
-/// Reads the options of statistics, which count from the beginning of the capture.
-pub(super) fn of_statistics(found: &[u8], big_endian: bool, loss: &mut CaptureLoss) {
-    options(found, big_endian, |code, value| {
-        let Some(value) = number(value, big_endian) else { return };
-        match code {
-            INTERFACE_DROPPED => loss.interface_dropped = value,
-            SYSTEM_DROPPED => loss.system_dropped = value,
-            _ => {}
-        }
+/// Losses of an interface from the beginning of the capture on, by a block of its statistics. `None`: not stated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatedLoss {
+    /// Number of the interface in its section.
+    pub interface: u32,
+    /// Packets that the interface dropped (`isb_ifdrop`).
+    pub interface_dropped: Option<u64>,
+    /// Packets that the operating system dropped (`isb_osdrop`).
+    pub system_dropped: Option<u64>,
+}
+
+/// Reads the body of an interface statistics block: what is between its two lengths. `None`: it is too short.
+#[must_use]
+pub fn stated_loss(body: &[u8], big_endian: bool) -> Option<StatedLoss> {
+    let mut loss = StatedLoss { interface: u32_at(body, 0, big_endian)?, ..StatedLoss::default() };
+    options(body.get(12..)?, big_endian, |code, value| match code {
+        INTERFACE_DROPPED => loss.interface_dropped = number(value, big_endian),
+        SYSTEM_DROPPED => loss.system_dropped = number(value, big_endian),
+        _ => {}
     });
+    Some(loss)
 }

@@ -13,14 +13,14 @@ use crate::{
     encode::Interface as Description,
     limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
     pcap::too_long,
-    record_cursor::{Count, Place, Walk, u16_at, u32_at},
+    record_cursor::{Count, RawRecord, Walk, u16_at, u32_at},
     signature::{SECTION_HEADER, begins_pcap, byte_order, is_magic},
     supplement::{NAMES, SECRETS, Supplement, Supplements, supplement},
 };
 use comments::comments;
 use interface::Interface;
 use losses::Losses;
-pub use losses::{CaptureLoss, lost_before};
+pub use losses::{CaptureLoss, StatedLoss, lost_before, stated_loss};
 use tidewire_wire::{Frame, PacketLoss};
 
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -135,7 +135,7 @@ impl Pcapng {
     #[cold]
     fn note_lost(&mut self, packets: u64, frame: &Frame) {
         let Frame { number, interface, timestamp_ns, .. } = *frame;
-        self.losses.packets.push(PacketLoss { number, interface, timestamp_ns, packets });
+        self.losses.packets.push(PacketLoss { number, interface, timestamp_ns, since_ns: timestamp_ns, packets });
         if let Some(loss) = self.losses.interfaces.get_mut(usize::from(interface)) {
             loss.between_packets = loss.between_packets.saturating_add(packets);
         }
@@ -186,7 +186,7 @@ impl Pcapng {
         matches!(kind, Some(SECTION_HEADER | INTERFACE_DESCRIPTION | SECRETS | NAMES))
     }
 
-    fn block(&mut self, kind: u32, block: Block<'_>, count: &mut Count) -> Result<Option<Place>, String> {
+    fn block(&mut self, kind: u32, block: Block<'_>, count: &mut Count) -> Result<Option<RawRecord>, String> {
         match kind {
             ENHANCED_PACKET => self.enhanced(block, count).map(Some),
             SIMPLE_PACKET => self.simple(block).map(Some),
@@ -251,10 +251,12 @@ impl Pcapng {
 
     /// Statistics of an interface that is not described concern no packet: they are left out.
     fn statistics(&mut self, body: &[u8]) {
-        let interface = u32_at(body, 0, self.big_endian).and_then(|index| self.interfaces.get(index as usize));
+        let Some(stated) = stated_loss(body, self.big_endian) else { return };
+        let interface = self.interfaces.get(stated.interface as usize);
         if let Some(loss) = interface.and_then(|interface| self.losses.interfaces.get_mut(usize::from(interface.index)))
         {
-            losses::of_statistics(body.get(12..).unwrap_or_default(), self.big_endian, loss);
+            loss.interface_dropped = stated.interface_dropped.unwrap_or(loss.interface_dropped);
+            loss.system_dropped = stated.system_dropped.unwrap_or(loss.system_dropped);
         }
     }
 
@@ -289,20 +291,26 @@ impl Pcapng {
         }
     }
 
-    fn enhanced(&mut self, block: Block<'_>, count: &mut Count) -> Result<Place, String> {
+    fn enhanced(&mut self, block: Block<'_>, count: &mut Count) -> Result<RawRecord, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("an enhanced packet block is too short")?;
         let index = u32_at(fixed, 0, self.big_endian).unwrap_or_default();
         self.timed(block, index, fixed, count)
     }
 
-    fn obsolete(&mut self, block: Block<'_>, count: &mut Count) -> Result<Place, String> {
+    fn obsolete(&mut self, block: Block<'_>, count: &mut Count) -> Result<RawRecord, String> {
         let fixed = block.body.first_chunk::<20>().ok_or("a packet block is too short")?;
         let index = u32::from(u16_at(fixed, 0, self.big_endian).unwrap_or_default());
         self.timed(block, index, fixed, count)
     }
 
     /// The two packet blocks that carry a time have it and the lengths in the same places.
-    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20], count: &mut Count) -> Result<Place, String> {
+    fn timed(
+        &mut self,
+        block: Block<'_>,
+        index: u32,
+        fixed: &[u8; 20],
+        count: &mut Count,
+    ) -> Result<RawRecord, String> {
         let word = |at| u32_at(fixed, at, self.big_endian).unwrap_or_default();
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let (captured_bytes, wire_bytes) = (word(12), word(16));
@@ -319,7 +327,7 @@ impl Pcapng {
         Ok(place)
     }
 
-    fn simple(&mut self, block: Block<'_>) -> Result<Place, String> {
+    fn simple(&mut self, block: Block<'_>) -> Result<RawRecord, String> {
         let wire_bytes = u32_at(block.body, 0, self.big_endian).ok_or("a simple packet block is too short")?;
         let interface = self.interface_of(0)?;
         // The captured length is not stated: the packet's, cut at the snap length, and never more than the block has.
@@ -354,7 +362,7 @@ impl Interface {
         captured_bytes: u32,
         wire_bytes: u32,
         timestamp_ns: u64,
-    ) -> Result<Place, String> {
+    ) -> Result<RawRecord, String> {
         let bound = captured_bytes_max(self.link);
         if captured_bytes > bound {
             return Err(too_long(captured_bytes, bound));
@@ -365,6 +373,6 @@ impl Interface {
         }
         let at = block.at + fixed_bytes;
         let origin = if block.origin == 0 { 0 } else { block.origin + at as u64 };
-        Ok(Place { at, captured_bytes, wire_bytes, link: self.link, interface: self.index, timestamp_ns, origin })
+        Ok(RawRecord { at, captured_bytes, wire_bytes, link: self.link, interface: self.index, timestamp_ns, origin })
     }
 }

@@ -83,7 +83,7 @@ fn a_compressed_file_cut_anywhere_is_noticed() {
     }
 }
 
-/// What was decompressed before the damage is delivered to the last whole packet.
+/// Bytes that were decompressed before the damage are delivered to the last whole packet.
 #[test]
 fn what_a_damaged_compressed_file_held_before_is_delivered() {
     let packets = packets(60_000);
@@ -123,7 +123,7 @@ fn compressed_input_that_yields_nothing_ends() {
         // Whatever a person concatenates is read.
         let got = read(&[&content[..], &empty.repeat(2000)].concat());
         assert!(got.errors.is_empty() && got.packets == packets, "{name}: {:?}", got.errors);
-        // Compressed once more it is not more dear.
+        // Compressed once more it does not cost more.
         let twice = gzip(&[&content[..], &empty.repeat(parts(&empty))].concat());
         holds_nothing(name, &twice);
     }
@@ -213,7 +213,7 @@ fn random_damage_never_panics_and_takes_little_memory() {
 }
 
 #[test]
-fn inputs_that_are_no_captures_are_told_apart() {
+fn inputs_that_are_no_captures_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let open = |bytes: &[u8]| {

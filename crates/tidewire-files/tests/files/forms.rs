@@ -1,4 +1,4 @@
-//! What is written in any form is read back equal, however it arrives.
+//! Packets written in any form are read back equal, however they arrive.
 
 use crate::common::{
     Compress, FORMS, Form, Order, Packet, Pcapng, bzip2, drain, gzip, lz4, pcap, read, read_stream, snoop, xz, zstd,

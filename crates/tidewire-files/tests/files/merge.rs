@@ -125,7 +125,7 @@ fn damage_in_one_file_does_not_stop_the_others() {
 }
 
 #[test]
-fn what_the_caller_got_wrong_is_told_at_once() {
+fn errors_of_the_caller_are_reported_at_once() {
     let mut folder = Folder::new();
     let good = folder.add(&pcap(FORMS[0], Order { big_endian: false }, 1, &[packet(0, 0, 0)]).0);
     let text = folder.add(b"no capture");

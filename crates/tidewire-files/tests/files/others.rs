@@ -190,7 +190,7 @@ fn damage_is_named_with_its_place() {
     }
 }
 
-/// What is no ERF file is not read as one: random bytes, text, zeros.
+/// A file of another type is not read as ERF: random bytes, text, zeros.
 #[test]
 fn erf_is_not_seen_where_it_is_not() {
     let mut numbers = Numbers(11);
@@ -257,7 +257,7 @@ fn tshark_and_editcap_agree() {
         std::fs::write(&path, file).unwrap();
         same("ixia");
     }
-    // What editcap writes of a real capture.
+    // The output of editcap for a real capture.
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/demo/demo.pcap");
     for form in ["netmon1", "netmon2", "snoop", "pcap", "nsecpcap", "modpcap", "pcapng"] {
         let written = Command::new("editcap").env("TZ", "UTC").args(["-F", form]).arg(&demo).arg(&path).run_in_time();

@@ -92,7 +92,7 @@ fn seeds_are_read_alike_at_once_and_in_bits() {
     assert!(seeds >= 28, "{seeds} seeds");
 }
 
-/// What the fuzz target asserts, of seeds with a few bytes changed, repeated or missing. `TIDEWIRE_MUTATIONS`: how many of each.
+/// The assertions of the fuzz target, of seeds with a few bytes changed, repeated or missing. `TIDEWIRE_MUTATIONS`: how many of each.
 #[test]
 fn mutated_seeds_are_read_alike_at_once_and_in_bits() {
     let mutations = std::env::var("TIDEWIRE_MUTATIONS").map_or(60, |count| count.parse().unwrap());

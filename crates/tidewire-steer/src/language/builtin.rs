@@ -5,7 +5,7 @@
 /// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum BuiltinKind {
     /// Takes a packet; passes it on or drops it, and may choose its worker.
     Function,
     /// A condition on packets.
@@ -14,7 +14,7 @@ pub enum Kind {
     Property,
 }
 
-impl Kind {
+impl BuiltinKind {
     /// The name used in errors.
     #[must_use]
     pub fn text(self) -> &'static str {
@@ -148,7 +148,7 @@ pub struct Builtin {
     /// The name as written.
     pub name: &'static str,
     /// The kind of term that it makes with its arguments.
-    pub kind: Kind,
+    pub kind: BuiltinKind,
     /// The group in the documentation.
     pub group: Group,
     /// Its arguments.
@@ -183,7 +183,7 @@ macro_rules! builtins {
         pub const BUILTINS: &[Builtin] = &[$($(Builtin {
             id: Id::$id,
             name: $name,
-            kind: Kind::$kind,
+            kind: BuiltinKind::$kind,
             group: Group::$group,
             parameters: &[$($parameter),*],
             meaning: $meaning,

@@ -1,7 +1,7 @@
 //! Names and types: a tree becomes a program, or an error says what is missing where.
 
 use super::ast::{Argument, Comparator, Function, Predicate, Term, address_bits};
-use super::builtin::{ABSENT, ALIASES, BUILTINS, Builtin, Group, Id, Kind, OFFSET_MAX, Parameter, key};
+use super::builtin::{ABSENT, ALIASES, BUILTINS, Builtin, BuiltinKind, Group, Id, OFFSET_MAX, Parameter, key};
 use super::lexer::Operator;
 use super::literal;
 use super::parser::{Node, Tree};
@@ -35,7 +35,7 @@ impl Checker {
                 Ok(flat)
             }
             Node::Name(name, arguments) => {
-                let term = self.term(name, arguments, tree.at, Kind::Function)?;
+                let term = self.term(name, arguments, tree.at, BuiltinKind::Function)?;
                 Ok(Function { steps: vec![term] })
             }
             _ => Err(mismatch(
@@ -70,7 +70,7 @@ impl Checker {
         if let (Some(comparator), [property, number]) = (Comparator::named(name), arguments) {
             return self.comparison(comparator, property, number);
         }
-        let mut term = self.term(name, arguments, at, Kind::Predicate)?;
+        let mut term = self.term(name, arguments, at, BuiltinKind::Predicate)?;
         Ok(match (term.builtin.id, term.arguments.pop()) {
             (Id::Not, Some(Argument::Predicate(inner))) => Predicate::Not(Box::new(inner)),
             (_, last) => {
@@ -89,7 +89,7 @@ impl Checker {
         let Node::Name(name, arguments) = &property.node else {
             return Err(mismatch(property, "a property", "a property is `ip_ttl`, `tcp_dest`, `get_mark`"));
         };
-        let term = self.term(name, arguments, property.at, Kind::Property)?;
+        let term = self.term(name, arguments, property.at, BuiltinKind::Property)?;
         let Node::Number(number) = number.node else {
             return Err(mismatch(number, "a number", "a property is compared with a number: `ip_ttl < 5`"));
         };
@@ -97,7 +97,7 @@ impl Checker {
     }
 
     /// A name of this kind, with its arguments.
-    fn term(&mut self, name: &str, given: &[Tree], at: Position, wanted: Kind) -> Result<Term, Error> {
+    fn term(&mut self, name: &str, given: &[Tree], at: Position, wanted: BuiltinKind) -> Result<Term, Error> {
         let name = ALIASES.iter().find(|alias| alias.0 == name).map_or(name, |alias| alias.1);
         let builtin = Builtin::named(name).ok_or_else(|| unknown(name, at))?;
         self.terms += 1;
@@ -270,19 +270,20 @@ fn mismatch(tree: &Tree, wanted: &str, hint: &str) -> Error {
     Error::new(tree.at, format!("{wanted} is expected here, and {}", describe(tree)), hint)
 }
 
-fn wrong_kind(builtin: &Builtin, wanted: Kind, at: Position) -> Error {
+fn wrong_kind(builtin: &Builtin, wanted: BuiltinKind, at: Position) -> Error {
     let message = format!("{} is expected here, and `{}` is {}", wanted.text(), builtin.name, builtin.kind.text());
     let hint = match (builtin.kind, wanted) {
-        (Kind::Predicate, Kind::Function) => {
+        (BuiltinKind::Predicate, BuiltinKind::Function) => {
             format!("make a step of it: `filter ({})`, or use it in `when`", builtin.name)
         }
-        (Kind::Function, Kind::Predicate) if builtin.group == Group::Filter => {
+        (BuiltinKind::Function, BuiltinKind::Predicate) if builtin.group == Group::Filter => {
             let twin = BUILTINS.iter().find(|b| {
-                b.kind == Kind::Predicate && b.name.trim_start_matches("is_").trim_start_matches("has_") == builtin.name
+                b.kind == BuiltinKind::Predicate
+                    && b.name.trim_start_matches("is_").trim_start_matches("has_") == builtin.name
             });
             twin.map_or_else(String::new, |twin| format!("its predicate is `{}`", twin.name))
         }
-        (Kind::Property, _) => format!("compare it: `{} == 1`", builtin.name),
+        (BuiltinKind::Property, _) => format!("compare it: `{} == 1`", builtin.name),
         _ => String::new(),
     };
     Error::new(at, message, hint)

@@ -10,7 +10,7 @@ mod print;
 
 pub(crate) use ast::mask;
 pub use ast::{Argument, Comparator, Function, Network, Predicate, Term};
-pub use builtin::{BUILTINS, Builtin, COUNTERS, Group, Id, Kind, Parameter, SAMPLES_MAX, key};
+pub use builtin::{BUILTINS, Builtin, BuiltinKind, COUNTERS, Group, Id, Parameter, SAMPLES_MAX, key};
 
 use crate::error::{Error, Position};
 

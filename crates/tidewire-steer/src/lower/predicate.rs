@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use super::field::{Destination, Side, Source};
 use super::lowering::Lowering;
+use tidewire_wire::ip_protocol::{ICMP, ICMP6, TCP, UDP};
+
 use crate::ir::{Alu, Condition, Label, Slot};
 use crate::language::{Argument, BUILTINS, Comparator, Id, Network, Predicate, Term};
-use crate::walk::ip::{ICMP, ICMP6, TCP, UDP};
 use crate::walk::slot::{
     self, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, PORTS, PROTO, T0, VERSION, VLAN0, VLAN1,
 };
@@ -91,13 +92,13 @@ impl Lowering<'_> {
         match (term.builtin.id, term.arguments.as_slice()) {
             (Id::IsIp, _) => self.branch(VERSION, Equal, 4, yes, no),
             (Id::IsIp6, _) => self.branch(VERSION, Equal, 6, yes, no),
-            (Id::IsTcp, _) => self.is_proto(TCP, yes, no),
-            (Id::IsUdp, _) => self.is_proto(UDP, yes, no),
+            (Id::IsTcp, _) => self.is_proto(u64::from(TCP), yes, no),
+            (Id::IsUdp, _) => self.is_proto(u64::from(UDP), yes, no),
             (Id::IsFlow, _) => {
                 let next = self.builder.label();
-                self.is_proto(TCP, yes, next);
+                self.is_proto(u64::from(TCP), yes, next);
                 self.builder.place(next);
-                self.is_proto(UDP, yes, no);
+                self.is_proto(u64::from(UDP), yes, no);
             }
             (Id::IsIcmp, _) => {
                 self.jump_unless_icmp(no);
@@ -157,10 +158,10 @@ impl Lowering<'_> {
         let [six, after] = [(); 2].map(|()| self.builder.label());
         self.builder.jump(VERSION, Condition::Equal, 6, six);
         self.builder.jump(VERSION, Condition::NotEqual, 4, no);
-        self.builder.jump(PROTO, Condition::NotEqual, ICMP, no);
+        self.builder.jump(PROTO, Condition::NotEqual, u64::from(ICMP), no);
         self.builder.goto(after);
         self.builder.place(six);
-        self.builder.jump(PROTO, Condition::NotEqual, ICMP6, no);
+        self.builder.jump(PROTO, Condition::NotEqual, u64::from(ICMP6), no);
         self.builder.place(after);
     }
 
@@ -299,12 +300,12 @@ impl Lowering<'_> {
         self.builder.place(after);
     }
 
-    fn with_ports(&mut self, proto: u64, absent: Label) {
+    fn with_ports(&mut self, proto: u8, absent: Label) {
         self.builder.jump(PORTS, Condition::Equal, 0, absent);
-        self.builder.jump(PROTO, Condition::NotEqual, proto, absent);
+        self.builder.jump(PROTO, Condition::NotEqual, u64::from(proto), absent);
     }
 
-    fn port(&mut self, proto: u64, side: Side, to: Slot, absent: Label) {
+    fn port(&mut self, proto: u8, side: Side, to: Slot, absent: Label) {
         self.with_ports(proto, absent);
         self.builder.copy(to, side.port());
     }

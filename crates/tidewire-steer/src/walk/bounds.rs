@@ -10,8 +10,8 @@ pub(crate) const LABELS: usize = 8;
 pub(crate) const EXTENSIONS: usize = 8;
 
 /// Jumps if `slot` is one of these values.
-pub(crate) fn jump_any(builder: &mut Builder, slot: Slot, values: &[u64], to: Label) {
-    for value in values {
-        builder.jump(slot, Condition::Equal, *value, to);
+pub(crate) fn jump_any(builder: &mut Builder, slot: Slot, values: &[impl Copy + Into<u64>], to: Label) {
+    for &value in values {
+        builder.jump(slot, Condition::Equal, Into::<u64>::into(value), to);
     }
 }

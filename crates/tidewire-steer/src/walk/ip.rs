@@ -7,22 +7,12 @@ use super::slot::{
     PROTO, SOURCE_PORT, SOURCE4, T0, T1, T2, T3, T4, T5, T6, VERSION,
 };
 use crate::ir::{Alu, Builder, Condition, Label};
+use tidewire_wire::ip_protocol::{self, AH, HOP_BY_HOP, NO_NEXT_HEADER, SCTP, TCP, UDP, UDP_LITE};
 
-pub(crate) const ICMP: u64 = 1;
-pub(crate) const TCP: u64 = 6;
-pub(crate) const UDP: u64 = 17;
-const FRAGMENT_HEADER: u64 = 44;
-const AUTHENTICATION: u64 = 51;
-pub(crate) const ICMP6: u64 = 58;
-const NO_NEXT_HEADER: u64 = 59;
-const SCTP: u64 = 132;
-const UDP_LITE: u64 = 136;
-/// Hop-by-hop options, which must be first (RFC 8200, 4.1).
-const HOP_BY_HOP: u64 = 0;
-/// Routing and destination options, of the same form: length in units of 8 bytes beyond the first.
-const EXTENSION_HEADERS: [u64; 2] = [43, 60];
-/// Mobility, HIP and Shim6: of the same form, but complete messages if nothing follows.
-const MESSAGES: [u64; 3] = [135, 139, 140];
+/// Extension headers of one form: length in units of 8 bytes beyond the first.
+const EXTENSION_HEADERS: [u8; 2] = [ip_protocol::ROUTING, ip_protocol::DESTINATION_OPTIONS];
+/// Of the same form, but complete messages if nothing follows.
+const MESSAGES: [u8; 3] = [ip_protocol::MOBILITY, ip_protocol::HIP, ip_protocol::SHIM6];
 
 /// The IP packet at `AT`, of the version in `ETHER_TYPE`. Jumps to `done` if there is none.
 pub(super) fn emit(builder: &mut Builder, done: Label) {
@@ -86,7 +76,7 @@ fn v4(builder: &mut Builder, done: Label) {
     builder.bound(T3, done);
     // An authentication header protects what is behind it and does not encrypt it (RFC 4302).
     let plain = builder.label();
-    builder.jump(T2, Condition::NotEqual, AUTHENTICATION, plain);
+    builder.jump(T2, Condition::NotEqual, u64::from(AH), plain);
     builder.jump(T1, Condition::AnyBit, 0x3fff, plain);
     authentication(builder, done);
     builder.place(plain);
@@ -135,15 +125,16 @@ fn extension(builder: &mut Builder, index: usize, end: Label, done: Label) {
     // Nearly every packet has none: one jump decides.
     jump_any(builder, T2, &[TCP, UDP], end);
     jump_any(builder, T2, &EXTENSION_HEADERS, common);
-    builder.jump(T2, Condition::Equal, HOP_BY_HOP, if index == 0 { common } else { done });
-    builder.jump(T2, Condition::Equal, FRAGMENT_HEADER, fragment);
-    builder.jump(T2, Condition::Equal, AUTHENTICATION, auth);
+    // Hop-by-hop options must be first (RFC 8200, 4.1).
+    builder.jump(T2, Condition::Equal, u64::from(HOP_BY_HOP), if index == 0 { common } else { done });
+    builder.jump(T2, Condition::Equal, u64::from(ip_protocol::FRAGMENT), fragment);
+    builder.jump(T2, Condition::Equal, u64::from(AH), auth);
     jump_any(builder, T2, &MESSAGES, message);
     builder.goto(end);
 
     builder.place(message);
     builder.load(T6, T3, 0, 1, done);
-    builder.jump(T6, Condition::Equal, NO_NEXT_HEADER, end);
+    builder.jump(T6, Condition::Equal, u64::from(NO_NEXT_HEADER), end);
 
     builder.place(common);
     builder.load(T2, T3, 0, 1, done);

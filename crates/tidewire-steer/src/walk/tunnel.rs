@@ -1,15 +1,12 @@
 //! Headers that carry IP again. A tunnel is entered when its header is right; where there is no IP packet inside, the slots
 //! keep speaking of the packet that carries it.
 
-use super::ip::UDP;
 use super::link::{self, IPV4, IPV6};
 use super::slot::{AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, L4_AT, PROTO, SOURCE_PORT, T0, T1, T2};
 use crate::ir::{Alu, Builder, Condition, Label};
 use crate::settings::Settings;
+use tidewire_wire::ip_protocol::{GRE, IN_IPV4, IN_IPV6, UDP};
 
-const IN_IPV4: u64 = 4;
-const IN_IPV6: u64 = 41;
-const GRE: u64 = 47;
 /// Transparent Ethernet bridging.
 const BRIDGED: u64 = 0x6558;
 /// ERSPAN types I and II, and type III.
@@ -36,10 +33,10 @@ pub(super) fn emit(builder: &mut Builder, settings: &Settings, done: Label) {
     let [gre, udp, ipv4, ipv6, ethernet, network] = [(); 6].map(|()| builder.label());
     builder.jump(FRAGMENT, Condition::NotEqual, 0, done);
     builder.copy(AT, L4_AT);
-    builder.jump(PROTO, Condition::Equal, UDP, udp);
-    builder.jump(PROTO, Condition::Equal, GRE, gre);
-    builder.jump(PROTO, Condition::Equal, IN_IPV4, ipv4);
-    builder.jump(PROTO, Condition::Equal, IN_IPV6, ipv6);
+    builder.jump(PROTO, Condition::Equal, u64::from(UDP), udp);
+    builder.jump(PROTO, Condition::Equal, u64::from(GRE), gre);
+    builder.jump(PROTO, Condition::Equal, u64::from(IN_IPV4), ipv4);
+    builder.jump(PROTO, Condition::Equal, u64::from(IN_IPV6), ipv6);
     builder.goto(done);
 
     builder.place(ipv4);

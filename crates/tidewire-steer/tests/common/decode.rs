@@ -46,7 +46,7 @@ fn knows_tunnels(link: LinkType, frame: &[u8], settings: &Settings, decoded: &De
 /// IPv6 extension headers: the walk stopped at its bound.
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 
-/// What the two say differently of a frame, if they should agree and do not. `Ok(false)`: they need not agree.
+/// The difference between the two about a frame, if they should agree and do not. `Ok(false)`: they need not agree.
 pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &Compiled) -> Result<bool, String> {
     let decoded = decode(link, frame, frame.len() as u32, &settings.wire);
     if !comparable(link, frame, settings, &decoded) {

@@ -15,7 +15,7 @@ const REMEMBERED: u64 = 5 << 40;
 const DROPPED: u64 = 6 << 40;
 /// 8 bytes before the packet.
 const META: u64 = PACKET - 8;
-/// What the clock shows.
+/// The clock's time.
 pub const TIME: u64 = 0x0123_4567_89ab_cdef;
 const STACK_BYTES: usize = 512;
 /// As a socket's fan-out program gets a frame: its data begins behind the Ethernet header.
@@ -166,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// What the program counted as dropped.
+    /// Frames that the program counted as dropped.
     pub fn dropped(&self) -> u64 {
         dropped(self.dropped.chunks(8).map(number))
     }

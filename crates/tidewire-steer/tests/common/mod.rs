@@ -1,4 +1,4 @@
-//! What the tests of steering share, here and in the lab: random programs, random packets, a machine for eBPF.
+//! Helpers that the tests of steering share, here and in the lab: random programs, random packets, a machine for eBPF.
 #![allow(dead_code)]
 
 pub mod machine;

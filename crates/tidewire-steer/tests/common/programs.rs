@@ -1,11 +1,11 @@
 //! Random programs of every name of the language.
 
-use tidewire_steer::language::{BUILTINS, Builtin, Id, Kind, Parameter, key};
+use tidewire_steer::language::{BUILTINS, Builtin, BuiltinKind, Id, Parameter, key};
 
 use super::Random;
 use super::packets::PORTS;
 
-/// What a random program may use.
+/// Names that a random program may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed {
     /// `steer_rss` and `steer_rx_queue`.
@@ -19,12 +19,12 @@ pub fn program(random: &mut Random, allowed: Allowed) -> String {
 }
 
 fn function(random: &mut Random, steps: u64, depth: u32, allowed: Allowed) -> String {
-    let steps: Vec<_> = (0..steps).map(|_| term(random, Kind::Function, depth, allowed)).collect();
+    let steps: Vec<_> = (0..steps).map(|_| term(random, BuiltinKind::Function, depth, allowed)).collect();
     steps.join(" >-> ")
 }
 
 /// A name of this kind with its arguments.
-pub fn term(random: &mut Random, kind: Kind, depth: u32, allowed: Allowed) -> String {
+pub fn term(random: &mut Random, kind: BuiltinKind, depth: u32, allowed: Allowed) -> String {
     loop {
         let builtin = &BUILTINS[random.below(BUILTINS.len() as u64) as usize];
         let nested = builtin.parameters.iter().any(|p| matches!(p, Parameter::Function | Parameter::Predicate));
@@ -57,7 +57,7 @@ pub fn applied(random: &mut Random, builtin: &Builtin, depth: u32, allowed: Allo
         Id::HasVid => pick(random, &["0", "1", "2", "42", "4095"]),
         Id::HasMark | Id::HasState | Id::Mark | Id::PutState => random.pick(&[0, 1, 2, 0xffff_ffff_u64]).to_string(),
         Id::Inc | Id::Dec | Id::Class => random.pick(&[0, 1, 63]).to_string(),
-        Id::AnyBit | Id::AllBit => format!("{} {}", term(random, Kind::Property, 0, allowed), number(random)),
+        Id::AnyBit | Id::AllBit => format!("{} {}", term(random, BuiltinKind::Property, 0, allowed), number(random)),
         _ => {
             let arguments = builtin.parameters.iter().map(|parameter| argument(random, *parameter, depth, allowed));
             arguments.collect::<Vec<_>>().join(" ")
@@ -101,7 +101,7 @@ fn argument(random: &mut Random, parameter: Parameter, depth: u32, allowed: Allo
             format!("({})", function(random, steps, depth, allowed))
         }
         Parameter::Predicate => format!("({})", predicate(random, depth, allowed)),
-        Parameter::Property => term(random, Kind::Property, 0, allowed),
+        Parameter::Property => term(random, BuiltinKind::Property, 0, allowed),
         other => unreachable!("no random argument for {other:?}"),
     }
 }
@@ -122,7 +122,7 @@ fn number(random: &mut Random) -> u64 {
 /// A random predicate.
 pub fn predicate(random: &mut Random, depth: u32, allowed: Allowed) -> String {
     if depth == 0 || random.once_in(2) {
-        return term(random, Kind::Predicate, 0, allowed);
+        return term(random, BuiltinKind::Predicate, 0, allowed);
     }
     let inner = |random: &mut Random| predicate(random, depth - 1, allowed);
     match random.below(5) {
@@ -132,7 +132,7 @@ pub fn predicate(random: &mut Random, depth: u32, allowed: Allowed) -> String {
         3 => format!("({}) .^^. ({})", inner(random), inner(random)),
         _ => {
             let sign = random.pick(&["<", "<=", "==", "/=", ">", ">="]);
-            format!("{} {sign} {}", term(random, Kind::Property, 0, allowed), number(random))
+            format!("{} {sign} {}", term(random, BuiltinKind::Property, 0, allowed), number(random))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::common::packets::{Made, frame};
 use crate::common::programs::{Allowed, applied, program};
 use crate::common::{Random, packets};
 use tidewire_steer::bpf::{Copy, Ending, Hook, Output};
-use tidewire_steer::language::{BUILTINS, Kind};
+use tidewire_steer::language::{BUILTINS, BuiltinKind};
 use tidewire_steer::{Compiled, Fragments, Packet, Program, Settings, State, Target, Unsteered, Verdict};
 use tidewire_wire::LinkType;
 
@@ -75,9 +75,9 @@ fn every_function_by_itself() {
             let settings = settings(&mut random);
             let term = applied(&mut random, builtin, 1, allowed);
             let text = match builtin.kind {
-                Kind::Function => term,
-                Kind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
-                Kind::Property => {
+                BuiltinKind::Function => term,
+                BuiltinKind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
+                BuiltinKind::Property => {
                     format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
                 }
                 other => unreachable!("no program for {other:?}"),
@@ -97,7 +97,7 @@ fn random_programs() {
     }
 }
 
-/// What a fan-out group, a filter and a redirect make of verdicts.
+/// The actions of a fan-out group, a filter and a redirect for verdicts.
 #[test]
 fn outputs_are_the_verdict_s_workers() {
     let (mut random, mut all) = (Random(3), 0);

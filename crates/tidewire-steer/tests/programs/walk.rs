@@ -1,4 +1,4 @@
-//! What the walk finds is what the decoder finds, and both directions of a conversation go to one worker.
+//! The walk agrees with the decoder, and both directions of a conversation go to one worker.
 
 use crate::common::packets::{address6, sound};
 use crate::common::{Random, packets};

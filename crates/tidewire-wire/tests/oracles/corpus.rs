@@ -13,7 +13,7 @@ use tidewire_wire::{
     transport_checksum,
 };
 
-/// What one capture holds, in packets.
+/// Content of one capture, in packets.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     tcp: u64,

@@ -8,7 +8,7 @@ use tidewire_wire::{
     transport_checksum,
 };
 
-/// What a generated packet is made of.
+/// Parts of a generated packet.
 #[derive(Clone, Debug)]
 struct Recipe {
     vlans: u8,

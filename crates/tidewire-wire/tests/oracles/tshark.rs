@@ -28,7 +28,7 @@ const EXPLAINED: &[(&str, &str)] = &[
 const UNKNOWN_LINKS: [LinkType; 4] =
     [LinkType::DSA_TAG_BRCM, LinkType::DSA_TAG_BRCM_PREPEND, LinkType::DSA_TAG_DSA, LinkType::DSA_TAG_EDSA];
 
-/// What both say of a frame.
+/// Common findings of both about a frame.
 #[derive(Debug, PartialEq, Eq)]
 struct Ends {
     addresses: Option<(IpAddr, IpAddr)>,

@@ -52,7 +52,7 @@ fn after_an_invalid_fragment_the_rest_is_rejected_without_being_kept() {
 }
 
 #[test]
-fn a_host_begins_anew_after_an_overlap() {
+fn a_host_begins_again_after_an_overlap() {
     let mut bench = Bench::new(Config::default());
     assert_eq!(bench.piece(DefragPolicy::Linux, true, 1, &piece(0, true, 16)), Result::Held);
     assert_eq!(bench.piece(DefragPolicy::Linux, true, 1, &piece(0, true, 8)), Result::Held);
@@ -98,7 +98,7 @@ fn a_snapped_fragment_spoils_its_datagram_only() {
     }
 }
 
-/// Whoever fills the table loses first: a flood from one source does not push out another's datagram.
+/// The source that fills the table loses first: a flood from one source does not push out another's datagram.
 #[test]
 fn eviction_prefers_those_who_fill_the_memory() {
     let config = Config { fragment_memory_bytes: 1 << 20, datagrams_max: 1000, ..Config::default() };

@@ -86,7 +86,7 @@ impl Naive {
             };
             return if inside { Effect::Held } else { Effect::Killed(Rejection::Overlap) };
         }
-        // What follows the farthest byte of all joins its run.
+        // A byte behind the farthest of all joins its run.
         if offset > 0 && offset == self.cells.len() {
             owner = taken(offset - 1).unwrap().1;
         }

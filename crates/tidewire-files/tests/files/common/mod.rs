@@ -14,7 +14,7 @@ pub struct Packet {
     pub interface: u16,
 }
 
-/// What a source gave: frames, packets and errors.
+/// The output of a source: frames, packets and errors.
 #[derive(Debug, Default)]
 pub struct Got {
     pub frames: Vec<Frame>,

@@ -5,7 +5,7 @@
 const DOUBTED_MAX: usize = 128;
 
 /// Ranges of bytes with wrong checksums, internal offsets, in order.
-pub(super) type AcceptedRanges = Vec<(u64, u64)>;
+pub(crate) type AcceptedRanges = Vec<(u64, u64)>;
 
 /// Payload or a FIN with a wrong checksum: internal offsets. Lists of them are in the order of their ends, then starts.
 #[derive(Clone, Copy, Debug)]
@@ -20,19 +20,19 @@ pub(crate) struct Doubted {
 
 impl Doubted {
     /// Whether the range can no longer be decided. (Such ranges come first in a list.)
-    pub(super) fn is_past(&self, next: u64) -> bool {
+    pub(crate) fn is_past(&self, next: u64) -> bool {
         self.end < next || self.end == next && self.start < self.end
     }
 
     /// Adds packets that wait. Returns whether they can be counted.
-    pub(super) fn take_in(&mut self, packets: u32) -> bool {
+    pub(crate) fn take_in(&mut self, packets: u32) -> bool {
         let sum = self.pending.checked_add(packets);
         self.pending = sum.unwrap_or(self.pending);
         sum.is_some()
     }
 
     /// Whether a part of the range, and whether all of it is in `ranges`, which are in order and disjoint.
-    pub(super) fn is_in(&self, ranges: &[(u64, u64)]) -> (bool, bool) {
+    pub(crate) fn is_in(&self, ranges: &[(u64, u64)]) -> (bool, bool) {
         let at = ranges.partition_point(|range| range.1 <= self.start);
         ranges.get(at).map_or((false, false), |&(from, to)| {
             (from < self.end, self.start < self.end && from <= self.start && to >= self.end)
@@ -41,12 +41,12 @@ impl Doubted {
 }
 
 /// Memory of a list, including allocator overhead.
-pub(super) fn charge_of(list: &Vec<Doubted>) -> u64 {
+pub(crate) fn charge_of(list: &Vec<Doubted>) -> u64 {
     if list.capacity() == 0 { 0 } else { (list.capacity() * size_of::<Doubted>()) as u64 + 16 }
 }
 
 /// The ranges of a list in order, without overlaps: those that touch are one. Reads no more of the list than is taken.
-pub(super) fn disjoint(list: &[Doubted]) -> impl Iterator<Item = (u64, u64)> {
+pub(crate) fn disjoint(list: &[Doubted]) -> impl Iterator<Item = (u64, u64)> {
     let mut rest = list.iter().filter(|one| one.start < one.end).peekable();
     std::iter::from_fn(move || {
         let first = rest.next()?;
@@ -60,12 +60,12 @@ pub(super) fn disjoint(list: &[Doubted]) -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// The least start of the ranges that end behind `reached`; `None`: there are none.
-pub(super) fn least_start_behind(list: &[Doubted], reached: u64) -> Option<u64> {
+pub(crate) fn least_start_behind(list: &[Doubted], reached: u64) -> Option<u64> {
     list.get(list.partition_point(|one| one.end <= reached)).map(|one| one.low)
 }
 
 /// Records a range in a list. Returns whether there was room.
-pub(super) fn note(list: &mut Vec<Doubted>, start: u64, end: u64, pending: u32) -> bool {
+pub(crate) fn note(list: &mut Vec<Doubted>, start: u64, end: u64, pending: u32) -> bool {
     let at = list.partition_point(|one| (one.end, one.start) < (end, start));
     if let Some(same) = list.get_mut(at).filter(|one| (one.start, one.end) == (start, end)) {
         return same.take_in(pending);

@@ -6,7 +6,7 @@ use crate::{TcpPolicy, policy::published::segment_wins};
 
 const SIZE: usize = 4096;
 
-/// What the model says of a segment.
+/// The model's result for a segment.
 pub struct Wanted {
     pub fresh: u64,
     pub conflicts: BTreeSet<u64>,
@@ -215,7 +215,7 @@ pub mod linux {
             }
         }
 
-        /// What is delivered: each byte from the first piece that has it.
+        /// The delivered bytes: each from the first piece that has it.
         pub fn resolve(&self, cells: &mut [Cell], expected: usize) {
             cells.fill(None);
             for (owner, skb) in self.due.iter().chain(&self.queue).enumerate() {

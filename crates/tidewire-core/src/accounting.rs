@@ -14,6 +14,19 @@ pub(crate) struct Accounting {
     pub holders: Vec<u32>,
 }
 
+/// The memory that a direction of TCP has reserved, and its holes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Reservation {
+    pub bytes: u64,
+    pub holes: u64,
+}
+
+impl Reservation {
+    pub(crate) fn of_bytes(bytes: u64) -> Self {
+        Self { bytes, holes: 0 }
+    }
+}
+
 impl Accounting {
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, holders: Vec::new() }
@@ -65,6 +78,42 @@ impl Accounting {
         holder.delivered = delivered;
         holder.is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
         holder.is_over = flow.is_over();
+    }
+
+    /// Changes what a direction has reserved. `is_held`: lists the flow among those that hold memory.
+    #[inline]
+    pub(crate) fn reserve(
+        &mut self,
+        now: &Now,
+        flow: &mut Flow,
+        direction: Direction,
+        (before, after): (Reservation, Reservation),
+        is_held: bool,
+    ) {
+        self.budget.holes = (self.budget.holes + after.holes).saturating_sub(before.holes);
+        self.recharge(now, flow, direction, before.bytes, after.bytes);
+        if is_held {
+            self.list_holder(now, flow);
+        }
+    }
+
+    /// Whether the source of a direction's packets holds more than its share, and the flow has not delivered more than
+    /// the `reserved` bytes of its queue. Otherwise only the bound of all flows applies.
+    pub(crate) fn is_greedy(&self, now: &Now, flow: &mut Flow, direction: Direction, reserved: u64) -> bool {
+        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
+        let groups = self.groups(flow, from_a);
+        let has_delivered = flow.delivered[0] + flow.delivered[1];
+        self.budget.source_is_over(groups) && has_delivered <= reserved + u64::from(self.budget.forced(now.slot))
+    }
+
+    /// Holes that the queues of all flows have reserved.
+    pub(crate) fn holes(&self) -> u64 {
+        self.budget.holes
+    }
+
+    /// Counts bytes that a flow delivered only because a bound ended a hole: they do not count in its favour.
+    pub(crate) fn force(&mut self, now: &Now, bytes: u64) {
+        self.budget.force(now.slot, bytes);
     }
 
     /// Charges the flow's slow state and its lists with their current size.

@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_types::siphash::siphash13_words;
+use tidewire_types::{ip_protocol::has_ports, siphash::siphash13_words};
 use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, final_destination, icmp_request};
 
 use crate::{Endpoint, FlowKey, KeyIds};
@@ -292,10 +292,6 @@ impl Key {
 
 fn tunnel_kind(number: u8) -> TunnelKind {
     TunnelKind::ALL.get(usize::from(number)).copied().unwrap_or(TunnelKind::None)
-}
-
-fn has_ports(proto: u8) -> bool {
-    matches!(proto, 6 | 17 | 132 | 136)
 }
 
 /// Source port << 16 | destination port; for ICMP the type that both directions share.

@@ -1,6 +1,6 @@
 //! Ranges of a direction that are known to be missing, with their causes, for when their hole is given up.
 
-use crate::{GapCause, flow::List};
+use crate::{GapCause, list::List};
 
 /// Ranges recorded for each direction. Beyond, the hole before them is given up, or they count as not captured.
 pub(crate) const LOST_MAX: usize = 256;
