@@ -3,12 +3,9 @@
 use tidewire::FlowKey;
 use tidewire_events as events;
 
-/// Protocols whose ports are ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
-const PROTOCOLS_WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
-
 /// A key.
 pub(crate) fn key(key: &FlowKey) -> events::FlowKey {
-    let port = |port: u16| if PROTOCOLS_WITH_PORTS.contains(&key.proto) { port } else { 0 };
+    let port = |port: u16| if key.has_ports() { port } else { 0 };
     events::FlowKey {
         protocol: key.proto,
         client_addr: key.client.address,

@@ -26,4 +26,5 @@ pub use emit::{Counts, Emit};
 pub use error::AnalyzersError;
 pub use inline::{Inline, InlineState};
 pub use matching::patterns_of;
+pub use scan::SCAN_KINDS;
 pub use settings::{ANALYZERS, AnomalySettings, MatchSettings, Problem, ScanSettings, Settings};

@@ -9,14 +9,14 @@ use crate::{
 /// Bytes for each worker unless said otherwise: 50,000 conversations in the middle of a handshake.
 const DEFAULT_BYTES: u64 = 64 << 20;
 
-/// What every conversation that was recognised takes, bytes.
+/// Bytes that every recognised conversation takes.
 const SLOT_BYTES: u32 = size_of::<Slot>() as u32;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// What the conversations of one worker hold, and how much they may. Where that is too much, those that began first lose their fields:
-/// the ones that are not finished, then finished ones. So nobody who begins many and finishes none takes fields from streams that
+/// Memory of the conversations of one worker, and its bound. Beyond it, those that began first lose their fields:
+/// the ones that are not finished, then finished ones. So a host that begins many and finishes none takes no fields from streams that
 /// begin later.
 #[derive(Debug)]
 pub struct Budget {
@@ -24,21 +24,21 @@ pub struct Budget {
     max_bytes: u64,
     refused: u64,
     slots: Vec<Slot>,
-    /// The first one that nobody has; the others follow it.
+    /// The first free slot; the others follow it.
     free: u32,
     /// Those being parsed, and finished ones, by age.
     lists: [List; 2],
 }
 
 /// The place of a conversation's slot.
-pub(crate) type Place = u32;
+pub(crate) type SlotIndex = u32;
 
 #[derive(Debug)]
 struct Slot {
     content: Content,
     charged: u32,
-    before: Place,
-    after: Place,
+    before: SlotIndex,
+    after: SlotIndex,
 }
 
 #[derive(Debug)]
@@ -52,8 +52,8 @@ enum Content {
 
 #[derive(Clone, Copy, Debug)]
 struct List {
-    first: Place,
-    last: Place,
+    first: SlotIndex,
+    last: SlotIndex,
 }
 
 const PARSING: usize = 0;
@@ -73,7 +73,7 @@ impl Budget {
         Self { used_bytes: 0, max_bytes, refused: 0, slots: Vec::new(), free: NONE, lists }
     }
 
-    /// What is held, bytes.
+    /// Bytes held now.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes
@@ -86,7 +86,7 @@ impl Budget {
     }
 
     /// A new conversation's place.
-    pub(crate) fn open(&mut self) -> Place {
+    pub(crate) fn open(&mut self) -> SlotIndex {
         let content = Content::Parsing(Box::default());
         let mut slot = Slot { content, charged: SLOT_BYTES, before: NONE, after: NONE };
         self.used_bytes += u64::from(SLOT_BYTES);
@@ -99,7 +99,7 @@ impl Budget {
                 place
             }
             None => {
-                let place = self.slots.len() as Place;
+                let place = self.slots.len() as SlotIndex;
                 self.slots.push(slot);
                 self.link(PARSING, place);
                 place
@@ -107,8 +107,8 @@ impl Budget {
         }
     }
 
-    /// What is being read; `None`: it made room for others.
-    pub(crate) fn parser(&mut self, place: Place) -> Option<&mut ParserState> {
+    /// The parser of a conversation; `None`: it made room for others.
+    pub(crate) fn parser(&mut self, place: SlotIndex) -> Option<&mut ParserState> {
         match &mut self.slots.get_mut(place as usize)?.content {
             Content::Parsing(parser) => Some(parser),
             _ => None,
@@ -117,7 +117,7 @@ impl Budget {
 
     /// Charges what a conversation holds now, and lets go of what is not needed. Whether there is more to read, and whether the place
     /// is still its own.
-    pub(crate) fn settle(&mut self, place: Place) -> (bool, bool) {
+    pub(crate) fn settle(&mut self, place: SlotIndex) -> (bool, bool) {
         let slot = &mut self.slots[place as usize];
         let Content::Parsing(parser) = &mut slot.content else { return (false, true) };
         if !parser.is_done() {
@@ -141,7 +141,7 @@ impl Budget {
     }
 
     /// The stream ended: reports what is not complete, and returns what the stream was.
-    pub(crate) fn close(&mut self, place: Place, report: &mut Report<'_>) -> Option<Box<App>> {
+    pub(crate) fn close(&mut self, place: SlotIndex, report: &mut Report<'_>) -> Option<Box<App>> {
         let app = match std::mem::replace(&mut self.slots[place as usize].content, Content::Free) {
             Content::Free => None,
             Content::Evicted(service, transactions) => {
@@ -162,7 +162,7 @@ impl Budget {
     }
 
     /// Replaces a charge, and makes room for it: of the oldest others, or of the one itself if it alone is too large.
-    fn charge(&mut self, place: Place, held: u32) {
+    fn charge(&mut self, place: SlotIndex, held: u32) {
         let slot = &mut self.slots[place as usize];
         self.used_bytes = self.used_bytes - u64::from(slot.charged) + u64::from(held);
         slot.charged = held;
@@ -170,7 +170,7 @@ impl Budget {
     }
 
     /// Lets one go, `wanted` last. `false`: there is none.
-    fn evict(&mut self, wanted: Place) -> bool {
+    fn evict(&mut self, wanted: SlotIndex) -> bool {
         let oldest = [PARSING, OVER].into_iter().find_map(|list| {
             let first = self.lists[list].first;
             let place = if first == wanted { self.slots[first as usize].after } else { first };
@@ -197,14 +197,14 @@ impl Budget {
         true
     }
 
-    fn free(&mut self, place: Place) {
+    fn free(&mut self, place: SlotIndex) {
         let free = std::mem::replace(&mut self.free, place);
         let slot = &mut self.slots[place as usize];
         self.used_bytes -= u64::from(slot.charged);
         *slot = Slot { content: Content::Free, charged: 0, before: NONE, after: free };
     }
 
-    fn link(&mut self, list: usize, place: Place) {
+    fn link(&mut self, list: usize, place: SlotIndex) {
         let last = std::mem::replace(&mut self.lists[list].last, place);
         let slot = &mut self.slots[place as usize];
         (slot.before, slot.after) = (last, NONE);
@@ -214,7 +214,7 @@ impl Budget {
         }
     }
 
-    fn unlink(&mut self, list: usize, place: Place) {
+    fn unlink(&mut self, list: usize, place: SlotIndex) {
         let (before, after) = (self.slots[place as usize].before, self.slots[place as usize].after);
         match self.slots.get_mut(before as usize) {
             Some(before) => before.after = after,

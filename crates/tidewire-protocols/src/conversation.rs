@@ -3,7 +3,7 @@
 use tidewire_core::Direction;
 
 use crate::{
-    budget::{Budget, Place},
+    budget::{Budget, SlotIndex},
     input::{Input, Ports},
     parser_state::ParserState,
     recognise::{self, Answer, First, Unanswered, Verdict},
@@ -35,9 +35,9 @@ enum State {
     Joined,
     /// The client's bytes are of no known protocol: nothing is kept until the server answers.
     Unanswered(Unanswered),
-    Parsing(Place, Ahead),
+    Parsing(SlotIndex, Ahead),
     /// Nothing more is looked at; what was found stays.
-    Over(Option<Place>),
+    Over(Option<SlotIndex>),
 }
 
 /// The server's body, counted here: most packets of a transfer are nothing else, and what reads them lies elsewhere in memory.
@@ -45,7 +45,7 @@ enum State {
 struct Ahead {
     /// Bytes behind which the body still goes on.
     room: u32,
-    /// Bytes that their reader was not told of yet.
+    /// Bytes that their reader has not seen yet.
     taken: u32,
     /// When the last of them came.
     ns: u64,
@@ -106,7 +106,7 @@ impl Conversation {
         is_taken
     }
 
-    /// Tells the reader of what was counted here.
+    /// Passes the bytes counted here to the reader.
     fn catch_up(&mut self, budget: &mut Budget) {
         if let State::Parsing(place, ahead) = &mut self.0
             && ahead.taken > 0
@@ -235,7 +235,7 @@ impl Conversation {
         matches!(self.0, State::Over(_))
     }
 
-    fn settle(&mut self, place: Place, budget: &mut Budget) {
+    fn settle(&mut self, place: SlotIndex, budget: &mut Budget) {
         self.0 = match budget.settle(place) {
             (true, _) => {
                 State::Parsing(place, budget.parser(place).map_or(Ahead::default(), |parser| Ahead::of(parser)))

@@ -1,4 +1,4 @@
-//! What protocols are given of a stream, and what they answer.
+//! Inputs of protocols from a stream, and their progress.
 
 /// The ports of a stream.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,7 +6,8 @@
 use crate::{
     http,
     input::Ports,
-    recognise::{self, Look, TURN_BYTES_MAX},
+    look::{BYTES_MAX, Look},
+    recognise,
     value::Service,
     work,
 };
@@ -17,7 +18,7 @@ const LINE_BYTES_MAX: usize = 2 << 10;
 /// Bytes of a side whose lines are looked at: the rest of a message is longer only where it is a large file.
 const LINES_BYTES_MAX: u32 = 1 << 20;
 
-/// What the sides say while nothing is known.
+/// Bytes of the sides while nothing is known.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     sides: [Seeker; 2],
@@ -27,7 +28,7 @@ pub(crate) struct Joined {
 
 #[derive(Debug, Default)]
 struct Seeker {
-    /// What the side said since it spoke last, while that may be the beginning of a message.
+    /// Bytes of the side since it spoke last, while they may be the beginning of a message.
     turn: Vec<u8>,
     is_open: bool,
     /// The end of a line that is not complete, and a start line before it.
@@ -53,7 +54,7 @@ impl Joined {
         let seeker = &mut self.sides[side];
         if self.last.replace(side) != Some(side) {
             let before = std::mem::take(&mut seeker.turn);
-            // What the side said before was too short to be a message: the rest of one, maybe.
+            // The bytes of the side before were too short to be a message: the rest of one, maybe.
             seeker.lines(&before);
             seeker.is_open = true;
         }
@@ -61,7 +62,7 @@ impl Joined {
             let (start_line, swapped, taken) = seeker.found(side, bytes)?;
             return Some(Found { service: Service::Http, swapped, bytes: start_line, taken });
         }
-        let taken = bytes.len().min(TURN_BYTES_MAX.saturating_sub(seeker.turn.len()));
+        let taken = bytes.len().min(BYTES_MAX.saturating_sub(seeker.turn.len()));
         seeker.turn.extend_from_slice(&bytes[..taken]);
         let (service, swapped) = match recognise::turn(&seeker.turn, side, ports) {
             Look::Client(service) => (service, side == 1),
@@ -82,7 +83,7 @@ impl Joined {
         Some(Found { service, swapped, bytes: std::mem::take(&mut seeker.turn), taken })
     }
 
-    /// Whether more bytes of a side say nothing until the other one speaks.
+    /// Whether more bytes of a side have no effect until the other one sends some.
     #[inline]
     pub(crate) fn passes_over(&self, side: usize) -> bool {
         let seeker = &self.sides[side];

@@ -11,12 +11,16 @@ mod conversation;
 mod dhcp;
 mod dns;
 mod early;
+mod fields;
 mod http;
 mod input;
 mod joined;
 mod leads;
 mod line;
+#[cfg(test)]
+mod line_tests;
 mod lines;
+mod look;
 mod ntp;
 mod parser_state;
 mod quic;
@@ -38,18 +42,15 @@ mod work;
 
 pub use budget::Budget;
 pub use conversation::{Conversation, Piece};
-pub use dhcp::Dhcp;
-pub use dns::{Answer, Dns, DnsQuestion, dns_rcode_number, dns_type_number};
-pub use http::Http;
+pub use dns::{dns_rcode_number, dns_type_number};
+pub use fields::{
+    Answer, Attribute, Certificate, Dhcp, DistinguishedName, Dns, DnsQuestion, Ftp, Http, Ntp, Quic, QuicEntry, Smtp,
+    Socks, Ssh, Tls,
+};
 pub use input::Ports;
-pub use lines::{Ftp, Smtp};
-pub use ntp::Ntp;
-pub use quic::{Quic, QuicEntry, QuicHistory};
+pub use quic::QuicHistory;
 pub use report::{App, Report};
-pub use socks::Socks;
-pub use ssh::Ssh;
 pub use text::{bytes_of_text, text_of_bytes};
-pub use tls::{Attribute, Certificate, DistinguishedName, Tls};
 pub use transaction::{Fields, Transaction};
 pub use value::{Service, Value};
 

@@ -42,9 +42,10 @@ impl Line {
     }
 
     /// Takes lines of nothing but their end, as many as there are; how many.
+    #[inline]
     pub(crate) fn take_empty(&self, bytes: &mut &[u8]) -> u32 {
         let mut lines = 0;
-        if !self.kept.is_empty() {
+        if !self.kept.is_empty() || !is_empty_line(bytes) {
             return lines;
         }
         loop {
@@ -55,11 +56,182 @@ impl Line {
             lines = lines.saturating_add(more);
         }
     }
+
+    /// Takes whole lines up to the first one that is wanted; how many. `is_wanted`: of the bytes from the beginning of a line on, whose
+    /// number may be 0. Lines among the last few bytes stay: who wants none of them takes them one by one.
+    #[inline]
+    pub(crate) fn pass_over(&self, bytes: &mut &[u8], mut is_wanted: impl FnMut(&[u8]) -> bool) -> u32 {
+        let all = *bytes;
+        if !self.kept.is_empty() || is_wanted(all) {
+            return 0;
+        }
+        let (mut lines, mut begin) = (0, 0);
+        'lines: for (index, word) in all.as_chunks().0.iter().enumerate() {
+            let mut ends = line_feeds(u64::from_le_bytes(*word));
+            while ends != 0 {
+                begin = WORD_BYTES * index + ends.trailing_zeros() as usize / 8 + 1;
+                ends &= ends - 1;
+                lines += 1;
+                work::add(1);
+                if is_wanted(&all[begin..]) {
+                    break 'lines;
+                }
+            }
+        }
+        work::pass(begin);
+        *bytes = &all[begin..];
+        lines
+    }
+}
+
+/// Takes a line with its end, if it is complete.
+#[inline(always)]
+pub(crate) fn take_whole<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    take_first(bytes, near_ends(bytes))
+}
+
+/// The line feeds among the next few bytes, the top bit of a byte each; 0 if there are too few bytes.
+#[inline(always)]
+pub(crate) fn near_ends(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |word| line_feeds(u64::from_le_bytes(*word)))
+}
+
+/// The same as [`take_whole`] with the [`near_ends`] of the bytes.
+#[inline(always)]
+pub(crate) fn take_first<'a>(bytes: &mut &'a [u8], ends: u64) -> Option<&'a [u8]> {
+    let line_bytes = match ends {
+        0 => end_beyond(bytes)?,
+        ends => ends.trailing_zeros() as usize / 8 + 1,
+    };
+    let (line, rest) = bytes.split_at_checked(line_bytes)?;
+    *bytes = rest;
+    work::pass(line.len());
+    Some(line)
+}
+
+/// Takes lines of fewer than so many bytes (2 to 8) with their ends, as many as end among the next few bytes; how many. `ends`: the
+/// [`near_ends`] of the bytes.
+#[inline(always)]
+pub(crate) fn take_short(bytes: &mut &[u8], ends: u64, line_bytes: u32) -> u32 {
+    // Where there is none, it is the number of bits.
+    let first = ends.trailing_zeros() / 8;
+    if first + 1 >= line_bytes {
+        return 0;
+    }
+    // Ends that are so near to the first one are near to each other.
+    let ends = match u64::MAX.checked_shl(8 * (first + line_bytes)) {
+        Some(above) => ends & !above,
+        None => ends,
+    };
+    let last = u64::BITS / 8 - 1 - ends.leading_zeros() / 8;
+    *bytes = bytes.get(last as usize + 1..).unwrap_or_default();
+    work::add(1);
+    // Adds up the bits, of which each is in a byte of its own.
+    ((ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56) as u32
+}
+
+/// Bytes of a line that is longer than a word, or among the last few bytes.
+fn end_beyond(bytes: &[u8]) -> Option<usize> {
+    let Some((_, rest)) = bytes.split_first_chunk::<WORD_BYTES>() else {
+        return bytes.iter().position(|&byte| byte == b'\n').map(|end| end + 1);
+    };
+    // Most lines that are not short end soon, and a search of its own costs more.
+    let end = match near_ends(rest) {
+        0 => memchr::memchr(b'\n', rest)?,
+        ends => ends.trailing_zeros() as usize / 8,
+    };
+    Some(WORD_BYTES + end + 1)
+}
+
+/// Bytes that are searched together.
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// The top bit of each byte that is a line feed.
+#[inline]
+fn line_feeds(word: u64) -> u64 {
+    const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let differ = word ^ 0x0a0a_0a0a_0a0a_0a0a;
+    !(((differ & LOW_BITS) + LOW_BITS) | differ | LOW_BITS)
+}
+
+/// Whether a line is empty that begins there.
+#[inline]
+pub(crate) fn is_empty_line(rest: &[u8]) -> bool {
+    matches!(rest, [b'\n', ..] | [b'\r', b'\n', ..])
+}
+
+/// Bytes behind the blanks that they begin with, up to the end of the line.
+#[inline]
+pub(crate) fn past_blanks(rest: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| byte.is_ascii_whitespace() && *byte != b'\n';
+    if !rest.first().is_some_and(is_blank) {
+        return rest;
+    }
+    let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
+    work::add(blanks);
+    &rest[blanks..]
+}
+
+/// The first four bytes, as [`word`] has them.
+#[inline]
+pub(crate) fn first_word(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk().map(word)
+}
+
+/// Four letters in one number, of either case.
+#[inline]
+pub(crate) const fn word(letters: &[u8; 4]) -> u32 {
+    /// Turns letters to lower case; other bytes may become equal to ones that differ from them in this bit.
+    const LOWER_CASE: u32 = 0x2020_2020;
+    u32::from_le_bytes(*letters) | LOWER_CASE
+}
+
+/// The first four bytes of words, in letters of any case: a look at a line's beginning excludes most of them at once.
+pub(crate) struct Beginnings<const N: usize> {
+    multiplier: u32,
+    slots: [u32; N],
+}
+
+impl<const N: usize> Beginnings<N> {
+    /// `N` is a power of two, and several times as many as the words.
+    pub(crate) const fn of(words: &[&[u8; 4]]) -> Self {
+        let mut multiplier = 0x9e37_79b1_u32;
+        'next: loop {
+            multiplier = multiplier.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f) | 1;
+            let (mut slots, mut index) = ([0; N], 0);
+            while index < words.len() {
+                let word = word(words[index]);
+                let slot = Self::slot(word, multiplier);
+                if slots[slot] != 0 {
+                    continue 'next;
+                }
+                slots[slot] = word;
+                index += 1;
+            }
+            return Self { multiplier, slots };
+        }
+    }
+
+    const fn slot(word: u32, multiplier: u32) -> usize {
+        (word.wrapping_mul(multiplier) >> (32 - N.trailing_zeros())) as usize % N
+    }
+
+    /// Whether a word is one of them.
+    #[inline]
+    pub(crate) fn has(&self, word: u32) -> bool {
+        self.slots[Self::slot(word, self.multiplier)] == word
+    }
+
+    /// Whether bytes may begin with one of the words; `true` as well if they are too few to say.
+    #[inline]
+    pub(crate) fn may_have(&self, bytes: &[u8]) -> bool {
+        first_word(bytes).is_none_or(|word| self.has(word))
+    }
 }
 
 /// The first place of a byte.
 #[inline]
-fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
     let Some(near) = bytes.first_chunk::<NEAR_BYTES>() else { return bytes.iter().position(|&byte| byte == wanted) };
     // Sets the top bit of each byte that is wanted, and perhaps of bytes behind the first of them.
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -72,7 +244,7 @@ fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
 
 /// Takes what is a pattern again and again; how many times. The pattern's length divides [`BLOCK_BYTES`].
 pub(crate) fn take_repeated<const N: usize>(bytes: &mut &[u8], pattern: &[u8; N]) -> u32 {
-    if !bytes.starts_with(pattern) {
+    if bytes.first_chunk() != Some(pattern) {
         return 0;
     }
     let block: [u8; BLOCK_BYTES] = std::array::from_fn(|index| pattern[index % N]);
@@ -109,6 +281,42 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_passed_over_up_to_one_that_is_wanted() {
+        let passed = |text: &[u8], wanted: u8| {
+            let mut rest = text;
+            let lines = Line::default().pass_over(&mut rest, |rest| rest.first() == Some(&wanted));
+            (lines, text.len() - rest.len())
+        };
+        assert_eq!(passed(b"a\nb\r\n\nlonger than eight\nwanted\nbehind it\n", b'w'), (4, 24));
+        assert_eq!(passed(b"wanted\nbehind it\n", b'w'), (0, 0));
+        assert_eq!(passed(b"no end of a line", b'w'), (0, 0));
+        assert_eq!(passed(b"", b'w'), (0, 0));
+        for bytes in 0..=255 {
+            let text = [&[bytes; 15][..], b"\n1234567"].concat();
+            let expected = if bytes == b'\n' { 16 } else { 1 };
+            assert_eq!(passed(&text, b'0' + u8::from(bytes == b'0')).0, expected, "{bytes}");
+        }
+        let within = Line { kept: b"a".to_vec() };
+        assert_eq!(within.pass_over(&mut &b"a\n01234567"[..], |_| false), 0);
+    }
+
+    #[test]
+    fn beginnings_are_those_of_the_words() {
+        static WORDS: Beginnings<32> = Beginnings::of(&[b"host", b"user", b"refe", b"cont"]);
+        for (bytes, expected) in [
+            ("Host: a", true),
+            ("CONTENT", true),
+            ("refe", true),
+            ("hosu:", false),
+            ("a:b\r", false),
+            ("hos", true),
+            ("", true),
+        ] {
+            assert_eq!(WORDS.may_have(bytes.as_bytes()), expected, "{bytes}");
+        }
+    }
+
+    #[test]
     fn empty_lines_are_counted() {
         for (bytes, lines, rest) in [
             (&b"\n\n\r\n\n\r\n\r\r\n"[..], 5, &b"\r\r\n"[..]),
@@ -126,5 +334,48 @@ mod tests {
         }
         let within = Line { kept: b"a".to_vec() };
         assert_eq!(within.take_empty(&mut &b"\n"[..]), 0);
+    }
+
+    #[test]
+    fn short_lines_are_taken_together() {
+        for (bytes, line_bytes, lines, rest) in [
+            (&b"a\nb\nc\nd\ne\n"[..], 5, 3, &b"d\ne\n"[..]),
+            (b"\n\n\n\n\n\n\n\n", 5, 5, b"\n\n\n"),
+            (b"abc\nabc\nabc\n", 5, 2, b"abc\n"),
+            (b"abc\nabc\nabc\n", 4, 0, b"abc\nabc\nabc\n"),
+            (b"\nRSET\nabc", 5, 1, b"RSET\nabc"),
+            (b"a\nRSET\nbc", 5, 1, b"RSET\nbc"),
+            (b"RSET\na\nb", 5, 0, b"RSET\na\nb"),
+            (b"a\nb\n", 5, 0, b"a\nb\n"),
+            (b"abcdefghi", 5, 0, b"abcdefghi"),
+        ] {
+            let mut left = bytes;
+            assert_eq!(
+                (take_short(&mut left, near_ends(bytes), line_bytes), left),
+                (lines, rest),
+                "{}",
+                bytes.escape_ascii()
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn lines_are_taken_as_they_are(bytes in proptest::collection::vec(0..12_u8, 0..40)) {
+            let mut expected: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+            let unended = expected.pop_if(|line| !line.ends_with(b"\n")).unwrap_or_default();
+            let (mut rest, mut found) = (&bytes[..], Vec::new());
+            while let Some(line) = take_whole(&mut rest) {
+                found.push(line);
+            }
+            proptest::prop_assert_eq!((&found, rest), (&expected, unended));
+            for line_bytes in 2..=8 {
+                let mut rest = &bytes[..];
+                let lines = take_short(&mut rest, near_ends(&bytes), line_bytes) as usize;
+                let taken = &expected[..lines];
+                proptest::prop_assert!(taken.iter().all(|line| line.len() < line_bytes as usize));
+                proptest::prop_assert_eq!(taken.concat().len() + rest.len(), bytes.len());
+            }
+        }
     }
 }

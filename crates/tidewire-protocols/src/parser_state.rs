@@ -66,7 +66,7 @@ impl ParserState {
         }
     }
 
-    /// Takes bytes that say nothing and change nothing that is held. `false`: nothing was done.
+    /// Skips bytes without an effect on the state. `false`: nothing was done.
     #[inline]
     pub(crate) fn take_body(&mut self, side: usize, bytes: usize, ns: u64) -> bool {
         match &mut self.stage {
@@ -76,7 +76,7 @@ impl ParserState {
         }
     }
 
-    /// Bytes of a side behind which its body still goes on, or which say nothing.
+    /// Bytes of a side that the body still holds, or that have no effect.
     #[inline]
     pub(crate) fn body_room(&self, side: usize) -> u64 {
         match &self.stage {
@@ -110,7 +110,7 @@ impl ParserState {
         }
     }
 
-    /// What the first bytes show, of which `input` are the last ones: they are passed to a known protocol.
+    /// Applies the verdict on the first bytes, of which `input` are the last ones: they are passed to a known protocol.
     pub(crate) fn stream(&mut self, verdict: Verdict, input: Input<'_>, ports: Ports, report: &mut Report<'_>) {
         let Stage::Unknown(kept, _) = &mut self.stage else { return };
         let kept = match verdict {
@@ -150,7 +150,7 @@ impl ParserState {
             Verdict::Answered => self.begin(Service::Http, false),
             Verdict::Open | Verdict::Unanswered(_) | Verdict::Unknown => {}
         }
-        // The client's are none of HTTP.
+        // The client's bytes are not HTTP.
         let is_answered = verdict == Verdict::Answered;
         let pieces: [&[u8]; 2] = std::array::from_fn(|side| match kept[side].is_empty() && side == input.side {
             true => input.bytes,
@@ -293,7 +293,7 @@ impl ParserState {
                 joined.gap(side);
                 Progress::More
             }
-            // Whose beginning is missing cannot be told.
+            // A protocol whose beginning is missing cannot be recognised.
             Stage::Unknown(..) | Stage::Done => Progress::Done,
             Stage::Unanswered(unanswered) if unanswered.survives_gap(side) => Progress::More,
             Stage::Unanswered(_) => Progress::Done,

@@ -1,4 +1,4 @@
-//! A cursor over bytes that somebody else wrote.
+//! A cursor over untrusted bytes.
 
 /// Reads from the front; every method returns `None` where too little is left.
 #[derive(Clone, Copy, Debug)]

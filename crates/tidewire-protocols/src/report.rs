@@ -1,8 +1,8 @@
-//! What comes out of a stream.
+//! Results of reading a stream.
 
 use crate::{transaction::Transaction, value::Service};
 
-/// What a stream turned out to be.
+/// The protocol of a stream, and its transactions.
 #[derive(Clone, Debug)]
 pub struct App {
     /// The protocol that it began with.
@@ -13,7 +13,7 @@ pub struct App {
     pub first: Option<Transaction>,
 }
 
-/// What becomes of transactions.
+/// The destination of transactions.
 pub enum Report<'a> {
     /// Each is passed on when it is complete.
     Each(&'a mut dyn FnMut(Transaction)),

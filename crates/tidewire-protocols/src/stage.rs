@@ -1,4 +1,4 @@
-//! What a stream is at: which protocol reads its bytes.
+//! The stage of a stream: the protocol that reads its bytes.
 
 #[cfg(feature = "quic")]
 use crate::quic;
@@ -8,7 +8,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// The first bytes of each direction, and how many datagrams nobody knew.
+    /// The first bytes of each direction, and the number of unknown datagrams.
     Unknown([Vec<u8>; 2], u8),
     /// The client's bytes are of no known protocol.
     Unanswered(Unanswered),
@@ -44,8 +44,8 @@ impl Stage {
             Service::Quic => Self::Quic(Box::default()),
             #[cfg(not(feature = "quic"))]
             Service::Quic => Self::Done,
-            Service::Smtp => Self::Lines(lines::Exchange::new(lines::Kind::Smtp)),
-            Service::Ftp => Self::Lines(lines::Exchange::new(lines::Kind::Ftp)),
+            Service::Smtp => Self::Lines(lines::Exchange::new(lines::LineProtocol::Smtp)),
+            Service::Ftp => Self::Lines(lines::Exchange::new(lines::LineProtocol::Ftp)),
             Service::Dhcp => Self::Dhcp,
             Service::Ntp => Self::Ntp(ntp::Exchange::default()),
             Service::Socks => Self::Socks(socks::Exchange::default()),
@@ -54,7 +54,7 @@ impl Stage {
         }
     }
 
-    /// What the client sent for the protocol behind this one, before that began.
+    /// Bytes that the client sent for the protocol behind this one, before that began.
     pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
         match self {
             Self::Http(exchange) => exchange.take_early(),

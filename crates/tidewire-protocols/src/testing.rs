@@ -7,7 +7,7 @@ use crate::{
     Report, Service, Smtp, Socks, Ssh, Tls, Transaction,
 };
 
-/// What happens to a stream.
+/// An event of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Bytes(Direction, Vec<u8>, bool),

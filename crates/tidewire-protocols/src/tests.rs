@@ -76,8 +76,9 @@ proptest! {
     }
 }
 
-/// What a parser is made to do again and again: what both sides say before, and what one side repeats.
-type Repeated = (u16, &'static [(Direction, &'static [u8])], Direction, &'static [u8]);
+/// Input that repeats: the pieces of both sides before, and the piece that one side repeats.
+type Lines<'a> = (u16, &'a [(Direction, &'a [u8])], Direction, &'a [u8]);
+type Repeated = Lines<'static>;
 
 const CERTIFICATES: &[u8] = b"\x16\x03\x03\x00\x0a\x0b\x00\x00\x06\x00\x00\x03\x00\x00\x00";
 const HELLOS: &[(Direction, &[u8])] = &[
@@ -182,6 +183,62 @@ proptest! {
         }).collect();
         let (steps, allowed) = steps(&any, port, &pieces);
         prop_assert!(steps <= allowed, "{steps} steps of {allowed}");
+    }
+}
+
+/// Of irrelevant lines only the beginning is examined, whatever they hold.
+#[test]
+fn irrelevant_lines_are_passed_over() {
+    const TRAILER: (Direction, &[u8]) = (ServerToClient, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
+    let full = [&b"EHLO a\r\nMAIL FROM:<a>\r\n"[..], &b"RCPT TO:<b>\r\n".repeat(16)].concat();
+    const LMTP: (Direction, &[u8]) = (ClientToServer, b"LHLO a\r\nRCPT TO:<b>\r\n");
+    let cases: [Lines<'_>; 32] = [
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"a\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"a:b\r\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"hosu:\r\n"),
+        (80, &[GET, TRAILER], ServerToClient, b"a\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\nContent-Length: 1\r\n")], ClientToServer, b"Content-Length: 1\r\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\nHost: a\r\n")], ClientToServer, b" a\n"),
+        (80, &[GET, (ServerToClient, b"HTTP/1.1 200 OK\r\nServer: a\r\n")], ServerToClient, b"Server: a\n"),
+        (25, &[SMTP], ClientToServer, b"a\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"transfer-encoding:a\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"content-length:x\n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\n")], ClientToServer, b"host: \n"),
+        (80, &[(ClientToServer, b"GET / HTTP/1.1\r\ntransfer-encoding:a\n")], ClientToServer, b" b\n"),
+        (80, &[GET], ServerToClient, b"HTTP/1.1 103\n\n"),
+        (80, &[GET], ServerToClient, b"HTTP/2 199 a\nServer: a\n\n\n"),
+        (25, &[SMTP], ClientToServer, b"RSET\n"),
+        (25, &[SMTP], ClientToServer, b"EHLO a\n"),
+        (25, &[SMTP], ClientToServer, b"EHLO\nHELO a\n"),
+        (25, &[SMTP], ClientToServer, b"DATA\n.\n"),
+        (25, &[SMTP], ClientToServer, b"DATA\na\n.\n"),
+        (25, &[SMTP], ClientToServer, b"BDAT 0\n"),
+        (25, &[SMTP], ClientToServer, b"BDAT 1 LAST\na"),
+        (25, &[SMTP], ClientToServer, b"STARTTLS\n"),
+        (25, &[SMTP, (ClientToServer, b"EHLO a\r\n")], ServerToClient, b"250\n"),
+        (25, &[SMTP, LMTP], ClientToServer, b"RSET\nLHLO a\nDATA\n.\n"),
+        (25, &[SMTP, LMTP], ServerToClient, b"250-\n250\n"),
+        (25, &[SMTP, (ClientToServer, b"MAIL FROM:<a>\r\nDATA\r\n")], ClientToServer, b".a\n"),
+        (25, &[SMTP, (ClientToServer, &full)], ClientToServer, b"RCPT TO:<>\n"),
+        (25, &[SMTP, (ClientToServer, b"EHLO a\r\n")], ServerToClient, b"a\n"),
+        (21, FTP, ClientToServer, b"a\n"),
+        (21, FTP, ClientToServer, b"AUTH\n"),
+        (21, FTP, ServerToClient, b"a\n"),
+        (21, FTP, ServerToClient, b"250\n"),
+    ];
+    for (port, before, direction, unit) in cases {
+        let mut sent: Vec<_> = before.iter().map(|(direction, bytes)| (*direction, bytes.to_vec())).collect();
+        let (beginning, _) = steps(&sent, port, &[16_384]);
+        let units = 20_000 / unit.len();
+        sent.push((direction, unit.repeat(units)));
+        let (all, _) = steps(&sent, port, &[16_384]);
+        let (of_lines, bytes) = ((all - beginning) as usize, unit.len() * units);
+        let lines = units * unit.iter().filter(|&&byte| byte == b'\n').count();
+        assert!(
+            of_lines <= lines * 5 / 4 + bytes / 8 + 64,
+            "{of_lines} steps for {lines} of {:?}",
+            unit.escape_ascii().to_string()
+        );
     }
 }
 
@@ -320,7 +377,7 @@ proptest! {
     }
 }
 
-/// What is sent is read by the protocol that it is meant for, and takes steps.
+/// Each datagram is read by the protocol that it is meant for, and takes steps.
 #[test]
 fn datagrams_that_are_dear_are_read() {
     for service in Service::ALL {
@@ -334,7 +391,7 @@ fn datagrams_that_are_dear_are_read() {
 
 #[test]
 fn memory_of_a_stream_has_a_bound() {
-    // What grows without an end: a line, a head, a message, pipelined requests, queries without answers.
+    // Inputs that grow without an end: a line, a head, a message, pipelined requests, queries without answers.
     let query = b"\x00\x1d\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07example\x00\x00\x01\x00\x01";
     let cases: [(&[u8], &[u8]); 5] = [
         (b"GET / HTTP/1.1\r\nHost: ", b"x"),

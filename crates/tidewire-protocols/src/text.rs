@@ -45,15 +45,18 @@ pub fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     work::add(bytes.len());
-    let mut text = String::with_capacity(bytes.len() + 16);
+    let mut text = String::with_capacity(2 * bytes.len() + 16);
     for chunk in bytes.utf8_chunks() {
         let (valid, mut from) = (chunk.valid(), 0);
-        for at in escapes(valid.as_bytes()) {
-            text.push_str(&valid[from..at]);
-            push_escape(&mut text, b'\\');
-            from = at + 1;
+        // Each byte that is not UTF-8 is a chunk, with nothing before it where there are several.
+        if !valid.is_empty() {
+            for at in escapes(valid.as_bytes()) {
+                text.push_str(&valid[from..at]);
+                push_escape(&mut text, b'\\');
+                from = at + 1;
+            }
+            text.push_str(&valid[from..]);
         }
-        text.push_str(&valid[from..]);
         chunk.invalid().iter().for_each(|&byte| push_escape(&mut text, byte));
     }
     Cow::Owned(text)
@@ -86,9 +89,28 @@ fn escapes(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Appends a byte as `\xHH`.
 pub(crate) fn push_escape(text: &mut String, byte: u8) {
-    text.push_str("\\x");
-    text.extend(tidewire_types::hex::digits(byte).map(char::from));
+    let at = 4 * usize::from(byte);
+    text.push_str(&HEX_ESCAPES[at..at + 4]);
 }
+
+/// Every byte as `\xHH`, one behind the other: two characters appended by themselves cost four times as much.
+const HEX_ESCAPES: &str = match std::str::from_utf8(&HEX_ESCAPE_DIGITS) {
+    Ok(escapes) => escapes,
+    Err(_) => panic!("digits are ASCII"),
+};
+
+const HEX_ESCAPE_DIGITS: [u8; 4 * 256] = {
+    let mut digits = [b'\\'; 4 * 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let [high, low] = tidewire_types::hex::digits(byte as u8);
+        digits[4 * byte + 1] = b'x';
+        digits[4 * byte + 2] = high;
+        digits[4 * byte + 3] = low;
+        byte += 1;
+    }
+    digits
+};
 
 /// Every byte as `\DDD` (RFC 1035 section 5.1), one behind the other.
 const DECIMAL_ESCAPES: &str = match std::str::from_utf8(&DECIMAL_ESCAPE_DIGITS) {

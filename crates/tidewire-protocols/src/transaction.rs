@@ -1,15 +1,7 @@
-//! What is reported: transactions, their fields by name, and how they are read.
+//! Reports: transactions, their fields by name, and how they are read.
 
 use crate::{
-    dhcp::Dhcp,
-    dns::Dns,
-    http::Http,
-    lines::{Ftp, Smtp},
-    ntp::Ntp,
-    quic::Quic,
-    socks::Socks,
-    ssh::Ssh,
-    tls::Tls,
+    fields::{Dhcp, Dns, Ftp, Http, Ntp, Quic, Smtp, Socks, Ssh, Tls},
     value::{Members, Service, Value},
 };
 
@@ -22,7 +14,7 @@ pub struct Transaction {
     pub end_ns: u64,
     /// The protocol, which may be another one than the stream's first (after STARTTLS or CONNECT).
     pub service: Service,
-    /// What was said.
+    /// The fields of its protocol.
     pub fields: Fields,
 }
 
@@ -53,8 +45,8 @@ pub enum Fields {
 }
 
 impl Transaction {
-    /// Whom it names: the server's name (TLS, QUIC, HTTP), the name that was asked for (DNS), what the server
-    /// calls itself (SSH, SMTP, FTP).
+    /// The name in it: the server's name (TLS, QUIC, HTTP), the name in the question (DNS), the server's name for
+    /// itself (SSH, SMTP, FTP).
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match &self.fields {
@@ -71,7 +63,7 @@ impl Transaction {
         }
     }
 
-    /// A few words on what was asked, for people: the type of a query, method and path of a request.
+    /// A few words on the request, for people: the type of a query, method and path of a request.
     #[must_use]
     pub fn request(&self) -> String {
         match &self.fields {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tidewire_protocols::Service;
 
-/// What a target makes of its input before the driver `protocols` gets it.
+/// The input that a target passes to the driver `protocols`.
 fn transformed(target: &str, input: &[u8]) -> Vec<u8> {
     match target {
         "protocols_tls" => tls::framed(input),

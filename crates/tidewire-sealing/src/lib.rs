@@ -34,9 +34,9 @@ pub enum KeyError {
     /// The caller's: no recipient.
     #[error("'{}' is no recipient of age (age1...): {why}", text.escape_debug())]
     Recipient {
-        /// What it was.
+        /// The text as given.
         text: String,
-        /// Why not.
+        /// The reason for the refusal.
         why: &'static str,
     },
     /// The caller's: no recipients, or too many.
@@ -47,7 +47,7 @@ pub enum KeyError {
     Identity {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         what: String,
     },
     /// A library's or the system's.
@@ -153,7 +153,7 @@ impl Identities {
 pub struct DataKey {
     /// Its id, which stands beside what it seals.
     pub id: KeyId,
-    /// What it seals with.
+    /// The cipher that seals with it.
     pub cipher: XChaCha20Poly1305,
 }
 

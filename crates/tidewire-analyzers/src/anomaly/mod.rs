@@ -13,7 +13,7 @@ mod severity;
 use std::sync::Arc;
 
 use tidewire::{AnomalyKind, Datagram, Direction, Explanation, Outside, OutsidePacket, Stream, StreamEvidence};
-use tidewire_events::{Event, FlowKey, Place, Severity, Value};
+use tidewire_events::{Event, FlowKey, Severity, StreamPosition, Value};
 
 pub(crate) use self::explained::Explained;
 use self::rare::Rare;
@@ -145,7 +145,7 @@ impl Anomaly {
         if kind == AnomalyKind::OverlapConflict {
             let last = |direction| stream.conflicts(direction).last().map(|conflict| (direction, *conflict));
             if let Some((direction, conflict)) = Direction::BOTH.into_iter().find_map(last) {
-                event.place = Some(Place { direction, offset: conflict.offset });
+                event.place = Some(StreamPosition { direction, offset: conflict.offset });
                 event = event.with("bytes", Value::U64(conflict.bytes));
             }
         }

@@ -5,11 +5,11 @@
 pub(super) struct Rare {
     /// Packet time in which one event of a kind is made.
     period_ns: u64,
-    kinds: Vec<Kind>,
+    kinds: Vec<RareKind>,
 }
 
 #[derive(Debug)]
-struct Kind {
+struct RareKind {
     what: &'static str,
     why: &'static str,
     reported_ns: u64,
@@ -26,7 +26,7 @@ impl Rare {
     /// Notes one. `Some`: it is to be reported, with the number of those that were not.
     pub(super) fn note(&mut self, what: &'static str, why: &'static str, time_ns: u64) -> Option<u64> {
         let Some(kind) = self.kinds.iter_mut().find(|kind| kind.what == what && kind.why == why) else {
-            self.kinds.push(Kind { what, why, reported_ns: time_ns, last_ns: time_ns, count: 0 });
+            self.kinds.push(RareKind { what, why, reported_ns: time_ns, last_ns: time_ns, count: 0 });
             return Some(0);
         };
         kind.last_ns = kind.last_ns.max(time_ns);

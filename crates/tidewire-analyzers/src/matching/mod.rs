@@ -5,7 +5,7 @@ mod set;
 use std::{fmt, sync::Arc};
 
 use tidewire::{Chunk, Gap, GapCause, Stream};
-use tidewire_events::{Event, Place, Value, limits::EXCERPT_BYTES_MAX};
+use tidewire_events::{Event, StreamPosition, Value, limits::EXCERPT_BYTES_MAX};
 use tidewire_patterns::{Border, Hit};
 
 pub(crate) use self::set::Set;
@@ -120,7 +120,7 @@ impl Matching {
                 severity: named.severity,
                 key: Some(key),
                 stream: Some(id),
-                place: Some(Place { direction: chunk.direction, offset }),
+                place: Some(StreamPosition { direction: chunk.direction, offset }),
                 excerpt: Some(self.excerpt(bytes, &hit, &named.bytes)),
                 ..Event::default()
             };

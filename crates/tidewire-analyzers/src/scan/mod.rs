@@ -21,6 +21,8 @@ mod table;
 mod targets;
 mod watch;
 
+pub use rules::SCAN_KINDS;
+
 use std::{
     fmt,
     hash::{BuildHasher as _, RandomState},
@@ -28,22 +30,20 @@ use std::{
 };
 
 use tidewire::{AnomalyKind, Direction, FlowKey, Stream, TcpState, Unfinished};
+use tidewire_types::{
+    ip_protocol::{ICMP, ICMP6, TCP, UDP},
+    tcp_flag::{ACK, RST, SYN},
+};
 
 use self::{
-    rules::{HostAndPort, Hosts, ICMP, ICMP6, Ports, Services, SourceAndHost, SourceAndPort, TCP, UDP, is_no_host},
+    rules::{HostAndPort, Hosts, Ports, Services, SourceAndHost, SourceAndPort, is_no_host},
     targets::Targets,
-    watch::{Attempt, Rule, Watch},
+    watch::{Attempt, LOOK_NS, Rule, Watch},
 };
 use crate::{emit::Outlet, settings::ScanSettings};
 
 /// Parts of each table.
 const PARTS: usize = 16;
-/// Packet time after which scans that are over are looked for.
-const LOOK_NS: u64 = 10_000_000_000;
-
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
 
 /// Types of echo requests.
 const ECHO: u8 = 8;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use tidewire_events::{Event, FlowKey, Severity, Value};
+use tidewire_types::ip_protocol::{TCP, UDP};
 
 use super::{
     ports::PortSet,
@@ -14,10 +15,14 @@ use super::{
 };
 use crate::{emit::Outlet, settings::ScanSettings};
 
-pub(super) const ICMP: u8 = 1;
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-pub(super) const ICMP6: u8 = 58;
+const HORIZONTAL: &str = "scan.horizontal";
+const UDP_SWEEP: &str = "scan.udp-sweep";
+const ICMP_SWEEP: &str = "scan.icmp-sweep";
+const VERTICAL: &str = "scan.vertical";
+const SYN_FLOOD: &str = "scan.syn-flood";
+
+/// The kinds of events of scans.
+pub const SCAN_KINDS: &[&str] = &[HORIZONTAL, UDP_SWEEP, ICMP_SWEEP, VERTICAL, SYN_FLOOD];
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -83,9 +88,9 @@ impl Rule for Hosts {
 
     fn report(outlet: &Outlet, key: &SourceAndPort, entry: &Entry<HostSet>, phase: Phase) {
         let kind = match key.protocol {
-            TCP => "scan.horizontal",
-            UDP => "scan.udp-sweep",
-            _ => "scan.icmp-sweep",
+            TCP => HORIZONTAL,
+            UDP => UDP_SWEEP,
+            _ => ICMP_SWEEP,
         };
         let flow = FlowKey {
             protocol: key.protocol,
@@ -126,7 +131,7 @@ impl Rule for Ports {
             server_addr: key.host,
             server_port: 0,
         };
-        let event = event("scan.vertical", Severity::Medium, flow, entry, phase)
+        let event = event(VERTICAL, Severity::Medium, flow, entry, phase)
             .with("port_range", Value::Text(entry.targets.range()))
             .with("ports", Value::U64(entry.different().into()))
             .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
@@ -158,7 +163,7 @@ impl Rule for Services {
             server_addr: key.host,
             server_port: key.port,
         };
-        let event = event("scan.syn-flood", Severity::High, flow, entry, phase)
+        let event = event(SYN_FLOOD, Severity::High, flow, entry, phase)
             .with("sources", Value::U64(entry.different().into()))
             .with("is_estimate", Value::Bool(entry.targets.is_estimate()));
         outlet.emit(event);

@@ -10,7 +10,7 @@ use crate::{emit::Outlet, settings::ScanSettings};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often scans that are over are looked for, in packet time.
-const LOOK_NS: u64 = 10 * SECOND_NS;
+pub(super) const LOOK_NS: u64 = 10 * SECOND_NS;
 
 /// Attempts of one key so far.
 #[derive(Debug)]

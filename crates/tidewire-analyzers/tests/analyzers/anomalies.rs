@@ -1,4 +1,4 @@
-//! What the engine flags, as events.
+//! Events for anomalies that the engine flags.
 
 use tidewire_analyzers::Settings;
 use tidewire_events::{Direction, Severity};
@@ -32,8 +32,8 @@ fn a_stream_full_of_anomalies_is_two_events_of_each_kind() {
     }
     made.segment(CLIENT, SERVER, ACK, (1009, 5001), b" and more");
     let events = made.found();
-    let told: Vec<_> = events.iter().filter(|event| event.kind == "anomaly.blind_syn").collect();
-    assert!((1..=2).contains(&told.len()), "{events:?}");
+    let reported: Vec<_> = events.iter().filter(|event| event.kind == "anomaly.blind_syn").collect();
+    assert!((1..=2).contains(&reported.len()), "{events:?}");
     assert!(events.len() <= 4, "{:?}", kinds(&events));
 }
 
@@ -62,7 +62,7 @@ fn malformed_packets_are_an_event_a_second_with_a_count() {
 }
 
 #[test]
-fn fragments_that_contradict_each_other_are_told() {
+fn fragments_that_contradict_each_other_are_reported() {
     let mut made = Made::new();
     let fragment = |offset: u16, is_last: bool, bytes: &[u8]| {
         let mut header =

@@ -12,6 +12,7 @@ use etherparse::{PacketBuilder, TcpHeader};
 use tidewire::Capture;
 use tidewire_analyzers::{Analyzers, Counts, Emit, Settings};
 use tidewire_events::{Event, Value};
+pub use tidewire_types::tcp_flag::{ACK, FIN, RST, SYN};
 
 /// Emitted events; `is_full`: every event is refused.
 #[derive(Default)]
@@ -30,12 +31,6 @@ impl Emit for Kept {
         !is_full
     }
 }
-
-/// Flags of a segment.
-pub const SYN: u8 = 2;
-pub const RST: u8 = 4;
-pub const ACK: u8 = 16;
-pub const FIN: u8 = 1;
 
 /// A capture in memory: raw IP packets in classic pcap.
 #[derive(Clone)]
@@ -138,7 +133,7 @@ impl Made {
         self.packet(&packet)
     }
 
-    /// What the analyzers find, with `workers` workers.
+    /// Events of the analyzers, with `workers` workers.
     pub fn analyzed(&self, settings: &Settings, workers: usize) -> Vec<Event> {
         let (kept, _) = self.run(settings, workers, false);
         let mut events = kept.events.lock().unwrap();
@@ -159,7 +154,7 @@ impl Made {
         (kept, counts)
     }
 
-    /// What they have found when the input has ended, and the analyzers, which go on.
+    /// Their events when the input has ended, and the analyzers, which continue.
     pub fn analyze(&self) -> (Arc<Kept>, Analyzers) {
         let kept = Arc::new(Kept::default());
         let analyzers = Analyzers::new(&Settings::default(), Arc::clone(&kept) as Arc<dyn Emit>).unwrap();
@@ -169,7 +164,7 @@ impl Made {
         (kept, analyzers)
     }
 
-    /// What they find by default.
+    /// Their events by default.
     pub fn found(&self) -> Vec<Event> {
         self.analyzed(&Settings::default(), 1)
     }

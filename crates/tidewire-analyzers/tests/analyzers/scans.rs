@@ -13,7 +13,7 @@ fn host(number: u16) -> Host {
 }
 
 #[test]
-fn a_horizontal_scan_is_told_at_the_threshold_as_it_grows_and_at_the_end() {
+fn a_horizontal_scan_is_reported_at_the_threshold_as_it_grows_and_at_the_end() {
     let mut made = Made::new();
     for target in 0..190 {
         made.syn((SCANNER, 40_000 + target), (host(target), 445)).wait(10);
@@ -65,7 +65,7 @@ fn a_scan_is_over_also_if_no_packet_comes_any_more() {
 }
 
 #[test]
-fn a_vertical_scan_of_closed_ports_is_told() {
+fn a_vertical_scan_of_closed_ports_is_reported() {
     let mut made = Made::new();
     for port in 1..=1024 {
         made.refused((SCANNER, 55_555), (host(1), port));
@@ -80,7 +80,7 @@ fn a_vertical_scan_of_closed_ports_is_told() {
 }
 
 #[test]
-fn scans_without_syn_are_told() {
+fn scans_without_syn_are_reported() {
     let mut made = Made::new();
     for port in 1..=20 {
         made.segment((SCANNER, 55_555), (host(1), port), FIN, (1, 0), b"");
@@ -90,13 +90,13 @@ fn scans_without_syn_are_told() {
         made.segment((SCANNER, 55_555), (host(2), port), 0, (1, 0), b"");
     }
     let events = made.found();
-    let told: Vec<_> =
+    let targets: Vec<_> =
         events.iter().filter(|event| event.kind == "scan.vertical").map(|event| addresses(event)[1].octets()).collect();
-    assert!(told.contains(&host(1)) && told.contains(&host(2)), "{events:?}");
+    assert!(targets.contains(&host(1)) && targets.contains(&host(2)), "{events:?}");
 }
 
 #[test]
-fn a_flood_of_half_open_connections_from_many_sources_is_told() {
+fn a_flood_of_half_open_connections_from_many_sources_is_reported() {
     let mut made = Made::new();
     for number in 0..5000 {
         let source = [172, 16, (number >> 8) as u8, number as u8];
@@ -114,7 +114,7 @@ fn a_flood_of_half_open_connections_from_many_sources_is_told() {
 }
 
 #[test]
-fn a_flood_from_one_source_is_told() {
+fn a_flood_from_one_source_is_reported() {
     let mut made = Made::new();
     for port in 0..1500 {
         made.syn((SCANNER, 2000 + port), (host(1), 80));
@@ -125,7 +125,7 @@ fn a_flood_from_one_source_is_told() {
 }
 
 #[test]
-fn sweeps_by_udp_and_icmp_are_told() {
+fn sweeps_by_udp_and_icmp_are_reported() {
     let mut made = Made::new();
     for target in 0..300 {
         made.datagram((SCANNER, 50_000), (host(target), 161), b"x").ping(SCANNER, host(target));
@@ -143,7 +143,7 @@ fn sweeps_by_udp_and_icmp_are_told() {
 
 /// An event comes seconds after the threshold, not when connections time out.
 #[test]
-fn probes_without_an_answer_are_told_within_seconds() {
+fn probes_without_an_answer_are_reported_within_seconds() {
     let mut made = Made::new();
     for target in 0..30 {
         made.syn((SCANNER, 40_000), (host(target), 23)).ping(SCANNER, host(target));
@@ -207,8 +207,8 @@ fn a_window_of_silence_ends_a_scan() {
         made.refused((SCANNER, 40_000), (host(1000 + target), 22));
     }
     let events = made.found();
-    let told: Vec<_> = events.iter().map(|event| (text(event, "phase"), number(event, "attempts"))).collect();
-    assert_eq!(told, [("begun", 25), ("over", 40), ("begun", 25), ("over", 30)]);
+    let phases: Vec<_> = events.iter().map(|event| (text(event, "phase"), number(event, "attempts"))).collect();
+    assert_eq!(phases, [("begun", 25), ("over", 40), ("begun", 25), ("over", 30)]);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::{net::Ipv4Addr, ops::Range};
 
 use tidewire_types::hex;
 
-use super::fields::Dhcp;
 use crate::{
+    fields::Dhcp,
     reader::Reader,
     text::{text, until_nul},
     transaction::{Fields, Transaction},

@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::{fields::Dns, message::Message};
+use super::message::Message;
+use crate::fields::Dns;
 
 /// Questions of a stream that are remembered behind their answer; the oldest is forgotten.
 const ANSWERED_MAX: usize = 32;
@@ -39,9 +40,9 @@ impl Answered {
 
     /// Whether an answer to no question that waits contradicts the earlier one to the same question.
     pub(super) fn contradicts(&mut self, dns: &Dns, message: &Message) -> bool {
-        // Without its question an answer belongs to whoever has its number.
+        // Without its question an answer belongs to the query with its number.
         let question = (message.counts[0] > 0).then(|| question_of(dns));
-        let is_same = |entry: &&mut Entry| entry.id == dns.id && question.is_none_or(|asked| asked == entry.question);
+        let is_same = |entry: &&mut Entry| entry.id == dns.id && question.is_none_or(|own| own == entry.question);
         let Some(entry) = self.0.iter_mut().rev().find(is_same) else { return false };
         if entry.repeats > 0 {
             entry.repeats -= 1;

@@ -2,11 +2,11 @@
 
 use super::{
     answered::Answered,
-    fields::{Answer, Asked, Dns},
     message::{ANSWERS_MAX, HEADER_BYTES, Message, Question, TEXT_BYTES_MAX},
     names,
 };
 use crate::{
+    fields::{Answer, Dns, DnsQuestion},
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
@@ -135,7 +135,7 @@ impl Exchange {
         let is_repeated = |pending: &Pending| {
             pending.dns.id == message.id && pending.question == question && pending.dns.query.as_deref() == name
         };
-        // Multicast queries have no identification, and nobody need answer them.
+        // Multicast queries have no identification, and need no answer.
         let repeated = || self.pending.iter().position(is_repeated);
         if self.service != Service::Mdns
             && let Some(place) = repeated()
@@ -162,13 +162,13 @@ impl Exchange {
 
     fn response(&mut self, mut message: Message, input: Input<'_>, out: Out<'_>) {
         let ns = input.ns;
-        // Without its question an answer belongs to whoever has its number.
+        // Without its question an answer belongs to the query with its number.
         let belongs = |pending: &Pending| {
             pending.dns.id == message.id
                 && match (&pending.question, &message.question) {
                     (Some([kind, _]), Some(answered)) => {
-                        let asked = pending.dns.query.as_deref().unwrap_or_default();
-                        *kind == answered.kind && asked.eq_ignore_ascii_case(&answered.name)
+                        let name = pending.dns.query.as_deref().unwrap_or_default();
+                        *kind == answered.kind && name.eq_ignore_ascii_case(&answered.name)
                     }
                     _ => true,
                 }
@@ -219,7 +219,7 @@ impl Exchange {
     }
 }
 
-/// What an answer says.
+/// Fields of an answer.
 fn answer(dns: &mut Dns, message: &mut Message) {
     dns.is_answered = true;
     dns.flags[1] = message.flags;
@@ -232,7 +232,7 @@ fn answer(dns: &mut Dns, message: &mut Message) {
     dns.answers_left_out = message.left_out;
 }
 
-/// What a further message of a transfer adds.
+/// Appends a further message of a transfer.
 fn append(dns: &mut Dns, message: &mut Message) {
     dns.rcode = Some(names::rcode(message.rcode));
     for (count, more) in dns.counts.iter_mut().zip(&message.counts[1..]) {
@@ -250,7 +250,7 @@ fn append(dns: &mut Dns, message: &mut Message) {
     }
 }
 
-/// What query and answer have in common.
+/// Common fields of query and answer.
 fn describe(dns: &mut Dns, message: &Message) {
     dns.id = message.id;
     dns.opcode = message.opcode();
@@ -259,19 +259,19 @@ fn describe(dns: &mut Dns, message: &Message) {
 }
 
 fn describe_questions(dns: &mut Dns, first: Option<Question>, more: Vec<Question>) {
-    dns.more = more.into_iter().map(asked).collect();
+    dns.more = more.into_iter().map(dns_question).collect();
     if let Some(question) = first {
         describe_question(dns, question);
     }
 }
 
 fn describe_question(dns: &mut Dns, question: Question) {
-    let asked = asked(question);
-    (dns.query, dns.kind, dns.class) = (Some(asked.name), Some(asked.kind), asked.class);
+    let question = dns_question(question);
+    (dns.query, dns.kind, dns.class) = (Some(question.name), Some(question.kind), question.class);
 }
 
-fn asked(question: Question) -> Asked {
+fn dns_question(question: Question) -> DnsQuestion {
     // The upper bit asks for an answer to this host only (RFC 6762 section 5.4).
     let class = question.class & 0x7fff;
-    Asked { name: question.name, kind: names::kind(question.kind), class: (class != 1).then_some(class) }
+    DnsQuestion { name: question.name, kind: names::kind(question.kind), class: (class != 1).then_some(class) }
 }

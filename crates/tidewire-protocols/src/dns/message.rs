@@ -1,12 +1,11 @@
 //! Messages (RFC 1035 section 4.1).
 
 use super::{
-    fields::Answer,
     name::{self, Names},
     names,
     record::Record,
 };
-use crate::work;
+use crate::{fields::Answer, work};
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 12;
@@ -27,7 +26,7 @@ const RECORDS_MAX: usize = 4096;
 /// The pseudo record with the upper bits of the response code (RFC 6891).
 const OPT: u16 = 41;
 
-/// What a zone begins and ends with in a transfer (RFC 5936 section 2.2).
+/// The first and the last record of a zone in a transfer (RFC 5936 section 2.2).
 const SOA: u16 = 6;
 
 /// The operation that changes a zone.
@@ -142,7 +141,7 @@ impl Message {
         for index in 0..total.min(RECORDS_MAX) {
             let Some(record) = Record::read(names.message(), at) else { return };
             at = record.end;
-            // What UPDATE has in the answers' place is what must hold before it (RFC 2136 section 2.4).
+            // UPDATE has its prerequisites in the answers' place (RFC 2136 section 2.4).
             let is_answer = index < usize::from(self.counts[1]) && self.opcode() != UPDATE;
             self.zone_marks += u16::from(is_answer && record.kind == SOA);
             if is_answer && self.answers.len() < ANSWERS_MAX && room > 0 {
@@ -176,13 +175,13 @@ pub(crate) fn may_be_header(bytes: &[u8]) -> bool {
     let is_known = matches!(flags >> 3 & 15, 0 | 1 | 2 | 4 | 5 | 6);
     let is_response = flags & 0x80 != 0;
     // A query has no response code.
-    let is_asked = is_response || bytes.get(3).is_none_or(|low| low & 15 == 0);
+    let is_query = is_response || bytes.get(3).is_none_or(|low| low & 15 == 0);
     // Few questions.
     let has_few = bytes.get(4).is_none_or(|&high| high == 0);
-    is_known && is_asked && has_few
+    is_known && is_query && has_few
 }
 
-/// Whether this is a message of which at least the header and, if there is one, the first question can be read: what is asked of
+/// Whether this is a message of which at least the header and, if there is one, the first question can be read: the condition for
 /// datagrams on the port of DNS.
 pub(crate) fn is_message(bytes: &[u8]) -> bool {
     let Some([_, _, questions, ..]) = header(bytes) else { return false };

@@ -2,7 +2,6 @@
 
 mod answered;
 mod exchange;
-mod fields;
 mod message;
 mod name;
 mod names;
@@ -12,7 +11,6 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use fields::{Answer, Asked as DnsQuestion, Dns};
 pub use names::{dns_rcode_number, dns_type_number};
 
 pub(crate) use exchange::Exchange;

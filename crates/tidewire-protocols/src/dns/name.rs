@@ -17,7 +17,7 @@ pub(super) struct Names<'a> {
     kept: Vec<Kept>,
 }
 
-/// What stands where a pointer leads to.
+/// The text at the target of a pointer.
 struct Kept {
     at: usize,
     has_blanks: bool,

@@ -6,11 +6,11 @@ use std::{
 };
 
 use super::{
-    fields::Answer,
     name::{self, Names},
     names, security, service,
 };
 use crate::{
+    fields::Answer,
     reader::Reader,
     text::{hex, push_character_string},
     work,
@@ -44,7 +44,7 @@ impl<'a> Record<'a> {
         Some(Self { name_at: at, kind, ttl, data_at, data, end: data_at + data.len() })
     }
 
-    /// What it says. `names`: of its message.
+    /// The record as an answer. `names`: of its message.
     pub(super) fn answer(&self, names: &mut Names<'_>) -> Option<Answer> {
         let (name, _) = names.read(self.name_at)?;
         let data = self.say(names).unwrap_or_else(|| self.say_unknown());

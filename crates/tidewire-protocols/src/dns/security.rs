@@ -32,7 +32,7 @@ pub(super) fn say_key(data: &[u8]) -> Option<String> {
     Some(said)
 }
 
-/// What of RRSIG comes before the signer's name, and how long that is (RFC 4034 section 3.2): the type that is signed, algorithm, labels,
+/// The fields of RRSIG before the signer's name, and their length (RFC 4034 section 3.2): the type that is signed, algorithm, labels,
 /// TTL, end and beginning in seconds since the epoch, key tag.
 pub(super) fn say_signature(data: &[u8]) -> Option<(String, usize)> {
     let mut reader = Reader::new(data);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_parameters_are_none() {
+    fn broken_parameters_are_rejected() {
         for bytes in [&b"\x00"[..], b"\x00\x01\x00", b"\x00\x01\x00\x03\x02h"] {
             assert_eq!(parameters(bytes), None, "{bytes:?}");
         }

@@ -148,10 +148,10 @@ fn each_question_of_a_multicast_query_is_a_transaction() {
     let header = b"\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00";
     let sent = [(ClientToServer, [&header[..], &questions.concat()].concat())];
     let found = transactions(&Sent::datagrams(&sent), 5353);
-    let asked: Vec<_> = found.iter().map(|one| (one.name().unwrap_or_default(), one.request())).collect();
-    assert_eq!(asked, [("a.local", "PTR".into()), ("b.local", "SRV".into()), ("c.local", "TXT".into())]);
+    let questions: Vec<_> = found.iter().map(|one| (one.name().unwrap_or_default(), one.request())).collect();
+    assert_eq!(questions, [("a.local", "PTR".into()), ("b.local", "SRV".into()), ("c.local", "TXT".into())]);
     assert!(found.iter().all(|one| one.service == Service::Mdns && dns(one).questions == 3));
-    // Elsewhere nobody answers more than the first.
+    // In other protocols, servers answer the first one only.
     assert_eq!(transactions(&Sent::datagrams(&sent), 53).len(), 1);
 }
 
@@ -199,7 +199,7 @@ fn a_transfer_is_one_transaction() {
         ]),
         [("z".into(), 0, 0)]
     );
-    // Nothing is asked that nobody asked.
+    // A response without a query has no question.
     assert_eq!(facts(&[whole]), [(String::new(), 2, 2)]);
 }
 
@@ -218,12 +218,12 @@ fn all_questions_of_a_message_are_read() {
     let questions = b"\x03foo\x00\x00\x01\x00\x01\x03bar\x00\x00\x1c\x00\x03\x03baz\x00\x00\x0c\x00\x01";
     let sent = [(ClientToServer, [&header(b"\x01\x00")[..], questions].concat())];
     let found = transactions(&Sent::datagrams(&sent), 53);
-    let asked = dns(&found[0]);
-    assert_eq!((asked.query.as_deref(), asked.kind.as_deref(), asked.questions), (Some("foo"), Some("A"), 3));
-    let more: Vec<_> = asked.more.iter().map(|one| (&*one.name, &*one.kind, one.class)).collect();
+    let first = dns(&found[0]);
+    assert_eq!((first.query.as_deref(), first.kind.as_deref(), first.questions), (Some("foo"), Some("A"), 3));
+    let more: Vec<_> = first.more.iter().map(|one| (&*one.name, &*one.kind, one.class)).collect();
     assert_eq!(more, [("bar", "AAAA", Some(3)), ("baz", "PTR", None)]);
     let alone = [(ServerToClient, [&header(b"\x81\x00")[..], questions].concat())];
-    assert_eq!(dns(&transactions(&Sent::datagrams(&alone), 53)[0]).more, asked.more);
+    assert_eq!(dns(&transactions(&Sent::datagrams(&alone), 53)[0]).more, first.more);
 }
 
 /// An answer with an address of this last byte.

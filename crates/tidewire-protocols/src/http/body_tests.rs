@@ -1,4 +1,4 @@
-//! What was seen of bodies, what was announced, and whether they are whole.
+//! Bytes of bodies that were seen and announced, and whether they are whole.
 
 use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
 
@@ -19,7 +19,7 @@ fn response(http: &Http) -> Seen {
     (http.response_bytes, http.response_announced_bytes, http.response_missing_bytes, http.response_complete)
 }
 
-/// What a client and a server send; `\n` is the end of a line.
+/// The pieces that a client and a server send; `\n` is the end of a line.
 fn sent(pieces: &[(Direction, &str)]) -> Sent {
     let lines = |(direction, text): &(Direction, &str)| (*direction, text.replace('\n', "\r\n").into_bytes());
     Sent::of(&pieces.iter().map(lines).collect::<Vec<_>>())
@@ -87,7 +87,7 @@ fn what_was_announced_is_not_what_was_seen() {
         let chunked = format!("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n{chunks}");
         assert_eq!(bodies(&[ASK, (ServerToClient, &chunked)]).1, (Some(seen), None, 0, Some(complete)));
     }
-    // What Content-Length says there is not about a body.
+    // The Content-Length of that response is not about a body.
     let head = [(ClientToServer, "HEAD / HTTP/1.1\n\n"), (ServerToClient, "HTTP/1.1 200 OK\nContent-Length: 99\n\n")];
     assert_eq!(bodies(&head).1, (Some(0), None, 0, None));
     // The head did not end.
@@ -151,14 +151,14 @@ fn the_last_transfer_coding_decides() {
     let forged = "xxHTTP/1.1 404 No\nContent-Length: 0\n\n";
     let answer = format!("HTTP/1.1 200 OK\nTransfer-Encoding: gzip\nContent-Length: 2\n\n{forged}");
     assert_eq!(ended(&[ASK, (ServerToClient, &answer)], None, true).len(), 1);
-    let asked = [
+    let request = [
         (
             ClientToServer,
             "POST /1 HTTP/1.1\nTransfer-Encoding: chunked, gzip\nContent-Length: 2\n\nxxGET /2 HTTP/1.1\n\n",
         ),
         (ServerToClient, "HTTP/1.1 400 No\nContent-Length: 0\n\n"),
     ];
-    assert_eq!(bodies(&asked).0, (Some(21), None, 0, Some(false)));
+    assert_eq!(bodies(&request).0, (Some(21), None, 0, Some(false)));
 }
 
 #[test]

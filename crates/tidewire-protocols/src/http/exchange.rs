@@ -1,7 +1,6 @@
 //! A conversation in HTTP: which response belongs to which request, and what follows a head.
 
 use super::{
-    fields::Http,
     head,
     pairing::Pairing,
     requests::{Pending, Requests},
@@ -9,6 +8,7 @@ use super::{
 };
 use crate::{
     early::Early,
+    fields::Http,
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
@@ -40,7 +40,7 @@ pub(crate) struct Exchange {
     answer_ns: u64,
     /// Texts of the pending ones, bytes.
     pending_bytes: usize,
-    /// What the client sent behind a `CONNECT` that is not answered.
+    /// Bytes that the client sent behind a `CONNECT` that is not answered.
     pub(super) early: Option<Box<Early>>,
     /// Whether what messages say is not wanted, only how many there are.
     pub(super) is_unnamed: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Exchange {
 pub(super) type Out<'a> = &'a mut dyn FnMut(Transaction);
 
 impl Exchange {
-    /// `is_unnamed`: nobody will read what messages say that begin here.
+    /// `is_unnamed`: the fields of messages that begin here will not be read.
     pub(crate) fn data(&mut self, input: Input<'_>, is_unnamed: bool, out: Out<'_>) -> Progress {
         self.is_unnamed = is_unnamed;
         let progress = self.read(input, out);
@@ -64,7 +64,7 @@ impl Exchange {
         }
     }
 
-    /// What was sent early through the tunnel that the server consented to.
+    /// Bytes that were sent early through the tunnel that the server consented to.
     pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
         self.early.take()
     }
@@ -73,6 +73,7 @@ impl Exchange {
         let mut bytes = input.bytes;
         if input.side == 1 {
             self.answer_ns = input.ns;
+            self.sides[1].is_interim = false;
         }
         let mut has_changed = false;
         loop {
@@ -88,6 +89,10 @@ impl Exchange {
             let went_on = match step {
                 Step::More => break,
                 Step::Line(line) | Step::Found(line) if input.side == 0 => self.request_line(&line, input.ns, out),
+                Step::Passed => {
+                    self.fields_passed(input.side, input.ns);
+                    Progress::More
+                }
                 Step::Line(line) => self.response_line(&line, input.ns, out),
                 Step::Found(line) => {
                     if self.pairing.responses_missing(self.waiting()) {
@@ -325,6 +330,17 @@ impl Exchange {
         head::unfold(&mut pending.folded, &mut pending.http);
         let is_connect = pending.http.method.as_deref() == Some("CONNECT");
         self.begin_request_body(is_connect, ns, out)
+    }
+
+    /// Irrelevant fields of a head were skipped.
+    fn fields_passed(&mut self, side: usize, ns: u64) {
+        let pending = match side {
+            0 => self.requests.back_mut().filter(|_| self.is_asking),
+            _ => self.requests.front_mut(),
+        };
+        if let Some(pending) = pending {
+            pending.end_ns = ns;
+        }
     }
 
     fn orphaned_line(&mut self, line: &[u8], ns: u64, out: Out<'_>) -> Progress {

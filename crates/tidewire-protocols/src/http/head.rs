@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::fields::Http;
+use super::{
+    framing::{Framing, LINE_BYTES_MAX, Name, length},
+    methods::METHODS,
+};
 use crate::{
-    recognise,
+    fields::Http,
     text::{LONG_TEXT_BYTES_MAX, bytes_of_text, known_text, long_text, text, trimmed},
     work,
 };
-
-/// Longest line that is kept; the rest of a longer one is left out.
-pub(super) const LINE_BYTES_MAX: usize = 8 << 10;
 
 /// Longest version of a status line.
 const VERSION_BYTES_MAX: usize = 8;
@@ -18,41 +18,13 @@ const VERSION_BYTES_MAX: usize = 8;
 /// The version of requests that have none.
 pub(super) const SIMPLE: &str = "0.9";
 
-/// What most messages say.
+/// The texts of most messages.
 const VERSIONS: [&str; 2] = ["1.1", "1.0"];
-const METHODS: [&str; 6] = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "CONNECT"];
+const COMMON_METHODS: [&str; 6] = ["GET", "POST", "HEAD", "PUT", "OPTIONS", "CONNECT"];
 const REASONS: [&str; 8] =
     ["OK", "Not Modified", "Found", "Not Found", "Moved Permanently", "No Content", "Partial Content", "Forbidden"];
 
-/// How the body behind a head ends (RFC 9112 section 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Framing {
-    pub(super) content_length: Option<u64>,
-    /// Whether a transfer coding was applied: it overrides Content-Length.
-    pub(super) has_coding: bool,
-    /// Whether the last transfer coding is chunked.
-    pub(super) is_chunked: bool,
-    /// Nobody wants to know what the message says, only where it ends.
-    pub(super) is_unnamed: bool,
-    /// Whether the field Host was there.
-    has_host: bool,
-    /// The field whose value the next line may continue.
-    last: Option<Name>,
-}
-
-impl Framing {
-    /// That of a head of which nothing was read.
-    pub(super) fn begun(is_unnamed: bool) -> Self {
-        Self { is_unnamed, ..Self::default() }
-    }
-
-    /// The length that the head announces for the body; `None`: the body ends otherwise.
-    pub(super) fn announced(&self) -> Option<u64> {
-        self.content_length.filter(|_| !self.has_coding)
-    }
-}
-
-/// A request line. `false`: it is none. `is_unnamed`: what it asks for does not matter.
+/// Parses a request line. `false`: it is invalid. `is_unnamed`: its target is not wanted.
 pub(super) fn request_line(line: &[u8], http: &mut Http, is_unnamed: bool) -> bool {
     let mut parts = line.splitn(2, |&byte| byte == b' ');
     let (Some(method), Some(rest)) = (parts.next(), parts.next()) else { return false };
@@ -66,11 +38,11 @@ pub(super) fn request_line(line: &[u8], http: &mut Http, is_unnamed: bool) -> bo
         Some(version) => (trimmed(&rest[..behind]), Some(version)),
         // The version was cut off with the end of the line.
         None if line.len() >= LINE_BYTES_MAX => (rest, None),
-        // A version that is none: servers answer as if it were 1.0 or 1.1.
+        // An invalid version: servers answer as if it were 1.0 or 1.1.
         None if is_damaged_version(&rest[behind..]) => (trimmed(&rest[..behind]), None),
         None => return simple_request(line, http),
     };
-    http.method = Some(known_text(method, &METHODS));
+    http.method = Some(known_text(method, &COMMON_METHODS));
     http.version = version;
     if is_unnamed {
         return true;
@@ -80,7 +52,7 @@ pub(super) fn request_line(line: &[u8], http: &mut Http, is_unnamed: bool) -> bo
     true
 }
 
-/// A request of HTTP/0.9 (RFC 1945 section 5.1), which has no version. `false`: it is none.
+/// A request of HTTP/0.9 (RFC 1945 section 5.1), which has no version. `false`: it is invalid.
 fn simple_request(line: &[u8], http: &mut Http) -> bool {
     let Some(target) = line.strip_prefix(b"GET ").map(trimmed) else { return false };
     if !(target.starts_with(b"/") || target.starts_with(b"http://")) || target.contains(&b' ') {
@@ -93,23 +65,43 @@ fn simple_request(line: &[u8], http: &mut Http) -> bool {
     true
 }
 
-/// A status line, whose code may be damaged or missing. `false`: it is none.
-pub(super) fn status_line(line: &[u8], http: &mut Http) -> bool {
-    let Some(rest) = line.strip_prefix(b"HTTP/") else { return false };
+/// A status line (RFC 9112 section 4).
+pub(super) struct StatusLine {
+    pub(super) version: Cow<'static, str>,
+    pub(super) code: Option<u16>,
+    pub(super) reason: Option<Cow<'static, str>>,
+}
+
+/// Parses a status line, whose code may be damaged or missing. `None`: it is invalid.
+pub(super) fn status_line(line: &[u8]) -> Option<StatusLine> {
+    let (version, code, rest) = status(line)?;
+    let behind = rest.iter().position(u8::is_ascii_whitespace).map_or(&[][..], |blank| trimmed(&rest[blank..]));
+    Some(StatusLine {
+        version: known_text(version, &VERSIONS),
+        code,
+        reason: (!behind.is_empty()).then(|| known_text(behind, &REASONS)),
+    })
+}
+
+/// Whether another response to the same request follows this one (RFC 9110 section 15.2): its code is 1xx, but not 101.
+pub(super) fn is_interim(line: &[u8]) -> bool {
+    matches!(status(line), Some((_, Some(100 | 102..=199), _)))
+}
+
+/// Version and code of a status line, and the bytes from the code on.
+#[inline]
+fn status(line: &[u8]) -> Option<(&[u8], Option<u16>, &[u8])> {
+    let rest = line.strip_prefix(b"HTTP/")?;
     let version_bytes = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
     let (version, rest) = rest.split_at(version_bytes);
     let is_version = (1..=VERSION_BYTES_MAX).contains(&version.len()) && version[0].is_ascii_digit();
     if !is_version {
-        return false;
+        return None;
     }
     let rest = rest.trim_ascii_start();
     let digits = rest.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
     let code = rest[..digits].iter().fold(0, |sum, digit| 10 * sum + u16::from(digit - b'0'));
-    http.status = (digits > 0).then_some(code);
-    let behind = rest.iter().position(u8::is_ascii_whitespace).map_or(&[][..], |blank| trimmed(&rest[blank..]));
-    http.reason = (!behind.is_empty()).then(|| known_text(behind, &REASONS));
-    http.version.get_or_insert_with(|| known_text(version, &VERSIONS));
-    true
+    Some((version, (digits > 0).then_some(code), rest))
 }
 
 /// The start line that a line ends with, if it is one beyond doubt: what precedes it may be the end of a body.
@@ -128,7 +120,7 @@ pub(crate) fn start_line_at_end(line: &[u8], is_request: bool) -> Option<&[u8]> 
     let target = memchr::memrchr(b' ', before)?;
     let ends = |method: &&&[u8]| before[..=target].ends_with(method);
     // (`BCOPY` ends with `COPY`.)
-    let method = recognise::HTTP_METHODS.iter().filter(ends).max_by_key(|method| method.len())?;
+    let method = METHODS.iter().filter(ends).max_by_key(|method| method.len())?;
     Some(&line[target + 1 - method.len()..])
 }
 
@@ -138,7 +130,7 @@ fn version_of(bytes: &[u8]) -> Option<Cow<'static, str>> {
     matches!(version, [b'1', b'.', digit] if digit.is_ascii_digit()).then(|| known_text(version, &VERSIONS))
 }
 
-/// What stands where the version should, as `HTTP/1.` or `HTTP/1.01`. HTTP/2 has no request lines.
+/// Whether bytes in the place of the version are a damaged one, as `HTTP/1.` or `HTTP/1.01`. HTTP/2 has no request lines.
 fn is_damaged_version(bytes: &[u8]) -> bool {
     let is_version = |version: &[u8]| version.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     bytes.strip_prefix(b"HTTP/1").is_some_and(is_version)
@@ -192,51 +184,6 @@ pub(crate) fn is_field_line(line: &[u8]) -> bool {
     line.is_empty() || name.is_some_and(|name| !name.is_empty() && name.iter().all(|&byte| is_token(byte)))
 }
 
-/// Fields that matter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    Host,
-    UserAgent,
-    Referrer,
-    Kind,
-    Server,
-    Location,
-    Length,
-    Coding,
-}
-
-impl Name {
-    /// Whether it says where the message ends.
-    fn is_framing(self) -> bool {
-        matches!(self, Self::Length | Self::Coding)
-    }
-
-    /// Whether what it says is kept as it is.
-    fn is_text(self) -> bool {
-        !self.is_framing() && self != Self::Host
-    }
-
-    /// Its value, which may be long where it is an address.
-    fn cut(self, value: &[u8]) -> Box<str> {
-        if matches!(self, Self::Referrer | Self::Location) { long_text(value) } else { text(value) }
-    }
-
-    fn of(name: &[u8], is_request: bool) -> Option<Self> {
-        let (known, found): (&[u8], Self) = match (name.len(), is_request) {
-            (4, true) => (b"host", Self::Host),
-            (10, true) => (b"user-agent", Self::UserAgent),
-            (7, true) if name[0] | 0x20 == b'r' => (b"referer", Self::Referrer),
-            (12, _) => (b"content-type", Self::Kind),
-            (6, false) => (b"server", Self::Server),
-            (8, false) => (b"location", Self::Location),
-            (14, _) => (b"content-length", Self::Length),
-            (17, _) => (b"transfer-encoding", Self::Coding),
-            _ => return None,
-        };
-        name.eq_ignore_ascii_case(known).then_some(found)
-    }
-}
-
 /// A field of a request's or a response's head, or the continuation of the one before (RFC 9112 section 5.2). Of those that are
 /// repeated the first one counts. `folded`: the text that the next line may continue; [`unfold`] ends it behind the head.
 pub(super) fn field(
@@ -251,8 +198,15 @@ pub(super) fn field(
     if is_folded {
         match framing.last {
             Some(name) if name.is_text() && !framing.is_unnamed => {
+                let line = trimmed(line);
+                if !line.is_empty() {
+                    framing.has_texts |= name.bit();
+                }
+                if folded.as_ref().is_some_and(|folded| folded.name != name) {
+                    unfold(folded, http);
+                }
                 let mut begun = || place(name, is_request, http).and_then(|place| place.take());
-                folded.get_or_insert_with(|| Box::new(Folded::of(name, is_request, begun()))).push(trimmed(line));
+                folded.get_or_insert_with(|| Box::new(Folded::of(name, is_request, begun()))).push(line);
             }
             Some(name) if name.is_framing() || !framing.is_unnamed => {
                 continued(name, trimmed(line), is_request, http, framing);
@@ -263,18 +217,20 @@ pub(super) fn field(
     }
     unfold(folded, http);
     framing.last = None;
-    let Some(colon) = memchr::memchr(b':', line) else { return };
-    let Some(name) = Name::of(trimmed(&line[..colon]), is_request) else { return };
+    let Some((name, value)) = Name::split(line, is_request) else { return };
     if framing.is_unnamed && !name.is_framing() {
         return;
     }
-    let value = trimmed(&line[colon + 1..]);
+    let value = trimmed(value);
     let is_first = match name {
         Name::Host => !framing.has_host,
         name => place(name, is_request, http).is_none_or(|place| place.is_none()),
     };
     if is_first {
         framing.last = Some(name);
+        if name.is_text() && !value.is_empty() {
+            framing.has_texts |= name.bit();
+        }
         continued(name, value, is_request, http, framing);
     }
 }
@@ -292,13 +248,7 @@ fn continued(name: Name, value: &[u8], is_request: bool, http: &mut Http, framin
                 http.host_field = Some(text(value));
             }
         }
-        Name::Length => framing.content_length = framing.content_length.or(length(value)),
-        Name::Coding if !value.is_empty() => {
-            // Several fields are one list (RFC 9110 section 5.3), of which the last element decides (RFC 9112 section 6.3).
-            if let Some(last) = elements(value).next_back() {
-                (framing.has_coding, framing.is_chunked) = (true, last.eq_ignore_ascii_case(b"chunked"));
-            }
-        }
+        Name::Length | Name::Coding => framing.set(name, value),
         name => {
             if let Some(place) = place(name, is_request, http).filter(|_| !value.is_empty()) {
                 *place = Some(name.cut(value));
@@ -361,25 +311,6 @@ fn place(name: Name, is_request: bool, http: &mut Http) -> Option<&mut Option<Bo
         Name::Location => &mut http.location,
         Name::Host | Name::Length | Name::Coding => return None,
     })
-}
-
-/// A length in decimal, or several equal ones (RFC 9110 section 8.6). Databases keep it with a sign.
-fn length(value: &[u8]) -> Option<u64> {
-    let number = |digits: &[u8]| {
-        let add = |sum: u64, &digit: &u8| {
-            let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-            sum.checked_mul(10)?.checked_add(digit)
-        };
-        digits.iter().try_fold(0, add).filter(|&number| number <= i64::MAX as u64)
-    };
-    let mut numbers = elements(value).map(number);
-    let first = numbers.next()??;
-    numbers.all(|other| other == Some(first)).then_some(first)
-}
-
-/// Elements of a list; empty ones do not count (RFC 9110 section 5.6.1).
-fn elements(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(trimmed).filter(|element| !element.is_empty())
 }
 
 /// The size of a chunk (RFC 9112 section 7.1); extensions are left out.

@@ -101,7 +101,7 @@ fn start_lines_are_found_behind_a_gap() {
             ],
             vec![status("/1", 200), unanswered("/3"), alone(304), status("/4", 304)],
         ),
-        // What was missing is answered before.
+        // The missing request is answered before.
         (
             vec![
                 gap.clone(),
@@ -200,7 +200,7 @@ fn start_lines_are_found_behind_a_gap() {
     }
 }
 
-/// What comes first is missing: what follows is recognised as where a stream was joined midway.
+/// The beginning of the stream is missing: the rest is recognised as where a stream was joined midway.
 #[test]
 fn a_stream_whose_beginning_is_missing_is_recognised() {
     let mut sent = conversation(&["GET /2 HTTP/1.1\n\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"]);
@@ -211,7 +211,7 @@ fn a_stream_whose_beginning_is_missing_is_recognised() {
     assert_eq!(transactions(&sent, 80), []);
 }
 
-/// What a stream is that was joined within a message: pieces of the client (`>`) and of the server (`<`).
+/// Transactions of a stream that was joined within a message: pieces of the client (`>`) and of the server (`<`).
 fn joined(pieces: &[(char, &str)], port: u16) -> Vec<Transaction> {
     let run = |bytewise: bool| {
         let (mut conversation, mut budget, mut found) = (Conversation::default(), Budget::default(), Vec::new());
@@ -247,9 +247,9 @@ fn a_stream_joined_within_a_message_is_recognised_by_what_follows() {
         // The rest of a body and the next response in one piece, and the rest of a request before the next one.
         let more = format!("{begin}{whole}");
         assert_eq!(summary(&joined(&[ask, ('<', &more)], 80)), both, "{begin:?}");
-        let (alone, asked) = ((None, None, Some(202), Some(600)), format!("{begin}GET /2 HTTP/1.1\nHost: h\n\n"));
+        let (alone, request) = ((None, None, Some(202), Some(600)), format!("{begin}GET /2 HTTP/1.1\nHost: h\n\n"));
         assert_eq!(summary(&joined(&[('<', &more)], 8080)), [alone], "{begin:?}");
-        assert_eq!(summary(&joined(&[('>', &asked)], 8080)), [(Some("GET"), Some("/2"), None, None)], "{begin:?}");
+        assert_eq!(summary(&joined(&[('>', &request)], 8080)), [(Some("GET"), Some("/2"), None, None)], "{begin:?}");
     }
     // Mail that was being sent, a command of FTP behind the list of a folder, an answer of DNS.
     let mail = [('>', "the end of a mail\n.\n"), ('<', "250 ok\n"), ('>', "MAIL FROM:<a@b>\n"), ('<', "250 ok\n")];

@@ -2,9 +2,11 @@
 
 #[cfg(test)]
 mod body_tests;
+mod chunks;
 mod exchange;
-mod fields;
+mod framing;
 mod head;
+mod methods;
 #[cfg(test)]
 mod missing_tests;
 mod pairing;
@@ -14,7 +16,6 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-pub use fields::Http;
-
 pub(crate) use exchange::Exchange;
 pub(crate) use head::{is_field_line, start_line_at_end};
+pub(crate) use methods::METHODS;

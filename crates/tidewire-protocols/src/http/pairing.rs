@@ -1,6 +1,6 @@
 //! Which request a response answers: the first one that waits, as long as that is certain.
 
-/// What is known of requests that are unanswered, beside those that wait.
+/// State of requests that are unanswered, beside those that wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pairing {
     /// Requests that were reported already, whose responses come before those of the ones that wait.
@@ -19,7 +19,7 @@ struct Doubt {
     certain: u32,
     /// Most requests behind them that were seen and have no response.
     open: u32,
-    /// Whether requests may be missing: nobody knows how many.
+    /// Whether requests may be missing: how many is unknown.
     is_request_missing: bool,
 }
 
@@ -52,7 +52,7 @@ impl Pairing {
         self.reported > 0
     }
 
-    /// Whether nobody knows which request the next response answers.
+    /// Whether it is unknown which request the next response answers.
     pub(super) fn is_uncertain(&self) -> bool {
         self.reported == 0 && self.doubt.is_some_and(|doubt| doubt.certain == 0)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{fields::Http, head::Folded};
-use crate::work;
+use super::head::Folded;
+use crate::{fields::Http, work};
 
 /// A request, and as much of its response as is known.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use super::{
     exchange::{Exchange, Out, transaction},
-    fields::Http,
     head,
     requests::Pending,
     side::At,
@@ -32,21 +31,23 @@ impl Exchange {
             return Progress::More;
         }
         work::add(line.len());
-        let mut seen = Http::default();
-        if !head::status_line(line, &mut seen) {
+        let Some(seen) = head::status_line(line) else {
             return if self.was_valid { Progress::Done } else { Progress::Mistaken };
-        }
+        };
         (self.was_valid, self.is_doubtful) = (true, false);
         self.choose(ns, out);
         let Some(pending) = self.requests.front_mut() else { return Progress::Done };
         pending.end_ns = ns;
         // Fields of a response that this one follows, 103 for one.
         (pending.http.content_type, pending.http.server, pending.http.location) = (None, None, None);
-        pending.http.status = seen.status;
+        pending.http.status = seen.code;
         pending.http.reason = seen.reason;
         match &pending.http.version {
-            None => pending.http.version = seen.version,
-            asked => pending.http.response_version = seen.version.filter(|version| asked.as_ref() != Some(version)),
+            None => pending.http.version = Some(seen.version),
+            Some(request) => {
+                let is_other = *request != seen.version;
+                pending.http.response_version = is_other.then_some(seen.version);
+            }
         }
         self.sides[1].begin_head(self.is_unnamed);
         self.is_answering = true;
@@ -88,7 +89,7 @@ impl Exchange {
         }
         if status / 100 == 1 {
             // Another response follows.
-            side.at = At::Start;
+            (side.at, side.is_interim) = (At::Start, true);
             self.is_answering = false;
             return Progress::More;
         }

@@ -2,22 +2,25 @@
 
 use std::borrow::Cow;
 
-use tidewire_types::hex;
-
 use super::{
-    fields::Body,
-    head::{self, Framing, LINE_BYTES_MAX},
+    chunks::take_chunks,
+    framing::{Framing, LINE_BYTES_MAX},
+    head,
 };
-use crate::{line::Line, work};
+use crate::{
+    fields::Body,
+    line::{Line, is_empty_line, take_whole},
+    work,
+};
 
 /// Lines of a head behind which only where it and its body end matters.
 const LINES_MAX: u16 = 256;
 
+/// Lines of a head behind which it is worth a closer look whether a field says anything new.
+const ORDINARY_LINES_MAX: u32 = 8;
+
 /// Longest start line that is found behind missing bytes.
 const SOUGHT_BYTES_MAX: usize = 2 << 10;
-
-/// Digits of a chunk's size that are read at once.
-const CHUNK_DIGITS_MAX: usize = 7;
 
 /// Where a direction is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,13 +50,15 @@ pub(super) enum At {
     Lost,
 }
 
-/// What a direction came to.
+/// The next step of a direction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
     /// Needs more bytes.
     More,
     /// A line of a head without its end; an empty one ends it.
     Line(Cow<'a, [u8]>),
+    /// Irrelevant lines of a head, which were skipped.
+    Passed,
     /// The first start line behind missing bytes.
     Found(Cow<'a, [u8]>),
     /// Bytes for what is behind a proxy that has not consented yet.
@@ -73,6 +78,8 @@ pub(super) struct Side {
     /// Bytes of the body so far, and bytes within it that are missing.
     pub(super) body_bytes: u64,
     pub(super) missing_bytes: u64,
+    /// Whether an interim response came last, among the bytes that are being read.
+    pub(super) is_interim: bool,
     /// Whether the stream's side ended by itself: that ends a body that nothing else ends.
     pub(super) is_closed: bool,
     line: Line,
@@ -98,6 +105,7 @@ impl Side {
     pub(super) fn begin_head(&mut self, is_unnamed: bool) {
         (self.at, self.framing) = (At::Head(0), Framing::begun(is_unnamed));
         (self.has_body, self.body_bytes, self.missing_bytes) = (false, 0, 0);
+        self.is_interim = false;
     }
 
     /// Begins the body of a message that may have one. `without_length`: where nothing announces its end.
@@ -189,8 +197,10 @@ impl Side {
         while !bytes.is_empty() {
             let at = self.at;
             match at {
-                // RFC 9112 section 2.2: empty lines before a message say nothing.
+                // RFC 9112 section 2.2: empty lines before a message are ignored.
                 At::Start if self.line.take_empty(bytes) > 0 => {}
+                At::Start if self.is_interim && pass_over_interim(bytes) => {}
+                At::Head(lines) if self.take_fields(bytes, is_request, lines) => return Step::Passed,
                 At::Start | At::Head(_) => return self.line(bytes).map_or(Step::More, Step::Line),
                 At::Body(left) | At::Chunk(left) => {
                     let part = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
@@ -212,7 +222,8 @@ impl Side {
                     self.body_bytes += bytes.len() as u64;
                     *bytes = &[];
                 }
-                At::ChunkSize if self.line.is_at_start() && self.take_chunk(bytes) => {}
+                At::Trailer if self.line.pass_over(bytes, is_empty_line) > 0 => {}
+                At::ChunkSize if self.line.is_at_start() && take_chunks(bytes, &mut self.body_bytes) => {}
                 At::ChunkSize | At::ChunkEnd | At::Trailer => {
                     let Some(line) = self.line(bytes) else { return Step::More };
                     match self.chunk_line(&line) {
@@ -265,6 +276,27 @@ impl Side {
         if self.at == At::Start { Step::End } else { Step::More }
     }
 
+    /// Takes lines of a head, behind so many, that are irrelevant but for how the body ends. `false`: there are none.
+    fn take_fields(&mut self, bytes: &mut &[u8], is_request: bool, before: u16) -> bool {
+        let before = u32::from(before);
+        if !self.line.is_at_start() || before < ORDINARY_LINES_MAX && Framing::may_want(bytes) {
+            return false;
+        }
+        let (mut rest, mut taken) = (*bytes, 0_u32);
+        while let Some(line) = take_whole(&mut rest) {
+            if before + taken < ORDINARY_LINES_MAX && Framing::may_want(line) || !self.framing.take(line, is_request) {
+                break;
+            }
+            taken += 1;
+            *bytes = rest;
+        }
+        if taken > 0 {
+            self.at = At::Head(u16::try_from(before.saturating_add(taken)).unwrap_or(u16::MAX));
+            self.bound_lines();
+        }
+        taken > 0
+    }
+
     /// Takes a line, without its end; `None`: it is not complete.
     fn line<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let without_end = |line: &[u8]| {
@@ -281,26 +313,39 @@ impl Side {
         })
     }
 
-    /// Takes a chunk with its size and the end behind it, if they are all there. `false`: nothing was done.
-    fn take_chunk(&mut self, bytes: &mut &[u8]) -> bool {
-        let near = &bytes[..bytes.len().min(CHUNK_DIGITS_MAX)];
-        let digits = near.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-        work::add(1 + digits);
-        let size = near[..digits]
-            .iter()
-            .fold(0, |size, &digit| size << 4 | usize::from(hex::value(digit).unwrap_or_default()));
-        let Some(rest) = bytes[digits..].strip_prefix(b"\r\n") else { return false };
-        let Some((_, behind)) = rest.split_at_checked(size) else { return false };
-        let Some(behind) = behind.strip_prefix(b"\r\n").filter(|_| size > 0) else { return false };
-        self.body_bytes += size as u64;
-        *bytes = behind;
-        true
-    }
-
-    /// Counts a line of a head: of very many the rest says nothing.
+    /// Counts a line of a head: behind very many the rest is ignored.
     pub(super) fn count_line(&mut self) {
         let At::Head(lines) = &mut self.at else { return };
         *lines = lines.saturating_add(1);
-        self.framing.is_unnamed |= *lines > LINES_MAX;
+        self.bound_lines();
     }
+
+    fn bound_lines(&mut self) {
+        self.framing.is_unnamed |= matches!(self.at, At::Head(lines) if lines > LINES_MAX);
+    }
+}
+
+/// Takes interim responses, each of which another one follows that is complete: that one says all that stays of them. `false`: there are
+/// none.
+fn pass_over_interim(bytes: &mut &[u8]) -> bool {
+    let (mut rest, mut last) = (*bytes, *bytes);
+    'heads: while let Some(line) = take_whole(&mut rest) {
+        if is_empty_line(line) {
+            continue;
+        }
+        let begin = &last[last.len() - rest.len() - line.len()..];
+        if line.len() > LINE_BYTES_MAX || !head::is_interim(line) {
+            break;
+        }
+        loop {
+            let Some(line) = take_whole(&mut rest) else { break 'heads };
+            if is_empty_line(line) {
+                break;
+            }
+        }
+        last = begin;
+    }
+    let passed = last.len() < bytes.len();
+    *bytes = last;
+    passed
 }

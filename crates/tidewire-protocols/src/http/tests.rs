@@ -166,7 +166,7 @@ fn fields_are_those_of_the_final_response() {
     assert_eq!((http.server.as_deref(), http.location.as_deref()), (Some("final"), None));
 }
 
-/// What is behind many lines is not lost, but for what they say.
+/// Fields behind many lines are not lost, but for their texts.
 #[test]
 fn a_head_may_have_any_number_of_lines() {
     for lines in [255, 256, 257, 300, 70_000] {
@@ -189,7 +189,7 @@ fn a_head_may_have_any_number_of_lines() {
     assert_eq!(http(&transactions(&sent, 80)[0]).referrer.as_deref().map(str::len), Some(1 + 2 * 255));
 }
 
-/// The body of a request is none, however its length is written.
+/// The body of a request holds no request, however its length is written.
 #[test]
 fn lengths_may_have_zeros_and_commas() {
     let forged = "GET /forged HTTP/1.1\nHost: victim\n\n";
@@ -240,7 +240,7 @@ fn what_servers_answer_all_the_same() {
             &["BREW /pot HTTP/1.0\n\n", "HTTP/1.0 418 Teapot\nContent-Length: 0\n\n"],
             &[(Some("BREW"), Some("/pot"), Some(418), Some(0))],
         ),
-        // A version that is none, which large servers take for one.
+        // An invalid version, which large servers accept.
         (
             &["GET /a HTTP/1.\nHost: a\n\n", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"],
             &[(Some("GET"), Some("/a"), Some(200), Some(0))],
@@ -261,19 +261,19 @@ fn what_servers_answer_all_the_same() {
     }
 }
 
-/// A status line decides whatever was asked, unless that is another protocol.
+/// A status line decides whatever the request was, unless that is of another protocol.
 #[test]
-fn an_answer_shows_what_was_asked() {
+fn an_answer_shows_the_protocol() {
     let answer =
         |status: &str| (ServerToClient, format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n").into_bytes());
     let more = || (ClientToServer, b"GET /more HTTP/1.1\r\n\r\n".to_vec());
-    for asked in
+    for request in
         [&b"get / HTTP/1.1\r\nHost: h\r\n\r\n"[..], b"garbage\r\n\r\n", b"\xe0\x9f\0binary", b"OPTIONSHTTP/1.1\r\n\r\n"]
     {
-        let sent = Sent::of(&[(ClientToServer, asked.to_vec()), answer("400"), more(), answer("200")]);
+        let sent = Sent::of(&[(ClientToServer, request.to_vec()), answer("400"), more(), answer("200")]);
         let found = transactions(&sent, 8000);
         let expected = [(None, None, Some(400), Some(0)), (Some("GET"), Some("/more"), Some(200), Some(0))];
-        assert_eq!(summary(&found), expected, "{asked:?}");
+        assert_eq!(summary(&found), expected, "{request:?}");
         assert_eq!(transactions(&sent.clone().bytewise(), 8000), found);
         // Of bytes that are missing, the client's do not matter.
         assert_eq!(transactions(&sent.clone().gap_before(1), 8000), []);
@@ -284,8 +284,8 @@ fn an_answer_shows_what_was_asked() {
     }
     let begun = Sent::of(&[(ClientToServer, b"\x16\x03\x01".to_vec()), answer("400")]);
     assert_eq!(summary(&transactions(&begun, 8000)), [(None, None, Some(400), Some(0))]);
-    for (asked, service) in [(&b"SSH-2.0-x\r\n"[..], "ssh"), (b"\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00", "tls")] {
-        let found = transactions(&Sent::of(&[(ClientToServer, asked.to_vec()), answer("400")]), 8000);
+    for (request, service) in [(&b"SSH-2.0-x\r\n"[..], "ssh"), (b"\x16\x03\x01\x00\x05\x01\x00\x00\x00\x00", "tls")] {
+        let found = transactions(&Sent::of(&[(ClientToServer, request.to_vec()), answer("400")]), 8000);
         assert!(found.iter().all(|one| one.service.name() == service), "{found:?}");
     }
     // Neither another answer nor one behind a long upload.

@@ -1,7 +1,7 @@
 //! Messages with lengths: the PROXY protocol, PostgreSQL, MySQL, RDP and LDAP.
 
 use super::kinds::{Lead, Look};
-use crate::recognise::begins;
+use crate::look::begins;
 
 /// PROXY protocol 2 (section 2.2 of its specification).
 const PROXY_2: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -91,7 +91,7 @@ fn ldap(bytes: &[u8]) -> Look {
 /// The length of a first message, as far as it is known from bytes that are no longer than it: `Some(None)` needs more bytes, `None` is no such message.
 pub(super) fn message_bytes(lead: Lead, side: usize, bytes: &[u8]) -> Option<Option<usize>> {
     match (lead, side) {
-        // (Asked for each byte: those before were no end.)
+        // (Called for each byte: those before were no end.)
         (Lead::Proxy, 0) if bytes.starts_with(b"P") => match bytes.last() {
             Some(b'\n') => Some(Some(bytes.len())),
             _ => (bytes.len() < PROXY_LINE_BYTES_MAX).then_some(None),

@@ -1,4 +1,4 @@
-//! What was said so far.
+//! The dialogue before TLS, as far as it was read.
 
 use super::{binary, kinds::Lead, lines::Dialogue, xmpp};
 use crate::{
@@ -26,15 +26,15 @@ struct Side {
 pub(crate) struct Exchange {
     lead: Lead,
     sides: [Side; 2],
-    /// Whether the client asked for TLS in an element of XMPP.
+    /// Whether the client requested TLS in an element of XMPP.
     asks: bool,
     dialogue: Dialogue,
 }
 
-/// What a piece came to.
+/// The result of a piece.
 enum Step {
     More,
-    /// TLS, or whatever the header of a proxy leads to.
+    /// TLS, or the protocol that the header of a proxy leads to.
     Switch,
     Refused,
 }

@@ -19,7 +19,7 @@ pub(crate) enum Lead {
     Lines,
 }
 
-/// What the first bytes of one side show.
+/// The lead that the first bytes of one side show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// A client's or a server's.

@@ -2,7 +2,7 @@
 
 use super::kinds::{Lead, Look};
 
-/// What servers greet with, and what clients begin with if they do not wait for it.
+/// Greetings of servers, and first commands of clients that do not wait for one.
 const GREETINGS: [&[u8]; 5] = [b"+OK", b"* OK", b"* PREAUTH", b"200 ", b"201 "];
 const COMMANDS: [&[u8]; 4] = [b"STLS", b"STARTTLS", b"CAP LS", b"CAPA\r"];
 
@@ -22,10 +22,10 @@ pub(super) fn look(bytes: &[u8]) -> Look {
     if open { Look::Open } else { Look::Unknown }
 }
 
-/// What was asked, and what is not answered yet.
+/// Commands that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Dialogue {
-    asked: Option<Asked>,
+    tls_command: Option<TlsCommand>,
     /// POP3: commands without a reply; they may be sent together (RFC 2449 section 6.6).
     open: u32,
     is_greeted: bool,
@@ -33,7 +33,7 @@ pub(super) struct Dialogue {
 
 /// The command for TLS, and how its reply is found.
 #[derive(Debug)]
-enum Asked {
+enum TlsCommand {
     /// IMAP: by its tag.
     Tagged(Box<[u8]>),
     /// By its code; in POP3 behind so many replies.
@@ -42,8 +42,8 @@ enum Asked {
 
 impl Dialogue {
     pub(super) fn memory_bytes(&self) -> usize {
-        match &self.asked {
-            Some(Asked::Tagged(tag)) => tag.len(),
+        match &self.tls_command {
+            Some(TlsCommand::Tagged(tag)) => tag.len(),
             _ => 0,
         }
     }
@@ -53,8 +53,8 @@ impl Dialogue {
         let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
         let is_command = |word: &[u8]| word.eq_ignore_ascii_case(b"STARTTLS") || word.eq_ignore_ascii_case(b"STLS");
         match (words.next(), words.next(), words.next()) {
-            (Some(one), None, _) if is_command(one) => self.asked = Some(Asked::Plain(self.open)),
-            (Some(tag), Some(two), None) if is_command(two) => self.asked = Some(Asked::Tagged(tag.into())),
+            (Some(one), None, _) if is_command(one) => self.tls_command = Some(TlsCommand::Plain(self.open)),
+            (Some(tag), Some(two), None) if is_command(two) => self.tls_command = Some(TlsCommand::Tagged(tag.into())),
             _ => {}
         }
         self.open = self.open.saturating_add(1);
@@ -70,12 +70,12 @@ impl Dialogue {
         let answer = self.answer(line);
         if answer == Some(false) {
             // The client may ask again.
-            self.asked = None;
+            self.tls_command = None;
         }
         answer == Some(true)
     }
 
-    /// What a line says to the command for TLS: `None` if it is not the reply.
+    /// The reply of a line to the command for TLS: `None` if it is not the reply.
     fn answer(&mut self, line: &[u8]) -> Option<bool> {
         let mut words = line.split(|&byte| byte == b' ');
         let (first, second) = (words.next()?, words.next().unwrap_or_default());
@@ -87,12 +87,12 @@ impl Dialogue {
             // A challenge, whose answer is no command (RFC 5034 section 4).
             self.open = self.open.saturating_sub(1);
         }
-        match self.asked.as_ref()? {
-            Asked::Tagged(tag) if **tag != *first => None,
-            Asked::Tagged(_) if is(second, b"OK") => Some(true),
-            Asked::Tagged(_) => (is(second, b"NO") || is(second, b"BAD")).then_some(false),
+        match self.tls_command.as_ref()? {
+            TlsCommand::Tagged(tag) if **tag != *first => None,
+            TlsCommand::Tagged(_) if is(second, b"OK") => Some(true),
+            TlsCommand::Tagged(_) => (is(second, b"NO") || is(second, b"BAD")).then_some(false),
             // In IRC, lines begin with the server's name.
-            Asked::Plain(_) => match (first, second) {
+            TlsCommand::Plain(_) => match (first, second) {
                 (b"382", _) | (_, b"670") => Some(true),
                 (b"580" | b"691", _) | (_, b"691") => Some(false),
                 _ => None,
@@ -106,10 +106,10 @@ impl Dialogue {
             return None;
         }
         self.open = self.open.saturating_sub(1);
-        match self.asked.as_mut()? {
-            Asked::Tagged(_) => None,
-            Asked::Plain(0) => Some(is_consent),
-            Asked::Plain(before) => {
+        match self.tls_command.as_mut()? {
+            TlsCommand::Tagged(_) => None,
+            TlsCommand::Plain(0) => Some(is_consent),
+            TlsCommand::Plain(before) => {
                 *before -= 1;
                 None
             }

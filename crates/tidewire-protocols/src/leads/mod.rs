@@ -1,4 +1,4 @@
-//! What leads into TLS in protocols that are not read otherwise: POP3, IMAP, NNTP and IRC, XMPP, LDAP, PostgreSQL, MySQL, RDP, and
+//! Dialogues that lead into TLS in protocols that are not read otherwise: POP3, IMAP, NNTP and IRC, XMPP, LDAP, PostgreSQL, MySQL, RDP, and
 //! the header of proxies (PROXY protocol).
 
 mod binary;

@@ -12,7 +12,7 @@ const MYSQL_GREETING: &[u8] = b"\x2a\x00\x00\x00\x0a8.0.36\x00\x01\x00\x00\x0012
 const MYSQL_REQUEST: &[u8] =
     b"\x20\x00\x00\x01\x05\xae\x0f\x00\x00\x00\x00\x01\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// What both sides say in turn before the client's hello, the server first where it does.
+/// The pieces of both sides in turn before the client's hello, the server first where it speaks first.
 fn leads() -> Vec<(&'static str, Vec<&'static [u8]>)> {
     vec![
         ("PROXY 1", vec![b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"]),
@@ -49,7 +49,7 @@ fn leads() -> Vec<(&'static str, Vec<&'static [u8]>)> {
             vec![b"", b"* ok\r\n", b"a0 CAPABILITY\r\na1 StartTLS\r\n", b"* CAPABILITY x\r\na0 OK done\r\na1 ok\r\n"],
         ),
         (
-            "IMAP, asked again",
+            "IMAP, requested again",
             vec![b"", b"* OK\r\n", b"a STARTTLS\r\n", b"b OK\r\na NO later\r\n", b"c STARTTLS\r\n", b"c OK\r\n"],
         ),
         (

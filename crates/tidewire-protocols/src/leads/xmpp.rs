@@ -1,4 +1,4 @@
-//! XMPP (RFC 6120 section 5): elements, told apart by their ends.
+//! XMPP (RFC 6120 section 5): elements, separated by their ends.
 
 use super::kinds::{Lead, Look};
 
@@ -29,7 +29,7 @@ pub(super) fn asks(element: &[u8]) -> bool {
     element.trim_ascii_start().starts_with(b"<starttls")
 }
 
-/// What a server's element says to that: whether TLS begins behind it. An element with an end of its own goes on up to that.
+/// The answer in a server's element: whether TLS begins behind it. An element with an end of its own goes on up to that.
 pub(super) fn answer(element: &[u8]) -> Option<bool> {
     let element = element.trim_ascii_start();
     let is_end = element.ends_with(b"/>");

@@ -1,8 +1,11 @@
 //! Commands and replies, line by line, up to a change to TLS.
 
 use super::{
+    LINE_BYTES_MAX,
+    dialect::{Dialect as _, Taken, take_command, take_commands, take_replies, take_reply},
     ftp,
-    replies::{Asked, Replies},
+    repeats::Repeats,
+    replies::Replies,
     smtp,
 };
 use crate::{
@@ -13,12 +16,9 @@ use crate::{
     work,
 };
 
-/// Longest line that is kept; the rest of a longer one is left out.
-const LINE_BYTES_MAX: usize = 1024;
-
 /// Which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineProtocol {
     Smtp,
     Ftp,
 }
@@ -44,6 +44,7 @@ pub(crate) struct Exchange {
     session: Session,
     sides: [Side; 2],
     replies: Replies,
+    repeats: Repeats,
     /// When the transaction began.
     start_ns: Option<u64>,
     /// When the last line, or bytes of a mail, came: the end of a transaction that another one follows.
@@ -54,12 +55,20 @@ pub(crate) struct Exchange {
 type Out<'a> = &'a mut dyn FnMut(Transaction);
 
 impl Exchange {
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: LineProtocol) -> Self {
         let session = match kind {
-            Kind::Smtp => Session::Smtp(Box::default()),
-            Kind::Ftp => Session::Ftp(Box::default()),
+            LineProtocol::Smtp => Session::Smtp(Box::default()),
+            LineProtocol::Ftp => Session::Ftp(Box::default()),
         };
-        Self { session, sides: Default::default(), replies: Replies::default(), start_ns: None, line_ns: 0, end_ns: 0 }
+        Self {
+            session,
+            sides: Default::default(),
+            replies: Replies::default(),
+            repeats: Repeats::default(),
+            start_ns: None,
+            line_ns: 0,
+            end_ns: 0,
+        }
     }
 
     pub(crate) fn data(&mut self, input: Input<'_>, out: Out<'_>) -> Progress {
@@ -68,6 +77,7 @@ impl Exchange {
         }
         self.start_ns.get_or_insert(input.ns);
         self.end_ns = input.ns;
+        self.repeats.receive(input.bytes.len());
         let mut rest = input.bytes;
         while !rest.is_empty() {
             let side = &mut self.sides[input.side];
@@ -85,33 +95,65 @@ impl Exchange {
                 side.is_cut = end.is_none();
                 continue;
             }
-            if self.pass_over(input.side, &mut rest) {
+            let begun = &mut side.line;
+            let line = if begun.is_at_start() {
+                None
+            } else {
+                let Some(line) = begun.take(&mut rest, b'\n', LINE_BYTES_MAX) else { break };
+                Some(line)
+            };
+            let before = rest.len();
+            let is_done = if input.side == 0 {
+                self.commands(line.as_deref(), &mut rest, input.ns, out)
+            } else {
+                if self.replies(line.as_deref(), &mut rest) {
+                    self.finish(out);
+                    return Progress::Switch(input.bytes.len() - rest.len());
+                }
+                true
+            };
+            if line.is_some() || rest.len() < before {
                 self.line_ns = input.ns;
-                continue;
             }
-            let Some(line) = self.sides[input.side].line.take(&mut rest, b'\n', LINE_BYTES_MAX) else { break };
-            if input.side == 0 {
-                self.command(&line, input.ns, out);
-            } else if self.reply(line.trim_ascii_end()) {
-                self.finish(out);
-                return Progress::Switch(input.bytes.len() - rest.len());
+            if line.is_none() && is_done {
+                // The beginning of a line.
+                self.sides[input.side].line.take(&mut rest, b'\n', LINE_BYTES_MAX);
             }
-            self.line_ns = input.ns;
         }
         Progress::More
     }
 
-    /// Takes lines that say nothing: empty ones, and those of a mail that do not begin with a dot. `false`: none was taken.
-    fn pass_over(&mut self, side: usize, rest: &mut &[u8]) -> bool {
-        let line = &self.sides[side].line;
-        if side == 0 && self.is_body() {
-            return line.is_at_start() && pass_over_mail(rest);
+    /// Takes a client's line that began in earlier bytes, or whole lines. `false`: more may follow.
+    fn commands(&mut self, line: Option<&[u8]>, rest: &mut &[u8], ns: u64, out: Out<'_>) -> bool {
+        let replies = &mut self.replies;
+        let Taken { is_any, skip, finished } = match (&mut self.session, line) {
+            (Session::Smtp(session), Some(line)) => take_command(&mut **session, replies, line),
+            (Session::Smtp(session), None) => take_commands(&mut **session, replies, rest),
+            (Session::Ftp(session), Some(line)) => take_command(&mut **session, replies, line),
+            (Session::Ftp(session), None) => take_commands(&mut **session, replies, rest),
+        };
+        self.sides[0].skip = skip;
+        if is_any {
+            self.line_ns = ns;
         }
-        let lines = line.take_empty(rest);
-        if side == 0 {
-            self.replies.ask_more(Asked::Other, lines);
+        let is_done = finished.is_none() && skip == 0;
+        if let Some(fields) = finished
+            && let Some(start_ns) = self.start_ns.replace(ns)
+        {
+            out(self.transaction(start_ns, self.line_ns, fields));
         }
-        lines > 0
+        is_done
+    }
+
+    /// Takes a server's line that began in earlier bytes, or whole lines; whether TLS begins behind them.
+    fn replies(&mut self, line: Option<&[u8]>, rest: &mut &[u8]) -> bool {
+        let replies = &mut self.replies;
+        match (&mut self.session, line) {
+            (Session::Smtp(session), Some(line)) => take_reply(&mut **session, replies, line),
+            (Session::Smtp(session), None) => take_replies(&mut **session, replies, rest),
+            (Session::Ftp(session), Some(line)) => take_reply(&mut **session, replies, line),
+            (Session::Ftp(session), None) => take_replies(&mut **session, replies, rest),
+        }
     }
 
     fn is_body(&self) -> bool {
@@ -153,49 +195,12 @@ impl Exchange {
         self.sides.iter().map(|side| side.line.memory_bytes()).sum::<usize>() + session + self.replies.memory_bytes()
     }
 
-    fn transaction(&self, start_ns: u64, end_ns: u64, fields: Fields) -> Transaction {
+    fn transaction(&mut self, start_ns: u64, end_ns: u64, mut fields: Fields) -> Transaction {
+        self.repeats.bound(&mut fields);
         let service = match &self.session {
             Session::Smtp(_) => Service::Smtp,
             Session::Ftp(_) => Service::Ftp,
         };
         Transaction { start_ns, end_ns, service, fields }
     }
-
-    /// Takes a line with its end.
-    fn command(&mut self, line: &[u8], ns: u64, out: Out<'_>) {
-        work::pass(line.len());
-        let step = match &mut self.session {
-            Session::Smtp(session) => session.command(line, &mut self.replies),
-            Session::Ftp(session) => session.command(line, &mut self.replies),
-        };
-        self.sides[0].skip = step.skip;
-        if let Some(fields) = step.finished
-            && let Some(start_ns) = self.start_ns.replace(ns)
-        {
-            out(self.transaction(start_ns, self.line_ns, fields));
-        }
-    }
-
-    /// Takes a line of a reply; whether TLS begins behind it.
-    fn reply(&mut self, line: &[u8]) -> bool {
-        work::pass(line.len());
-        let Some((&code, rest)) = line.split_first_chunk::<3>() else { return false };
-        let words = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b" ")).unwrap_or(rest);
-        match &mut self.session {
-            Session::Smtp(session) => session.reply(code, words, line, &mut self.replies),
-            Session::Ftp(session) => session.reply(code, words, line, &mut self.replies),
-        }
-    }
-}
-
-/// Takes whole lines of a mail up to the next one that begins with a dot, which alone may end it. `false`: there are none.
-fn pass_over_mail(rest: &mut &[u8]) -> bool {
-    if rest.starts_with(b".") {
-        return false;
-    }
-    let end = memchr::memmem::find(rest, b"\n.").or_else(|| memchr::memrchr(b'\n', rest));
-    let bytes = end.map_or(0, |end| end + 1);
-    work::pass(rest.len());
-    *rest = &rest[bytes..];
-    bytes > 0
 }

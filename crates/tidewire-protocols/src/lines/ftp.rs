@@ -1,11 +1,12 @@
 //! Sessions of FTP (RFC 959): each login is a transaction.
 
 use super::{
-    Step,
-    fields::Ftp,
-    replies::{Asked, Replies},
+    dialect::{Dialect, Effects, ends_verb},
+    replies::{Code, Command, Replies},
 };
 use crate::{
+    fields::Ftp,
+    line::{Beginnings, past_blanks, word},
     text::{text, trimmed},
     transaction::Fields,
     value::{list_bytes, text_bytes},
@@ -17,6 +18,12 @@ const COMMANDS_MAX: usize = 16;
 /// Commands that read, write or remove files and folders.
 const COMMANDS: [&[u8]; 8] = [b"RETR", b"STOR", b"APPE", b"DELE", b"RNFR", b"RNTO", b"MKD", b"RMD"];
 
+/// Beginnings of the commands that matter: a short one with what may follow it.
+static BEGINNINGS: Beginnings<64> = Beginnings::of(&[
+    b"USER", b"RETR", b"STOR", b"APPE", b"DELE", b"RNFR", b"RNTO", b"MKD ", b"MKD\r", b"MKD\n", b"MKD\t", b"MKD\x0c",
+    b"RMD ", b"RMD\r", b"RMD\n", b"RMD\t", b"RMD\x0c",
+]);
+
 /// A session as far as it was seen.
 #[derive(Debug, Default)]
 pub(super) struct Session {
@@ -25,47 +32,32 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Takes a client's line with its end.
-    pub(super) fn command(&mut self, line: &[u8], replies: &mut Replies) -> Step {
-        let line = trimmed(line);
-        let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
-        let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
-        let (mut step, mut asked) = (Step::default(), Asked::Other);
-        if is(b"AUTH") {
-            asked = Asked::Tls;
-        } else if is(b"USER") {
-            step.finished = self.has_login().then(|| self.take());
-            self.ftp.user = Some(text(trimmed(rest)));
-        } else if COMMANDS.into_iter().any(is) {
-            if self.ftp.commands.len() >= COMMANDS_MAX {
-                let user = self.ftp.user.clone();
-                step.finished = Some(self.take());
-                self.ftp.user = user;
-            }
-            self.ftp.commands.push(text(line));
-        }
-        replies.ask(asked);
-        step
-    }
-
-    /// Takes a line of a reply; whether TLS begins behind it.
-    pub(super) fn reply(&mut self, code: [u8; 3], words: &[u8], line: &[u8], replies: &mut Replies) -> bool {
-        if &code == b"220" && self.ftp.server.is_none() {
-            self.ftp.server = Some(text(words));
-        }
-        if replies.answered(line) == Some(Asked::Tls) {
-            self.ftp.starttls = &code == b"234";
-        }
-        self.ftp.starttls
-    }
-
-    /// What is left to report.
+    /// The rest to report.
     pub(super) fn finish(&mut self) -> Option<Fields> {
         (self.has_login() || self.ftp.starttls || !self.is_reported).then(|| self.take())
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + text_bytes([&self.ftp.server, &self.ftp.user]) + list_bytes(&self.ftp.commands)
+    }
+
+    /// Takes a line that begins as a command that matters, without blanks around it.
+    fn known_command(&mut self, line: &[u8]) -> Option<Fields> {
+        let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
+        let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
+        let mut finished = None;
+        if is(b"USER") {
+            finished = self.has_login().then(|| self.take());
+            self.ftp.user = Some(text(trimmed(rest)));
+        } else if COMMANDS.into_iter().any(is) {
+            if self.ftp.commands.len() >= COMMANDS_MAX {
+                let user = self.ftp.user.clone();
+                finished = Some(self.take());
+                self.ftp.user = user;
+            }
+            self.ftp.commands.push(text(line));
+        }
+        finished
     }
 
     fn has_login(&self) -> bool {
@@ -76,5 +68,51 @@ impl Session {
         self.is_reported = true;
         let next = Ftp { server: self.ftp.server.clone(), ..Ftp::default() };
         Fields::Ftp(Box::new(std::mem::replace(&mut self.ftp, next)))
+    }
+}
+
+impl Dialect for Session {
+    const SHORTEST_BYTES: u32 = 4;
+
+    #[inline(always)]
+    fn command<'a>(&mut self, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
+        const AUTH: u32 = word(b"AUTH");
+        let line = past_blanks(line);
+        match line.first_chunk().map(word) {
+            Some(AUTH) if ends_verb(&line[4..]) => return Command::Tls,
+            Some(word) if BEGINNINGS.has(word) => {
+                effects.finished = self.known_command(trimmed(line));
+                effects.interrupts = effects.finished.is_some();
+            }
+            _ => {}
+        }
+        Command::Other
+    }
+
+    fn keep_name(&mut self, _: &[u8]) {}
+
+    #[inline]
+    fn is_body(&self) -> bool {
+        false
+    }
+
+    fn end_body(&mut self) -> Command {
+        Command::Other
+    }
+
+    #[inline]
+    fn wants_greeting(&self) -> bool {
+        self.ftp.server.is_none()
+    }
+
+    fn greet(&mut self, words: &[u8]) {
+        self.ftp.server = Some(text(words));
+    }
+
+    fn answer(&mut self, command: Command, code: Code, _: &mut Replies) -> bool {
+        if command == Command::Tls {
+            self.ftp.starttls = code == Code::SECURE;
+        }
+        self.ftp.starttls
     }
 }

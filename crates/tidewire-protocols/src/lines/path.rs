@@ -14,7 +14,7 @@ pub(super) fn path(rest: &[u8]) -> &[u8] {
 
 /// The bytes before the first `end` that is neither quoted nor within brackets.
 fn until(bytes: &[u8], end: u8) -> &[u8] {
-    // What is never closed is no quotation.
+    // An unclosed quotation is no quotation.
     let first = || bytes.split(|&byte| byte == end).next().unwrap_or_default();
     let (mut closing, mut is_escaped) = (None, false);
     for (at, &byte) in bytes.iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-/// Kinds of commands that wait in a row; what is asked beyond is forgotten.
+/// Kinds of commands that wait in a row; later commands are forgotten.
 const RUNS_MAX: usize = 64;
 
-/// What a command asked for, as far as its reply matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+/// The kind of a command, as far as its reply matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Command {
     /// To send a mail.
     Mail,
     /// A change to TLS.
@@ -20,89 +20,136 @@ pub(super) enum Asked {
     Recipient,
     /// LMTP: to deliver a mail to each recipient.
     Delivery,
+    #[default]
     Other,
+}
+
+/// The three digits of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Code(u32);
+
+impl Code {
+    pub(super) const BYTES: usize = 3;
+    /// The greeting, and the consent to TLS (SMTP).
+    pub(super) const READY: Self = Self(u32::from_le_bytes([b'2', b'2', b'0', 0]));
+    /// The consent to TLS (FTP).
+    pub(super) const SECURE: Self = Self(u32::from_le_bytes([b'2', b'3', b'4', 0]));
+
+    /// That of a line, if it begins with one.
+    #[inline(always)]
+    pub(super) fn of(line: &[u8]) -> Option<Self> {
+        let &[hundreds, tens, units] = line.first_chunk()?;
+        let digits = u32::from_le_bytes([hundreds, tens, units, 0]);
+        // The upper half of a digit is 3, and still is if 6 is added.
+        const UPPER: u32 = 0xf0_f0f0;
+        let are_digits = (digits & UPPER) | (((digits + 0x06_0606) & UPPER) >> 4) == 0x33_3333;
+        are_digits.then_some(Self(digits))
+    }
+
+    /// The first digit, which says what kind of reply it is.
+    #[inline(always)]
+    pub(super) fn kind(self) -> u8 {
+        self.0 as u8
+    }
 }
 
 /// Commands without a reply, and the reply that has begun.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    /// Kinds, and how many commands of each follow each other.
-    waiting: VecDeque<(Asked, u32)>,
+    /// Kinds, and how many commands of each follow each other, before the last ones.
+    earlier: VecDeque<(Command, u32)>,
+    /// The kind of the last ones, and how many follow each other; 0: no command waits.
+    last: Command,
+    last_count: u32,
     is_greeted: bool,
     /// Whether commands are missing, so that a reply may be to any of them.
     is_lost: bool,
     /// The code of a reply of several lines that goes on.
-    open: Option<[u8; 3]>,
+    open: Option<Code>,
 }
 
 impl Replies {
     pub fn memory_bytes(&self) -> usize {
-        self.waiting.capacity() * size_of::<(Asked, u32)>()
-    }
-
-    /// A command was sent.
-    pub fn ask(&mut self, asked: Asked) {
-        self.ask_more(asked, 1);
+        self.earlier.capacity() * size_of::<(Command, u32)>()
     }
 
     /// So many commands were sent.
-    pub fn ask_more(&mut self, asked: Asked, commands: u32) {
+    #[inline(always)]
+    pub fn ask(&mut self, command: Command, commands: u32) {
+        if command == self.last && self.last_count > 0 {
+            self.last_count = self.last_count.saturating_add(commands);
+        } else if self.earlier.len() + 1 < RUNS_MAX {
+            self.begin(command, commands);
+        }
+    }
+
+    /// So many commands of another kind than the last ones were sent.
+    #[inline(never)]
+    fn begin(&mut self, command: Command, commands: u32) {
         if self.is_lost || commands == 0 {
             return;
         }
-        let has_room = self.waiting.len() < RUNS_MAX;
-        match self.waiting.back_mut() {
-            Some((kind, count)) if *kind == asked => *count = count.saturating_add(commands),
-            _ if has_room => self.waiting.push_back((asked, commands)),
-            _ => {}
+        if self.last_count > 0 {
+            self.earlier.push_back((self.last, self.last_count));
         }
+        (self.last, self.last_count) = (command, commands);
     }
 
     /// Commands are missing: no reply is assigned any more.
     pub fn lose(&mut self) {
         self.is_lost = true;
-        self.waiting = VecDeque::new();
+        (self.earlier, self.last_count) = (VecDeque::new(), 0);
     }
 
     /// So many more replies come before those to other commands.
     pub fn expect(&mut self, count: u32) {
-        if count > 0 {
-            self.waiting.push_front((Asked::Other, count));
+        if self.last_count == 0 {
+            (self.last, self.last_count) = (Command::Other, count);
+        } else if count > 0 {
+            self.earlier.push_front((Command::Other, count));
         }
     }
 
-    /// A line of a reply came: what the command asked for that it answers, if it is its last one.
-    pub fn answered(&mut self, line: &[u8]) -> Option<Asked> {
-        let (code, rest) = line.split_first_chunk::<3>()?;
-        if !code.iter().all(u8::is_ascii_digit) {
-            return None;
+    /// The first command that waits has its reply.
+    #[inline]
+    fn take_first(&mut self) -> Option<Command> {
+        let Some((command, count)) = self.earlier.front_mut() else {
+            let count = self.last_count.checked_sub(1)?;
+            self.last_count = count;
+            return Some(self.last);
+        };
+        let command = *command;
+        *count -= 1;
+        if *count == 0 {
+            self.earlier.pop_front();
         }
-        let is_last = rest.first() != Some(&b'-');
+        Some(command)
+    }
+
+    /// Takes a line of a reply, which may be its last one. Returns the command that it answers, if it is.
+    #[inline(always)]
+    pub fn answered(&mut self, code: Code, is_last: bool) -> Option<Command> {
         // RFC 959 section 4.2: lines between may begin with other numbers.
         match self.open {
-            Some(open) if open != *code || !is_last => return None,
+            Some(open) if open != code || !is_last => return None,
             None if !is_last => {
-                self.open = Some(*code);
+                self.open = Some(code);
                 return None;
             }
             _ => self.open = None,
         }
         // A reply that another one follows.
-        if code[0] == b'1' {
+        if code.kind() == b'1' {
             return None;
         }
         // The greeting answers nothing.
-        let is_greeting = !std::mem::replace(&mut self.is_greeted, true) && (code == b"220" || self.waiting.is_empty());
-        if is_greeting {
-            return None;
+        if !self.is_greeted {
+            self.is_greeted = true;
+            if code == Code::READY || self.last_count == 0 {
+                return None;
+            }
         }
-        let (asked, count) = self.waiting.front_mut()?;
-        let asked = *asked;
-        *count -= 1;
-        if *count == 0 {
-            self.waiting.pop_front();
-        }
-        Some(asked)
+        self.take_first()
     }
 }
 
@@ -113,15 +160,31 @@ mod tests {
     #[test]
     fn replies_answer_commands_in_their_order() {
         let mut replies = Replies::default();
-        assert_eq!(replies.answered(b"220 mail"), None);
-        [Asked::Other, Asked::Other, Asked::Mail].into_iter().for_each(|asked| replies.ask(asked));
-        assert_eq!(replies.answered(b"250-one"), None);
-        assert_eq!(replies.answered(b"550 of another reply"), None);
-        assert_eq!(replies.answered(b" 250 indented"), None);
-        assert_eq!(replies.answered(b"250 done"), Some(Asked::Other));
-        assert_eq!(replies.answered(b"150 soon"), None);
-        assert_eq!(replies.answered(b"550 no"), Some(Asked::Other));
-        assert_eq!(replies.answered(b"354"), Some(Asked::Mail));
-        assert_eq!(replies.answered(b"250 nothing asked"), None);
+        let answered = |replies: &mut Replies, line: &[u8]| {
+            Code::of(line).and_then(|code| replies.answered(code, line.get(3) != Some(&b'-')))
+        };
+        assert_eq!(answered(&mut replies, b"220 mail"), None);
+        for command in [Command::Other, Command::Other, Command::Mail] {
+            replies.ask(command, 1);
+        }
+        assert_eq!(answered(&mut replies, b"250-one"), None);
+        assert_eq!(answered(&mut replies, b"550 of another reply"), None);
+        assert_eq!(answered(&mut replies, b" 250 indented"), None);
+        assert_eq!(answered(&mut replies, b"250 done"), Some(Command::Other));
+        assert_eq!(answered(&mut replies, b"150 soon"), None);
+        assert_eq!(answered(&mut replies, b"550 no"), Some(Command::Other));
+        assert_eq!(answered(&mut replies, b"354"), Some(Command::Mail));
+        assert_eq!(answered(&mut replies, b"250 unexpected"), None);
+    }
+
+    #[test]
+    fn codes_are_three_digits() {
+        for first in 0..=255_u8 {
+            for line in [[first, b'0', b'9'], [b'5', first, b'0'], [b'9', b'4', first]] {
+                assert_eq!(Code::of(&line).is_some(), first.is_ascii_digit(), "{line:?}");
+            }
+        }
+        assert_eq!(Code::of(b"22"), None);
+        assert_eq!(Code::of(b"550 no").map(Code::kind), Some(b'5'));
     }
 }

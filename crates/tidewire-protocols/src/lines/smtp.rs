@@ -1,12 +1,13 @@
 //! Sessions of SMTP (RFC 5321) and LMTP (RFC 2033): each mail is a transaction.
 
 use super::{
-    Step,
-    fields::Smtp,
+    dialect::{Dialect, Effects, ends_verb},
     path::path,
-    replies::{Asked, Replies},
+    replies::{Code, Command, Replies},
 };
 use crate::{
+    fields::Smtp,
+    line::{past_blanks, word},
     text::{text, trimmed},
     transaction::Fields,
     value::{list_bytes, text_bytes},
@@ -44,119 +45,49 @@ struct Mail {
 }
 
 impl Session {
-    pub(super) fn is_body(&self) -> bool {
-        self.is_body
-    }
-
-    /// Takes a client's line with its end.
-    pub(super) fn command(&mut self, line: &[u8], replies: &mut Replies) -> Step {
-        if self.is_body {
-            // A dot alone ends the mail, without blanks (RFC 5321 section 4.5.2).
-            self.is_body = !matches!(line, b".\r\n" | b".\n");
-            if !self.is_body {
-                self.end_mail();
-                replies.ask(self.for_lmtp(Asked::Delivery));
-            }
-            return Step::default();
-        }
-        let line = trimmed(line);
-        let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
-        let rest = trimmed(rest);
-        let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
-        let mut step = Step::default();
-        let asked = match rest {
-            _ if is(b"DATA") => {
-                self.is_body = true;
-                Asked::Mail
-            }
-            chunk if is(b"BDAT") => {
-                let mut words = chunk.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
-                let size = words.next().and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-                step.skip = size.unwrap_or(0);
-                if words.next().is_some_and(|word| word.eq_ignore_ascii_case(b"LAST")) {
-                    self.end_mail();
-                    self.for_lmtp(Asked::Delivery)
-                } else {
-                    Asked::Other
-                }
-            }
-            _ if is(b"STARTTLS") => Asked::Tls,
-            _ if is(b"RSET") => {
-                self.end_mail();
-                self.for_lmtp(Asked::Reset)
-            }
-            name if is(b"EHLO") || is(b"HELO") || is(b"LHLO") => {
-                if is(b"LHLO") {
-                    self.lmtp_recipients.get_or_insert(0);
-                }
-                self.greeted(name)
-            }
-            rest if is(b"MAIL") => {
-                step.finished = self.mail.is_begun.then(|| self.take());
-                self.mail = Mail { from: Some(text(path(rest))), is_begun: true, ..Mail::default() };
-                self.for_lmtp(Asked::Reset)
-            }
-            rest if is(b"RCPT") => {
-                step.finished = self.mail.is_over.then(|| self.take());
-                self.mail.is_begun = true;
-                if self.mail.to.len() < RECIPIENTS_MAX {
-                    self.mail.to.push(text(path(rest)));
-                }
-                self.for_lmtp(Asked::Recipient)
-            }
-            _ => Asked::Other,
-        };
-        replies.ask(asked);
-        step
-    }
-
     /// The client says its name, which ends a mail, too (RFC 5321 section 4.1.4).
-    fn greeted(&mut self, name: &[u8]) -> Asked {
+    #[inline(always)]
+    fn greeted<'a>(&mut self, given: &'a [u8], name: &mut Option<&'a [u8]>) -> Command {
         self.end_mail();
-        if name.is_empty() {
-            return Asked::Other;
+        if given.trim_ascii_start().is_empty() {
+            return Command::Other;
         }
         if self.client.is_none() {
-            self.client = Some(text(name));
-            return Asked::Other;
+            self.client = Some(text(trimmed(given)));
+            return Command::Other;
         }
         // A later name counts once the server accepts it.
-        self.next_client = Some(text(name));
-        Asked::Name
+        *name = Some(given);
+        Command::Name
     }
 
-    /// Takes a line of a reply; whether TLS begins behind it.
-    pub(super) fn reply(&mut self, code: [u8; 3], words: &[u8], line: &[u8], replies: &mut Replies) -> bool {
-        if &code == b"220" && self.server.is_none() {
-            self.server = Some(text(words.split(|&byte| byte == b' ').next().unwrap_or_default()));
-        }
-        let is_accepted = code[0] == b'2';
-        match replies.answered(line) {
-            Some(Asked::Tls) => {
-                self.starttls = &code == b"220";
-                return self.starttls;
-            }
-            Some(Asked::Name) => {
-                if let Some(client) = self.next_client.take().filter(|_| is_accepted) {
-                    self.client = Some(client);
-                }
-            }
-            // No mail is wanted.
-            Some(Asked::Mail) if code[0] != b'3' => self.is_body = false,
-            Some(Asked::Reset) => self.lmtp_recipients = Some(0),
-            Some(Asked::Recipient) if is_accepted => {
-                self.lmtp_recipients = self.lmtp_recipients.map(|count| count.saturating_add(1));
-            }
-            Some(Asked::Delivery) => {
-                let recipients = self.lmtp_recipients.replace(0).unwrap_or_default();
-                replies.expect(recipients.saturating_sub(1));
-            }
-            _ => {}
-        }
-        false
+    /// A mail begins.
+    fn mail(&mut self, path_and_parameters: &[u8]) -> Option<Fields> {
+        let finished = self.mail.is_begun.then(|| self.take());
+        self.mail = Mail { from: Some(text(path(path_and_parameters))), is_begun: true, ..Mail::default() };
+        finished
     }
 
-    /// What is left to report.
+    /// A recipient that is kept.
+    fn recipient(&mut self, path_and_parameters: &[u8]) -> Option<Fields> {
+        let finished = self.mail.is_over.then(|| self.take());
+        self.mail.is_begun = true;
+        self.mail.to.push(text(path(path_and_parameters)));
+        finished
+    }
+
+    /// A chunk of a mail follows (RFC 3030 section 2); of so many bytes.
+    #[inline(always)]
+    fn chunk(&mut self, parameters: &[u8]) -> (Command, u64) {
+        let (bytes, is_last) = chunk_of(parameters);
+        if !is_last {
+            return (Command::Other, bytes);
+        }
+        self.end_mail();
+        (self.for_lmtp(Command::Delivery), bytes)
+    }
+
+    /// The rest to report.
     pub(super) fn finish(&mut self) -> Option<Fields> {
         (self.mail.is_begun || self.starttls || !self.is_reported).then(|| self.take())
     }
@@ -168,11 +99,13 @@ impl Session {
     }
 
     /// Kinds of replies that differ from others in LMTP only.
-    fn for_lmtp(&self, asked: Asked) -> Asked {
-        if self.lmtp_recipients.is_some() { asked } else { Asked::Other }
+    #[inline]
+    fn for_lmtp(&self, command: Command) -> Command {
+        if self.lmtp_recipients.is_some() { command } else { Command::Other }
     }
 
     /// The mail was sent or given up.
+    #[inline]
     fn end_mail(&mut self) {
         if self.mail.is_begun && !std::mem::replace(&mut self.mail.is_over, true) {
             self.mail.client = self.client.clone();
@@ -189,5 +122,157 @@ impl Session {
             rcpt_to: mail.to,
             starttls: self.starttls,
         }))
+    }
+}
+
+/// Whether a verb that begins with STAR ends so.
+fn is_starttls(rest: &[u8]) -> bool {
+    rest.split_first_chunk::<4>().is_some_and(|(end, rest)| end.eq_ignore_ascii_case(b"TTLS") && ends_verb(rest))
+}
+
+/// The size of a chunk, 0 if it has none, and whether it is the last one of its mail: of the bytes behind the verb.
+#[inline(always)]
+fn chunk_of(parameters: &[u8]) -> (u64, bool) {
+    // So many digits are no overflow.
+    const DIGITS_MAX: usize = 18;
+    let mut rest = parameters;
+    while let [b' ', behind @ ..] = rest {
+        rest = behind;
+    }
+    let (mut bytes, digits) = (0, rest);
+    while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+        bytes = u64::wrapping_mul(bytes, 10).wrapping_add(u64::from(digit - b'0'));
+        rest = behind;
+    }
+    if (1..=DIGITS_MAX).contains(&(digits.len() - rest.len())) && ends_verb(rest) {
+        return (bytes, is_last(rest));
+    }
+    unusual_chunk(trimmed(parameters))
+}
+
+#[inline(never)]
+fn unusual_chunk(parameters: &[u8]) -> (u64, bool) {
+    let mut words = parameters.splitn(2, |&byte| byte == b' ');
+    let size = words.next().and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+    (size.unwrap_or(0), words.next().is_some_and(is_last))
+}
+
+/// Whether the next parameter is LAST.
+#[inline(always)]
+fn is_last(mut parameters: &[u8]) -> bool {
+    while let [b' ', rest @ ..] = parameters {
+        parameters = rest;
+    }
+    let Some((letters, rest)) = parameters.split_first_chunk() else { return false };
+    word(letters) == word(b"LAST") && ends_verb(rest)
+}
+
+impl Dialect for Session {
+    const SHORTEST_BYTES: u32 = 5;
+
+    #[inline(always)]
+    fn command<'a>(&mut self, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
+        const EHLO: u32 = word(b"EHLO");
+        const HELO: u32 = word(b"HELO");
+        const LHLO: u32 = word(b"LHLO");
+        const MAIL: u32 = word(b"MAIL");
+        const RCPT: u32 = word(b"RCPT");
+        const DATA: u32 = word(b"DATA");
+        const BDAT: u32 = word(b"BDAT");
+        const RSET: u32 = word(b"RSET");
+        const STARTTLS: u32 = word(b"STAR");
+        // Most verbs have four letters, which are compared together.
+        let Some((letters, rest)) = past_blanks(line).split_first_chunk() else { return Command::Other };
+        let verb = word(letters);
+        if verb == STARTTLS {
+            return if is_starttls(rest) { Command::Tls } else { Command::Other };
+        }
+        if !ends_verb(rest) {
+            return Command::Other;
+        }
+        match verb {
+            EHLO | HELO => self.greeted(rest, &mut effects.name),
+            LHLO => {
+                self.lmtp_recipients.get_or_insert(0);
+                self.greeted(rest, &mut effects.name)
+            }
+            MAIL => {
+                effects.finished = self.mail(trimmed(rest));
+                effects.interrupts = effects.finished.is_some();
+                self.for_lmtp(Command::Reset)
+            }
+            RCPT => {
+                if self.mail.is_over || self.mail.to.len() < RECIPIENTS_MAX {
+                    effects.finished = self.recipient(trimmed(rest));
+                    effects.interrupts = effects.finished.is_some();
+                }
+                self.for_lmtp(Command::Recipient)
+            }
+            DATA => {
+                self.is_body = true;
+                Command::Mail
+            }
+            BDAT => {
+                let (command, skip) = self.chunk(rest);
+                (effects.skip, effects.interrupts) = (skip, true);
+                command
+            }
+            RSET => {
+                self.end_mail();
+                self.for_lmtp(Command::Reset)
+            }
+            _ => Command::Other,
+        }
+    }
+
+    fn keep_name(&mut self, name: &[u8]) {
+        self.next_client = Some(text(trimmed(name)));
+    }
+
+    #[inline]
+    fn is_body(&self) -> bool {
+        self.is_body
+    }
+
+    fn end_body(&mut self) -> Command {
+        self.is_body = false;
+        self.end_mail();
+        self.for_lmtp(Command::Delivery)
+    }
+
+    #[inline]
+    fn wants_greeting(&self) -> bool {
+        self.server.is_none()
+    }
+
+    fn greet(&mut self, words: &[u8]) {
+        self.server = Some(text(words.split(|&byte| byte == b' ').next().unwrap_or_default()));
+    }
+
+    fn answer(&mut self, command: Command, code: Code, replies: &mut Replies) -> bool {
+        let is_accepted = code.kind() == b'2';
+        match command {
+            Command::Tls => {
+                self.starttls = code == Code::READY;
+                return self.starttls;
+            }
+            Command::Name => {
+                if let Some(client) = self.next_client.take().filter(|_| is_accepted) {
+                    self.client = Some(client);
+                }
+            }
+            // No mail is wanted.
+            Command::Mail if code.kind() != b'3' => self.is_body = false,
+            Command::Reset => self.lmtp_recipients = Some(0),
+            Command::Recipient if is_accepted => {
+                self.lmtp_recipients = self.lmtp_recipients.map(|count| count.saturating_add(1));
+            }
+            Command::Delivery => {
+                let recipients = self.lmtp_recipients.replace(0).unwrap_or_default();
+                replies.expect(recipients.saturating_sub(1));
+            }
+            Command::Mail | Command::Recipient | Command::Other => {}
+        }
+        false
     }
 }

@@ -46,7 +46,7 @@ fn a_mail_has_sender_and_recipients() {
         rcpt_to: vec!["b@example.org".into(), "c@example.org".into()],
         starttls: false,
     };
-    // What follows the mail belongs to another one.
+    // Commands behind the mail belong to another one.
     assert_eq!((found.len(), recipients(&found[1])), (2, vec!["d@example.org"]));
     assert_eq!((found[0].service, found[0].name()), (Service::Smtp, Some("mx.example.org")));
     assert_eq!(found[0].fields, Fields::Smtp(expected.into()));
@@ -59,7 +59,7 @@ fn each_reply_answers_its_own_command() {
     let sent = session(&[
         "220 mx.example.org\r\n",
         "EHLO client.example\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<no@example.org>\r\nRCPT TO:<b@example.org>\r\nDATA\r\n",
-        "250 mx\r\n250 ok\r\n550 nobody\r\n250 ok\r\n354 go on\r\n",
+        "250 mx\r\n250 ok\r\n550 no such user\r\n250 ok\r\n354 go on\r\n",
         "RCPT TO:<forged@example.org>\r\nEHLO forged\r\n.\r\nMAIL FROM:<c@example.org>\r\nDATA\r\n",
         "250 taken\r\n250 ok\r\n503 no recipient\r\n",
         "RCPT TO:<d@example.org>\r\n",
@@ -141,7 +141,7 @@ fn a_greeting_wins_over_ports() {
 }
 
 #[test]
-fn first_commands_tell_greetings_apart() {
+fn first_commands_distinguish_greetings() {
     let cases = [
         ("220 hello\r\n", "ehlo client.example\r\n", Some(Service::Smtp)),
         ("220 hello\r\n", "USER anonymous\r\n", Some(Service::Ftp)),
@@ -325,6 +325,36 @@ fn mails_behind_a_gap_within_a_body_are_read() {
 }
 
 /// Each login of FTP, and each 16 commands of one, are a transaction.
+/// A command of five bytes makes a record, which has the names of both hosts.
+#[test]
+fn records_repeat_the_names_of_a_session_within_its_bytes() {
+    let name = "x".repeat(1000);
+    let mails =
+        session(&[&format!("220 {name}\r\n"), &format!("EHLO {name}\r\n"), "250 ok\r\n", &"MAIL\n".repeat(4000)]);
+    let found = transactions(&mails, 25);
+    let names = |one: &Transaction| [&smtp(one).server, &smtp(one).client].map(Option::is_some);
+    assert_eq!((found.len(), names(&found[0])), (4000, [true; 2]));
+    let text_bytes: usize = found.iter().map(|one| names(one).map(usize::from).iter().sum::<usize>() * 1000).sum();
+    let session_bytes = 2 * 1012 + 8 + 4000 * 5;
+    assert!((30_000..2 * (session_bytes + 16_384) + 2000).contains(&text_bytes), "{text_bytes} bytes of names");
+    let logins = session(&[&format!("220 {name}\r\n"), &"USER a\n".repeat(4000)]);
+    let found = transactions(&logins, 21);
+    let greetings = found.iter().filter(|one| matches!(&one.fields, Fields::Ftp(ftp) if ftp.server.is_some())).count();
+    assert_eq!((found.len(), (40..60).contains(&greetings)), (4000, true), "{greetings} greetings");
+    let users = |found: &[Transaction]| {
+        found.iter().filter(|one| matches!(&one.fields, Fields::Ftp(ftp) if ftp.user.is_some())).count()
+    };
+    assert_eq!(users(&found), 4000, "of their own");
+    let files = session(&["220 FTP\r\n", &format!("USER {name}\r\n{}", "RETR\n".repeat(16 * 200))]);
+    let found = transactions(&files, 21);
+    assert_eq!((found.len(), (20..40).contains(&users(&found))), (200, true), "{} users", users(&found));
+    // Ordinary ones keep theirs.
+    let mail = "MAIL FROM:<a@example.org>\r\nRCPT TO:<b@example.org>\r\nRSET\r\n".repeat(2000);
+    let mails = session(&["220 mx.example.org ESMTP\r\n", "EHLO client.example.org\r\n", "250 ok\r\n", &mail]);
+    let found = transactions(&mails, 25);
+    assert_eq!((found.len(), found.iter().all(|one| names(one) == [true; 2])), (2000, true));
+}
+
 #[test]
 fn each_login_is_a_transaction() {
     let files: String = (0..20).map(|file| format!("RETR {file}\r\n")).collect();

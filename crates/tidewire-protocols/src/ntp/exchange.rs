@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use super::fields::Ntp;
 use crate::{
+    fields::Ntp,
     input::Input,
     text::text,
     transaction::{Fields, Transaction},
@@ -43,10 +43,10 @@ impl Exchange {
         }
         let mut start_ns = input.ns;
         if ntp.mode == 4
-            && let Some((asked_ns, _, _)) = self.pending.take_if(|pending| pending.1 == field(24))
+            && let Some((request_ns, _, _)) = self.pending.take_if(|pending| pending.1 == field(24))
         {
-            start_ns = asked_ns;
-            ntp.latency_ns = Some(input.ns.saturating_sub(asked_ns));
+            start_ns = request_ns;
+            ntp.latency_ns = Some(input.ns.saturating_sub(request_ns));
         }
         out(transaction(start_ns, input.ns, ntp));
     }

@@ -1,8 +1,5 @@
 //! NTP (RFC 5905): a client's request with the server's answer, or a message by itself.
 
 mod exchange;
-mod fields;
-
-pub use fields::Ntp;
 
 pub(crate) use exchange::{Exchange, is_message};

@@ -1,11 +1,11 @@
 //! A connection's beginning: the client's datagrams up to its hello, and the server's first one.
 
 use super::{
-    fields::Quic,
     frames::Crypto,
     packet::{self, Initial, Keys},
 };
 use crate::{
+    fields::Quic,
     input::{Input, Progress},
     text::hex,
     tls::{ClientHello, fingerprints, version_name},
@@ -57,7 +57,7 @@ impl Exchange {
             return Progress::Done;
         }
         match self.keys {
-            // What looked like an Initial was none.
+            // The first packet looked like an Initial, and was not one.
             None => Progress::Mistaken,
             Some(_) if self.datagrams >= DATAGRAMS_MAX => {
                 self.finish(out);

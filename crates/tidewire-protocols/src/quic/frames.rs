@@ -20,7 +20,7 @@ const ACK_ECN: u8 = 0x03;
 const CRYPTO: u8 = 0x06;
 const CONNECTION_CLOSE: u8 = 0x1c;
 
-/// What the frames of a packet said beside their bytes of the handshake.
+/// Findings in the frames of a packet beside their bytes of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames {
     /// The sender closes the connection.
@@ -40,7 +40,7 @@ pub(super) fn number(reader: &mut Reader<'_>) -> Option<u64> {
 #[derive(Debug, Default)]
 pub(super) struct Crypto {
     bytes: Vec<u8>,
-    /// What is there of them: ends by beginnings of ranges, none of which touches another. A datagram may bring hundreds, in any order.
+    /// The ranges of them that are there: ends by beginnings of ranges, none of which touches another. A datagram may bring hundreds, in any order.
     ranges: BTreeMap<usize, usize>,
 }
 

@@ -1,14 +1,13 @@
-//! What a connection's packets are, in their order: letters as Zeek's script `base/protocols/quic` writes them.
+//! The kinds of a connection's packets, in their order: letters as Zeek's script `base/protocols/quic` writes them.
 //!
 //! Capitals are the client's: `I` Initial, `H` Handshake, `Z` 0-RTT, `R` Retry, `S` a hello of TLS, `C` CONNECTION_CLOSE in clear text, `U` a
 //! version that is not known, `X` no packet of QUIC behind an Initial that was read, `O` short packets at the first, second, fourth, eighth.
 
 use super::{
-    fields::QuicEntry,
     frames::Crypto,
-    packet::{Initial, Keys, Kind, Long},
+    packet::{Initial, Keys, Long, LongPacketKind},
 };
-use crate::{tls::ClientHello, work};
+use crate::{fields::QuicEntry, tls::ClientHello, work};
 
 /// Most letters of an entry.
 const LETTERS_MAX: usize = 100;
@@ -35,7 +34,7 @@ pub struct QuicHistory {
     short: [u64; 2],
     opened: u64,
     discarded: u64,
-    /// What came was not to be read: nothing more is looked at.
+    /// A packet could not be read: nothing more is looked at.
     is_over: bool,
 }
 
@@ -139,24 +138,24 @@ impl QuicHistory {
 
     fn long(&mut self, side: usize, packet: &Long<'_>, ns: u64) {
         match &packet.kind {
-            Kind::Initial(initial) => {
+            LongPacketKind::Initial(initial) => {
                 self.note(side, packet, ns);
                 self.write(side, 'I');
                 self.initial(side, initial);
             }
-            Kind::ZeroRtt => {
+            LongPacketKind::ZeroRtt => {
                 self.note(side, packet, ns);
                 self.write(side, 'Z');
             }
-            Kind::Handshake => {
+            LongPacketKind::Handshake => {
                 self.note(side, packet, ns);
                 self.write(side, 'H');
             }
-            Kind::Retry | Kind::Unknown => {
+            LongPacketKind::Retry | LongPacketKind::Unknown => {
                 if self.entry.is_none() {
                     self.note(side, packet, ns);
                 }
-                let is_retry = matches!(packet.kind, Kind::Retry);
+                let is_retry = matches!(packet.kind, LongPacketKind::Retry);
                 self.write(side, if is_retry { 'R' } else { 'U' });
                 self.end();
                 // Keys come from the identifier that the client uses next.

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "quic")]
 mod exchange;
-mod fields;
 #[cfg(feature = "quic")]
 mod frames;
 #[cfg(feature = "quic")]
@@ -13,8 +12,6 @@ mod packet;
 mod tests;
 #[cfg(not(feature = "quic"))]
 mod unread;
-
-pub use fields::{Quic, QuicEntry};
 
 #[cfg(feature = "quic")]
 pub use history::QuicHistory;

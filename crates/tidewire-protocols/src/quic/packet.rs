@@ -16,7 +16,7 @@ const IDENTIFIER_BYTES_MAX: usize = 20;
 /// Least length of a datagram with a client's Initial (RFC 9000 section 14.1).
 const DATAGRAM_BYTES_MIN: usize = 1200;
 
-/// What versions differ in.
+/// Constants that differ between versions.
 struct Version {
     salt: [u8; 20],
     labels: [&'static [u8]; 3],
@@ -147,9 +147,9 @@ pub(super) fn first(datagram: &[u8]) -> Option<(Initial<'_>, &[u8])> {
         let is_known = matches!(rest, [first, a, b, c, d, ..] if first & 0x80 != 0 && version(u32::from_be_bytes([*a, *b, *c, *d])).is_some());
         let long = is_known.then(|| Long::first(rest)).flatten()?;
         match long.kind {
-            Kind::Initial(initial) => return Some((initial, long.behind)),
-            Kind::ZeroRtt | Kind::Handshake => rest = long.behind,
-            Kind::Retry | Kind::Unknown => return None,
+            LongPacketKind::Initial(initial) => return Some((initial, long.behind)),
+            LongPacketKind::ZeroRtt | LongPacketKind::Handshake => rest = long.behind,
+            LongPacketKind::Retry | LongPacketKind::Unknown => return None,
         }
     }
     None
@@ -171,8 +171,8 @@ fn initial<'a>(
     Some((Initial { version, destination, source, bytes, number_at }, behind))
 }
 
-/// What a packet with a long header is (RFC 9000 section 17.2).
-pub(super) enum Kind<'a> {
+/// The type of a packet with a long header (RFC 9000 section 17.2).
+pub(super) enum LongPacketKind<'a> {
     Initial(Initial<'a>),
     ZeroRtt,
     Handshake,
@@ -186,8 +186,8 @@ pub(super) struct Long<'a> {
     pub(super) version: u32,
     pub(super) destination: &'a [u8],
     pub(super) source: &'a [u8],
-    pub(super) kind: Kind<'a>,
-    /// What is behind it in its datagram.
+    pub(super) kind: LongPacketKind<'a>,
+    /// The bytes behind it in its datagram.
     pub(super) behind: &'a [u8],
 }
 
@@ -204,7 +204,7 @@ impl<'a> Long<'a> {
         let initial_at = match version {
             0x6b33_43cf => 1,
             1 | 0xff00_0016..=0xff00_0022 | 0xface_b001 | 0xface_b002 | 0xface_b00e | 0xface_b011..=0xface_b013 => 0,
-            _ => return Some(Self { version, destination, source, kind: Kind::Unknown, behind: &[] }),
+            _ => return Some(Self { version, destination, source, kind: LongPacketKind::Unknown, behind: &[] }),
         };
         if destination.len().max(source.len()) > IDENTIFIER_BYTES_MAX {
             return None;
@@ -212,13 +212,13 @@ impl<'a> Long<'a> {
         let (kind, behind) = match (first >> 4).wrapping_sub(initial_at) & 3 {
             0 => {
                 let (initial, behind) = initial(datagram, reader, version, [destination, source])?;
-                (Kind::Initial(initial), behind)
+                (LongPacketKind::Initial(initial), behind)
             }
-            3 => (Kind::Retry, &[][..]),
+            3 => (LongPacketKind::Retry, &[][..]),
             other => {
                 let length = number(&mut reader)?;
                 reader.take(usize::try_from(length).ok()?)?;
-                (if other == 1 { Kind::ZeroRtt } else { Kind::Handshake }, reader.rest())
+                (if other == 1 { LongPacketKind::ZeroRtt } else { LongPacketKind::Handshake }, reader.rest())
             }
         };
         Some(Self { version, destination, source, kind, behind })

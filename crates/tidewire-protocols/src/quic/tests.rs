@@ -164,7 +164,7 @@ fn another_version_may_come_first() {
         let unknown = || (ClientToServer, first(version, ids));
         assert_eq!(names(&[unknown(), whole()]), ["quic.example.org"]);
         assert_eq!(names(&[unknown(), unknown(), negotiation.clone(), whole()]), ["quic.example.org"]);
-        // Nobody waits for ever.
+        // The wait has a bound.
         let many: Vec<_> = (0..16).map(|_| unknown()).chain([whole()]).collect();
         assert!(names(&many).is_empty());
     }
@@ -305,7 +305,7 @@ fn a_history_has_a_letter_for_each_packet() {
     let first = initial(&DESTINATION, 0, &piece(&hello, 0, 40));
     let second = initial(&DESTINATION, 1, &piece(&hello, 40, hello.len()));
     let handshake = [long(2, b"server"), long(2, b"server"), vec![0x40; 30]].concat();
-    // What fills a datagram behind its packets is none.
+    // The filling of a datagram behind its packets is not a packet.
     let mut sent = vec![(0, first), (0, [second, vec![0; 9]].concat()), (1, handshake), (0, long(1, b""))];
     sent.extend((0..9).map(|_| (0, vec![0x40; 50])));
     let entries = history(&sent);

@@ -1,6 +1,6 @@
 //! In the place of what reads packets, where that is not built: nothing is seen.
 
-use super::fields::QuicEntry;
+use crate::fields::QuicEntry;
 
 /// The history of a stream's packets, which is not kept.
 #[derive(Debug, Default)]

@@ -1,41 +1,13 @@
 //! HTTP: request lines and status lines.
 
-use super::look::{Look, begins};
-use crate::value::Service;
+use crate::{
+    http::METHODS,
+    look::{Look, begins},
+    value::Service,
+};
 
 /// Ends of empty lines that may come before a message of HTTP.
 const EMPTY_BYTES_MAX: usize = 4;
-
-/// Methods of RFC 9110, of WebDAV (RFC 4918, RFC 3253, RFC 3744) and of caches, each with the blank behind it.
-pub(crate) const METHODS: [&[u8]; 27] = [
-    b"GET ",
-    b"QUERY ",
-    b"POST ",
-    b"HEAD ",
-    b"PUT ",
-    b"DELETE ",
-    b"OPTIONS ",
-    b"PATCH ",
-    b"CONNECT ",
-    b"TRACE ",
-    b"PROPFIND ",
-    b"PROPPATCH ",
-    b"MKCOL ",
-    b"COPY ",
-    b"MOVE ",
-    b"LOCK ",
-    b"UNLOCK ",
-    b"REPORT ",
-    b"SEARCH ",
-    b"MKACTIVITY ",
-    b"CHECKOUT ",
-    b"MERGE ",
-    b"ACL ",
-    b"PURGE ",
-    b"BCOPY ",
-    b"NOTIFY ",
-    b"SUBSCRIBE ",
-];
 
 /// Longest method that is recognised by its request line alone.
 const METHOD_BYTES_MAX: usize = 32;
@@ -81,7 +53,7 @@ fn is_request_line(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What a whole line shows is open until then, however it is cut.
+    /// The verdict is open until the line is whole, however it is cut.
     #[test]
     fn a_method_of_any_length_is_open_until_its_line_is_there() {
         for length in [1, METHOD_BYTES_MAX - 1, METHOD_BYTES_MAX, METHOD_BYTES_MAX + 1] {

@@ -1,7 +1,9 @@
 //! SMTP and FTP: greetings and commands.
 
-use super::look::{BYTES_MAX, Ends, Look, begins, begins_word};
-use crate::value::Service;
+use crate::{
+    look::{BYTES_MAX, Ends, Look, begins, begins_word},
+    value::Service,
+};
 
 const SMTP_COMMANDS: &[&[u8]] = &[b"STARTTLS", b"MAIL FROM:", b"RCPT TO:"];
 

@@ -2,7 +2,6 @@
 
 mod http;
 mod lines;
-mod look;
 mod ssh;
 mod unanswered;
 
@@ -10,22 +9,20 @@ use crate::{
     dhcp, dns,
     input::{Input, Ports},
     leads::{self, Lead},
+    look::{BYTES_MAX, Ends, Look, begins},
     ntp, socks,
     value::Service,
     work,
 };
-use look::{BYTES_MAX, Ends};
 
-pub(crate) use http::METHODS as HTTP_METHODS;
-pub(crate) use look::{BYTES_MAX as TURN_BYTES_MAX, Look, begins};
 pub(crate) use unanswered::{Answer, Unanswered};
 
-/// What the first bytes of a stream show.
+/// The verdict on the first bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A protocol, and whether its client is the other side than the stream's.
     Is { service: Service, swapped: bool },
-    /// What leads into TLS, likewise.
+    /// A dialogue that leads into TLS, likewise.
     Leads { lead: Lead, swapped: bool },
     /// More bytes may decide.
     Open,
@@ -37,14 +34,14 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-/// What the first bytes of a stream are.
+/// The finding about the first bytes of a stream.
 pub(crate) enum First {
     /// A datagram, of a known protocol or of a flow that is worth another look.
     Datagram(Option<Service>),
     Stream(Verdict),
 }
 
-/// The first bytes of a stream. `None`: they are none of a known protocol, and what follows is not worth a look.
+/// Looks at the first bytes of a stream. `None`: they are of no known protocol, and the stream is not worth another look.
 pub(crate) fn first(input: &Input<'_>, ports: Ports) -> Option<First> {
     if input.is_datagram {
         let service = datagram(input.bytes, ports);
@@ -82,7 +79,7 @@ pub(crate) fn stream(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
     }
 }
 
-/// What leads into TLS: one side decides, and the other one must not be something else.
+/// Looks for a dialogue that leads into TLS: one side decides, and the other one must not contradict.
 fn lead(bytes: [&[u8]; 2]) -> Verdict {
     let looks = bytes.map(|bytes| leads::look(&bytes[..bytes.len().min(BYTES_MAX)]));
     for side in [0, 1] {
@@ -112,7 +109,7 @@ fn service(bytes: [&[u8]; 2], ports: Ports) -> Verdict {
             Look::Unknown => return Verdict::Unknown,
             Look::Open => continue,
         };
-        // What the other side began to say must be of the same protocol.
+        // The first bytes of the other side must be of the same protocol.
         let is_alike =
             other.is_empty() || !matches!(look_for(service, other, Ends::of(1 - side, ports)), Look::Unknown);
         let is_answer = service == Service::Http && side == 1;
@@ -163,7 +160,7 @@ fn may_follow(bytes: &[u8], ports: Ports) -> bool {
 }
 
 fn look(bytes: &[u8], ends: Ends) -> Look {
-    // What may still be one of the first ones is not one of the others, so that the verdict is the same however the bytes were cut.
+    // While a protocol at the front is possible, those behind it do not decide: so the verdict is the same however the bytes were cut.
     let is_all = bytes.len() >= BYTES_MAX;
     let decides = |look: &Look| match look {
         Look::Unknown => false,
@@ -181,8 +178,8 @@ fn look(bytes: &[u8], ends: Ends) -> Look {
     looks.into_iter().map(|look| look(bytes, ends)).find(decides).unwrap_or(Look::Unknown)
 }
 
-/// What a side shows that speaks behind the other one, in a stream that was joined within a message: only what cannot be the rest of
-/// one by chance. Nothing of what begins a stream is looked for.
+/// Looks at a side that speaks behind the other one, in a stream that was joined within a message: a finding needs bytes that cannot be
+/// the rest of a message by chance. Beginnings of streams are not looked for.
 pub(crate) fn turn(bytes: &[u8], side: usize, ports: Ports) -> Look {
     work::add(bytes.len());
     let ends = Ends::of(side, ports);
@@ -214,7 +211,7 @@ fn whole_dns_message(bytes: &[u8], ends: Ends) -> Look {
     }
 }
 
-/// What bytes show of one protocol.
+/// Looks for one protocol.
 fn look_for(service: Service, bytes: &[u8], ends: Ends) -> Look {
     match service {
         Service::Tls => tls(bytes),

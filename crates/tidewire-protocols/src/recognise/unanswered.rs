@@ -1,20 +1,20 @@
 //! A client's bytes that are of no known protocol: a server may still answer them in HTTP.
 
-/// What a response of HTTP/1 begins with (RFC 9112 section 4).
+/// The beginning of a response of HTTP/1 (RFC 9112 section 4).
 const STATUS_LINE: &[u8; 7] = b"HTTP/1.";
 
 /// Bytes of the client behind which no answer is waited for.
-const ASKED_BYTES_MAX: u16 = 16 << 10;
+const REQUEST_BYTES_MAX: u16 = 16 << 10;
 
 /// A stream whose client's bytes were not recognised. Nothing of them is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unanswered {
-    asked_bytes: u16,
+    request_bytes: u16,
     /// Bytes of a status line that the server sent.
     answered_bytes: u8,
 }
 
-/// What a server's bytes show.
+/// The finding about a server's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A response of HTTP, whose first bytes end behind so many of the last piece.
@@ -30,7 +30,7 @@ impl Unanswered {
 
     /// With the first bytes of both directions, client first, and what they show.
     pub(super) fn of(bytes: [&[u8]; 2]) -> (Self, Answer) {
-        let mut new = Self { asked_bytes: 0, answered_bytes: 0 };
+        let mut new = Self { request_bytes: 0, answered_bytes: 0 };
         let answer = match new.data(0, bytes[0]) {
             Answer::Open => new.data(1, bytes[1]),
             other => other,
@@ -41,10 +41,10 @@ impl Unanswered {
     /// Takes bytes of a side.
     pub(crate) fn data(&mut self, side: usize, bytes: &[u8]) -> Answer {
         if side == 0 {
-            let asked_bytes = usize::from(self.asked_bytes).saturating_add(bytes.len());
-            return match u16::try_from(asked_bytes) {
-                Ok(asked_bytes) if asked_bytes <= ASKED_BYTES_MAX => {
-                    self.asked_bytes = asked_bytes;
+            let request_bytes = usize::from(self.request_bytes).saturating_add(bytes.len());
+            return match u16::try_from(request_bytes) {
+                Ok(request_bytes) if request_bytes <= REQUEST_BYTES_MAX => {
+                    self.request_bytes = request_bytes;
                     Answer::Open
                 }
                 _ => Answer::Unknown,

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::fields::Socks;
 use crate::{
     early::Early,
+    fields::Socks,
     input::{Input, Progress},
     reader::Reader,
     text::text,
@@ -49,7 +49,7 @@ pub(crate) fn begins(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// What a direction says next.
+/// The next message of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
     #[default]
@@ -64,7 +64,7 @@ pub(crate) struct Exchange {
     socks: Box<Socks>,
     next: [Next; 2],
     kept: [Vec<u8>; 2],
-    /// What the client sent behind its request, before the reply.
+    /// Bytes that the client sent behind its request, before the reply.
     early: Option<Box<Early>>,
     /// Whether a server that listens has said where: another reply comes with the connection (RFC 1928 section 6).
     is_listening: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Exchange {
 
 type Out<'a> = &'a mut dyn FnMut(Transaction);
 
-/// A message was read: how long it was. `Err`: this is none.
+/// Length of a message that was read; `None`: it is not whole. `Err`: it is invalid.
 type Read = Result<Option<usize>, ()>;
 
 impl Exchange {
@@ -133,7 +133,7 @@ impl Exchange {
         Progress::More
     }
 
-    /// What was sent early to whom the proxy connected.
+    /// Bytes that were sent early to the host behind the proxy.
     pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
         self.early.take()
     }

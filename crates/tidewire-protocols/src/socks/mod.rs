@@ -1,10 +1,7 @@
 //! SOCKS proxies, versions 4, 4a and 5 (RFC 1928, RFC 1929): whom the client asks for. What is inside is looked at as well.
 
 mod exchange;
-mod fields;
 #[cfg(test)]
 mod tests;
-
-pub use fields::Socks;
 
 pub(crate) use exchange::{Exchange, begins};

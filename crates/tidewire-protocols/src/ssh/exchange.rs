@@ -2,8 +2,8 @@
 
 use md5::{Digest as _, Md5};
 
-use super::fields::Ssh;
 use crate::{
+    fields::Ssh,
     input::{Input, Progress},
     line::Line,
     reader::Reader,

@@ -7,8 +7,9 @@ use x509_parser::{
     prelude::{FromDer as _, GeneralName, ParsedExtension, X509Certificate},
 };
 
-use super::{fields::Certificate, x509_name};
+use super::x509_name;
 use crate::{
+    fields::Certificate,
     reader::Reader,
     text::{hex, text},
 };

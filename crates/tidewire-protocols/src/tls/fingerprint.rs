@@ -187,7 +187,7 @@ mod tests {
             (b"\x30\xab\xcd\x31", *b"01"),
         ];
         for (alpn, expected) in cases {
-            // The last: both ends are digits, though the middle is none.
+            // The last: both ends are digits, though the middle is not.
             assert_eq!(ends(alpn), expected, "{alpn:?}");
         }
     }

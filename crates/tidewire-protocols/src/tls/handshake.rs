@@ -7,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 use super::certificate::{self, Chain};
 use super::{
     ciphers,
-    fields::Tls,
     fingerprint::fingerprints,
     hello::{self, ClientHello, ServerHello},
     old,
     record::{Message, Side},
 };
 use crate::{
+    fields::Tls,
     input::{Input, Progress},
     transaction::{Fields, Transaction},
     value::Service,
@@ -29,7 +29,7 @@ pub(crate) struct Handshake {
     sides: [Side; 2],
     tls: Box<Tls>,
     session: Box<[u8]>,
-    /// Whether the server asked for another hello of the client.
+    /// Whether the server requested another hello of the client.
     is_retried: bool,
     /// Whether the server chose TLS 1.2 or an older version.
     is_old: bool,
@@ -136,7 +136,7 @@ impl Handshake {
     }
 
     /// Reads the first message of certificates of a side; a handshake has no other one. Further ones are counted: to read them costs much,
-    /// and whoever sends them again and again loses nothing.
+    /// and a side that sends them again and again loses nothing.
     fn certificates(&mut self, from: usize, body: &[u8]) {
         if std::mem::replace(&mut self.has_certificates[from], true) {
             self.tls.certificates_repeated = self.tls.certificates_repeated.saturating_add(1);
@@ -189,7 +189,7 @@ impl Handshake {
     fn take_certificates(&mut self, _: usize, _: &[u8]) {}
 }
 
-/// What a client's hello says.
+/// Fields of a client's hello.
 fn take_client(tls: &mut Tls, hello: &ClientHello<'_>) {
     tls.client_version = Some(hello::version_name(hello.version()));
     tls.sni = hello.sni();
@@ -197,7 +197,7 @@ fn take_client(tls: &mut Tls, hello: &ClientHello<'_>) {
     (tls.ja3, tls.ja4) = fingerprints(hello, b't').unzip();
 }
 
-/// What a server's hello says.
+/// Fields of a server's hello.
 fn take_server(tls: &mut Tls, hello: &ServerHello<'_>, client_session: &[u8]) {
     tls.version = Some(hello::version_name(hello.version));
     tls.cipher = Some(match ciphers::name(hello.cipher) {

@@ -3,8 +3,6 @@
 #[cfg(feature = "certificates")]
 mod certificate;
 mod ciphers;
-mod distinguished_name;
-mod fields;
 mod fingerprint;
 mod handshake;
 mod hello;
@@ -14,9 +12,6 @@ mod record;
 pub(crate) mod tests;
 #[cfg(feature = "certificates")]
 mod x509_name;
-
-pub use distinguished_name::{Attribute, DistinguishedName};
-pub use fields::{Certificate, Tls};
 
 #[cfg(feature = "quic")]
 pub(crate) use fingerprint::fingerprints;

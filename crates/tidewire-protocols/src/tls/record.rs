@@ -20,7 +20,7 @@ const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 
-/// What a side said in clear text.
+/// A message of a side in clear text.
 pub(super) enum Message<'a> {
     /// Type and body of a message of the handshake.
     Handshake(u8, &'a [u8]),

@@ -6,8 +6,8 @@ use x509_parser::{
     x509::X509Name,
 };
 
-use super::distinguished_name::{DistinguishedName, Writer};
 use crate::{
+    fields::{DistinguishedName, Writer},
     text::{TEXT_BYTES_MAX, hex, push_number, text_of_bytes},
     work,
 };

@@ -21,7 +21,7 @@ pub struct Http {
     pub response_version: Option<Cow<'static, str>>,
     /// The status code.
     pub status: Option<u16>,
-    /// What the server wrote behind it.
+    /// The reason phrase behind it.
     pub reason: Option<Cow<'static, str>>,
     /// User-Agent.
     pub user_agent: Option<Box<str>>,
@@ -60,18 +60,18 @@ fn incomplete(complete: Option<bool>) -> Option<&'static str> {
     (complete == Some(false)).then_some("incomplete")
 }
 
-/// What is known of a body.
+/// The state of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Body {
-    pub(super) bytes: u64,
-    pub(super) missing: u64,
-    pub(super) announced: Option<u64>,
-    pub(super) complete: Option<bool>,
+pub(crate) struct Body {
+    pub(crate) bytes: u64,
+    pub(crate) missing: u64,
+    pub(crate) announced: Option<u64>,
+    pub(crate) complete: Option<bool>,
 }
 
 impl Http {
     /// Keeps what is known of the body of the request (0) or of the response (1).
-    pub(super) fn set_body(&mut self, side: usize, body: Body) {
+    pub(crate) fn set_body(&mut self, side: usize, body: Body) {
         let Body { bytes, missing, announced, complete } = body;
         if side == 0 {
             (self.request_bytes, self.request_missing_bytes) = (Some(bytes), missing);

@@ -95,7 +95,7 @@ fn unescaped(value: &str) -> Cow<'_, str> {
 /// Writes a name, up to a length.
 #[cfg(feature = "certificates")]
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     text: String,
     /// Whether more was not written.
     is_full: bool,
@@ -103,12 +103,12 @@ pub(super) struct Writer {
 
 #[cfg(feature = "certificates")]
 impl Writer {
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
 
     /// Appends an attribute.
-    pub(super) fn push(&mut self, kind: &str, value: &str, is_joined: bool) {
+    pub(crate) fn push(&mut self, kind: &str, value: &str, is_joined: bool) {
         let separator = match is_joined {
             _ if self.text.is_empty() => "",
             true => " + ",
@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn finish(self) -> DistinguishedName {
+    pub(crate) fn finish(self) -> DistinguishedName {
         self.text.into()
     }
 }
@@ -163,8 +163,8 @@ mod tests {
             name.attributes().into_iter().map(|one| (one.kind, one.value.into_owned(), one.is_joined)).collect();
         assert_eq!(read, parts.map(|(kind, value, is_joined)| (kind, value.to_owned(), is_joined)));
         assert_eq!(DistinguishedName::default().attributes(), []);
-        let odd = DistinguishedName::from("x, =\\".to_owned());
-        assert_eq!(odd.attributes().len(), 2);
+        let unusual = DistinguishedName::from("x, =\\".to_owned());
+        assert_eq!(unusual.attributes().len(), 2);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub struct Socks {
     pub version: u8,
     /// The command: 1 to connect, 2 to listen, 3 for UDP.
     pub command: Option<u8>,
-    /// The name or address that is asked for.
+    /// The requested name or address.
     pub host: Option<Box<str>>,
     /// Its port.
     pub port: Option<u16>,

@@ -11,7 +11,7 @@ pub struct Quic {
     pub version: Option<Cow<'static, str>>,
     /// The highest version of TLS that the client offered.
     pub client_version: Option<Cow<'static, str>>,
-    /// The name that the client asked for.
+    /// The server name that the client requested.
     pub sni: Option<Box<str>>,
     /// The application protocols that the client offered, at most 32.
     pub client_alpn: Vec<Box<str>>,
@@ -40,7 +40,7 @@ pub struct QuicEntry {
     pub client_scid: Option<Box<[u8]>>,
     /// The server's own identifier.
     pub server_scid: Option<Box<[u8]>>,
-    /// The name that the client asked for.
+    /// The server name that the client requested.
     pub server_name: Option<Box<str>>,
     /// The first application protocol that the client offered.
     pub client_protocol: Option<Box<str>>,

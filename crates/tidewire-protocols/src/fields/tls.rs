@@ -12,7 +12,7 @@ pub struct Tls {
     pub version: Option<Cow<'static, str>>,
     /// The highest version that the client offered.
     pub client_version: Option<Cow<'static, str>>,
-    /// The name that the client asked for (RFC 6066 section 3).
+    /// The server name that the client requested (RFC 6066 section 3).
     pub sni: Option<Box<str>>,
     /// The application protocols that the client offered (RFC 7301), at most 32.
     pub client_alpn: Vec<Box<str>>,
@@ -65,7 +65,7 @@ pub struct Certificate {
 }
 
 impl Tls {
-    /// The name that the client asked for, or else the first one of the certificate.
+    /// The server name that the client requested, or else the first one of the certificate.
     pub(crate) fn name(&self) -> Option<&str> {
         let certified = || self.certificate.as_ref()?.san.first().map(|name| &**name);
         self.sni.as_deref().or_else(certified)

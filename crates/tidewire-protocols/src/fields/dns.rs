@@ -11,10 +11,10 @@ pub struct Dns {
     pub id: u16,
     /// Operation, 0 for a query.
     pub opcode: u8,
-    /// The name that was asked for: labels joined by dots, as UTF-8; a dot or a backslash within a label behind a backslash, control
+    /// The name in the question: labels joined by dots, as UTF-8; a dot or a backslash within a label behind a backslash, control
     /// characters and other bytes as `\ddd` (RFC 6763 section 4.3, RFC 1035 section 5.1).
     pub query: Option<Box<str>>,
-    /// The type that was asked for: its mnemonic, or `TYPE65280`.
+    /// The type in the question: its mnemonic, or `TYPE65280`.
     pub kind: Option<Cow<'static, str>>,
     /// The class if it is not IN.
     pub class: Option<u16>,
@@ -43,17 +43,17 @@ pub struct Dns {
     /// From the query to the answer, where both were seen.
     pub latency_ns: Option<u64>,
     /// The questions behind the first, at most 31.
-    pub more: Vec<Asked>,
+    pub more: Vec<DnsQuestion>,
     /// Whether an earlier answer to the same question says something else.
     pub conflicting: bool,
 }
 
 /// A further question of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The name that was asked for, as [`Dns::query`].
+pub struct DnsQuestion {
+    /// The name in the question, as [`Dns::query`].
     pub name: Box<str>,
-    /// The type that was asked for.
+    /// The type in the question.
     pub kind: Cow<'static, str>,
     /// The class if it is not IN.
     pub class: Option<u16>,
@@ -68,7 +68,7 @@ pub struct Answer {
     pub kind: Cow<'static, str>,
     /// How long it may be kept, seconds.
     pub ttl: u32,
-    /// What it says, in the presentation format of its type; `\# LENGTH HEX` (RFC 3597) for types without one here.
+    /// Its data, in the presentation format of its type; `\# LENGTH HEX` (RFC 3597) for types without one here.
     pub data: Box<str>,
 }
 
@@ -96,9 +96,9 @@ impl Dns {
         if rcode != "NOERROR" {
             return rcode.clone().into_owned();
         }
-        // The answers that were asked for, behind aliases.
-        let asked = self.answers.iter().filter(|answer| Some(&answer.kind) == self.kind.as_ref());
-        let data: Vec<&str> = asked.map(|answer| &*answer.data).collect();
+        // The answers of the type in the question, behind aliases.
+        let answers = self.answers.iter().filter(|answer| Some(&answer.kind) == self.kind.as_ref());
+        let data: Vec<&str> = answers.map(|answer| &*answer.data).collect();
         match (data.is_empty(), self.answers.first()) {
             (false, _) => data.join(" "),
             (true, Some(answer)) => format!("{} {}", answer.kind, answer.data),
@@ -135,7 +135,7 @@ impl Dns {
             list.number("latency_ns", self.latency_ns);
         }
         if !self.more.is_empty() {
-            list.push("more_questions", Value::Objects(self.more.iter().map(Asked::values).collect()));
+            list.push("more_questions", Value::Objects(self.more.iter().map(DnsQuestion::values).collect()));
         }
         if self.conflicting {
             list.push("conflicting", Value::Truth(true));
@@ -148,11 +148,11 @@ impl Dns {
             + text_bytes([&self.query])
             + known_bytes([&self.kind, &self.rcode].into_iter().flatten())
             + answers
-            + self.more.iter().map(Asked::memory_bytes).sum::<usize>()
+            + self.more.iter().map(DnsQuestion::memory_bytes).sum::<usize>()
     }
 }
 
-impl Asked {
+impl DnsQuestion {
     fn values(&self) -> Vec<(&'static str, Value<'_>)> {
         let mut list = vec![("name", Value::Text(&self.name)), ("type", Value::Text(&self.kind))];
         list.extend(self.class.map(|class| ("class", Value::Number(class.into()))));
@@ -175,7 +175,7 @@ impl Answer {
     }
 
     /// Bytes of its name and of what it says.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.name.len() + self.data.len()
     }
 

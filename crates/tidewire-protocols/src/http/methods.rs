@@ -1,0 +1,32 @@
+//! The methods of HTTP.
+
+/// Methods of RFC 9110, of WebDAV (RFC 4918, RFC 3253, RFC 3744) and of caches, each with the blank behind it.
+pub(crate) const METHODS: [&[u8]; 27] = [
+    b"GET ",
+    b"QUERY ",
+    b"POST ",
+    b"HEAD ",
+    b"PUT ",
+    b"DELETE ",
+    b"OPTIONS ",
+    b"PATCH ",
+    b"CONNECT ",
+    b"TRACE ",
+    b"PROPFIND ",
+    b"PROPPATCH ",
+    b"MKCOL ",
+    b"COPY ",
+    b"MOVE ",
+    b"LOCK ",
+    b"UNLOCK ",
+    b"REPORT ",
+    b"SEARCH ",
+    b"MKACTIVITY ",
+    b"CHECKOUT ",
+    b"MERGE ",
+    b"ACL ",
+    b"PURGE ",
+    b"BCOPY ",
+    b"NOTIFY ",
+    b"SUBSCRIBE ",
+];
