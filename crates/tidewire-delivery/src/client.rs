@@ -23,7 +23,7 @@ use crate::{
 const EXPIRES_SOON: Duration = Duration::from_secs(30 * 86_400);
 /// Bytes that have to go within the timeout.
 const PIECE_BYTES: usize = 16 << 10;
-/// What spoolers call themselves.
+/// The program's name and version in greetings.
 const PROGRAM: &str = concat!("tidewire ", env!("CARGO_PKG_VERSION"));
 
 /// A collector.
@@ -127,7 +127,7 @@ impl Collector {
                 return Err(self.failure(format_args!("it speaks version {version}, this is {PROTOCOL_VERSION}")));
             }
             Message::Refused { code, reason } => return Err(self.refused(code, reason)),
-            _ => return Err(self.failure("its answer is none to a greeting")),
+            _ => return Err(self.failure("its answer to the greeting is of another type")),
         };
         let begin = durable.unwrap_or(start.delivered);
         let heard = Instant::now();
@@ -204,7 +204,7 @@ impl Collector {
                     connected.acknowledged = through;
                     return Ok(());
                 }
-                // Nobody keeps this from ending by sending them without end.
+                // Pongs without end do not keep this from ending.
                 Message::Pong if Instant::now() >= until => return Ok(()),
                 Message::Pong => {}
                 Message::Refused { code, reason } => return Err(self.refused(code, reason)),
@@ -224,7 +224,7 @@ impl Collector {
         }
         if !is_owing && silence >= timeout / 4 {
             connected.is_pinged = true;
-            // What is waited for begins now.
+            // The timeout of the answer begins now.
             connected.heard = Instant::now();
             let said = connected.link.say(&Message::Ping, Instant::now() + timeout);
             said.map_err(|error| self.failure(error))?;
@@ -233,7 +233,7 @@ impl Collector {
     }
 }
 
-/// What happened with the collector at an address.
+/// A failure with the collector's address before it.
 fn failure(settings: &CollectorSettings, what: impl std::fmt::Display) -> Failure {
     Failure::new(format!("{}: {}", settings.address, legible(&what.to_string())))
 }
@@ -252,14 +252,14 @@ impl Destination for Collector {
         let is_first = self.link.as_ref().is_some_and(|link| link.acknowledged == link.sent);
         self.put(parcel)?;
         if let Some(connected) = self.link.as_mut().filter(|_| is_first) {
-            // What is waited for begins now.
+            // The timeout of the acknowledgment begins now.
             connected.heard = Instant::now();
         }
         Ok(())
     }
 
     fn acknowledged(&mut self, wait: Duration) -> Result<u64, Failure> {
-        // What is here already counts before silence does.
+        // Messages that have arrived already are read before silence counts.
         self.hear(Instant::now() + Duration::from_millis(1))?;
         self.look_after()?;
         self.hear(Instant::now() + wait)?;

@@ -1,4 +1,4 @@
-//! What a destination is to the spooler. Each type of destination is one file or folder that implements it.
+//! Interface of destinations to the spooler. Each type of destination is one file or folder that implements it.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -31,9 +31,9 @@ pub struct Start {
 /// Why something was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What happened, with the address or path.
+    /// The failure, with the address or path.
     pub text: String,
-    /// What to do about it.
+    /// A remedy.
     pub hint: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Failure {
 /// After a failure it is closed, and opened again after a pause. What was sent and not acknowledged is sent again then, unless `open`
 /// says that it is there.
 pub trait Destination: Send {
-    /// What it is: `collector`, `folder` …
+    /// Its type: `collector`, `folder` …
     fn kind(&self) -> &'static str;
 
     /// Opens it. Returns the last record of this store that is durable there; `None`: it does not know, and sending goes on behind
@@ -104,12 +104,12 @@ pub trait Destination: Send {
     /// Bytes sent so far, as they are on the network or in files.
     fn bytes(&self) -> u64;
 
-    /// Records that cannot be sent in its form and were left out, since this was asked last.
+    /// Records that cannot be sent in its form and were left out since the last call.
     fn left_out(&mut self) -> u64 {
         0
     }
 
-    /// What a person should know now, once: a certificate that expires soon.
+    /// A warning for the operator, returned once: a certificate that expires soon.
     fn warning(&mut self) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a folder got ([`crate::lines`]), back in a store: events fold again, sealed records stay as they are.
+//! Reads files of a folder ([`crate::lines`]) back into a store: events fold again, sealed records stay as they are.
 
 use std::{
     fs::File,
@@ -18,14 +18,14 @@ const LINES_TOGETHER: usize = 4096;
 /// Lines that are named of those that cannot be read.
 const NAMED_MAX: usize = 20;
 
-/// What was read.
+/// Result of reading files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilesRead {
     /// Events that are in the store.
     pub events: u64,
     /// Events of records of which the files have the first event only.
     pub left_out: u64,
-    /// Lines that are none of a folder, with file, number and reason; the first of them.
+    /// Lines that cannot be read, with file, number and reason; the first of them.
     pub wrong: Vec<String>,
     /// How many there were.
     pub wrong_count: u64,
@@ -39,7 +39,7 @@ pub enum FilesError {
     File {
         /// Which one.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It was to end.
@@ -59,7 +59,7 @@ enum Line {
     Key(KeyId, Vec<u8>),
 }
 
-/// Reads files of a folder into a store, until `is_stopped`. A line that is none keeps no other from being read.
+/// Reads files of a folder into a store, until `is_stopped`. An invalid line does not keep others from being read.
 ///
 /// # Errors
 /// A file cannot be read, the store not be written, or it was stopped.
@@ -183,7 +183,7 @@ fn sealed(json: &Json) -> Result<Row, String> {
         id: number(json, "record")?,
         analyzer: Some(name("analyzer")?).filter(is_name).ok_or("'analyzer' is no name")?,
         kind: Some(name("kind")?).filter(is_name).ok_or("'kind' is no name")?,
-        severity: Severity::by_name(text("severity")?).ok_or("'severity' is none")?,
+        severity: Severity::by_name(text("severity")?).ok_or("'severity' is invalid")?,
         fold: number(json, "fold")?,
         events: number(json, "count")?,
         first_ns: number(json, "first_ns")?,

@@ -149,7 +149,7 @@ impl Destination for Folder {
         let found = links::folder(&self.settings.path, Missing::Refuse);
         let path = found.map_err(self.failed("opening the folder", &self.settings.path))?.1;
         self.path.clone_from(&path);
-        // What was not whole is sent again.
+        // Records of an incomplete file are sent again.
         match fs::remove_file(self.hidden()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(self.failed("removing what was not whole", &self.hidden())(error));

@@ -1,4 +1,4 @@
-//! Keys in memory: nobody else looks at them, and they are not written to a disk.
+//! Keys in memory: no other process reads them, and they are not written to a disk.
 
 use rustix::{
     mm::{MlockAllFlags, mlockall},

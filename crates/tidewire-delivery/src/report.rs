@@ -1,4 +1,4 @@
-//! What the spooler reports: lines of JSON over the descriptor that it was started with.
+//! Reports of the spooler: lines of JSON over the descriptor that it was started with.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +12,12 @@ pub enum SpoolReport {
     Status(SpoolStatus),
     /// Something that does not end it.
     Warning {
-        /// What happened.
+        /// The warning.
         text: String,
     },
     /// The store cannot be read any more: it is damaged, and recovered when its writer opens it again. At most once a minute.
     Damaged {
-        /// What was found, with the path.
+        /// The damage, with the path.
         text: String,
     },
     /// It was stopped; what could be delivered within the time is.
@@ -26,7 +26,7 @@ pub enum SpoolReport {
     Failed {
         /// Why.
         text: String,
-        /// What to do about it.
+        /// A remedy.
         hint: Option<String>,
     },
 }
@@ -66,6 +66,6 @@ pub struct DestinationStatus {
     pub damaged: u64,
     /// Attempts that failed.
     pub failures: u64,
-    /// What is being retried, and what to do about it; `None`: all is well.
+    /// The failure that is being retried, with a remedy; `None`: all is well.
     pub failing: Option<String>,
 }

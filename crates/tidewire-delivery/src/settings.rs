@@ -1,4 +1,4 @@
-//! What a spooler is configured to do.
+//! Settings of a spooler.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -51,7 +51,7 @@ pub struct DestinationSettings {
     /// The longest pause between two attempts. Default 30 s; the first is a tenth of a second, and half of each is random.
     #[serde(default = "half_a_minute")]
     pub retry_max: Duration,
-    /// What it is.
+    /// Its type, with the settings of the type.
     #[serde(flatten)]
     pub to: To,
 }
@@ -64,7 +64,7 @@ fn half_a_minute() -> Duration {
     Duration::from_secs(30)
 }
 
-/// What a destination is.
+/// A type of destination with its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum To {

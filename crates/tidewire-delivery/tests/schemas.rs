@@ -9,7 +9,7 @@ use std::{
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Value as Json, json};
 use tidewire_delivery::{Row, lines::put_row};
-use tidewire_events::{Direction, Event, FlowKey, Folder, FolderSettings, Output, Place, Severity, Value};
+use tidewire_events::{Direction, Event, FlowKey, Folder, FolderSettings, Output, Severity, StreamPosition, Value};
 use tidewire_testing::schemas;
 
 fn folder() -> PathBuf {
@@ -40,7 +40,7 @@ fn event() -> impl Strategy<Value = Event> {
     });
     let place = (any::<bool>(), any::<u64>()).prop_map(|(is_back, offset)| {
         let direction = if is_back { Direction::ServerToClient } else { Direction::ClientToServer };
-        Place { direction, offset }
+        StreamPosition { direction, offset }
     });
     let parts = (
         any::<u64>(),

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use tidewire_wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
+pub use tidewire_wire::tcp_flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET_BYTES: usize = 14;

@@ -25,6 +25,6 @@ pub mod traffic;
 
 pub use error::Error;
 pub use rate::Rate;
-pub use send::{Ended, Plan, Progress, Report, Sender, Sent, Sink, run};
+pub use send::{Plan, Progress, Report, RunEnd, Sender, Sent, Sink, run};
 pub use setting::SettingError;
 pub use size::{FRAME_BYTES_MAX, Sizes};

@@ -77,7 +77,7 @@ impl Link {
     }
 }
 
-/// What a message says.
+/// A parsed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "one at a time is looked at, and nearly all are links")]
 pub(super) enum Message {
@@ -228,7 +228,7 @@ mod tests {
         let mut body = vec![family, 0];
         body.extend(1_u16.to_ne_bytes());
         body.extend([index, UP | RUNNING | LOWER_UP, 0].into_iter().flat_map(u32::to_ne_bytes));
-        // An odd length, padded; then the MTU.
+        // A length that is padded; then the MTU.
         body.extend([9_u16, NAME].into_iter().flat_map(u16::to_ne_bytes));
         body.extend(b"eth7\0\0\0\0");
         body.extend([8_u16, MTU].into_iter().flat_map(u16::to_ne_bytes));

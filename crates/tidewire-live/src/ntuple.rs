@@ -43,7 +43,7 @@ const ANY: u32 = u32::MAX;
 /// `struct ethtool_rxnfc`.
 type Request = [u8; RULE_BYTES];
 
-/// A card's table of rules, asked by `struct ethtool_rxnfc`.
+/// A card's table of rules, accessed by `struct ethtool_rxnfc`.
 pub trait RuleTable: Send {
     /// Makes one request; the answer takes its place.
     ///

@@ -99,20 +99,20 @@ pub trait Ring: Send {
     /// As [`collect`](Self::collect).
     fn stop(&mut self) -> Result<(), Error>;
 
-    /// Frames that found no room since the last call, as far as the counts were read: until its timestamp, and not long before. (Its
-    /// number is 0.)
-    fn take_loss(&mut self) -> Option<PacketLoss> {
-        None
+    /// Frames that found no room since the last call, as far as the counts were read, by the clock of the frames and by the host's where
+    /// both are known: the first states no packets then. (The number of the frame behind them is 0.)
+    fn take_losses(&mut self) -> [Option<PacketLoss>; 2] {
+        [None; 2]
     }
 
-    /// What the kernel counted for this ring since it was opened.
+    /// Counts of the kernel for this ring since it was opened.
     ///
     /// # Errors
     /// As [`collect`](Self::collect).
     fn counts(&mut self) -> Result<RingCounts, Error>;
 }
 
-/// What the kernel counted for a ring since it was opened.
+/// Counts of the kernel for a ring since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RingCounts {

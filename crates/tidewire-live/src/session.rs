@@ -220,7 +220,7 @@ impl Monitor {
     pub fn stop(&mut self) {
         self.interfaces.iter_mut().for_each(|watched| watched.attached = None);
         if self.last.is_none() {
-            // What the interfaces count from now on is nobody's.
+            // Frames that the interfaces count from now on belong to no capture.
             self.last = Interface::all().ok();
         }
     }
@@ -253,7 +253,7 @@ impl Monitor {
         let report = |watched: &mut Watched| {
             let changes = watched.interface.look(&all);
             if changes.contains(&Change::Back) {
-                // Made again: its counters begin anew, and it has had no frame yet.
+                // Made again: its counters start from zero, and it has had no frame yet.
                 watched.before = InterfaceCounts::default();
                 watched.moved = watched.moved.map(|(_, at)| (0, at));
             }

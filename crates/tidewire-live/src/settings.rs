@@ -61,7 +61,7 @@ pub enum LiveEngine {
     XdpGeneric,
 }
 
-/// What the interface is for.
+/// The role of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -235,8 +235,8 @@ pub enum InKernel {
 }
 
 settings! {
-    /// What the programs in the kernel do. [`tidewire::Capture`](https://docs.rs/tidewire) replaces `cuts`, `cuts_all`, `shed`,
-    /// `key_vlan` and `wire` by what follows from its engine's settings.
+    /// Tasks of the programs in the kernel. [`tidewire::Capture`](https://docs.rs/tidewire) replaces `cuts`, `cuts_all`, `shed`,
+    /// `key_vlan` and `wire` by values derived from its engine's settings.
     #[derive(Clone, Debug)]
     pub struct KernelNeeds {
         /// Whether the programs are used.
@@ -307,7 +307,7 @@ impl KernelNeeds {
 pub const BLOCK_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 settings! {
-    /// What is captured, and how.
+    /// Settings of a live capture.
     ///
     /// ```
     /// use tidewire_live::{LiveEngine, LiveSettings};
@@ -319,7 +319,7 @@ settings! {
     pub struct LiveSettings {
         /// How frames get from the kernel to this process.
         engine, set_engine, with_engine: LiveEngine as LiveEngine, LiveEngine;
-        /// What the interfaces are for.
+        /// The role of the interfaces.
         role, set_role, with_role: Role as Role, Role;
         /// Which frames are captured.
         direction, set_direction, with_direction: TrafficDirection as TrafficDirection, TrafficDirection;
@@ -371,7 +371,7 @@ settings! {
         stamp, set_stamp, with_stamp: TimestampSource as TimestampSource, TimestampSource;
         /// Busy polling of AF_XDP sockets, microseconds; 0: none.
         busy_poll_us, set_busy_poll_us, with_busy_poll_us: u32 as u32, u32;
-        /// What the programs in the kernel do.
+        /// Tasks of the programs in the kernel.
         kernel (&), set_kernel, with_kernel: KernelNeeds as &KernelNeeds, KernelNeeds;
         /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
         merge_window, set_merge_window, with_merge_window: Duration as Duration, Duration;

@@ -17,7 +17,7 @@ use crate::{
     Error, InterfaceEvent, InterfaceProblem, InterfaceState, KernelError, Operation, SettingError,
     error::system_error,
     sys::{
-        bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
+        bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode, load_despite_signals},
         packet::RingSocket,
     },
 };
@@ -41,10 +41,10 @@ const DROP: u32 = 1;
 /// `BPF_XDP`
 const ATTACH_XDP: u32 = 37;
 
-/// What is split, and how.
+/// Settings of a split.
 #[derive(Clone, Debug)]
 pub struct SplitSettings {
-    /// The interface whose incoming frames are split. Nobody else sees them any more.
+    /// The interface whose incoming frames are split. The host does not see them any more.
     pub input: String,
     /// Interfaces that they leave through.
     pub outputs: Vec<String>,
@@ -63,15 +63,15 @@ pub struct SplitCount {
     pub bytes: u64,
 }
 
-/// What was split so far.
+/// Counts of a split so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SplitCounts {
-    /// What came.
+    /// Frames that came.
     pub received: SplitCount,
-    /// What left for each output. An output without room drops it afterwards, and counts that itself.
+    /// Frames that left for each output. An output without room drops it afterwards, and counts that itself.
     pub outputs: Vec<SplitCount>,
-    /// What the steering program dropped.
+    /// Frames that the steering program dropped.
     pub unsteered: SplitCount,
 }
 
@@ -91,15 +91,15 @@ struct Port {
     interface: Followed,
     /// The index that frames go to, and are counted under; `None`: they are lost.
     index: Option<u32>,
-    /// What left for it while it had other indexes.
+    /// Frames that left for it while it had other indexes.
     earlier: SplitCount,
 }
 
-/// What was seen at one look.
+/// Result of one look at the interfaces.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SplitLook {
-    /// What changed since the last look: the input is 0, the outputs follow.
+    /// Changes since the last look: the input is 0, the outputs follow.
     pub changes: Vec<InterfaceEvent>,
     /// Why an interface that is there again cannot be used. The next look tries again.
     pub failure: Option<Error>,
@@ -136,7 +136,7 @@ impl Split {
     ///
     /// # Errors
     /// There is no such interface, an output is the input or has a smaller MTU, or would lose redirected frames in the mode
-    /// that was asked for, the steering program cannot run there, a program is attached already, privileges are missing.
+    /// of the settings, the steering program cannot run there, a program is attached already, privileges are missing.
     pub fn start(settings: &SplitSettings) -> Result<Self, Error> {
         let (input, outputs) = interfaces(settings)?;
         let (wanted, advice) = mode(settings.mode, &outputs)?;
@@ -237,13 +237,13 @@ impl Split {
         Ok(())
     }
 
-    /// What the input is at this moment, as of the last look.
+    /// State of the input, as of the last look.
     #[must_use]
     pub fn input_state(&self) -> InterfaceState {
         self.input.state()
     }
 
-    /// What an output is at this moment, as of the last look.
+    /// State of an output, as of the last look.
     #[must_use]
     pub fn output_state(&self, number: usize) -> InterfaceState {
         self.outputs.get(number).map_or(InterfaceState::Gone, |port| port.interface.state())
@@ -274,13 +274,13 @@ impl Split {
     }
 
     /// Why an output loses frames that are redirected in the driver, and what to do: the reason for the generic hook where no
-    /// mode was asked for, and a warning otherwise.
+    /// mode was configured, and a warning otherwise.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
-    /// What was split so far.
+    /// Counts so far.
     ///
     /// # Errors
     /// What the kernel says.
@@ -364,18 +364,18 @@ fn interfaces(settings: &SplitSettings) -> Result<(Interface, Vec<Interface>), E
 /// The mode to try, and what is to be known of it ([`Split::advice`]). What is redirected behind the driver goes through the
 /// output's ordinary queue, which every interface has. Of a veth it is certain that it loses frames; drivers of cards may send
 /// more than they say.
-fn mode(asked: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode>, Option<String>), Error> {
-    if asked == Some(XdpMode::Generic) {
-        return Ok((asked, None));
+fn mode(configured: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode>, Option<String>), Error> {
+    if configured == Some(XdpMode::Generic) {
+        return Ok((configured, None));
     }
     let lost = outputs.iter().find_map(|output| Some((output, output.loses_redirected()?)));
-    match (asked, lost) {
+    match (configured, lost) {
         (None, Some((_, why))) => Ok((Some(XdpMode::Generic), Some(why))),
         (Some(_), Some((output, why))) if output.is_veth() => {
             let problem = InterfaceProblem::LosesRedirected { reason: why };
             Err(Error::Interface { interface: output.name.clone(), problem })
         }
-        (asked, lost) => Ok((asked, lost.map(|(_, why)| why))),
+        (configured, lost) => Ok((configured, lost.map(|(_, why)| why))),
     }
 }
 
@@ -400,7 +400,7 @@ fn load() -> Result<Ebpf, Error> {
     for name in ["split_entry", "split_rest", "split_egress"] {
         let program = object.program_mut(name).ok_or_else(|| missing(name))?;
         let program: &mut Xdp = program.try_into().map_err(|error| refused(&error))?;
-        program.load().map_err(|error| refused(&error))?;
+        load_despite_signals(|| program.load()).map_err(|error| refused(&error))?;
     }
     Ok(object)
 }

@@ -1,4 +1,4 @@
-//! What becomes of interfaces while they are used: one table of states and changes for all commands.
+//! States of interfaces while they are used: one table of states and changes for all commands.
 //!
 //! | what happens | change | state then |
 //! |---|---|---|
@@ -16,7 +16,7 @@ use tidewire_wire::legible::legible;
 
 use super::{Interface, link_message::Link};
 
-/// What an interface is at this moment.
+/// State of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InterfaceState {
     /// It is switched on and has a carrier.
@@ -60,7 +60,7 @@ pub enum Change {
     LeftOut(String),
 }
 
-/// What an interface is used for, from which follows what a change means.
+/// The use of an interface, from which the meaning of a change follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Its frames are captured.

@@ -160,12 +160,12 @@ mod tests {
         }
     }
 
-    fn told(watch: &mut Watch) -> Vec<(usize, Change)> {
+    fn taken(watch: &mut Watch) -> Vec<(usize, Change)> {
         std::mem::take(&mut watch.events).into_iter().map(|event| (event.interface, event.change)).collect()
     }
 
     #[test]
-    fn each_change_is_told_once() {
+    fn each_change_is_reported_once() {
         let mut watch = watch(&[(3, "a0"), (4, "b0")]);
         for message in [
             Message::Link(link(4, "b0", true)),
@@ -188,7 +188,7 @@ mod tests {
             (0, Change::Back),
             (0, Change::Up),
         ];
-        assert_eq!(told(&mut watch), wanted);
+        assert_eq!(taken(&mut watch), wanted);
     }
 
     #[test]
@@ -196,6 +196,6 @@ mod tests {
         let mut watch = watch(&[(3, "a0"), (4, "b0"), (5, "c0")]);
         watch.compare(&[link(7, "a0", true), link(4, "b0", false), link(5, "c0", true)]);
         let wanted = [(0, Change::Gone), (0, Change::Back), (0, Change::Up), (1, Change::Down)];
-        assert_eq!(told(&mut watch), wanted);
+        assert_eq!(taken(&mut watch), wanted);
     }
 }

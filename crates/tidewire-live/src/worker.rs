@@ -121,7 +121,7 @@ impl Worker {
             if !most.is_zero() {
                 self.wait(most);
             }
-            // What was not wanted any more.
+            // Returns frames that a new filter rejects.
             self.release();
             return 0;
         }
@@ -134,9 +134,9 @@ impl Worker {
         frames
     }
 
-    /// What the rings lost since the last call, as far as their counts were read.
+    /// Losses of the rings since the last call, as far as their counts were read.
     pub fn take_losses(&mut self) -> Vec<PacketLoss> {
-        self.cursors.iter_mut().filter_map(|cursor| cursor.ring.take_loss()).collect()
+        self.cursors.iter_mut().flat_map(|cursor| cursor.ring.take_losses()).flatten().collect()
     }
 
     /// Adds about `most` frames that have arrived to the batch, and returns how many. Returns no memory and never waits.
@@ -253,11 +253,11 @@ impl Worker {
     /// # Errors
     /// An invalid program, or one that the kernel refuses: the first ring's filter is unchanged.
     pub fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<(), Error> {
-        let asked = program.map(tidewire_filter::check).transpose()?;
+        let checked = program.map(tidewire_filter::check).transpose()?;
         for cursor in &mut self.cursors {
             cursor.stale = cursor.waiting.len() + cursor.ring.set_filter(program)?;
         }
-        self.stale_verdict = match asked {
+        self.stale_verdict = match checked {
             None => StaleVerdict::Keep,
             Some(program) if program.asks() => StaleVerdict::Drop,
             Some(program) => StaleVerdict::Ask(program),

@@ -1,4 +1,4 @@
-//! What came while a capture was being opened is not the capture's, in any count. Needs root and `ip`; says so otherwise.
+//! Frames that came while a capture was being opened are not the capture's, in any count. Needs root and `ip`; says so otherwise.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -12,7 +12,7 @@ use tidewire_live::{
     Live, LiveEngine, LiveSettings, Role, open,
     sys::net::{PacketSocket, own_namespace},
 };
-use tidewire_testing::InTime as _;
+use tidewire_testing::{InTime as _, wait_until};
 
 fn ip(arguments: &str) {
     assert!(Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip").success(), "ip {arguments}");
@@ -27,7 +27,7 @@ fn open_under_load(settings: &LiveSettings) -> (u64, Live) {
     let live = thread::scope(|scope| {
         scope.spawn(|| {
             let wire = PacketSocket::open("tw1").expect("a socket");
-            // Of an unused type, so that nobody answers.
+            // Of an unused type, so that no host answers.
             let mut frame = vec![0; 60];
             (frame[0], frame[6], frame[12], frame[13]) = (2, 2, 0x88, 0xb5);
             while !over.load(Relaxed) {
@@ -36,9 +36,7 @@ fn open_under_load(settings: &LiveSettings) -> (u64, Live) {
             }
             (0..AFTER).for_each(|_| wire.send(&frame).expect("sent"));
         });
-        while sent.load(Relaxed) == 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("frames come", || sent.load(Relaxed) > 0);
         let live = open(settings);
         over.store(true, Relaxed);
         live
@@ -47,7 +45,7 @@ fn open_under_load(settings: &LiveSettings) -> (u64, Live) {
     (sent.into_inner(), live.expect("opened"))
 }
 
-/// What the interface received by the capture's account, and what of it nobody accounts for.
+/// Frames that the interface received by the capture's account, and those of them without an account.
 fn received(mut live: Live) -> (u64, u64) {
     live.workers.iter_mut().for_each(tidewire_live::Worker::stop);
     live.monitor.stop();

@@ -124,12 +124,12 @@ impl Capture {
         }
     }
 
-    /// What each worker got.
+    /// Frames that each worker got.
     fn take(&mut self) -> Vec<Vec<Vec<u8>>> {
         self.settle();
         let all = |worker: &mut Worker| {
             let mut frames = Vec::new();
-            // What was redirected is in the ring when the driver's round ends.
+            // Redirected frames are in the ring when the driver's round ends.
             for _ in 0..3 {
                 while worker.poll(Duration::ZERO, |batch| {
                     frames.extend(batch.frames.iter().map(|frame| batch.bytes(frame).to_vec()));
@@ -233,7 +233,7 @@ fn what_a_steering_program_drops_is_counted() {
     });
 }
 
-/// Where nobody collects, rings overflow, and the counts still add up.
+/// Without a collector, rings overflow, and the counts still add up.
 #[test]
 fn overload_is_conserved() {
     with_cable(2, || {
@@ -291,7 +291,7 @@ fn what_cannot_be_is_said_and_changes_nothing() {
     });
 }
 
-/// Nobody asked for AF_XDP by name: it is taken where it shows whole frames.
+/// Without the setting, AF_XDP is used where it shows whole frames.
 #[test]
 fn auto_takes_no_engine_that_loses_tags() {
     with_cable(1, || {
@@ -345,9 +345,8 @@ fn several_interfaces_are_captured_together() {
         for interface in ["tw2", "tw3"] {
             ip(&format!("link set {interface} addrgenmode none up"));
         }
-        while !shows("-o link show tw2", "state UP") || !shows("-o link show tw3", "state UP") {
-            thread::sleep(Duration::from_millis(5));
-        }
+        let is_up = |name: &str| shows(&format!("-o link show {name}"), "state UP");
+        wait_until("the other cable is up", || is_up("tw2") && is_up("tw3"));
         for engine in ENGINES {
             let settings = settings(engine, 2).with_interfaces(["tw1", "tw3"]);
             let mut live = tidewire_live::open(&settings).unwrap_or_else(|error| panic!("{error}"));
@@ -402,6 +401,7 @@ fn timestamps_are_those_of_arrival() {
             }
             capture.settle();
             thread::sleep(Duration::from_millis(20));
+            let collected = tidewire_live::sys::wait::now_ns();
             let mut got = 0;
             for worker in &mut capture.workers {
                 let mut latest = 0;
@@ -409,8 +409,8 @@ fn timestamps_are_those_of_arrival() {
                     for frame in batch.frames {
                         let bytes = batch.bytes(frame);
                         let (before, _) = sent.iter().find(|(_, sent)| sent == bytes).expect("it was sent");
-                        let late = frame.timestamp_ns.wrapping_sub(*before);
-                        assert!(late < 50_000_000, "{engine:?}: {late} ns after it was sent");
+                        let times = *before..collected;
+                        assert!(times.contains(&frame.timestamp_ns), "{engine:?}: {} of {times:?}", frame.timestamp_ns);
                         assert!(frame.timestamp_ns >= latest, "several queues, one order");
                         latest = frame.timestamp_ns;
                         got += 1;
@@ -435,9 +435,8 @@ fn an_interface_that_comes_back_is_captured_again() {
             assert_eq!(capture.take().concat().len(), 0);
             ip("link set tw1 name other");
             ip("link set other up");
-            while !shows("-o link show tw0", "state UP") || !shows("-o link show other", "state UP") {
-                thread::sleep(Duration::from_millis(5));
-            }
+            let is_up = |name: &str| shows(&format!("-o link show {name}"), "state UP");
+            wait_until("both ends are up", || is_up("tw0") && is_up("other"));
             thread::sleep(Duration::from_millis(20));
             capture.send(&packet(2, 17, 80));
             assert_eq!(capture.take().concat(), [packet(2, 17, 80)], "{engine:?}");
@@ -446,9 +445,7 @@ fn an_interface_that_comes_back_is_captured_again() {
             ip("link set other down");
             ip("link set other name tw1");
             ip("link set tw1 up");
-            while !shows("-o link show tw0", "state UP") || !shows("-o link show tw1", "state UP") {
-                thread::sleep(Duration::from_millis(5));
-            }
+            wait_until("both ends are up again", || is_up("tw0") && is_up("tw1"));
         }
     });
 }

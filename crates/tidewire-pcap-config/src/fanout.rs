@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidewire_live::{ClassicInstruction, FanoutMode};
 use tidewire_steer::{
     Compiled, Engine, Program, Settings,
-    language::{BUILTINS, Builtin, Kind},
+    language::{BUILTINS, Builtin, BuiltinKind},
 };
 
 use super::{
@@ -244,7 +244,7 @@ fn written(text: &Text) -> Result<Written, Error> {
     let first = text.text.get(..end).unwrap_or_default();
     let is_program = matches!(first, "main" | "do")
         || text.text.starts_with(['(', '>'])
-        || Builtin::named(first).is_some_and(|builtin| builtin.kind == Kind::Function);
+        || Builtin::named(first).is_some_and(|builtin| builtin.kind == BuiltinKind::Function);
     if is_program {
         return program(text).map(Written::Program);
     }

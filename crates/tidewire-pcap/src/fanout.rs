@@ -11,11 +11,11 @@ use std::{
 use tidewire_live::{ClassicInstruction, FanoutMode};
 
 use crate::{
-    abi::types::{ERROR_BYTES, Pcap, status},
     error,
     handle::{Handle, State},
     resolve::{self, FanoutRequest},
     system::system,
+    types::{ERROR_BYTES, Pcap, status},
 };
 use tidewire_pcap_config::Plan;
 

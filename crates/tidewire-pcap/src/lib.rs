@@ -20,13 +20,16 @@
 #![allow(unsafe_code, reason = "a C ABI; each file says why it needs it, each block why it is sound")]
 
 mod abi;
+mod control;
 mod error;
 mod event;
 mod fanout;
 mod handle;
+mod inactive;
 mod live;
 mod offline;
 mod report;
 mod resolve;
 mod system;
 mod thread;
+mod types;

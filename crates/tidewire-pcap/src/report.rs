@@ -2,7 +2,7 @@
 
 use std::{
     process,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use tidewire_live::sys::shared_counters::{Count, SharedCounters, Slot};
@@ -120,6 +120,5 @@ impl Report {
 }
 
 fn note_time(slot: &Slot<'_>) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-    slot.store(Count::UpdatedNs, now);
+    slot.store(Count::UpdatedNs, tidewire_live::sys::wait::now_ns());
 }

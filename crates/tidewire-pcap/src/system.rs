@@ -20,8 +20,8 @@ use std::{
 use libc::{FILE, timeval};
 
 use crate::{
-    abi::types::{BpfInstruction, BpfProgram, Dumper, Interface, PacketHandler, PacketHeader, Pcap, Statistics},
     resolve,
+    types::{BpfInstruction, BpfProgram, Dumper, Interface, PacketHandler, PacketHeader, Pcap, Statistics},
 };
 
 /// Directories to search if the dynamic loader finds only this library: those of Debian, then those of others.

@@ -1,14 +1,10 @@
 //! Handles by which a program emits events.
 
-use std::{
-    ffi::c_int,
-    net::IpAddr,
-    path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{ffi::c_int, net::IpAddr, path::Path, time::Duration};
 
 use tidewire_event_socket::{Emitted, Events};
-use tidewire_events::{Direction, Event, FlowKey, Place, Severity, Value};
+use tidewire_events::{Direction, Event, FlowKey, Severity, StreamPosition, Value};
+use tidewire_types::clock::wall_ns;
 
 use crate::{
     error::{Failure, code},
@@ -26,11 +22,6 @@ pub struct Sender {
     name: String,
     /// The event that is being made, and whether it has a time.
     event: Option<(Event, bool)>,
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn address(text: &str, what: &str) -> Result<IpAddr, Failure> {
@@ -95,7 +86,7 @@ impl Sender {
             1 => Direction::ServerToClient,
             _ => return Err(Failure::argument(format!("{direction} is no direction: expected 0 or 1"))),
         };
-        self.event()?.place = Some(Place { direction, offset });
+        self.event()?.place = Some(StreamPosition { direction, offset });
         Ok(0)
     }
 
@@ -119,7 +110,7 @@ impl Sender {
     pub fn emit(&mut self) -> Result<c_int, Failure> {
         let Some((mut event, has_time)) = self.event.take() else { return self.event().map(|_| 0) };
         if !has_time {
-            event.time_ns = now_ns();
+            event.time_ns = wall_ns();
         }
         let emitted = self.events.emit(&event).map_err(Failure::from);
         if emitted.as_ref().is_err_and(|failure| failure.code == code::TIMEOUT) {
@@ -132,7 +123,7 @@ impl Sender {
     pub fn try_emit(&mut self) -> Result<c_int, Failure> {
         let Some((mut event, has_time)) = self.event.take() else { return self.event().map(|_| 0) };
         if !has_time {
-            event.time_ns = now_ns();
+            event.time_ns = wall_ns();
         }
         Ok(match self.events.try_emit(&event)? {
             Emitted::Sent => 0,
@@ -154,7 +145,7 @@ impl Sender {
     /// Emits an event that is JSON.
     pub fn json(&mut self, json: &str) -> Result<c_int, Failure> {
         let failed = |error: tidewire_events::JsonError| Failure::argument(format!("no event: {error}"));
-        let event = Event::from_json(json, now_ns()).map_err(failed)?;
+        let event = Event::from_json(json, wall_ns()).map_err(failed)?;
         self.events.emit(&event)?;
         Ok(0)
     }

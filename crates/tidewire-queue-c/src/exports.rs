@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     error::{Failure, code, guard, guard_or, last, text},
-    handle::{Place, Queue, endpoint},
+    handle::{AttachTarget, Queue, endpoint},
     names::List,
     types::{CEvent, CKey, CProgress},
 };
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn tidewire_queue_attach(
             [text(socket, "socket")?, text(queue, "queue's name")?, text(name, "name")?, text(group, "group")?]
         };
         let [socket, queue, name, group] = texts;
-        Queue::attach(Place::new(socket, queue, name, group))
+        Queue::attach(AttachTarget::new(socket, queue, name, group))
     };
     // SAFETY: as the caller promises.
     unsafe { hand_out(queue_out, make) }

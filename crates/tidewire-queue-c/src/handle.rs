@@ -13,7 +13,7 @@ use std::{
 
 use tidewire_queue::{
     Attach, Error, Losses, Missing, Next, Reader, Record, Refusal, is_name,
-    records::{Conflict, Event, Gap, Kind, PacketHeader},
+    records::{Conflict, Event, Gap, PacketHeader, RecordType},
 };
 
 use crate::{
@@ -44,12 +44,12 @@ const ARM_TRIES: u32 = 8;
 
 /// Socket, queue, name, group.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct AttachTarget {
     socket: PathBuf,
     request: Attach,
 }
 
-impl Place {
+impl AttachTarget {
     /// Values that are not given come from the environment.
     pub fn new(socket: Option<&str>, queue: Option<&str>, name: Option<&str>, group: Option<&str>) -> Self {
         let queue = said(queue, "TIDEWIRE_QUEUE").unwrap_or_else(|| "streams".into());
@@ -80,7 +80,7 @@ impl Place {
 /// `tidewire_queue_t`
 pub struct Queue {
     reader: Reader,
-    place: Option<Place>,
+    place: Option<AttachTarget>,
     payload: Vec<u8>,
     /// The last record that was read in place.
     in_place: Option<Record>,
@@ -99,7 +99,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub fn attach(place: Place) -> Result<Self, Failure> {
+    pub fn attach(place: AttachTarget) -> Result<Self, Failure> {
         place.check()?;
         Ok(Self { place: Some(place.clone()), ..Self::new(place.attach()?) })
     }
@@ -206,9 +206,9 @@ impl Queue {
         let words = self.reader.words(&record);
         let data = words.as_ptr().cast::<u8>();
         // All but the bytes of streams and packets is small, and copied.
-        let copied = match Kind::from_number(record.kind) {
-            Some(Kind::Data) => 0,
-            Some(Kind::Packet) => PacketHeader::BYTES.min(record.bytes as usize),
+        let copied = match RecordType::from_number(record.kind) {
+            Some(RecordType::Data) => 0,
+            Some(RecordType::Packet) => PacketHeader::BYTES.min(record.bytes as usize),
             _ => record.bytes as usize,
         };
         self.payload.clear();
@@ -220,9 +220,9 @@ impl Queue {
         }
         self.begin(&record);
         let bytes = record.bytes as usize;
-        match Kind::from_number(record.kind) {
-            Some(Kind::Data) => self.show_data(&record, data, bytes)?,
-            Some(Kind::Packet) => {
+        match RecordType::from_number(record.kind) {
+            Some(RecordType::Data) => self.show_data(&record, data, bytes)?,
+            Some(RecordType::Packet) => {
                 let Some((header, _)) = PacketHeader::decode(&self.payload) else { return Err(undecodable(&record)) };
                 // SAFETY: the header is inside of the payload.
                 let data = unsafe { data.add(PacketHeader::BYTES) };
@@ -305,7 +305,7 @@ impl Queue {
                 Ok(())
             }
             Some(Event::Data { bytes, .. }) => self.show_data(record, bytes.as_ptr(), bytes.len()),
-            None if Kind::from_number(record.kind).is_some() => Err(undecodable(record)),
+            None if RecordType::from_number(record.kind).is_some() => Err(undecodable(record)),
             _ => {
                 (self.event.data, self.event.data_bytes) = (payload.as_ptr(), payload.len());
                 self.event.bytes = payload.len() as u64;
@@ -422,7 +422,7 @@ fn undecodable(record: &Record) -> Failure {
 /// An end of a stream as text.
 pub fn endpoint(key: &CKey, is_server: bool) -> String {
     let (octets, port) = if is_server { (key.server, key.server_port) } else { (key.client, key.client_port) };
-    let has_ports = matches!(key.protocol, 6 | 17 | 132 | 136);
+    let has_ports = tidewire_types::ip_protocol::has_ports(key.protocol);
     if key.ip_version == 4 {
         let [a, b, c, d, ..] = octets;
         let address = Ipv4Addr::new(a, b, c, d);

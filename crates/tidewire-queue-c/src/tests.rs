@@ -11,8 +11,10 @@ use std::{
 
 use tidewire_events::Severity;
 use tidewire_queue::{
-    Ended,
-    records::{self, Close, DirectionStats, Endpoint, Key, Kind, OFFSET_NONE, Open, PacketHeader, VLAN_NONE, flags},
+    QueueEnd,
+    records::{
+        self, Close, DirectionStats, Endpoint, Key, OFFSET_NONE, Open, PacketHeader, RecordType, VLAN_NONE, flags,
+    },
 };
 use tidewire_testing::{InTime as _, missing, skip};
 
@@ -46,19 +48,19 @@ fn constants() -> Vec<(&'static str, i64)> {
         ("ERROR_NOT_A_QUEUE", i64::from(code::NOT_A_QUEUE)),
         ("ERROR_CORRUPT", i64::from(code::CORRUPT)),
         ("ERROR_INTERNAL", i64::from(code::INTERNAL)),
-        ("OPEN", Kind::Open as i64),
-        ("DATA", Kind::Data as i64),
-        ("GAP", Kind::Gap as i64),
-        ("CONFLICT", Kind::Conflict as i64),
-        ("CLOSE", Kind::Close as i64),
-        ("PACKET", Kind::Packet as i64),
+        ("OPEN", RecordType::Open as i64),
+        ("DATA", RecordType::Data as i64),
+        ("GAP", RecordType::Gap as i64),
+        ("CONFLICT", RecordType::Conflict as i64),
+        ("CLOSE", RecordType::Close as i64),
+        ("PACKET", RecordType::Packet as i64),
         ("FROM_SERVER", i64::from(flags::TO_CLIENT)),
         ("REPEATED", i64::from(flags::REPEATED)),
         ("DATAGRAM", i64::from(flags::DATAGRAM)),
         ("SHED_BY_QUEUE", i64::from(flags::SHED_BY_QUEUE)),
-        ("FINISHED", Ended::Finished.word() as i64),
-        ("ABORTED", Ended::Aborted.word() as i64),
-        ("GONE", Ended::Gone.word() as i64),
+        ("FINISHED", QueueEnd::Finished.word() as i64),
+        ("ABORTED", QueueEnd::Aborted.word() as i64),
+        ("GONE", QueueEnd::Gone.word() as i64),
         ("NO_VLAN", i64::from(VLAN_NONE)),
         ("NO_OFFSET", i64::from(OFFSET_NONE)),
         ("ENDPOINT_BYTES", 64),

@@ -21,7 +21,7 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 use tidewire_queue::{
     Attach, Error, Geometry, Hold, Next, Owners, Progress, Publisher, QueueSettings, Reader, Record, Server,
-    records::{Direction, Kind},
+    records::{Direction, RecordType},
 };
 
 fn argument(name: &str, default: usize) -> usize {
@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn publish(publisher: &mut Publisher, records: usize, payload: &[u8]) -> Result<(), Error> {
     let mut owners = Owners::default();
-    let mut record = Record::new(Kind::Data, 1, 0);
+    let mut record = Record::new(RecordType::Data, 1, 0);
     publisher.needs_open(&mut owners);
     for _ in 0..records {
         publisher.needs_open(&mut owners);

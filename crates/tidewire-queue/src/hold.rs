@@ -20,7 +20,7 @@ pub enum Hold {
 }
 
 /// Priorities of streams: 0, the lowest, to 7, which is never shed.
-pub const PRIORITIES: u8 = 8;
+pub const PRIORITIES: u8 = tidewire_types::PRIORITIES_MAX;
 /// Shedding begins at this part of the queue for the lowest priority, and ends below it.
 const SHED_BASE: f64 = 0.5;
 /// Steps of waiting.

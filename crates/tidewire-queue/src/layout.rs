@@ -49,7 +49,7 @@ pub enum Word {
     PayloadIntent = 17,
     /// Sequence up to which records are published (exclusive).
     Published = 32,
-    /// 0, or why the queue has ended ([`Ended`]).
+    /// 0, or why the queue has ended ([`QueueEnd`]).
     State = 48,
     /// Futex in its lower half: changes when readers are woken.
     Wake = 64,
@@ -58,7 +58,7 @@ pub enum Word {
 /// Why a queue has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum QueueEnd {
     /// The input ended, or the producer was stopped; every record was published.
     Finished,
     /// The producer dropped the queue without finishing, for example in a panic.
@@ -69,7 +69,7 @@ pub enum Ended {
     Other(u64),
 }
 
-impl Ended {
+impl QueueEnd {
     /// The word of the header; never 0.
     #[must_use]
     pub fn word(self) -> u64 {
@@ -178,7 +178,7 @@ pub struct Record {
     pub position: u64,
     /// Bytes of its payload.
     pub bytes: u32,
-    /// Its kind: the number of a [`Kind`](crate::records::Kind).
+    /// Its kind: the number of a [`RecordType`](crate::records::RecordType).
     pub kind: u16,
     /// Flags (the low byte, [`crate::records::flags`]) and a code by kind (the high byte).
     pub flags: u16,

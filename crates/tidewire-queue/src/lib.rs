@@ -68,7 +68,7 @@ mod tests;
 pub use attach::Attach;
 pub use error::Error;
 pub use hold::{Hold, PRIORITIES};
-pub use layout::{Ended, Geometry, PAYLOAD_BYTES_MAX, Record, SLOTS_MAX, SLOTS_MIN};
+pub use layout::{Geometry, PAYLOAD_BYTES_MAX, QueueEnd, Record, SLOTS_MAX, SLOTS_MIN};
 #[doc(hidden)]
 pub use listener::Listener;
 pub use losses::{Losses, Missing};

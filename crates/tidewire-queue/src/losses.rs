@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     layout::Record,
-    records::{Direction, Event, Kind, Open},
+    records::{Direction, Event, Open, RecordType},
 };
 
 /// Bytes of a direction that were published and that this reader did not get.
@@ -88,15 +88,15 @@ impl Losses {
 
     /// A record that was missed: its head is known.
     pub fn missed(&mut self, record: &Record, missing: &mut Vec<Missing>) {
-        match Kind::from_number(record.kind) {
-            Some(Kind::Data) => {
+        match RecordType::from_number(record.kind) {
+            Some(RecordType::Data) => {
                 let fresh = record.offset.saturating_add(record.detail);
                 let end = record.offset.saturating_add(u64::from(record.bytes));
                 self.reach(record.stream, record.direction(), fresh, missing);
                 self.set(record.stream, record.direction(), fresh);
                 self.reach(record.stream, record.direction(), end.max(fresh), missing);
             }
-            Some(Kind::Close) => drop(self.streams.remove(&record.stream)),
+            Some(RecordType::Close) => drop(self.streams.remove(&record.stream)),
             _ => {}
         }
     }
@@ -205,7 +205,7 @@ mod tests {
         let (mut losses, mut missing) = (Losses::new(10), Vec::new());
         let head = |kind, stream| Record::new(kind, stream, 0);
         let missing_of = |stream, direction, offset, bytes| Missing { stream, direction, offset, bytes };
-        losses.read(&head(Kind::Open, 5), &open(7, [0, 0]), &mut missing);
+        losses.read(&head(RecordType::Open, 5), &open(7, [0, 0]), &mut missing);
         losses.read(&Record::data(5, Up, 0, 0, 0), b"hello", &mut missing);
         losses.read(&Record::data(5, Up, 3, 2, 0), b"lo you", &mut missing);
         assert_eq!(missing, []);
@@ -217,10 +217,10 @@ mod tests {
         missing.clear();
         // A stream whose open was lost, and one of which only the close came; ordinal 9 never showed itself.
         losses.read(&Record::data(6, Up, 4, 0, 0), b"late", &mut missing);
-        let repeated = Record { flags: crate::records::flags::REPEATED, ..head(Kind::Open, 6) };
+        let repeated = Record { flags: crate::records::flags::REPEATED, ..head(RecordType::Open, 6) };
         losses.read(&repeated, &open(8, [8, 0]), &mut missing);
-        losses.read(&head(Kind::Close, 8), &close(10, [3, 0]), &mut missing);
-        losses.read(&head(Kind::Close, 5), &close(7, [19, 30]), &mut missing);
+        losses.read(&head(RecordType::Close, 8), &close(10, [3, 0]), &mut missing);
+        losses.read(&head(RecordType::Close, 5), &close(7, [19, 30]), &mut missing);
         assert_eq!(missing, [missing_of(6, Up, 0, 4), missing_of(8, Up, 0, 3), missing_of(5, Down, 21, 9)]);
         assert_eq!((losses.streams_missed(), losses.streams_forgotten()), (1, 0));
         for stream in 20..40 {

@@ -13,7 +13,7 @@ pub const READERS_MAX: usize = 32;
 
 /// One reader's place.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ReaderSlot {
     /// The change by which it was attached.
     pub attached_at: u64,
     /// Number of its group, among those of the queue at present.
@@ -32,7 +32,7 @@ pub(crate) struct Table {
     /// The change since which streams publish their opens again.
     pub opens_at: u64,
     /// Places, of which at most [`READERS_MAX`] are used.
-    pub places: [Option<Place>; READERS_MAX],
+    pub places: [Option<ReaderSlot>; READERS_MAX],
     /// Places of each group.
     pub groups: Vec<u32>,
 }

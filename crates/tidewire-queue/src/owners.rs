@@ -3,7 +3,7 @@
 use super::{
     layout::Record,
     members::{Table, generation},
-    records::{Direction, GAP_SHED, Gap, Kind, flags},
+    records::{Direction, GAP_SHED, Gap, RecordType, flags},
 };
 
 /// State of each stream at its publisher: which members of groups it belongs to, when its OPEN was published, how far each
@@ -62,10 +62,10 @@ impl Owners {
             0 => 0,
             at => u64::from(self.mask) | u64::from(generation(at)) << 32,
         };
-        if record.kind == Kind::Open as u16 && std::mem::replace(&mut self.is_open_published, true) {
+        if record.kind == RecordType::Open as u16 && std::mem::replace(&mut self.is_open_published, true) {
             record.flags |= flags::REPEATED;
         }
-        if record.kind != Kind::Data as u16 || self.pending(record.direction()).is_none() {
+        if record.kind != RecordType::Data as u16 || self.pending(record.direction()).is_none() {
             return 0;
         }
         let left_out = std::mem::take(&mut record.detail);
@@ -75,9 +75,9 @@ impl Owners {
 
     /// Notes how far a record brings its direction. `bytes`: its payload.
     pub(crate) fn advance(&mut self, record: &Record, bytes: usize) {
-        let bytes = match Kind::from_number(record.kind) {
-            Some(Kind::Data) => bytes as u64,
-            Some(Kind::Gap) => record.detail,
+        let bytes = match RecordType::from_number(record.kind) {
+            Some(RecordType::Data) => bytes as u64,
+            Some(RecordType::Gap) => record.detail,
             _ => return,
         };
         let next = &mut self.next[record.direction() as usize];
@@ -107,9 +107,9 @@ impl Owners {
 
     /// The gap that must be published before `record`, of what was shed; each call another one.
     pub(crate) fn gap_before(&mut self, record: &Record) -> Option<Record> {
-        let direction = match Kind::from_number(record.kind) {
-            Some(Kind::Data | Kind::Gap) => Some(record.direction()),
-            Some(Kind::Packet | Kind::Conflict) => return None,
+        let direction = match RecordType::from_number(record.kind) {
+            Some(RecordType::Data | RecordType::Gap) => Some(record.direction()),
+            Some(RecordType::Packet | RecordType::Conflict) => return None,
             // A CLOSE, and an OPEN for readers that do not know the stream: all of it.
             _ => Direction::BOTH.into_iter().find(|direction| self.pending(*direction).is_some()),
         }?;

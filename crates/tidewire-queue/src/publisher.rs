@@ -14,11 +14,11 @@ use crate::{
     bell::Bell,
     error::Error,
     hold::{Behind, Hold, HoldSettings, behind, fits, is_relieved, is_shed, nanoseconds, wait},
-    layout::{Ended, Geometry, Record},
+    layout::{Geometry, QueueEnd, Record},
     members::{Members, Table},
     memory::QueueMemory,
     owners::Owners,
-    records::Kind,
+    records::RecordType,
     ring::{Limits, Producer},
     sys::{memory_file, seal, wake as wake_all},
 };
@@ -48,7 +48,7 @@ pub struct PublisherCounts {
     pub waited_ns: u64,
 }
 
-/// The publishing end. Dropped without [`finish`](Self::finish), it ends the queue as [`Ended::Aborted`].
+/// The publishing end. Dropped without [`finish`](Self::finish), it ends the queue as [`QueueEnd::Aborted`].
 #[derive(Debug)]
 pub struct Publisher {
     shared: Arc<Shared>,
@@ -319,7 +319,7 @@ impl Publisher {
         if payload.len() as u64 > self.geometry().record_bytes_max() {
             return Err(Error::TooLong { bytes: payload.len(), max: self.geometry().record_bytes_max() });
         }
-        let is_sheddable = matches!(Kind::from_number(record.kind), Some(Kind::Data | Kind::Packet));
+        let is_sheddable = matches!(RecordType::from_number(record.kind), Some(RecordType::Data | RecordType::Packet));
         let slots = if owners.has_shed() { 3 } else { 1 };
         if !self.has_room(slots, payload.len() as u64, is_sheddable.then_some(priority)) {
             self.shed(owners, record, payload);
@@ -334,8 +334,11 @@ impl Publisher {
 
     fn shed(&mut self, owners: &mut Owners, record: &Record, payload: &[u8]) {
         owners.advance(record, payload.len());
-        let bytes =
-            if record.kind == Kind::Data as u16 { owners.shed(record, payload.len()) } else { payload.len() as u64 };
+        let bytes = if record.kind == RecordType::Data as u16 {
+            owners.shed(record, payload.len())
+        } else {
+            payload.len() as u64
+        };
         self.counts.shed_records += 1;
         self.counts.shed_bytes += bytes;
         self.shared.shed_records.store(self.counts.shed_records, Ordering::Relaxed);
@@ -385,10 +388,10 @@ impl Publisher {
 
     /// Ends the queue: readers find this after the last record.
     pub fn finish(mut self) {
-        self.end(Ended::Finished);
+        self.end(QueueEnd::Finished);
     }
 
-    fn end(&mut self, why: Ended) {
+    fn end(&mut self, why: QueueEnd) {
         if !std::mem::replace(&mut self.has_ended, true) {
             self.producer.end(&self.shared.memory.words(), why);
             self.shared.bell.ring();
@@ -399,6 +402,6 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        self.end(Ended::Aborted);
+        self.end(QueueEnd::Aborted);
     }
 }

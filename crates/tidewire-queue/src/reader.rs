@@ -15,7 +15,7 @@ use rustix::{
 use crate::{
     attach::{Attach, Attachment, attach},
     error::Error,
-    layout::{Ended, Geometry, Record},
+    layout::{Geometry, QueueEnd, Record},
     memory::QueueMemory,
     page::{Progress, Waits},
     ring::{Cursor, Next, Step},
@@ -196,7 +196,7 @@ impl Reader {
                 Step::Next(next) => {
                     let next = match next {
                         // Everything that it published was read: it was found to have ended before the last look.
-                        Next::Empty if self.is_publisher_gone => Next::Ended(Ended::Gone),
+                        Next::Empty if self.is_publisher_gone => Next::Ended(QueueEnd::Gone),
                         next => next,
                     };
                     self.count(&next);
@@ -261,7 +261,7 @@ impl Reader {
     }
 
     /// As [`next`](Self::next), and where nothing is there, waits for at most `timeout` until the server wakes readers. A
-    /// publisher that died is [`Ended::Gone`], after the last record.
+    /// publisher that died is [`QueueEnd::Gone`], after the last record.
     ///
     /// # Errors
     /// As [`next`](Self::next), and what the kernel says.

@@ -1,11 +1,11 @@
 //! Tests of files that the models of `sanitize/` build as well, with loom's atomics.
 
-use crate::members::{Members, Place, Table, nth_bit};
+use crate::members::{Members, ReaderSlot, Table, nth_bit};
 
 fn member(group: u32) -> impl FnOnce(&mut Table) {
     move |table| {
         let at = table.places.iter().position(Option::is_none).unwrap();
-        table.places[at] = Some(Place { attached_at: table.change, group: Some(group), page: None, first: 0 });
+        table.places[at] = Some(ReaderSlot { attached_at: table.change, group: Some(group), page: None, first: 0 });
     }
 }
 

@@ -1,4 +1,4 @@
-//! What bounds sensors: bytes in a second, and memory for large frames.
+//! Bounds on sensors: bytes in a second, and memory for large frames.
 
 use std::{
     sync::{Condvar, Mutex, PoisonError},
@@ -37,33 +37,33 @@ impl Rate {
     }
 }
 
-/// Places for what takes much memory: a connection waits for one before it reads a large frame.
+/// Permits for what takes much memory: a connection waits for one before it reads a large frame.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Permits {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
 /// A place that is taken.
-pub(super) struct Place<'a>(&'a Places);
+pub(super) struct Permit<'a>(&'a Permits);
 
-impl Places {
+impl Permits {
     pub(super) fn new(count: usize) -> Self {
         Self { free: Mutex::new(count), changed: Condvar::new() }
     }
 
     /// Takes a place; `None` if there is none until this time.
-    pub(super) fn take(&self, until: Instant) -> Option<Place<'_>> {
+    pub(super) fn take(&self, until: Instant) -> Option<Permit<'_>> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let left = until.saturating_duration_since(Instant::now());
         let waited = self.changed.wait_timeout_while(free, left, |free| *free == 0);
         let (mut free, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *free = free.checked_sub(1)?;
-        Some(Place(self))
+        Some(Permit(self))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.changed.notify_one();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_place_is_free_again_when_it_is_dropped() {
-        let places = Places::new(2);
+        let places = Permits::new(2);
         let soon = || Instant::now() + Duration::from_millis(1);
         let (first, second) = (places.take(soon()), places.take(soon()));
         assert!(first.is_some() && second.is_some() && places.take(soon()).is_none());

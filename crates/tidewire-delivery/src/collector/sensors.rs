@@ -7,11 +7,11 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use tidewire_event_store::{Batch, Error, KeyId, Limits, Now, Row, Store};
-use tidewire_types::hex;
+use tidewire_types::{clock::wall_ns, hex};
 
 use super::{
     bounds::Rate,
@@ -56,7 +56,7 @@ pub(super) struct Sensor {
     figures: Mutex<SensorFigures>,
 }
 
-/// What only one connection uses at a time.
+/// State that one connection uses at a time.
 struct Stored {
     store: Option<Store>,
     retained: Instant,
@@ -183,7 +183,7 @@ impl Sensor {
     ///
     /// # Errors
     /// The other connection is for another store: two sensors have one name, and would end each other's connections for ever. (A store
-    /// that was made anew waits until the old connection has ended, or is silent for too long.)
+    /// that was created again waits until the old connection has ended, or is silent for too long.)
     pub(super) fn begin(&self, number: u64, store: StoreId, connection: TcpStream) -> Result<bool, String> {
         let mut current = lock(&self.current);
         if current.as_ref().is_some_and(|current| current.store != store) {
@@ -237,7 +237,7 @@ impl Sensor {
         position.map_err(|error| self.failed(&mut stored, &error, log))
     }
 
-    /// What follows from an error of the store, in words. One that is damaged is closed: it is recovered when it is opened again, for
+    /// Handles an error of the store and returns its text. A damaged store is closed: it is recovered when it is opened again, for
     /// the next connection. Whether a batch is stored after all, the sensor learns then.
     fn failed(&self, stored: &mut Stored, error: &Error, log: &Log) -> String {
         if error.is_damage() {
@@ -288,9 +288,7 @@ impl Sensor {
             let mut figures = lock(&self.figures);
             (figures.records, figures.events) = (figures.records + records, figures.events.saturating_add(events));
             figures.position = through;
-            figures.last_ns =
-                u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos())
-                    .unwrap_or(u64::MAX);
+            figures.last_ns = wall_ns();
         }
         if stored.retained.elapsed() >= RETAIN_EVERY {
             self.retain(&mut stored, log);
@@ -301,7 +299,7 @@ impl Sensor {
     /// A batch that could not be stored.
     fn refuse(&self, stored: &mut Stored, error: &Error, log: &Log) -> Refusal {
         if error.is_full() {
-            // What is removed makes room in the file.
+            // Removed records make room in the file.
             self.retain(stored, log);
         }
         lock(&self.figures).failures += 1;

@@ -16,7 +16,7 @@ use rustix::net::{Shutdown, shutdown};
 use rustls::ServerConfig;
 
 use super::{
-    bounds::Places,
+    bounds::Permits,
     log::{About, Log},
     sensors::Sensors,
     session,
@@ -50,9 +50,9 @@ pub enum CollectError {
     /// The environment's.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The failed operation.
         what: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -70,7 +70,7 @@ pub struct Server {
     sessions: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
-/// A collector that listens, and serves nobody yet.
+/// A collector that listens, and serves no connection yet.
 pub struct Listening {
     settings: CollectSettings,
     tls: Arc<ServerConfig>,
@@ -107,7 +107,7 @@ impl Listening {
         let shared = Arc::new(Shared {
             sensors,
             log: Log::new(Box::new(log)),
-            places: Places::new(LARGE_FRAMES_MAX),
+            places: Permits::new(LARGE_FRAMES_MAX),
             timeout: settings.timeout,
             connections_max: settings.connections_max,
             tls: RwLock::new(tls),
@@ -184,7 +184,7 @@ impl Server {
         Ok(())
     }
 
-    /// What it has done.
+    /// Counters since the start.
     #[must_use]
     pub fn status(&self) -> CollectStatus {
         CollectStatus {

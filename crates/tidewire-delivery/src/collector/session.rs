@@ -75,7 +75,7 @@ struct Session<'a> {
     store: StoreId,
     /// Where the next batch begins; `None`: the sensor decides.
     next: Option<u64>,
-    /// What its certificate says.
+    /// Facts of its certificate.
     facts: Facts,
     keys: HashMap<KeyId, Vec<u8>>,
     unpacker: Unpacker,
@@ -99,7 +99,7 @@ pub(super) fn serve(shared: &Shared, number: u64, tcp: TcpStream) {
         Ok(link) => link,
         Err(error) => {
             shared.refuse(About::Strangers, format_args!("{peer}: refused: {error}"));
-            // What TLS said last has to arrive.
+            // The last message of TLS has to arrive.
             return crate::tls::linger(&second, Instant::now() + Duration::from_millis(500));
         }
     };
@@ -227,7 +227,7 @@ impl Session<'_> {
         self.take(&frame)
     }
 
-    /// A large frame, as long as it goes on arriving. The sensor is told that it does, as its acknowledgment takes long.
+    /// Receives a large frame, as long as it continues to arrive. Pongs show the sensor that it does, as its acknowledgment takes long.
     fn receive_slowly(&mut self) -> Result<Frame, End> {
         let mut before = self.link.arrived_bytes();
         loop {

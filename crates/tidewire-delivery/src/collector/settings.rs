@@ -1,4 +1,4 @@
-//! What a collector is configured to do.
+//! Settings of a collector.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What all connections of a collector share.
+//! State that all connections of a collector share.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,7 +14,7 @@ use std::{
 use rustls::ServerConfig;
 
 use super::{
-    bounds::Places,
+    bounds::Permits,
     log::{About, Log},
     sensors::Sensors,
 };
@@ -24,11 +24,11 @@ use crate::keys::{Facts, Refused};
 const PENDING_MAX: usize = 128;
 const PENDING_OF_ADDRESS_MAX: usize = 48;
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Shared {
     pub(super) sensors: Sensors,
     pub(super) log: Log,
-    pub(super) places: Places,
+    pub(super) places: Permits,
     pub(super) timeout: Duration,
     pub(super) connections_max: usize,
     pub(super) tls: RwLock<Arc<ServerConfig>>,
@@ -78,8 +78,8 @@ impl Shared {
         Some(Admitted(self))
     }
 
-    /// Notes a connection of anybody. Where there are too many, the oldest of the address that has most ends: who has no
-    /// certificate keeps nobody out.
+    /// Notes a connection without a certificate so far. Where there are too many, the oldest of the address that has most ends: clients
+    /// without a certificate keep no sensor out.
     pub(super) fn pend(&self, number: u64, tcp: &TcpStream) {
         let Ok(tcp) = tcp.try_clone() else { return };
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);

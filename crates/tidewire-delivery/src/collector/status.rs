@@ -1,4 +1,4 @@
-//! What a collector has done.
+//! Counters of a collector.
 
 /// Figures of a collector since it began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

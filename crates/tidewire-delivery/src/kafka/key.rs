@@ -23,12 +23,7 @@ mod tests {
     use base64::{Engine as _, prelude::BASE64_STANDARD};
     use proptest::prelude::*;
     use tidewire_events::FlowKey;
-
-    const ICMP: u8 = 1;
-    const TCP: u8 = 6;
-    const UDP: u8 = 17;
-    const ICMP6: u8 = 58;
-    const SCTP: u8 = 132;
+    use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 
     fn endpoint(address: IpAddr, port: u16) -> tidewire::Endpoint {
         tidewire::Endpoint { address, port }

@@ -10,7 +10,7 @@ use crate::{
     lines::{event_line, folded_line, sealed_line},
 };
 
-/// What the line of a sealed record has beside its bytes, at most: names of 64 bytes, numbers, headers.
+/// Bytes of a sealed record's line beside its content, at most: names of 64 bytes, numbers, headers.
 const SEALED_LINE_BYTES: usize = 4096;
 
 /// How records become messages.
@@ -26,7 +26,7 @@ pub(super) struct Form {
 #[derive(Debug)]
 pub(super) struct Message {
     pub key: Vec<u8>,
-    /// What its value is: a name that `docs/schemas` has.
+    /// The schema of its value: a name that `docs/schemas` has.
     pub schema: &'static str,
     /// Its number in its record.
     pub index: usize,

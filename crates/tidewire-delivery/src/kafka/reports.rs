@@ -1,4 +1,4 @@
-//! What librdkafka reports while it is polled: deliveries, errors, figures.
+//! Reports of librdkafka while it is polled: deliveries, errors, figures.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -12,7 +12,7 @@ use rdkafka::{
     producer::{DeliveryResult, ProducerContext},
 };
 
-/// What was reported since it was looked at last.
+/// Reports since the last look.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// The tickets of messages that all brokers in sync have.
@@ -38,7 +38,7 @@ impl Reports {
         std::mem::take(&mut *locked(&self.news))
     }
 
-    /// What went wrong last with a broker: librdkafka tries again by itself.
+    /// The last error with a broker: librdkafka tries again by itself.
     pub(super) fn last_error(&self) -> Option<String> {
         locked(&self.last_error).clone()
     }
@@ -50,7 +50,7 @@ impl Reports {
 }
 
 impl ClientContext for Reports {
-    /// What matters is an error as well.
+    /// Ignores log lines: each that matters is reported as an error as well.
     fn log(&self, _: RDKafkaLogLevel, _: &str, _: &str) {}
 
     fn stats(&self, statistics: Statistics) {

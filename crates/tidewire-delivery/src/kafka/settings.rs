@@ -4,10 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// What to do about a build without Kafka.
+/// Remedy for a build without Kafka.
 pub(super) const WITHOUT: &str = "this build has no Kafka: build with `--features kafka` (librdkafka is built with it: make and a C++ \
      compiler; scripts/setup.sh kafka installs them)";
-/// What to do about a build without TLS to brokers.
+/// Remedy for a build without TLS to brokers.
 const WITHOUT_TLS: &str =
     "this build has no TLS to Kafka's brokers: build with `--features kafka-tls` (needs OpenSSL's headers)";
 /// Bytes of a message at least: the longest event as JSON has less.

@@ -22,7 +22,6 @@ use super::{
 use crate::{
     destination::{Destination, Failure, Parcel, Start},
     keys::files,
-    protocol::StoreId,
 };
 
 /// Messages, and kibibytes, that wait for brokers at most. More is back-pressure.
@@ -72,7 +71,7 @@ struct Session {
     moved: Instant,
 }
 
-/// What is to be sent next.
+/// An entry of the queue of records to send.
 enum Waiting {
     Record {
         row: Row,
@@ -136,7 +135,7 @@ impl Topic {
         config
     }
 
-    /// With certificates and the key as they are now. Nobody else may read the key.
+    /// Adds certificates and the key as they are now. No other user may read the key.
     fn config_with_keys(&self) -> Result<ClientConfig, Failure> {
         let mut config = self.config();
         let Some(tls) = &self.settings.tls else { return Ok(config) };
@@ -151,7 +150,7 @@ impl Topic {
         Ok(config)
     }
 
-    /// What is wrong, with the brokers and the topic.
+    /// A failure with the brokers and the topic before it.
     fn failure(&self, what: impl std::fmt::Display) -> Failure {
         Failure::new(format!("topic {} at {}: {what}", self.settings.topic, self.settings.brokers.join(", ")))
     }
@@ -160,7 +159,7 @@ impl Topic {
     fn ask(&self, producer: &BaseProducer<Reports>) -> Result<(), Failure> {
         let found = producer.client().fetch_metadata(Some(&self.settings.topic), ANSWER_TIME);
         let found = found.map_err(|error| {
-            // Reports wait until they are asked for.
+            // Reports wait until they are polled.
             producer.poll(REPORTS_TIME);
             let why = producer.context().last_error().unwrap_or_else(|| code(&error));
             self.failure(format_args!("no broker answers: {why}"))
@@ -339,7 +338,7 @@ impl Destination for Topic {
 
     fn flush(&mut self) -> Result<(), Failure> {
         self.produce(FLUSH_TIME)?;
-        // What is not acknowledged in this time is asked for again.
+        // Acknowledgments that are missing after this time are waited for in later calls.
         let _ = self.session()?.producer.flush(FLUSH_TIME);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a certificate says.
+//! Facts of certificates.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
 use rustls::pki_types::CertificateDer;
 use x509_parser::{extensions::GeneralName, prelude::X509Certificate};
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It signs others.
@@ -32,7 +32,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// What a certificate says.
+/// Facts of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Its common name; empty if it has none or several.
@@ -41,7 +41,7 @@ pub struct Facts {
     pub serial: String,
     /// Names and addresses of the host.
     pub hosts: Vec<String>,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// From when on it is valid.
     pub begins: SystemTime,
@@ -50,7 +50,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads a certificate; nothing is verified. `None`: it is none.
+    /// Reads a certificate; nothing is verified. `None`: it is invalid.
     #[must_use]
     pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let (rest, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;

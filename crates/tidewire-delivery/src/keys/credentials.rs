@@ -1,4 +1,4 @@
-//! What one side shows, and whom it believes: key, certificates, authorities.
+//! Credentials of one side: its key and certificates, and the authorities that it trusts.
 
 use std::{
     path::{Path, PathBuf},
@@ -41,7 +41,7 @@ pub struct Credentials {
     pub key: Zeroizing<PrivateKeyDer<'static>>,
     /// Whom it believes.
     pub authorities: Arc<RootCertStore>,
-    /// What the certificate says.
+    /// Facts of the certificate.
     pub facts: Facts,
     /// The file that the certificate is from.
     pub path: PathBuf,
@@ -119,10 +119,7 @@ fn chain(path: &Path) -> Result<(Vec<CertificateDer<'static>>, Facts), KeyError>
         return Err(KeyError::content(path, "this file holds no certificate"));
     };
     if facts.role == Role::Authority {
-        return Err(KeyError::content(
-            path,
-            "its first certificate is that of an authority, which proves nobody's name",
-        ));
+        return Err(KeyError::content(path, "its first certificate is that of an authority, which proves no name"));
     }
     // The other side has the authority's own.
     Ok((all.into_iter().filter(|one| one.1.role != Role::Authority).map(|one| one.0).collect(), facts))

@@ -14,7 +14,7 @@ pub enum KeyError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The caller's: others may read or change a secret.
@@ -40,7 +40,7 @@ pub enum KeyError {
     Content {
         /// Which file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The error, and a remedy.
         what: String,
     },
     /// The caller's: a name that is not possible.
@@ -48,7 +48,7 @@ pub enum KeyError {
     Name {
         /// The name.
         name: String,
-        /// What is possible.
+        /// The names that are possible.
         what: &'static str,
     },
     /// The library that makes certificates refuses.

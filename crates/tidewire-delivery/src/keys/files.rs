@@ -1,4 +1,4 @@
-//! Files with keys: read only where nobody else may read or change them, written so from the first byte on.
+//! Files with keys: read only where no other user may read or change them, written so from the first byte on.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,7 +20,7 @@ fn is_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY-----") || text.contains("AGE-SECRET-KEY-")
 }
 
-/// Reads a file. One that holds a secret has to belong to this user or root, and nobody else may read or write it. What is returned is
+/// Reads a file. One that holds a secret has to belong to this user or root, and no other user may read or write it. The returned text is
 /// overwritten when it is dropped.
 ///
 /// # Errors
@@ -84,7 +84,7 @@ fn write_hidden(path: &Path, text: &str) -> Result<PathBuf, KeyError> {
     let name = name.to_string_lossy();
     let beginning = &name[..name.floor_char_boundary(HIDDEN_NAME_BYTES)];
     let hidden = path.with_file_name(format!(".{beginning}.{}", std::process::id()));
-    // Nobody knows the hidden name.
+    // No other process knows the hidden name.
     let failed = KeyError::file(path);
     drop(fs::remove_file(&hidden));
     let mode = if is_secret(text) { 0o600 } else { 0o644 };

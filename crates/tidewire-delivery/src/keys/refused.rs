@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use super::{certificate::Facts, error::KeyError, files};
 use crate::limits::is_sensor_name;
 
-/// What a line can be.
+/// The possible forms of a line.
 const EXPECTED: &str =
     "expected the name of a sensor, or 'serial' and the serial number of a certificate as 'tidewire keys show' has it";
 

@@ -1,4 +1,4 @@
-//! What is wrong with bytes that the other side sent.
+//! Errors in bytes that the other side sent.
 
 /// The other side's: bytes that the protocol does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum Garbled {
     Oversized {
         /// The length that it states.
         bytes: u64,
-        /// What is possible.
+        /// The limit.
         most: usize,
     },
     /// The checksum of a frame differs from its bytes.
@@ -30,12 +30,12 @@ pub enum Garbled {
     /// Compressed bytes that cannot be restored to what they state.
     #[error("a batch cannot be decompressed")]
     Compressed,
-    /// A record that is none.
+    /// An invalid record.
     #[error("record {id}: {what}")]
     Record {
         /// Its number.
         id: u64,
-        /// What is wrong.
+        /// The error in it.
         what: String,
     },
 }

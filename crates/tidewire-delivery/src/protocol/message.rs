@@ -1,4 +1,4 @@
-//! What spooler and collector say to each other. `docs/delivery.md` has the order of it.
+//! Messages between spooler and collector. `docs/delivery.md` has their order.
 //!
 //! | type | from | body |
 //! |---|---|---|
@@ -29,7 +29,7 @@ pub type StoreId = [u8; 16];
 pub enum Code {
     /// Another version of the protocol.
     Version,
-    /// The name differs from that of the certificate, or is none.
+    /// The name differs from that of the certificate, or is invalid.
     Name,
     /// Not now: limits of connections, a full disk. Later it may be possible.
     Busy,
@@ -109,9 +109,9 @@ pub enum Message<'a> {
         /// The record.
         through: u64,
     },
-    /// Is somebody there?
+    /// A request for a [`Pong`](Message::Pong), to find out whether the other side is there.
     Ping,
-    /// Yes.
+    /// The answer to a [`Ping`](Message::Ping), or a sign of life.
     Pong,
     /// An orderly end.
     Goodbye,

@@ -34,7 +34,7 @@ pub fn put_row(bytes: &mut Vec<u8>, before: u64, row: &Row) {
 /// Reads the records of a batch that follow `after`, up to `through`.
 ///
 /// # Errors
-/// They are none, or their numbers do not rise within these bounds.
+/// They are invalid, or their numbers do not rise within these bounds.
 pub fn rows(bytes: &[u8], after: u64, through: u64) -> Result<Vec<Row>, Garbled> {
     let mut cursor = Cursor::new(bytes);
     let mut rows = Vec::new();

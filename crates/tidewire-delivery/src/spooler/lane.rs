@@ -63,7 +63,7 @@ struct Sent {
     events: u64,
 }
 
-/// What was sent and read since the destination was opened.
+/// Progress since the destination was opened.
 struct Run {
     source: Source,
     /// All up to this record was sent; all up to that one is there.
@@ -77,20 +77,20 @@ struct Run {
 }
 
 /// Why a session ends.
-enum Ended {
+enum SessionError {
     /// The destination's, or the environment's.
     Failed(Failure),
     /// The store cannot be read.
     Store(Error),
 }
 
-impl From<Failure> for Ended {
+impl From<Failure> for SessionError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Error> for Ended {
+impl From<Error> for SessionError {
     fn from(error: Error) -> Self {
         Self::Store(error)
     }
@@ -107,10 +107,10 @@ impl Lane {
     }
 
     /// Reports damage of the store, which its writer can recover.
-    fn failure(&mut self, ended: Ended) -> Failure {
+    fn failure(&mut self, ended: SessionError) -> Failure {
         let error = match ended {
-            Ended::Failed(failure) => return failure,
-            Ended::Store(error) => error,
+            SessionError::Failed(failure) => return failure,
+            SessionError::Store(error) => error,
         };
         if !error.is_damage() {
             return Failure::new(error.to_string());
@@ -122,7 +122,7 @@ impl Lane {
         Failure::new(error.to_string()).hint("the store is recovered when the event processor opens it again")
     }
 
-    /// What the destination has to say.
+    /// Reports a warning of the destination.
     fn pass_warning(&mut self) {
         if let Some(warning) = self.destination.warning() {
             self.warn(warning);
@@ -166,11 +166,11 @@ impl Lane {
     }
 
     /// Opens the destination, and serves it until it fails or the spooler ends.
-    fn session(&mut self, backoff: &mut Backoff) -> Result<End, Ended> {
+    fn session(&mut self, backoff: &mut Backoff) -> Result<End, SessionError> {
         let generation = self.stop.generation();
         let source = Source::open(&self.store)?;
         let (stored, ..) = source.position(&self.settings.name)?;
-        // What the store has may be older: the event processor was told, and has not stored it, or is not there.
+        // The store's position may be older: the event processor has not stored the last report, or is not there.
         let known = self.known.filter(|(store, _)| *store == source.store()).map_or(0, |known| known.1);
         let start = Start { store: source.store(), delivered: stored.max(known) };
         let delivered = start.delivered;
@@ -224,7 +224,7 @@ impl Lane {
     }
 
     /// Sends what there is, as far as the destination takes it. Whether there may be more.
-    fn fill(&mut self, run: &mut Run) -> Result<bool, Ended> {
+    fn fill(&mut self, run: &mut Run) -> Result<bool, SessionError> {
         if run.waiting.len() >= self.destination.window() {
             return Ok(false);
         }
@@ -240,7 +240,7 @@ impl Lane {
         }
         if page.unreadable > 0 {
             let (store, count) = (self.store.display(), page.unreadable);
-            let what = "records are left out: they are none, or encrypted and their key is missing";
+            let what = "records are left out: they are invalid, or encrypted and their key is missing";
             self.warn(format!("{store}: {count} {what}"));
             self.status().damaged += count as u64;
         }
@@ -318,7 +318,7 @@ impl Lane {
     }
 
     /// Whether the spooler ends, and there is nothing more to deliver or no time for it.
-    fn is_over(&mut self, run: &mut Run) -> Result<bool, Ended> {
+    fn is_over(&mut self, run: &mut Run) -> Result<bool, SessionError> {
         let Some(until) = self.stop.until() else { return Ok(false) };
         if Instant::now() >= until {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! What destinations have, told to the event processor, which stores it. Nobody waits for that.
+//! Positions of destinations, reported to the event processor, which stores them. No delivery waits for that.
 
 use std::{
     collections::BTreeMap,
@@ -28,8 +28,8 @@ pub(super) struct Positions {
 #[derive(Debug, Default)]
 struct State {
     delivered: BTreeMap<String, u64>,
-    /// What was told last.
-    told: BTreeMap<String, u64>,
+    /// Positions of the last report.
+    reported: BTreeMap<String, u64>,
     is_ending: bool,
 }
 
@@ -47,23 +47,23 @@ impl Positions {
         self.changed.notify_all();
     }
 
-    /// What was not told yet; waits for it. The second is whether the end has come.
+    /// Positions that are not reported yet; waits for some. The second value is whether the end has come.
     fn news(&self) -> (Vec<(String, u64)>, bool) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_quiet = |state: &mut State| state.delivered == state.told && !state.is_ending;
+        let is_quiet = |state: &mut State| state.delivered == state.reported && !state.is_ending;
         let waited = self.changed.wait_timeout_while(state, Duration::from_secs(1), is_quiet);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let news = state.delivered.iter().filter(|(name, id)| state.told.get(*name) != Some(*id));
+        let news = state.delivered.iter().filter(|(name, id)| state.reported.get(*name) != Some(*id));
         (news.map(|(name, id)| (name.clone(), *id)).collect(), state.is_ending)
     }
 
-    fn told(&self, news: Vec<(String, u64)>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).told.extend(news);
+    fn note_reported(&self, news: Vec<(String, u64)>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).reported.extend(news);
     }
 
-    /// A new event processor may not have stored what the old one was told.
+    /// Forgets what was reported: a new event processor may not have stored the reports to its predecessor.
     fn forget(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).told.clear();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).reported.clear();
     }
 }
 
@@ -79,7 +79,7 @@ fn connect(socket: &Path, destinations: &[(String, Severity)]) -> io::Result<Con
 }
 
 /// Reports positions until the end.
-pub(super) fn tell(
+pub(super) fn report(
     positions: &Arc<Positions>,
     socket: &Path,
     destinations: &[(String, Severity)],
@@ -94,16 +94,16 @@ pub(super) fn tell(
             None => connect(&socket, destinations).inspect(|_| positions.forget()),
         };
         let (news, is_ending) = positions.news();
-        let told = connected.and_then(|mut control| {
+        let reported = connected.and_then(|mut control| {
             control.check()?;
             for (name, id) in &news {
                 control.delivered(name, *id)?;
             }
             Ok(control)
         });
-        match told {
+        match reported {
             Ok(connected) => {
-                positions.told(news);
+                positions.note_reported(news);
                 backoff.reset();
                 last_warning = None;
                 control = Some(connected);

@@ -17,7 +17,7 @@ use tidewire_events::Severity;
 
 use super::{
     lane::Lane,
-    positions::{Positions, tell},
+    positions::{Positions, report as report_positions},
     reporter::Reporter,
     source::Filter,
     stop::Stop,
@@ -35,13 +35,13 @@ use crate::{
 const SETTINGS: u8 = 2;
 /// See [`SETTINGS`].
 const FAILED: u8 = 3;
-/// What says how names are looked up.
+/// The file that configures name resolution.
 const RESOLVER: &str = "/etc/resolv.conf";
 /// Between two figures.
 const STATUS_EVERY: Duration = Duration::from_millis(500);
 /// How long the last lines may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// What threads have beyond the time of the end: a wait in the kernel that cannot be cut short.
+/// Extra time of threads beyond the time of the end: a wait in the kernel that cannot be cut short.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Runs a spooler until SIGTERM or SIGINT comes, or the other end of `report` is closed. Reports are
@@ -153,7 +153,7 @@ struct Spooler {
     statuses: Vec<Arc<Mutex<DestinationStatus>>>,
     lanes: Vec<JoinHandle<()>>,
     positions: Arc<Positions>,
-    teller: Option<JoinHandle<()>>,
+    positions_thread: Option<JoinHandle<()>>,
     /// Warnings, and damage that was found.
     notices: Receiver<SpoolReport>,
 }
@@ -163,7 +163,8 @@ impl Spooler {
     fn start(settings: &Settings) -> Result<Self, (u8, String)> {
         let (to, notices) = channel();
         let (stop, positions) = (Arc::<Stop>::default(), Arc::<Positions>::default());
-        let mut spooler = Self { stop, statuses: Vec::new(), lanes: Vec::new(), positions, teller: None, notices };
+        let mut spooler =
+            Self { stop, statuses: Vec::new(), lanes: Vec::new(), positions, positions_thread: None, notices };
         let failed = |error| (FAILED, format!("no thread can be started: {error}"));
         let mut severities = Vec::new();
         for of in &settings.destinations {
@@ -175,8 +176,8 @@ impl Spooler {
             let severities = severities.clone();
             let (positions, to) = (Arc::clone(&spooler.positions), to.clone());
             let warn = move |text| drop(to.send(SpoolReport::Warning { text }));
-            let tell = move || tell(&positions, &socket, &severities, &warn);
-            spooler.teller = Some(Builder::new().name("positions".into()).spawn(tell).map_err(failed)?);
+            let run = move || report_positions(&positions, &socket, &severities, &warn);
+            spooler.positions_thread = Some(Builder::new().name("positions".into()).spawn(run).map_err(failed)?);
         }
         for (of, (_, least)) in settings.destinations.iter().zip(&severities) {
             let destination = destination(of).map_err(|text| (SETTINGS, text))?;
@@ -224,8 +225,8 @@ impl Spooler {
         };
         self.lanes.drain(..).for_each(|lane| wait(lane, until + GRACE));
         self.positions.end();
-        if let Some(teller) = self.teller.take() {
-            wait(teller, Instant::now() + GRACE);
+        if let Some(thread) = self.positions_thread.take() {
+            wait(thread, Instant::now() + GRACE);
         }
         self.status()
     }

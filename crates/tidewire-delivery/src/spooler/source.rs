@@ -21,8 +21,8 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Data keys of a page.
 const PAGE_KEYS_MAX: usize = 32;
-/// Data keys that are kept at hand.
-const KEYS_MAX: usize = 16;
+/// Data keys in the cache.
+const CACHED_KEYS_MAX: usize = 16;
 
 /// Which records a destination gets.
 pub(super) struct Filter {
@@ -46,7 +46,7 @@ pub(super) struct Page {
     pub(super) keys: BTreeMap<KeyId, Vec<u8>>,
     /// The last one, if it is damaged and left out.
     pub(super) damaged: Option<u64>,
-    /// Records that are left out because nobody could read them: sealed ones whose key the store does not have, and what is no record.
+    /// Records that are left out because they cannot be read: sealed ones whose key the store does not have, and invalid ones.
     pub(super) unreadable: usize,
 }
 
@@ -150,7 +150,7 @@ impl Source {
         }
         let found = self.reader.key(key)?;
         if let Some(wrapped) = &found {
-            if self.keys.len() >= KEYS_MAX {
+            if self.keys.len() >= CACHED_KEYS_MAX {
                 self.keys.clear();
             }
             self.keys.insert(*key, wrapped.clone());

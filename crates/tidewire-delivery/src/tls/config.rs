@@ -12,7 +12,7 @@ use rustls::{
 
 use crate::keys::{Credentials, KeyError, Role};
 
-/// What both sides name in their first message, so that nothing else is taken for them.
+/// Protocol name in both sides' first message, so that no other protocol is taken for it.
 pub(super) const ALPN: &[u8] = b"tidewire-events/1";
 
 fn provider() -> Arc<CryptoProvider> {

@@ -156,7 +156,7 @@ impl Link {
             Err(error) => return Err(failed(error)),
         }
         if let Err(error) = self.tls.process_new_packets() {
-            // TLS tells the other side why.
+            // TLS notifies the other side of the reason.
             let _ = self.write_out(Instant::now() + LAST_WORDS);
             return Err(LinkError::Tls(error));
         }

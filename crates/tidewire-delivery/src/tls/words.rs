@@ -1,4 +1,4 @@
-//! What TLS refuses, in words that say what to do.
+//! Refusals of TLS, in words that say what to do.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
@@ -40,7 +40,7 @@ fn refused(error: &CertificateError) -> String {
     }
 }
 
-/// What the other side says of our certificate.
+/// Meaning of an alert that the other side sends about our certificate.
 fn theirs(alert: AlertDescription) -> Option<&'static str> {
     Some(match alert {
         AlertDescription::UnknownCA => "our certificate is not from an authority that it knows",

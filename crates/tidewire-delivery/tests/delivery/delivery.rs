@@ -56,8 +56,8 @@ fn destinations_have_filters_and_do_not_wait_for_each_other() {
         ..to_collector("severe", &address, key_file("edge-1"))
     };
     let none =
-        DestinationSettings { analyzers: vec!["nobody".into()], ..to_collector("none", &address, key_file("edge-2")) };
-    // Nobody listens there.
+        DestinationSettings { analyzers: vec!["unknown".into()], ..to_collector("none", &address, key_file("edge-2")) };
+    // No collector listens there.
     let dead = to_collector("dead", "127.0.0.1:1", key_file("edge-3"));
     let spooling = Spooling::start(&path, vec![dead, severe, none]);
     let expected: Vec<u64> = (0..1000).filter(|number| number % 2 == 0 && number % 5 >= 3).collect();
@@ -84,7 +84,7 @@ fn kinds_are_chosen_by_their_beginning_and_destinations_may_have_one_folder() {
     };
     // The second name is what the first one's files begin with.
     let spooling =
-        Spooling::start(&path, vec![to("a", &["nothing", "ev*"]), to("a-0", &["od*"]), to("b", &["even.*"])]);
+        Spooling::start(&path, vec![to("a", &["nothing", "ev*"]), to("a-0", &["un*"]), to("b", &["even.*"])]);
     for name in ["a", "a-0", "b"] {
         spooling.until("all records", name, |status| status.delivered == 100);
     }
@@ -100,14 +100,14 @@ fn kinds_are_chosen_by_their_beginning_and_destinations_may_have_one_folder() {
             |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["fields"]["number"].as_u64().unwrap();
         texts.lines().map(number).collect::<Vec<u64>>()
     };
-    let (mut even, mut odd) = (numbers_of("a"), numbers_of("a-0"));
+    let (mut even, mut uneven) = (numbers_of("a"), numbers_of("a-0"));
     even.sort_unstable();
-    odd.sort_unstable();
-    assert!(even.into_iter().eq((0..100).step_by(2)) && odd.into_iter().eq((1..100).step_by(2)));
+    uneven.sort_unstable();
+    assert!(even.into_iter().eq((0..100).step_by(2)) && uneven.into_iter().eq((1..100).step_by(2)));
     assert!(numbers_of("b").is_empty());
 }
 
-/// What is removed before a destination has it is lost to it only if it would have got it.
+/// A record that is removed before a destination has it is lost to it only if it would have got it.
 #[test]
 fn the_event_processor_hears_which_severities_destinations_get() {
     let folder = tempfile::tempdir().unwrap();

@@ -119,7 +119,7 @@ fn sensors_that_never_come_back_are_tidied_as_well() {
             file.set_modified(days_ago).unwrap();
         }
     }
-    // Somebody reads it: that keeps nothing.
+    // A reader of it does not delay its removal.
     let _reader = tidewire_event_store::Reader::open(&there).unwrap();
     assert!(fs::metadata(there.with_file_name("events.db-wal")).is_ok_and(|log| log.len() == 0));
     let limits = Limits { age_ns: Some(1), size_bytes: 1 << 30 };
@@ -129,7 +129,7 @@ fn sensors_that_never_come_back_are_tidied_as_well() {
     wait_until("it is closed", || tidewire_event_store::Store::open(&there).is_ok());
 }
 
-/// In a folder where all may make links, nobody decides where files of events go.
+/// In a folder where all may make links, no other user decides where files of events go.
 #[test]
 fn a_folder_is_not_where_a_link_of_another_user_leads() {
     let place = tempfile::tempdir().unwrap();

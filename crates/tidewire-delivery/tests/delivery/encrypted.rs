@@ -25,7 +25,7 @@ fn check(record: &Record, number: u64) {
     assert_eq!(record.events().unwrap(), [(number, event(number))]);
 }
 
-/// What must not be found: addresses as text and as bytes, excerpts, texts.
+/// Texts that must not be found: addresses as text and as bytes, excerpts, texts.
 fn is_opaque(path: &Path) -> bool {
     let address: std::net::Ipv4Addr = ADDRESS.parse().unwrap();
     let text = format!("{:016x}", 7_u64.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -34,7 +34,7 @@ fn is_opaque(path: &Path) -> bool {
 }
 
 #[test]
-fn nobody_between_sees_a_byte_and_recipients_see_all() {
+fn no_process_between_sees_a_byte_and_recipients_see_all() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, files) = (folder.path().join("spool"), folder.path().join("files"));
     fs::create_dir(&spool).unwrap();
@@ -63,7 +63,7 @@ fn nobody_between_sees_a_byte_and_recipients_see_all() {
     for place in [&spool, &collecting.store, &files] {
         assert!(is_opaque(place), "{}", place.display());
     }
-    // What is searched for is found where nothing is encrypted.
+    // The same texts are found where nothing is encrypted.
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
     open(&plain.join("events.db")).append(&batch(0..10)).unwrap();
@@ -126,7 +126,7 @@ fn check_files(folder: &Path, identity: &str) {
     assert_eq!(number, 500);
 }
 
-/// A record whose key never came is not stored: nobody could read it, and nobody would notice.
+/// A record whose key never came is not stored: no process could read it, which would go unnoticed.
 #[test]
 fn keys_go_with_records_when_these_are_removed() {
     let folder = tempfile::tempdir().unwrap();

@@ -209,7 +209,7 @@ fn greetings_that_are_wrong_are_refused() {
     sensor.say(&hello);
     assert!(sensor.next().is_none());
     collecting.log.until("speaks another protocol than this one over TLS");
-    // What is no TLS at all.
+    // Bytes that are not TLS at all.
     let mut tcp = TcpStream::connect(collecting.address()).unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -220,7 +220,7 @@ fn greetings_that_are_wrong_are_refused() {
 }
 
 #[test]
-fn two_sensors_of_one_name_are_told_apart_and_said_to_both() {
+fn two_sensors_of_one_name_are_distinguished_and_reported_to_both() {
     let folder = tempfile::tempdir().unwrap();
     let collecting = Collecting::start(folder.path());
     let mut first = Sensor::greeted(collecting.address(), "edge-1");
@@ -239,7 +239,7 @@ fn two_sensors_of_one_name_are_told_apart_and_said_to_both() {
 }
 
 #[test]
-fn who_says_nothing_keeps_nobody_out_and_is_put_out() {
+fn a_silent_client_keeps_no_sensor_out_and_is_put_out() {
     let folder = tempfile::tempdir().unwrap();
     let settings = CollectSettings { timeout: Duration::from_millis(700), ..Collecting::settings(folder.path()) };
     let collecting = Collecting::with(settings);
@@ -312,7 +312,7 @@ fn large_batches_may_arrive_slowly_and_stores_without_records_leave_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let settings = CollectSettings { timeout: Duration::from_millis(1200), ..Collecting::settings(folder.path()) };
     let collecting = Collecting::with(settings);
-    // What cannot be compressed, in a frame of more than 64 KiB.
+    // Bytes that cannot be compressed, in a frame of more than 64 KiB.
     let mut random = tidewire_testing::filters::Numbers(3);
     let (mut raw, key) = (Vec::new(), [7; 16]);
     let bytes: Vec<u8> = (0..100_000).map(|_| random.below(256) as u8).collect();
@@ -327,15 +327,15 @@ fn large_batches_may_arrive_slowly_and_stores_without_records_leave_nothing() {
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(begun.elapsed() > Duration::from_millis(1800), "longer than the time limit");
-    let mut told = 0;
+    let mut pongs = 0;
     loop {
         let frame = sensor.next().expect("an answer");
         match Message::decode(&frame).unwrap() {
-            Message::Pong => told += 1,
+            Message::Pong => pongs += 1,
             other => break assert_eq!(other, Message::Acknowledged { through: 1 }),
         }
     }
-    assert!(told > 0, "that it arrives");
+    assert!(pongs > 0, "a sign that it arrives");
     drop(sensor);
     for number in 0..20 {
         let mut sensor = Sensor::connect(collecting.address(), "edge-1");
@@ -404,7 +404,7 @@ fn collectors_that_lie_are_not_believed() {
         (messages(&[known, Message::Acknowledged { through: 3 }]), "acknowledges record 3"),
         (messages(&[welcome.clone(), Message::Acknowledged { through: u64::MAX }]), "acknowledges record"),
         (messages(&[welcome, Message::Goodbye]), "only a sensor may send"),
-        (messages(&[Message::Ping]), "none to a greeting"),
+        (messages(&[Message::Ping]), "the greeting is of another type"),
         (messages(&[Message::Refused { code: Code::Busy, reason: "so\u{1b}[2J" }]), "refuses: so\\u{1b}[2J"),
         (vec![0xff; 64], "at most 1024"),
         (b"\x02\x00\x00\x00\x02\x00\x00\x00\x00\x01\x00".to_vec(), "checksum"),

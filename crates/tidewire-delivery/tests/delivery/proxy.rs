@@ -12,14 +12,14 @@ use std::{
 
 use tidewire_testing::filters::Numbers;
 
-/// What it does to the bytes of a direction.
+/// A fault of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Passes them on.
     None,
     /// Closes both sides behind so many bytes.
     Cut(u64),
-    /// As a cable that is pulled out: nothing passes any more, and nobody is told.
+    /// As a cable that is pulled out: nothing passes any more, without an error.
     Silence(u64),
     /// A byte at a time, with pauses.
     Slow,
@@ -40,7 +40,7 @@ pub struct Proxy {
     stop: Arc<AtomicBool>,
     open: Arc<Mutex<Vec<TcpStream>>>,
     pub connections: Arc<AtomicU64>,
-    /// Nothing passes on any connection, and nobody is told.
+    /// Nothing passes on any connection, without an error.
     pub mute: Arc<AtomicBool>,
 }
 
@@ -80,7 +80,7 @@ impl Proxy {
         self.address
     }
 
-    /// What happens to new connections: to the collector, and back.
+    /// Sets the faults of new connections: to the collector, and back.
     pub fn set(&self, to: Fault, back: Fault) {
         *self.faults.lock().unwrap() = (to, back);
     }

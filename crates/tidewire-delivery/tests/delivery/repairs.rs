@@ -21,10 +21,10 @@ fn damage(path: &Path, name: &str) {
     connection.busy_timeout(Duration::from_secs(10)).unwrap();
     let page = connection.query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| row.get(0));
     let page: i64 = page.unwrap();
-    // What does not change is not written.
+    // An unchanged page is not written.
     let touch = || connection.execute("INSERT OR REPLACE INTO fact VALUES ('touched', randomblob(8))", []).unwrap();
     touch();
-    // Not while somebody reads: then a part of the log is left, which covers what is in the file.
+    // Not while another process reads: then a part of the log is left, which covers what is in the file.
     let checkpoint = || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     wait_until("a checkpoint", || checkpoint().unwrap() == 0);
     // By another process: to close a descriptor of the file is to give up this process's locks of it.
@@ -71,7 +71,7 @@ fn a_sensor_reports_that_its_own_store_cannot_be_read() {
 }
 
 #[test]
-fn what_a_destination_acknowledged_is_not_sent_again_though_nobody_stored_that() {
+fn what_a_destination_acknowledged_is_not_sent_again_though_the_position_was_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let (path, collected) = (folder.path().join("events.db"), folder.path().join("collected"));
     let mut store = open(&path);
@@ -113,7 +113,7 @@ fn who_is_on_the_list_is_shut_out_by_name_or_number() {
     let (path, list) = (folder.path().join("events.db"), folder.path().join("refused"));
     let mut store = open(&path);
     store.append(&batch(0..10)).unwrap();
-    fs::write(&list, "# nobody\n").unwrap();
+    fs::write(&list, "# no name\n").unwrap();
     let settings = Collecting::settings(&folder.path().join("collected"));
     let collecting = Collecting::with(CollectSettings { refused: Some(list.clone()), ..settings });
     let address = collecting.address().to_string();
@@ -158,7 +158,7 @@ fn encrypted_records_whose_key_is_lost_are_left_out_and_reported() {
     let collecting = Collecting::start(&folder.path().join("collected"));
     let to = to_collector("c", &collecting.address().to_string(), key_file("edge-1"));
     let spooling = Spooling::start(&path, vec![to]);
-    spooling.log.until("5 records are left out: they are none, or encrypted and their key is missing");
+    spooling.log.until("5 records are left out: they are invalid, or encrypted and their key is missing");
     spooling.until("the others", "c", |status| status.delivered == 10 && status.damaged == 5);
     assert!(numbers(&collecting.of("edge-1")).into_iter().eq(5..10));
 }

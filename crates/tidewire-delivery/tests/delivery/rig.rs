@@ -26,7 +26,7 @@ use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output, Record, Se
 use tidewire_testing::wait_until;
 
 pub const YEAR: Duration = Duration::from_secs(365 * 86_400);
-/// What must not be found in files where events are encrypted.
+/// Bytes that must not be found in files where events are encrypted.
 pub const EXCERPT: &[u8] = b"GET /secret-of-the-excerpt";
 pub const ADDRESS: &str = "203.0.113.77";
 
@@ -75,7 +75,7 @@ pub fn event(number: u64) -> Event {
     let event = Event {
         time_ns: 1_800_000_000_000_000_000 + number * 1000,
         analyzer: "test".into(),
-        kind: if number.is_multiple_of(2) { "even" } else { "odd" }.into(),
+        kind: if number.is_multiple_of(2) { "even" } else { "uneven" }.into(),
         severity: Severity::ALL[(number % 5) as usize],
         key: Some(key),
         excerpt: Some(EXCERPT.to_vec()),
@@ -270,7 +270,7 @@ impl Spooling {
         self.end().unwrap()
     }
 
-    /// What it reported of damage of its store.
+    /// Its reports of damage of its store.
     pub fn damage(&self) -> Vec<String> {
         self.damage.all()
     }

@@ -1,4 +1,4 @@
-//! A broker of one node on loopback, and what is asked of it by Kafka's own client.
+//! A broker of one node on loopback, accessed by Kafka's own client.
 
 use std::{
     env, fs,

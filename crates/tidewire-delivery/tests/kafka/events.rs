@@ -6,7 +6,7 @@ use tidewire_events::{
     Event, FlowKey, FoldSettings, Folder, FolderSettings, Identity, Output, Record, Severity, Value,
 };
 
-/// What must not be found where events are sealed.
+/// Bytes that must not be found where events are sealed.
 pub const EXCERPT: &[u8] = b"GET /secret-of-the-excerpt";
 pub const ADDRESS: &str = "203.0.113.77";
 

@@ -41,10 +41,10 @@ fn events_reach_a_broker() {
     let keys = tempfile::tempdir().unwrap();
     let certificates = certificates(keys.path());
     let mut broker = Broker::start(jars, &certificates.broker, &certificates.authority);
-    step("kills", || every_event_arrives_once_and_in_order_whoever_is_killed(&mut broker));
+    step("kills", || every_event_arrives_once_and_in_order_with_kills_of_all_parts(&mut broker));
     step("filters", || filters_and_floods(&broker));
     step("sealed", || sealed_records_are_not_readable_at_the_broker(&broker));
-    step("refusals", || what_is_wrong_is_said_and_delays_nobody_else(&broker));
+    step("refusals", || failures_are_reported_and_delay_no_other(&broker));
     if cfg!(feature = "kafka-tls") {
         step("TLS", || tls_with_certificates_of_both_sides(&broker, keys.path()));
     }
@@ -96,7 +96,7 @@ fn plain(broker: &Broker, topic: &str) -> DestinationSettings {
     destination(topic, at(&broker.address(), topic))
 }
 
-/// What a consumer keeps: of each sensor and partition only what is greater than what it has.
+/// The messages that a consumer keeps: of each sensor and partition only those with a greater position than the last one.
 fn without_duplicates(messages: Vec<Message>) -> (Vec<Message>, usize) {
     let all = messages.len();
     let mut last: HashMap<(String, u32), String> = HashMap::new();
@@ -128,7 +128,7 @@ fn number(event: &Event) -> u64 {
     number
 }
 
-fn every_event_arrives_once_and_in_order_whoever_is_killed(broker: &mut Broker) {
+fn every_event_arrives_once_and_in_order_with_kills_of_all_parts(broker: &mut Broker) {
     const ROUNDS: u64 = 40;
     broker.create("events", 4, &[]);
     let sensor = Sensor::new();
@@ -271,7 +271,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn what_is_wrong_is_said_and_delays_nobody_else(broker: &Broker) {
+fn failures_are_reported_and_delay_no_other(broker: &Broker) {
     broker.create("well", 1, &[]);
     broker.create("narrow", 1, &["max.message.bytes=100"]);
     let sensor = Sensor::new();
@@ -296,7 +296,7 @@ fn what_is_wrong_is_said_and_delays_nobody_else(broker: &Broker) {
     assert_eq!(broker.read("narrow").len(), 0);
 }
 
-/// What a broker has, as texts.
+/// Certificates of a broker, as texts.
 struct Certificates {
     broker: String,
     authority: String,
@@ -332,12 +332,12 @@ fn tls_with_certificates_of_both_sides(broker: &Broker, keys: &Path) {
     let wrong = [
         loose,
         with("stranger", "authority.pem", Some("other.pem")),
-        with("nobody", "authority.pem", None),
+        with("anonymous", "authority.pem", None),
         with("misled", "other-authority.pem", Some("sensor.pem")),
     ];
     let spooler = Spooler::start(&sensor.settings(wrong.to_vec()));
     spooler.wait_for_failing("loose", &["topic secret", "loose.pem"]);
-    for name in ["stranger", "nobody", "misled"] {
+    for name in ["stranger", "anonymous", "misled"] {
         spooler.wait_for_failing(name, &["topic secret", &broker.tls_address()]);
         println!("{}", spooler.status(name).failing.unwrap_or_default());
     }

@@ -1,4 +1,4 @@
-//! What stands for a sensor: a store, where positions are kept, and a spooler as a process of its own.
+//! A stand-in for a sensor: a store, where positions are kept, and a spooler as a process of its own.
 
 use std::{
     io::{BufRead as _, BufReader},

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use tidewire_live::{Interface, InterfaceCounts};
 
-use super::plan::{Ended, Progress, Sender};
+use super::plan::{Progress, RunEnd, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};
 
 /// Frames sent, by the sender's account and by the interfaces' counters.
@@ -14,7 +14,7 @@ pub struct Report {
     /// Why the kernel sender was not used, if it was tried.
     pub fallback: Option<String>,
     /// Why the run ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// Frames handed to the interfaces; their numbers are 0 to one less.
     pub packets: u64,
     /// Their bytes, with FCS.
@@ -160,7 +160,7 @@ impl Account {
 
     pub fn finish(
         self,
-        ended: Ended,
+        ended: RunEnd,
         sender: Sender,
         fallback: Option<String>,
         traffic: &dyn Traffic,

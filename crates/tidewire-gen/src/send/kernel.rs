@@ -7,7 +7,7 @@ use aya::{Ebpf, EbpfLoader, maps::Map, programs::Xdp};
 use tidewire_live::{
     Interface,
     sys::{
-        bpf::{Link as Attachment, Live, Program, XdpMode},
+        bpf::{Link as Attachment, Live, Program, XdpMode, load_despite_signals},
         mmap_array::MmapArray,
         net::own_namespace,
     },
@@ -15,7 +15,7 @@ use tidewire_live::{
 
 use super::{
     layout::{CONTROL_BYTES, Fixed, PRIVATE_BYTES, SLOT_BYTES, SLOT_FRAME_BYTES, SLOTS, at, flag, flags},
-    plan::{Ended, Plan},
+    plan::{Plan, RunEnd},
     work::{Work, write_number},
 };
 use crate::{
@@ -89,7 +89,7 @@ fn load(name: &str) -> Result<(Program, Ebpf), Error> {
     let missing = || Error::Setting(format!("the generator's object has no program {name}"));
     let program: &mut Xdp =
         object.program_mut(name).ok_or_else(missing)?.try_into().map_err(|error| refused(what, error))?;
-    program.load().map_err(|error| refused(what, error))?;
+    load_despite_signals(|| program.load()).map_err(|error| refused(what, error))?;
     let descriptor = program.fd().map_err(|error| refused(what, error))?.as_fd().try_clone_to_owned();
     let descriptor = descriptor.map_err(|error| refused(what, error))?;
     Ok((Program::from_descriptor(descriptor), object))
@@ -154,7 +154,7 @@ impl Kernel {
         })
     }
 
-    pub fn send(&mut self, traffic: &mut dyn Traffic, work: &mut Work<'_>) -> Result<Ended, Refusal> {
+    pub fn send(&mut self, traffic: &mut dyn Traffic, work: &mut Work<'_>) -> Result<RunEnd, Refusal> {
         self.control.store(at::BURST, work.burst_ns() << TIME_SHIFT);
         let packets_max = work.packets_max();
         self.prepare(traffic, packets_max.min(PROBE_FRAMES));
@@ -176,7 +176,7 @@ impl Kernel {
             }
             let left = self.filled.saturating_sub(position);
             if left == 0 {
-                return Ok(Ended::Done);
+                return Ok(RunEnd::Done);
             }
             let times = match self.pace(left, called, work) {
                 Pace::Call(times) => times,

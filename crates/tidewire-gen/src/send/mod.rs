@@ -17,7 +17,7 @@ use account::Account;
 pub use account::{Report, Sent};
 pub use kernel::Sink;
 use kernel::{Kernel, Refusal};
-pub use plan::{Ended, Plan, Progress, Sender};
+pub use plan::{Plan, Progress, RunEnd, Sender};
 use work::Work;
 
 /// Sends traffic until it ends, the plan is fulfilled, or `stop` is set; reports progress.

@@ -73,7 +73,7 @@ impl Plan {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// The traffic ended, or the requested number of frames was sent.
     Done,
     /// The duration is over.

@@ -6,7 +6,7 @@ use crate::Error;
 use tidewire_live::{Interface, sys::transmit::Transmitter};
 
 use super::{
-    plan::Ended,
+    plan::RunEnd,
     work::{Work, write_number},
 };
 use crate::{
@@ -20,7 +20,7 @@ const FRAMES: usize = 64;
 /// Shorter waits are busy waits: a sleep takes 50 microseconds longer than requested.
 const NAP_NS: u64 = 100_000;
 
-pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Work<'_>) -> Result<Ended, Error> {
+pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Work<'_>) -> Result<RunEnd, Error> {
     let sockets = links.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let burst_ns = work.burst_ns();
     let mut pacer = Pacer::new(work.plan.rate, burst_ns << TIME_SHIFT);
@@ -36,7 +36,7 @@ pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Wo
         }
         let (None, false) = (ended, queue.is_empty()) else {
             work.account.late = pacer.late;
-            return Ok(ended.unwrap_or(Ended::Done));
+            return Ok(ended.unwrap_or(RunEnd::Done));
         };
         let due = queue.due(&mut pacer, work);
         if due == 0 {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     account::Account,
-    plan::{Ended, Plan, Progress},
+    plan::{Plan, Progress, RunEnd},
 };
 use crate::{
     Rate,
@@ -26,16 +26,16 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     /// Whether to continue; reports progress when due.
-    pub fn check(&mut self) -> Option<Ended> {
+    pub fn check(&mut self) -> Option<RunEnd> {
         if self.stop.load(Ordering::Relaxed) {
-            return Some(Ended::Stopped);
+            return Some(RunEnd::Stopped);
         }
         if self.reported.elapsed() >= self.plan.progress {
             self.reported = Instant::now();
             (self.progress)(&self.account.progress());
         }
         let over = self.plan.duration.is_some_and(|most| self.account.elapsed() >= most);
-        over.then_some(Ended::Duration)
+        over.then_some(RunEnd::Duration)
     }
 
     /// How long the sender may wait: until the end, or until progress is due.

@@ -2,7 +2,7 @@
 
 use super::common::{arrived, inside, made, send};
 use tidewire_gen::{
-    Ended, Plan, Rate, Sender, Sink,
+    Plan, Rate, RunEnd, Sender, Sink,
     net::Layout,
     number::{self, Numbers},
     traffic::{Class, Flows, Order, Traffic},
@@ -42,7 +42,7 @@ fn the_kernel_makes_what_user_space_makes() {
                 // Slow enough for the socket's reader.
                 (plan.sender, plan.packets, plan.rate) = (sender, Some(FRAMES), Rate::Packets(400_000.0));
                 let report = send(&mut flows, &plan);
-                assert_eq!((report.sender, report.packets, report.ended), (sender, FRAMES, Ended::Done), "{name}");
+                assert_eq!((report.sender, report.packets, report.ended), (sender, FRAMES, RunEnd::Done), "{name}");
                 assert_eq!((report.failed, report.arrived(), report.dropped()), (0, FRAMES, 0), "{name}");
                 let got = arrived(&socket);
                 flows.rewind();
@@ -102,7 +102,7 @@ fn the_rate_is_kept() {
                 (plan.sender, plan.rate) = (sender, rate);
                 plan.duration = Some(std::time::Duration::from_millis(300));
                 let report = send(&mut flows, &plan);
-                assert_eq!(report.ended, Ended::Duration);
+                assert_eq!(report.ended, RunEnd::Duration);
                 let wanted = match rate {
                     Rate::Bits(bits) => bits / (84.0 * 8.0),
                     Rate::Packets(packets) => packets,

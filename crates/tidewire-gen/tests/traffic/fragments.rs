@@ -10,9 +10,9 @@ use tidewire_gen::{
 use tidewire_live::sys::net::PacketSocket;
 
 /// Receives everything and keeps nothing.
-struct Nobody;
+struct Discarding;
 
-impl Handler for Nobody {
+impl Handler for Discarding {
     type Data = ();
 }
 
@@ -55,7 +55,7 @@ fn whole_datagrams_are_put_together_and_no_others() {
         let all: u64 = fragments.tally().iter().map(|entry| entry.1).sum();
         assert_eq!(Some(all), settings.datagrams);
         let good = of(&fragments, "datagrams_whole") + of(&fragments, "datagrams_with_repeat");
-        let ledger = engine(&frames, Nobody).ledger;
+        let ledger = engine(&frames, Discarding).ledger;
         assert_eq!(ledger.datagrams_rebuilt, good, "{settings:?}");
         for (share, name) in [
             (settings.holes, "datagrams_with_hole"),
@@ -80,12 +80,12 @@ fn overlaps_are_overlaps() {
     let mut same = Fragments::new(FragmentSettings { overlaps: 1000, ..base.clone() }).unwrap();
     let frames = made(&mut same, u64::MAX);
     // Every overlap policy reassembles the same bytes: no checksum is wrong.
-    let _ = engine(&frames, Nobody);
+    let _ = engine(&frames, Discarding);
     assert!(frames.len() > 300 * 3);
     let mut other = Fragments::new(FragmentSettings { conflicts: 1000, ..base }).unwrap();
     let frames = made(&mut other, u64::MAX);
     let outcome =
-        tidewire::Capture::reader(std::io::Cursor::new(super::common::capture(&frames))).run_with(Nobody).unwrap();
+        tidewire::Capture::reader(std::io::Cursor::new(super::common::capture(&frames))).run_with(Discarding).unwrap();
     let conflicts: u64 = tidewire::AnomalyKind::ALL
         .iter()
         .filter(|kind| kind.name().contains("overlap") || kind.name().contains("conflict"))

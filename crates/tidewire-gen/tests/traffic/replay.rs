@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::common::{arrived, capture, engine, inside, made, send};
 use tidewire::{EndReason, Handler, Stream};
 use tidewire_gen::{
-    Ended, Plan, Rate, Sender,
+    Plan, Rate, RunEnd, Sender,
     net::Layout,
     traffic::{Connections, Replay, ReplaySettings, TcpSettings, Traffic},
 };
@@ -95,7 +95,7 @@ fn its_own_pace_and_faster() {
                 let report = send(&mut replay, &plan);
                 let took_s = report.elapsed.as_secs_f64();
                 println!("{} at {speed}: {took_s} s", sender.name());
-                assert_eq!((report.packets, report.ended), (660, Ended::Done));
+                assert_eq!((report.packets, report.ended), (660, RunEnd::Done));
                 assert!(took_s >= wanted_s - 0.01, "{} at {speed}: {took_s} s", sender.name());
             }
         }
@@ -104,7 +104,7 @@ fn its_own_pace_and_faster() {
         let mut plan = Plan::new(["tx0"]);
         (plan.rate, plan.duration) = (Rate::Timed, Some(Duration::from_millis(200)));
         let report = send(&mut replay, &plan);
-        assert_eq!(report.ended, Ended::Duration);
+        assert_eq!(report.ended, RunEnd::Duration);
         assert!(report.packets <= 220, "{}", report.packets);
     });
 }

@@ -98,7 +98,7 @@ fn lives_are_whole() {
 }
 
 #[test]
-fn as_many_are_open_at_once_as_asked() {
+fn as_many_are_open_at_once_as_configured() {
     let mut connections = Connections::new(settings("64", 1000, 5000)).unwrap();
     made(&mut connections, 1500);
     assert_eq!(connections.tally()[2], ("connections_open", 1000));

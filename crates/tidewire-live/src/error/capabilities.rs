@@ -50,7 +50,7 @@ const NAMES: [&str; 41] = [
     "cap_checkpoint_restore",
 ];
 
-/// What the process may have already, as the file it was started from grants it.
+/// The permitted capabilities of the process, as the file it was started from grants them.
 fn permitted() -> Vec<&'static str> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
@@ -69,7 +69,7 @@ fn whole_set(needed: &str, permitted: &[&str]) -> String {
         .join(",")
 }
 
-/// What to do where this program lacks capabilities, with the command that grants them.
+/// Advice for a program that lacks capabilities, with the command that grants them.
 pub(super) fn how_to_grant(needed: &str) -> String {
     let own = std::env::current_exe().and_then(|path| path.canonicalize());
     let program =

@@ -1,4 +1,4 @@
-//! What the system said, inside of a library's error.
+//! The system's error inside of a library's error.
 
 use std::io;
 

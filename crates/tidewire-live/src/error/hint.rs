@@ -19,7 +19,7 @@ impl fmt::Display for WithHint<'_> {
 }
 
 impl Error {
-    /// What to do about the error, for people: commands of the system, and settings of this crate. The text may depend on the
+    /// Advice on the error, for people: commands of the system, and settings of this crate. The text may depend on the
     /// state of the machine: of a fan-out group it says which settings its members have.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

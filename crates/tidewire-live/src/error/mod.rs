@@ -1,4 +1,4 @@
-//! What can go wrong with interfaces, as types that can be matched, and advice for people.
+//! Errors with interfaces, as types that can be matched, and advice for people.
 
 mod capabilities;
 mod cause;
@@ -32,7 +32,7 @@ pub enum Error {
     /// The process lacks capabilities (capabilities(7)).
     #[error("{what} {} {capabilities}", verb(what))]
     Privilege {
-        /// What needs them.
+        /// The operation that needs them.
         what: String,
         /// The missing capabilities, as setcap(8) takes them: `cap_net_raw,cap_bpf`.
         capabilities: String,
@@ -45,7 +45,7 @@ pub enum Error {
     Interface {
         /// The interface's name.
         interface: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: InterfaceProblem,
     },
     /// Settings contradict each other, exceed a limit, or cannot be met on this machine.
@@ -59,7 +59,7 @@ pub enum Error {
     Callback(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What is wrong with an interface.
+/// A problem of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterfaceProblem {

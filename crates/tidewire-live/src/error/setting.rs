@@ -100,7 +100,7 @@ pub enum SettingError {
     /// More workers than a fan-out group has members.
     #[error("{given} workers: a fan-out group has {limit} at most")]
     Workers {
-        /// How many were asked for.
+        /// The configured number of workers.
         given: usize,
         /// The most that are possible.
         limit: usize,
@@ -146,7 +146,7 @@ pub enum SettingError {
     /// The ring's memory is too small.
     #[error("a ring of {bytes} bytes is too small: it needs {needed_bytes} bytes")]
     RingTooSmall {
-        /// Bytes asked for.
+        /// Configured bytes.
         bytes: usize,
         /// Bytes of the smallest ring.
         needed_bytes: usize,
@@ -154,7 +154,7 @@ pub enum SettingError {
     /// The ring's memory is too small for frames of this length in slots ([`immediate`](crate::LiveSettings::immediate)).
     #[error("a ring of {bytes} bytes is too small for frames of {frame_bytes} bytes that are handed over at once")]
     SlotRingTooSmall {
-        /// Bytes asked for.
+        /// Configured bytes.
         bytes: usize,
         /// Bytes of the longest frame.
         frame_bytes: usize,
@@ -162,7 +162,7 @@ pub enum SettingError {
     /// The ring's memory is too large.
     #[error("a ring of {bytes} bytes is too large: it can have less than 4 GiB")]
     RingTooLarge {
-        /// Bytes asked for.
+        /// Configured bytes.
         bytes: usize,
     },
     /// Rings exceed three quarters of the available memory.
@@ -196,7 +196,7 @@ pub enum SettingError {
     StampUnsupported {
         /// The interface's name.
         interface: String,
-        /// What was asked for.
+        /// The configured source.
         stamp: TimestampSource,
     },
     /// AF_XDP would divert the host's own traffic.
@@ -228,7 +228,7 @@ pub enum SettingError {
     XdpUnavailable {
         /// The interface's name.
         interface: String,
-        /// What is missing ([`Support::reason`](crate::xsk::Support::reason)).
+        /// The obstacle ([`Support::reason`](crate::xsk::Support::reason)).
         reason: String,
         /// Whether the generic hook is available.
         generic: bool,
@@ -263,7 +263,7 @@ pub enum SettingError {
     XdpRingTooSmall {
         /// The interface's name.
         interface: String,
-        /// Bytes asked for.
+        /// Configured bytes.
         bytes: usize,
         /// Receive queues of a worker.
         queues: usize,

@@ -8,7 +8,7 @@ use tidewire_files::{Block, Reader, Source};
 use tidewire_testing::filters::{EXPRESSIONS, Numbers, random_packet};
 use tidewire_wire::LinkType;
 
-/// What people ask tcpdump for, beside what uses every kind of instruction.
+/// Expressions that people use with tcpdump, beside those that use every kind of instruction.
 const MORE: &[&str] = &[
     "tcp and port 443",
     "udp and dst port 53",
@@ -94,7 +94,7 @@ impl Kernel {
         Self { socket: load(FilterHook::Socket), tagged, xdp: load(FilterHook::Xdp) }
     }
 
-    /// What each hook says of a frame.
+    /// The verdict of each hook on a frame.
     fn run(&self, frame: &[u8]) -> Vec<(&'static str, bool)> {
         let answer = |number| match number {
             7 => true,
@@ -212,7 +212,7 @@ fn the_kernel_says_of_captured_frames_what_our_machine_says() {
     assert!(refused > 10_000 && matched > 5_000, "{refused} refused, {matched} matched");
 }
 
-/// What comes behind: a program for frames that match, one for the others.
+/// Filters that continue in other programs: one for frames that match, one for the others.
 #[test]
 fn filters_go_on_in_other_programs() {
     if !allowed() {

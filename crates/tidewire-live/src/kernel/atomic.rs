@@ -1,4 +1,4 @@
-//! What loom has its own of (`sanitize/`).
+//! Types that loom replaces (`sanitize/`).
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 

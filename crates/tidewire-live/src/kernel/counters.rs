@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the programs counted, on all processors, since they were loaded.
+/// Counts of the programs, on all processors, since they were loaded.
 ///
 /// `received` is the sum of [`filtered`](Self::filtered), [`cut`](Self::cut), [`shed`](Self::shed),
 /// [`delivered`](Self::delivered), [`absent`](Self::absent) and [`unsteered`](Self::unsteered), always; while packets arrive,

@@ -7,7 +7,7 @@ use super::{
     layout::{BUSY, CLOSED, FREED, IS_CUT, KIND_AT, Key, WITHDRAWN_AT, word},
 };
 
-/// What an entry says.
+/// Figures of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) packets: u64,
@@ -55,7 +55,7 @@ pub(super) fn make(slot: &[AtomicU64], key: &Key, sum: u64, kind: u64, tick: u32
     true
 }
 
-/// What an entry says now. Its figures may be of slightly different moments.
+/// Reads an entry's figures. They may be of slightly different moments.
 pub(super) fn read(slot: &[AtomicU64]) -> Figures {
     figures(slot, load(slot, word::BEGUN))
 }

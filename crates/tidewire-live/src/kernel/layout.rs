@@ -1,8 +1,9 @@
-//! What the programs and user space share; the other side of it is `bpf/layout.h`.
+//! Memory layout that the programs and user space share; the other side of it is `bpf/layout.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire_core::{Direction, Endpoint, FlowKey};
+use tidewire_types::ip_protocol::{SCTP, TCP, UDP};
 use tidewire_wire::TunnelKind;
 
 /// Places in the array of programs that call each other.
@@ -50,7 +51,7 @@ pub(super) mod word {
 pub(super) const EMPTY: u64 = 0;
 /// See [`EMPTY`].
 pub(super) const FREED: u64 = 1;
-/// Somebody is writing an entry.
+/// An entry is being written.
 pub(super) const BUSY: u64 = 2;
 /// Of [`word::BEGUN`]: no packet is counted into it any more.
 pub(super) const CLOSED: u64 = 1 << 63;
@@ -77,7 +78,7 @@ pub(super) struct Key {
 impl Key {
     /// The key of a flow's direction, where the programs can know it: TCP, UDP or SCTP outside of tunnels.
     pub(super) fn of(key: &FlowKey, direction: Direction) -> Option<Self> {
-        if key.tunnel.kind != TunnelKind::None || !matches!(key.proto, 6 | 17 | 132) {
+        if key.tunnel.kind != TunnelKind::None || !matches!(key.proto, TCP | UDP | SCTP) {
             return None;
         }
         let (source, destination) = match direction {

@@ -17,7 +17,7 @@ use crate::{
     Error, KernelError, Operation,
     error::system_error,
     sys::{
-        bpf::{Map, Program, possible_cpus},
+        bpf::{Map, Program, load_despite_signals, possible_cpus},
         mmap_array::MmapArray,
     },
 };
@@ -173,7 +173,7 @@ impl Kernel {
         self.sockets.as_ref()
     }
 
-    /// What was counted since the programs were loaded.
+    /// Counts since the programs were loaded.
     #[must_use]
     pub fn counters(&self) -> KernelCounters {
         let mut sum = KernelCounters::default();
@@ -193,7 +193,7 @@ impl Kernel {
         })
     }
 
-    /// Entries that user space asked for and found no room for.
+    /// Entries that user space requested and found no room for.
     #[must_use]
     pub fn full(&self) -> u64 {
         self.full.load(Relaxed)
@@ -235,7 +235,7 @@ impl Kernel {
         self.is_auto
     }
 
-    /// Whether entries are made without being asked for.
+    /// Whether entries are made without a request.
     pub(super) fn counts_by_itself(&self) -> bool {
         self.is_auto || self.sheds
     }
@@ -261,8 +261,8 @@ fn is_used(name: &str, settings: &KernelSettings) -> bool {
 fn load_programs(programs: &mut Ebpf, settings: &KernelSettings, program_type: ProgramType) -> Result<(), Error> {
     for (name, program) in programs.programs_mut().filter(|(name, _)| is_used(name, settings)) {
         let loaded = match (program_type, program) {
-            (ProgramType::Xdp, programs::Program::Xdp(program)) => program.load(),
-            (ProgramType::Socket, programs::Program::SocketFilter(program)) => program.load(),
+            (ProgramType::Xdp, programs::Program::Xdp(program)) => load_despite_signals(|| program.load()),
+            (ProgramType::Socket, programs::Program::SocketFilter(program)) => load_despite_signals(|| program.load()),
             _ => return Err(missing(name)),
         };
         loaded.map_err(|error| verified(name, program_type, error))?;

@@ -73,7 +73,7 @@ impl KernelXdp {
         })
     }
 
-    /// What the programs share with engines.
+    /// State that the programs share with engines.
     #[must_use]
     pub fn kernel(&self) -> &Arc<Kernel> {
         &self.0
@@ -100,7 +100,7 @@ impl KernelSocketFilter {
         Kernel::load(settings, ProgramType::Socket).map(|kernel| Self(Arc::new(kernel)))
     }
 
-    /// What a socket attaches (`SO_ATTACH_BPF`).
+    /// The program that a socket attaches (`SO_ATTACH_BPF`).
     ///
     /// # Errors
     /// None, once the programs are loaded.
@@ -108,7 +108,7 @@ impl KernelSocketFilter {
         self.0.entry()
     }
 
-    /// What the programs share with engines.
+    /// State that the programs share with engines.
     #[must_use]
     pub fn kernel(&self) -> &Arc<Kernel> {
         &self.0

@@ -1,6 +1,6 @@
 use tidewire_wire::Settings as Wire;
 
-/// What the programs do.
+/// Settings of the programs.
 #[derive(Clone, Debug)]
 pub struct KernelSettings {
     /// Directions of flows over IPv4 that the table holds; two slots are made for each, 64 bytes a slot. 0: no tables.
@@ -12,7 +12,7 @@ pub struct KernelSettings {
     /// operations. Default: yes. XDP on an interface with one receive queue needs it not; with several, a card
     /// usually keeps a direction on one of them, but nothing promises it.
     pub is_shared: bool,
-    /// Cut every direction after its first packet that is no SYN, without being asked (cutoff 0).
+    /// Cut every direction after its first packet that is no SYN, without a request (cutoff 0).
     pub is_auto: bool,
     /// Whether VLAN ids are part of a flow's key, as in the engine.
     pub key_vlan: bool,

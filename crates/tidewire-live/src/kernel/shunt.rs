@@ -1,6 +1,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tidewire_core::{Counted, Direction, FlowKey, Shunt};
+use tidewire_types::ip_protocol::TCP;
 
 use super::{
     layout::Key,
@@ -16,7 +17,7 @@ pub struct KernelShunt {
     kernel: Arc<Kernel>,
     /// Whose level it is that is published.
     index: usize,
-    /// Of entries that were asked for before their end (by table and slot), what was given.
+    /// Figures already returned of entries that were read before their end (by table and slot).
     given: HashMap<(bool, u32), Figures>,
     /// Tables and slots of the entries found; reused, so that no memory is allocated.
     found: Vec<u32>,
@@ -50,7 +51,7 @@ impl KernelShunt {
         counted
     }
 
-    /// What was counted since the last call, by `read` of each of the direction's entries.
+    /// Counts since the last call, by `read` of each of the direction's entries.
     fn take(
         &mut self,
         key: &FlowKey,
@@ -58,7 +59,7 @@ impl KernelShunt {
         read: impl Fn(&Table, u32) -> Option<Figures>,
         ends: bool,
     ) -> Option<Counted> {
-        let is_tcp = key.proto == 6;
+        let is_tcp = key.proto == TCP;
         let key = Key::of(key, direction)?;
         let kernel = Arc::clone(&self.kernel);
         let table = kernel.table(&key)?;
@@ -105,7 +106,7 @@ impl KernelShunt {
                 if let Some(figures) = table.end(index) {
                     let before = self.given.remove(&(key.address.is_some(), index)).unwrap_or_default();
                     let key = key.describe();
-                    let counted = self.counted_since(figures, before, key.proto == 6);
+                    let counted = self.counted_since(figures, before, key.proto == TCP);
                     if counted.packets > 0 {
                         each(key, counted);
                     }

@@ -44,7 +44,7 @@ impl Shunt for Shunts {
     }
 
     fn tidy(&mut self, idle_ns: u64) {
-        // What was counted for them is in the programs' counters, and no stream's.
+        // The counts of these entries are in the programs' counters, and no stream's.
         self.0.iter_mut().for_each(|shunt| shunt.sweep(idle_ns, TIDIED_AT_ONCE, |_, _| ()));
     }
 

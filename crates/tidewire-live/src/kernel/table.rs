@@ -129,7 +129,7 @@ impl Table {
         Some(Key { addresses: load(slot, word::ADDRESSES), rest, address: self.is_v6.then_some(address) })
     }
 
-    /// What the entry at `index` says now. Its figures may be of slightly different moments.
+    /// Reads the figures of the entry at `index`. They may be of slightly different moments.
     pub(super) fn read(&self, index: u32) -> Figures {
         entry::read(self.slot(index))
     }

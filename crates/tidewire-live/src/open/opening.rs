@@ -8,7 +8,7 @@ use crate::{
     kernel::{Jump, Kernel, KernelSettings, Shunts},
     packet::Slot,
     session::Connected,
-    sys::arena::{Arena, Place},
+    sys::arena::{Arena, ArenaRegion},
 };
 
 /// State common to all engines: each worker's arena and rings, and the interfaces with their programs.
@@ -33,7 +33,7 @@ impl Opening {
     }
 
     /// Reserves places of `bytes` each for a worker's rings on an interface.
-    pub(super) fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
+    pub(super) fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<ArenaRegion>, Error> {
         let failed = |source| Error::kernel("dividing the rings' memory", source);
         let Some(arena) = self.arenas.get(worker) else {
             return Err(SettingError::NoSuchWorker { worker }.into());

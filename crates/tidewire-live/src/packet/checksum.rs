@@ -1,4 +1,4 @@
-//! What the kernel says of a frame's transport checksum.
+//! Status of a frame's transport checksum, as the kernel reports it.
 
 use std::{fs, sync::OnceLock};
 
@@ -19,7 +19,7 @@ pub(super) fn status(status: u32, is_checked: bool) -> ChecksumStatus {
 /// Whether this kernel sets `TP_STATUS_CSUM_VALID` only where a checksum was found right.
 ///
 /// Until Linux commit b85f628aa158 ("packet: do not set TP_STATUS_CSUM_VALID on CHECKSUM_COMPLETE", November 2022) it was also
-/// set where the network card had only summed the bytes up. Older series that have the change, too, are not told apart:
+/// set where the network card had only summed the bytes up. Older series that have the change, too, are not recognised:
 /// there the bytes are summed here, which gives the same answer later.
 pub(super) fn is_checked() -> bool {
     static CHECKED: OnceLock<bool> = OnceLock::new();

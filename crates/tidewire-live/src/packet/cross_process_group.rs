@@ -40,7 +40,7 @@ pub(super) struct Part {
 #[derive(Debug, Default)]
 pub(super) struct Last {
     pub program: Option<Arc<OwnedFd>>,
-    /// What it counts.
+    /// Its counters.
     pub tally: Option<Tally>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn parts(
     copies.iter().map(part).collect()
 }
 
-/// What a ring needs that joins a group later.
+/// The part of a ring that joins a group later.
 pub(super) fn membership_part(membership: &Membership) -> Result<Part, Error> {
     check_modes(membership)?;
     let Membership { fanout, program, steering, sharing } = membership;

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     ClassicInstruction, Error, Fanout, Interface, InterfaceCounts, LiveSettings, Membership, SettingError,
     TrafficDirection, memory,
-    sys::{arena::Place, packet::Blocks},
+    sys::{arena::ArenaRegion, packet::Blocks},
 };
 
 /// Rings that wait for an interface, by worker, and the slot through which they get one.
@@ -162,7 +162,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What could not be done, and the substitute; `None` if everything could.
+    /// A requirement that could not be met, and the substitute; `None` if all were met.
     #[must_use]
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
@@ -220,7 +220,7 @@ impl Plan {
         interface: &Interface,
         number: u16,
         filters: &Filters,
-        places: Vec<Vec<Place>>,
+        places: Vec<Vec<ArenaRegion>>,
     ) -> Result<Group, Error> {
         let link = interface.link()?;
         let is_steered = |part: &Part| matches!(part.join.steering, Some(Steering::Program { .. }));
@@ -261,7 +261,7 @@ impl Plan {
     pub fn open_waiting(
         &self,
         filters: &[(LinkType, Filters)],
-        places: Vec<Vec<Place>>,
+        places: Vec<Vec<ArenaRegion>>,
     ) -> Result<Option<WaitingRings>, Error> {
         let incoming = self.direction == TrafficDirection::In;
         let beginning = |(link, filters): &(LinkType, Filters)| {
@@ -294,7 +294,7 @@ impl Plan {
         Ok(Some((rings, slot)))
     }
 
-    fn blocks(&self, place: Place) -> std::io::Result<Blocks> {
+    fn blocks(&self, place: ArenaRegion) -> std::io::Result<Blocks> {
         let RingGeometry { blocks, block_bytes, slot_bytes } = self.geometry;
         match slot_bytes {
             None => Blocks::new(place, blocks, block_bytes),

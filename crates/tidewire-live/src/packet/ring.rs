@@ -82,8 +82,12 @@ pub struct PacketRing {
     /// Blocks behind these that are known to be full.
     ahead: Cell<u32>,
     counts: RingCounts,
-    /// Frames that were dropped and are not reported yet.
-    loss: Option<PacketLoss>,
+    /// Frames that were dropped and are not reported yet: by times of frames, which may be those of a card's clock, and of readings.
+    losses: [Option<PacketLoss>; 2],
+    /// When the counts were read last.
+    counted_ns: u64,
+    /// The time of the last block's first frame.
+    block_ns: u64,
     stale: StaleFrames,
     empty: u32,
     outage: Option<(Outage, Instant)>,
@@ -133,7 +137,9 @@ impl PacketRing {
             at: 0,
             ahead: Cell::new(0),
             counts: RingCounts::default(),
-            loss: None,
+            losses: [None; 2],
+            counted_ns: wait::now_ns(),
+            block_ns: 0,
             stale: StaleFrames::default(),
             empty: 0,
             outage: None,
@@ -155,13 +161,16 @@ impl PacketRing {
             (self.left, self.at) = (block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
             self.stale.begin_block();
+            let first = self.blocks.header(&block, block.first);
+            let at_ns = first.map_or(self.block_ns, |header| timestamp_ns(&header));
             if block.is_losing {
                 // Before its frames are processed: holes between them and those before have this cause.
-                let first = self.blocks.header(&block, block.first);
-                let at_ns = first.map_or_else(wait::now_ns, |header| timestamp_ns(&header));
+                // (What was lost may have been counted with an earlier block already.)
+                note_loss(&mut self.losses[0], (self.block_ns, at_ns), self.marks.number, 0);
                 // Errors are reported by `counts`, which reads the same.
-                let _ = self.count(at_ns);
+                let _ = self.count();
             }
+            self.block_ns = at_ns;
             self.held.push_back(Held { frames: 0, complete: block.frames == 0, block });
         }
         true
@@ -222,20 +231,28 @@ impl PacketRing {
         Error::kernel(format!("{}: {doing}", self.marks.name), source)
     }
 
-    /// Reads the socket's counts. Frames that were dropped since the last time were at `at_ns`, or shortly before.
-    fn count(&mut self, at_ns: u64) -> Result<(), Error> {
+    /// Reads the socket's counts.
+    fn count(&mut self) -> Result<(), Error> {
         self.counts.calls += 1;
+        let begun_ns = wait::now_ns();
         let counted = self.socket.statistics();
         let (all, dropped) = counted.map_err(|error| self.kernel("reading the socket's counts", error))?;
         self.counts.received += u64::from(all.saturating_sub(dropped));
         self.counts.dropped += u64::from(dropped);
         if dropped > 0 {
-            let before = self.loss.take().map_or(0, |loss| loss.packets);
-            let packets = before + u64::from(dropped);
-            self.loss = Some(PacketLoss { number: 0, interface: self.marks.number, timestamp_ns: at_ns, packets });
+            note_loss(&mut self.losses[1], (self.counted_ns, wait::now_ns()), self.marks.number, dropped);
         }
+        self.counted_ns = begun_ns;
         Ok(())
     }
+}
+
+/// Adds packets that were lost between two times to those that are not reported yet.
+fn note_loss(loss: &mut Option<PacketLoss>, (since_ns, until_ns): (u64, u64), interface: u16, packets: u32) {
+    let loss = loss.get_or_insert(PacketLoss { number: 0, interface, timestamp_ns: until_ns, since_ns, packets: 0 });
+    loss.since_ns = loss.since_ns.min(since_ns);
+    loss.timestamp_ns = loss.timestamp_ns.max(until_ns);
+    loss.packets += u64::from(packets);
 }
 
 fn timestamp_ns(header: &Header) -> u64 {
@@ -386,12 +403,12 @@ impl Ring for PacketRing {
 
     fn counts(&mut self) -> Result<RingCounts, Error> {
         if !self.released {
-            self.count(wait::now_ns())?;
+            self.count()?;
         }
         Ok(self.counts)
     }
 
-    fn take_loss(&mut self) -> Option<PacketLoss> {
-        self.loss.take()
+    fn take_losses(&mut self) -> [Option<PacketLoss>; 2] {
+        self.losses.each_mut().map(Option::take)
     }
 }

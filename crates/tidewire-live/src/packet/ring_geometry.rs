@@ -23,11 +23,11 @@ const BLOCKS_LEAST: usize = 2;
 
 /// Bytes that a slot has beside its frame: header, address, room for the longest link layer and a tag, alignment.
 const SLOT_EXTRA_BYTES: u32 = 160;
-/// What slots are aligned to (`TPACKET_ALIGNMENT`).
+/// Alignment of slots (`TPACKET_ALIGNMENT`).
 const SLOT_ALIGNMENT: u32 = 64;
 /// The largest frame of segments put together: an IP packet, an Ethernet header, two tags.
 const JOINED_BYTES: u32 = 65_535 + 14 + 8;
-/// What a frame has beside an MTU.
+/// Bytes of a frame beyond an MTU.
 const LINK_BYTES: u32 = 14 + 8;
 /// Pieces of memory that slots lie in.
 const PIECE_BYTES: [u32; 4] = [1 << 20, 512 << 10, 256 << 10, 128 << 10];

@@ -152,7 +152,7 @@ impl FrameFilter {
     }
 
     /// The direction and the filter as a classic program for frames without their outermost tag, which returns how much of a
-    /// frame is to be copied; empty where nothing is asked for.
+    /// frame is to be copied; empty where neither is configured.
     fn classic(&self) -> Result<Vec<ClassicInstruction>, Error> {
         let mut program = self.sides();
         match &self.filter {
@@ -172,7 +172,7 @@ impl FrameFilter {
         Ok(program.into_iter().map(cut).collect())
     }
 
-    /// Both for frames as they are on the wire, which translated programs see; empty where nothing is asked for.
+    /// Both for frames as they are on the wire, which translated programs see; empty where neither is configured.
     fn unmoved(&self) -> Vec<ClassicInstruction> {
         let mut program = self.sides();
         match &self.filter {

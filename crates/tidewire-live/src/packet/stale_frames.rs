@@ -68,13 +68,13 @@ impl StaleFrames {
         };
         let Some(program) = self.program.as_ref().filter(|_| is_side) else { return is_side };
         let Some(bytes) = blocks.bytes(block, at, header) else { return true };
-        let asked = program.answered(&facts);
+        let answered = program.answered(&facts);
         match (facts.tag, bytes.split_at_checked(12)) {
             (Some((tpid, tci)), Some((addresses, rest))) if link == LinkType::ETHERNET && !program.knows_tags() => {
                 let whole = [addresses, &tpid.to_be_bytes(), &tci.to_be_bytes(), rest].concat();
-                matches(&asked, &whole, header.tp_len.saturating_add(4))
+                matches(&answered, &whole, header.tp_len.saturating_add(4))
             }
-            _ => matches(&asked, bytes, header.tp_len),
+            _ => matches(&answered, bytes, header.tp_len),
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn flow_steering() -> Result<Compiled, Error> {
     let seed = random_bytes().map_err(|source| Error::kernel("reading random numbers", source))?;
     let mut settings = Settings::default();
     (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
-    // What passes without having been steered goes by its flow, or to the first worker.
+    // Frames that pass without having been steered go by their flow, or to the first worker.
     Ok(Compiled::new(&Program::parse("unit")?, &settings)?)
 }
 
@@ -59,7 +59,7 @@ fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error
     Ok(Steering::Program { program: Arc::new(program), may_drop })
 }
 
-/// What a program dropped, counted by the kernel; read without a system call, which a program that shut itself in may not be
+/// Frames that a program dropped, counted by the kernel; read without a system call, which a program that shut itself in may not be
 /// allowed to make.
 #[derive(Debug)]
 pub(super) struct Tally(MmapArray);

@@ -2,7 +2,7 @@
 //!
 //! A filter is compiled for frames as they are on the wire, and a packet socket's filter sees them without their outermost
 //! tag: `vlan 5` would match nothing, and `udp` what is inside a tag. So the program is there twice: as it is, for frames
-//! without a tag, and with every load moved, for frames with one; the tag's own bytes are asked of the kernel
+//! without a tag, and with every load moved, for frames with one; the tag's own bytes are loaded from the kernel's metadata
 //! (`SKF_AD_VLAN_TAG`, `SKF_AD_VLAN_TPID`; linux/filter.h).
 
 use crate::ClassicInstruction;
@@ -95,7 +95,7 @@ fn free_words(program: &[ClassicInstruction]) -> Vec<u32> {
     (0..WORDS).rev().filter(|word| !uses(*word)).collect()
 }
 
-/// What an instruction becomes where a tag was taken out.
+/// The instructions that replace one where a tag was taken out.
 fn moved(instruction: &ClassicInstruction, free: &[u32]) -> Option<Vec<ClassicInstruction>> {
     let ClassicInstruction { code, k, .. } = *instruction;
     let width = match code {
@@ -112,7 +112,7 @@ fn moved(instruction: &ClassicInstruction, free: &[u32]) -> Option<Vec<ClassicIn
     };
     let indexed = matches!(code, code::LD_W_IND | code::LD_H_IND | code::LD_B_IND);
     if k >= KNOWN_FROM && !indexed && code != code::LDX_MSH {
-        // What the kernel knows of a packet beside its bytes.
+        // Metadata of a packet beside its bytes, as the kernel has it.
         return Some(vec![*instruction]);
     }
     if k >= OFFSETS_END {

@@ -155,7 +155,7 @@ impl Confinement {
         // Kernels before 4.3 have no ambient set.
         let _ = caps::clear(None, CapSet::Ambient);
         caps::clear(None, CapSet::Inheritable).map_err(refused)?;
-        // What is effective has to be permitted.
+        // Effective capabilities have to be permitted.
         for set in [CapSet::Effective, CapSet::Permitted] {
             caps::set(None, set, &kept).map_err(refused)?;
         }

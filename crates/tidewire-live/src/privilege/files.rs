@@ -12,10 +12,10 @@ use super::connections::Connections;
 /// The newest rights that are known here; a kernel that knows fewer restricts fewer.
 const KNOWN: ABI = ABI::V6;
 
-/// What the kernel says of processors: values of maps with one for each of them are read by their number.
+/// The kernel's list of processors: values of maps with one for each of them are read by their number.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
-/// What the kernel says of this process's threads: whether they wait for an output when it is to end.
+/// The kernel's state of this process's threads: whether they wait for an output when it is to end.
 const THREADS: &str = "/proc/self/task";
 
 /// How far the kernel went along.

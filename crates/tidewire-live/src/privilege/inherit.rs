@@ -13,7 +13,7 @@ fn ambient() -> CapsHashSet {
 pub fn pass_on_inheritable() {
     let read = |set| caps::read(None, set).unwrap_or_default();
     for capability in read(CapSet::Inheritable).intersection(&read(CapSet::Permitted)) {
-        // What cannot be passed on is missed where it is needed.
+        // A capability that cannot be passed on is missed where it is needed.
         let _ = caps::raise(None, CapSet::Ambient, *capability);
     }
 }

@@ -1,4 +1,4 @@
-//! What a live capture needs capabilities for.
+//! Capabilities that a live capture needs, and the reasons.
 //!
 //! | what | capability | where the kernel asks |
 //! |---|---|---|
@@ -23,13 +23,13 @@ use crate::{Error, FanoutMode, LiveEngine, LiveSettings};
 pub struct Need {
     /// The capability.
     pub capability: Capability,
-    /// What it is needed for.
+    /// The operation that it is needed for.
     pub what: &'static str,
     /// Without it another engine is used, if the engine is [`LiveEngine::Auto`].
     pub optional: bool,
 }
 
-/// What `settings` need.
+/// Capabilities that `settings` need.
 #[must_use]
 pub fn needs(settings: &LiveSettings) -> Vec<Need> {
     let need = |capability, what, optional| Need { capability, what, optional };
@@ -119,14 +119,14 @@ mod tests {
     /// In a thread of its own: capabilities are a thread's.
     #[test]
     fn what_is_missing_is_named_with_the_way_to_grant_it() {
-        let told = std::thread::spawn(|| {
+        let hints = std::thread::spawn(|| {
             caps::clear(None, CapSet::Effective).expect("giving up is always allowed");
             let mut settings = LiveSettings::new(["lo"]);
             let packet = check(&settings).expect_err("it has none").with_hint().to_string();
             settings.engine = LiveEngine::Xdp;
             (packet, check(&settings).expect_err("it has none").with_hint().to_string())
         });
-        let (packet, xdp) = told.join().expect("the thread ends");
+        let (packet, xdp) = hints.join().expect("the thread ends");
         // One command that is enough for everything, or the next refusal would follow, and take the first away.
         let command = "sudo setcap cap_bpf,cap_ipc_lock,cap_net_admin,cap_net_raw,cap_perfmon+ep /";
         assert!(packet.contains("capturing frames needs cap_net_raw; run it as root, or"), "{packet}");

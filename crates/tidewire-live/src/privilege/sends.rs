@@ -79,7 +79,7 @@ pub(super) fn program(descriptors: &[RawFd]) -> BpfProgram {
 mod tests {
     use super::*;
 
-    /// What the program says of a call with these arguments: whether it is allowed.
+    /// Runs the program on a call with these arguments: whether it is allowed.
     fn allows(program: &[sock_filter], call: libc::c_long, arguments: [u64; 2]) -> bool {
         let mut data = [0_u8; 64];
         data[..4].copy_from_slice(&(call as u32).to_ne_bytes());

@@ -111,7 +111,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_copy_file_range,
 ];
 
-/// What other machines do without, and the C library of this one still calls.
+/// Calls that newer machines do without, and the C library of this one still makes.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[libc::c_long] = &[
     libc::SYS_poll,

@@ -1,4 +1,4 @@
-//! What is forbidden, tried: in a process of its own, which is this test run again with one name to run and its part to
+//! Tries forbidden operations: in a process of its own, which is this test run again with one name to run and its part to
 //! play in the environment.
 
 use std::{
@@ -48,7 +48,7 @@ fn part() -> Option<std::path::PathBuf> {
     env::var_os(PART).map(Into::into)
 }
 
-/// The test's own thread is not the process's first: that one waits, and is told of.
+/// The test's own thread is not the process's first: that one waits, and is reported as missing.
 fn alone(confined: &Confined) -> bool {
     confined.missing.iter().all(|missing| missing.contains("1 threads that run already"))
 }
@@ -77,7 +77,7 @@ fn what_is_forbidden_fails() {
     fs::create_dir(folder.join("new")).expect("made");
     let confined = Confinement::new().writable(folder.join("new")).confine().expect("possible");
     assert!(alone(&confined), "{confined:?}");
-    // What it is for.
+    // Allowed: the writable folder.
     fs::write(folder.join("new/draft"), "text").expect("allowed");
     fs::rename(folder.join("new/draft"), folder.join("new/written")).expect("allowed");
     assert_eq!(fs::read_to_string(folder.join("new/written")).expect("allowed"), "text");
@@ -121,7 +121,7 @@ fn what_is_forbidden_fails() {
     println!("all was refused");
 }
 
-/// Connections to named ports and to sockets of packets; nothing that root could be asked over.
+/// Connections to named ports and to sockets of packets; none to a socket through which root could act.
 #[test]
 fn what_may_connect_connects_to_that_only() {
     let Some(folder) = part() else {
@@ -250,11 +250,11 @@ fn nothing_is_sent_through_a_capture() {
         assert_eq!(sandbox_probe::send_through(socket, &frame), Vec::<&str>::new(), "{socket}");
     }
     assert_eq!(sent(), before);
-    // What is opened when they are gone may be written to.
+    // Descriptors that are opened when they are gone may be written to.
     drop(live);
     let (_reader, mut writer) = std::io::pipe().expect("descriptors");
     std::io::Write::write_all(&mut writer, b"output").expect("it has a number of its own");
-    assert!(Interface::find("lo").is_ok(), "netlink is asked");
+    assert!(Interface::find("lo").is_ok(), "netlink answers");
     println!("it stayed silent");
 }
 
@@ -278,7 +278,7 @@ fn memory_can_be_passed_on_and_nothing_received() {
     println!("it was passed on");
 }
 
-/// What an interface that comes back needs was prepared before.
+/// Preparations for an interface that comes back are made before.
 #[test]
 fn an_interface_may_come_back() {
     comes_back("an_interface_may_come_back", 1);
@@ -306,7 +306,7 @@ fn comes_back(test: &str, workers: usize) {
         println!("skipped: no network namespace of our own: {error}");
         return;
     }
-    // What it sends: bash does so by the name of a file. No thread may read what it prints, and no wait for it is without end.
+    // The sender of frames: bash sends them by the name of a file. No thread may read its output, and no wait for it is without end.
     let mut other = Command::new("timeout");
     other.args(["60", "bash", "-c", CHANGES]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut other = other.spawn().expect("a shell");
@@ -317,7 +317,7 @@ fn comes_back(test: &str, workers: usize) {
     settings.workers = workers;
     let mut workers = open(&settings).expect("rings").workers;
     assert!(alone(&Confinement::new().confine().expect("possible")));
-    other.stdin.as_mut().expect("piped").write_all(b"go\n").expect("told");
+    other.stdin.as_mut().expect("piped").write_all(b"go\n").expect("written");
     let (begun, mut gone, mut back) = (Instant::now(), false, 0);
     while back == 0 && begun.elapsed() < Duration::from_secs(20) {
         for worker in &mut workers {

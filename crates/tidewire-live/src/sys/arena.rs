@@ -22,13 +22,13 @@ use tidewire_wire::Parts;
 /// Largest arena, bytes: a frame's offset is a `u32`.
 pub const ARENA_BYTES_MAX: usize = 1 << 32;
 
-/// A reserved range of addresses. Places of it become memory by [`Place::map`] and [`Place::allocate`]; the rest cannot be
+/// A reserved range of addresses. Regions of it become memory by [`ArenaRegion::map`] and [`ArenaRegion::allocate`]; the rest cannot be
 /// touched and costs nothing.
 #[derive(Debug)]
 pub struct Arena {
     base: NonNull<u8>,
     bytes: usize,
-    /// What was given out as places, from the beginning.
+    /// Bytes that were given out as places, from the beginning.
     taken: AtomicUsize,
     /// A bit for each [`LINE_BYTES`], a word for each [`WORD_BYTES`]: whether it is mapped, handed over by the kernel and not given
     /// back. A place has whole words, which only its owner changes.
@@ -37,7 +37,7 @@ pub struct Arena {
 
 /// Granules of what can be read.
 const LINE_BYTES: usize = 64;
-/// What a word of bits stands for: no more than a page has.
+/// Bytes that a word of bits stands for: no more than a page has.
 const WORD_BYTES: usize = 64 * LINE_BYTES;
 
 // SAFETY: the range belongs to this value alone; what is shared is only ever read, or written by the owner of a place.
@@ -65,14 +65,14 @@ impl Arena {
     ///
     /// # Errors
     /// There are not so many left, or they are not whole pages.
-    pub fn take(self: &Arc<Self>, bytes: usize) -> io::Result<Place> {
+    pub fn take(self: &Arc<Self>, bytes: usize) -> io::Result<ArenaRegion> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "a place must be whole pages inside the arena");
         if !bytes.is_multiple_of(page_bytes()) || bytes == 0 {
             return Err(wrong());
         }
         let next = |taken: usize| taken.checked_add(bytes).filter(|end| *end <= self.bytes);
         let at = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| wrong())?;
-        Ok(Place { arena: Arc::clone(self), at, bytes })
+        Ok(ArenaRegion { arena: Arc::clone(self), at, bytes })
     }
 
     /// The whole range, for who keeps an arena to find bytes of frames that are noted, and reads no others.
@@ -103,7 +103,7 @@ fn masks(at: usize, end: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// What of an arena its owner reads. Made once, by who has all of the arena's rings, so that none gives memory back while a slice
+/// The part of an arena that its owner reads. Made once, by who has all of the arena's rings, so that none gives memory back while a slice
 /// of it is borrowed from here.
 #[derive(Debug)]
 pub(crate) struct View(Arc<Arena>);
@@ -121,7 +121,7 @@ impl Parts for View {
             return None;
         }
         // SAFETY: the range is inside the arena, mapped, and handed over to a ring that has not given it back, as its bits say;
-        // that ring belongs to the worker that this value is a part of, and is not told to while the worker is borrowed.
+        // that ring belongs to the worker that this value is a part of, and returns nothing while the worker is borrowed.
         Some(unsafe { slice::from_raw_parts(self.0.base.as_ptr().add(at), bytes) })
     }
 }
@@ -135,13 +135,13 @@ impl Drop for Arena {
 
 /// A ring's part of an [`Arena`].
 #[derive(Debug)]
-pub struct Place {
+pub struct ArenaRegion {
     arena: Arc<Arena>,
     at: usize,
     bytes: usize,
 }
 
-impl Place {
+impl ArenaRegion {
     /// Maps `descriptor` (a packet socket's ring) here, in place of what was mapped before.
     ///
     /// # Errors

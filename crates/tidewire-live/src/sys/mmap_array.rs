@@ -64,7 +64,7 @@ impl MmapArray {
     fn word(&self, at: usize) -> Option<&AtomicU64> {
         let fits = at.is_multiple_of(8) && at.checked_add(8).is_some_and(|end| end <= self.bytes);
         // SAFETY: the word is inside the mapping, which lives as long as `self`, and the address is aligned because the
-        // mapping is. Whoever else writes there does it in whole words.
+        // mapping is. Any other writer writes whole words there.
         fits.then(|| unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 

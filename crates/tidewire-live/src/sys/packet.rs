@@ -21,14 +21,14 @@ mod blocks;
 /// Free bytes before each frame beyond what the kernel leaves: room for the VLAN tag that it took out.
 pub const HEADROOM_BYTES: u32 = 4;
 
-/// What `struct tpacket_req3` wants to know of frames; in this version it only has to divide a block.
+/// The frame size of `struct tpacket_req3`; in this version it only has to divide a block.
 const FRAME_BYTES: u32 = 2048;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// What becomes of frames before they are copied.
+/// A program that decides on frames before they are copied.
 #[derive(Clone, Copy, Debug)]
 pub enum Attach<'a> {
     /// All are taken.
@@ -64,8 +64,8 @@ impl RingSocket {
 
     fn get<T>(&self, level: libc::c_int, name: libc::c_int, mut value: T) -> io::Result<T> {
         let mut length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the pointers are to locals, the first of the length that the second says. Only plain integers are asked
-        // for here.
+        // SAFETY: the pointers are to locals, the first of the length that the second says. All callers read plain
+        // integers.
         check(unsafe { libc::getsockopt(self.0.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) })?;
         Ok(value)
     }
@@ -246,7 +246,7 @@ impl RingSocket {
         Ok((counts.tp_packets, counts.tp_drops))
     }
 
-    /// The error that the socket is in, which is none afterwards.
+    /// Takes the socket's pending error, which clears it.
     ///
     /// # Errors
     /// What the kernel says.

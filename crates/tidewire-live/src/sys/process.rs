@@ -33,7 +33,7 @@ use super::wait::stay_on;
 /// `SIGCHLD`: a process that was started changed its state.
 pub const CHILD_CHANGED: i32 = libc::SIGCHLD;
 /// `SIGTSTP`: Ctrl-Z.
-pub const STOP_ASKED: i32 = libc::SIGTSTP;
+pub const STOP_REQUESTED: i32 = libc::SIGTSTP;
 /// `SIGCONT`: go on after a stop.
 pub const GO_ON: i32 = libc::SIGCONT;
 /// `SIGTERM`.
@@ -72,7 +72,7 @@ pub fn start(command: &mut Command, group: i32, cpu: Option<usize>) -> io::Resul
     start_with(command, group, cpu, &Rights::default())
 }
 
-/// What a program that is started may do. The default changes nothing.
+/// Rights of a program that is started. The default changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Its user and group; other groups are given up.
@@ -82,7 +82,7 @@ pub struct Rights {
     /// It has no capabilities and cannot get any (`no_new_privs`). From Linux 6.12 on it can send signals to itself and its
     /// children only, and trace no other process, whatever its user is.
     pub plain: bool,
-    /// It reads and writes disks only while nobody else does (`IOPRIO_CLASS_IDLE`, ioprio_set(2)), where the I/O scheduler has that.
+    /// It reads and writes disks only while no other process does (`IOPRIO_CLASS_IDLE`, ioprio_set(2)), where the I/O scheduler has that.
     pub idle_io: bool,
 }
 
@@ -140,7 +140,7 @@ fn keep_signals_inside() {
     if let Ok(rules) = libc::c_int::try_from(rules)
         && rules >= 0
     {
-        // SAFETY: the call takes integers only; the descriptor is this process's own, and closed by nobody else.
+        // SAFETY: the call takes integers only; the descriptor is this process's own, and no other code closes it.
         unsafe {
             libc::syscall(libc::SYS_landlock_restrict_self, rules, 0_u32);
             libc::close(rules);
@@ -189,7 +189,7 @@ fn spawn(command: &mut Command, apart: bool, cpu: Option<usize>, rights: &Rights
             // It ended before the request.
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        // What we read ourselves is the program's own affair.
+        // The signals that this process reads from a descriptor are unblocked for the program.
         mask(libc::SIG_UNBLOCK)?;
         cpu.map_or(Ok(()), stay_on)
     };
@@ -243,7 +243,7 @@ fn mask(how: libc::c_int) -> io::Result<libc::sigset_t> {
         // SAFETY: the pointer is to an initialised set.
         check(unsafe { libc::sigaddset(&raw mut set, *signal) })?;
     }
-    // SAFETY: the pointer is to an initialised set; where the old one goes is not asked for.
+    // SAFETY: the pointer is to an initialised set; the pointer for the old one may be null.
     let failed = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
     if failed == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
@@ -283,7 +283,7 @@ impl Signals {
         let set = mask(libc::SIG_BLOCK)?;
         // SAFETY: the pointer is to an initialised set.
         let made = check(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(made) }))
     }
 
@@ -307,8 +307,8 @@ fn is_ignored(signal: i32) -> bool {
     // SAFETY: the structure is plain integers and a function that is not called, for which zeroes are valid.
     let mut action: libc::sigaction = unsafe { zeroed() };
     // SAFETY: nothing is set; the pointer is to a structure for the answer.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
-    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 impl AsFd for Signals {

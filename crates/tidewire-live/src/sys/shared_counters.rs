@@ -25,7 +25,7 @@ pub const SLOTS_MAX: usize = 256;
 /// Bytes of an error's text in a slot, at most; what is longer is cut. A libpcap error has 255.
 pub const TEXT_BYTES_MAX: usize = 256;
 
-/// What the file begins with: a name and the version of its layout.
+/// The beginning of the file: a name and the version of its layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"TWboard2");
 /// Words before the slots, a cache line: the magic number, how many slots, and nothing.
 const HEADER_WORDS: usize = 8;
@@ -34,7 +34,7 @@ const COUNT_WORDS: usize = 16;
 /// Words of a slot: the counted ones, then its text.
 const SLOT_WORDS: usize = COUNT_WORDS + TEXT_BYTES_MAX / 8;
 
-/// What a slot counts; each is a word of its own.
+/// Counters of a slot; each is a word of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Packets that reached the capture and passed its filter, dropped ones included (`ps_recv`).
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_none_are_refused() {
+    fn invalid_files_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("board");
         assert!(SharedCounters::create(&path, 0).is_err() && SharedCounters::create(&path, SLOTS_MAX + 1).is_err());

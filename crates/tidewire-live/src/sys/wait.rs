@@ -1,10 +1,6 @@
 //! Waiting for rings, and on which processor.
 
-use std::{
-    io,
-    os::fd::BorrowedFd,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{io, os::fd::BorrowedFd, time::Duration};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -27,17 +23,34 @@ pub fn readable(descriptors: &[BorrowedFd<'_>], most: Duration) -> io::Result<()
     }
 }
 
-/// Nanoseconds since the epoch, by the clock of the frames' timestamps.
-#[must_use]
-pub fn now_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
-}
+/// The clock of the frames' timestamps.
+pub use tidewire_types::clock::wall_ns as now_ns;
 
 /// Nanoseconds of the monotonic clock, which eBPF programs read.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Wall clock and monotonic clock at one time, to a microsecond where the thread is not interrupted again and again: a thread that
+/// loses its processor between two readings would shift every time that is converted with them.
+#[must_use]
+pub fn both_clocks() -> (u64, u64) {
+    const APART_MAX_NS: u64 = 1_000;
+    const READINGS: usize = 8;
+    let read = || {
+        let (before, wall, after) = (monotonic_ns(), now_ns(), monotonic_ns());
+        (after.saturating_sub(before), wall, before.midpoint(after))
+    };
+    let mut best = read();
+    for _ in 1..READINGS {
+        if best.0 <= APART_MAX_NS {
+            break;
+        }
+        best = best.min(read());
+    }
+    (best.1, best.2)
 }
 
 /// Lets the calling thread run on one CPU only: the `index`-th of those that it may use, counted round.

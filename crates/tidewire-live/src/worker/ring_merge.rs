@@ -86,7 +86,7 @@ impl Worker {
     }
 }
 
-/// Whether a frame's time lies so far in the future that it is none: cards give such times until their clock is set.
+/// Whether a frame's time lies too far in the future to be right: cards give such times until their clock is set.
 fn is_ahead(frame: &Frame, now_ns: u64) -> bool {
     frame.timestamp_ns > now_ns.saturating_add(CLOCK_STEP_NS)
 }

@@ -10,7 +10,7 @@ use tidewire_wire::LinkType;
 use super::*;
 use crate::InterfaceProblem;
 
-/// What a test puts into a ring and sees of it.
+/// A test's script for a ring: frames that it puts in, and its observations.
 #[derive(Default)]
 struct Script {
     /// Timestamps of frames to come.
@@ -168,7 +168,7 @@ fn numbers_of_several_workers_do_not_collide() {
 }
 
 #[test]
-fn a_ring_in_error_is_told_once_and_tried_again() {
+fn a_ring_in_error_is_reported_once_and_tried_again() {
     let (mut worker, scripts) = worker(1, (0, 1));
     scripts[0].lock().unwrap().fails = true;
     for _ in 0..3 {
@@ -215,7 +215,7 @@ fn a_batch_grows_until_it_is_released() {
 }
 
 #[test]
-fn frames_that_came_before_a_filter_are_asked_of_it_and_given_back_in_order() {
+fn a_new_filter_applies_to_waiting_frames_and_they_are_given_back_in_order() {
     let (mut worker, scripts) = worker(2, (0, 1));
     let refuses = ClassicInstruction { code: 0x06, jump_true: 0, jump_false: 0, k: 0 };
     let later = wait::now_ns() + 3_600_000_000_000;

@@ -31,7 +31,7 @@ struct Attached {
 pub struct XdpAttachment(Arc<AttachedProgram>);
 
 impl XdpAttachment {
-    /// What its rings need to reattach.
+    /// The attached program, through which rings reattach.
     pub(super) fn attachment(&self) -> &Arc<AttachedProgram> {
         &self.0
     }

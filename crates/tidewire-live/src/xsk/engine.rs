@@ -17,7 +17,7 @@ use crate::{
     packet::flow_steering,
     session::CaptureMethod,
     sys::{
-        arena::Place,
+        arena::ArenaRegion,
         bpf::{ARRAY, LRU_HASH, Load, Map, Program, XDP, XdpMode},
     },
 };
@@ -123,7 +123,12 @@ impl XdpEngine {
     /// # Errors
     /// A missing capability, another program on the interface, a filter or a steering program that the kernel refuses, no
     /// memory for rings or tables.
-    pub fn open(&self, kernel: KernelSettings, number: u16, places: Vec<Vec<Place>>) -> Result<XdpCapture, Error> {
+    pub fn open(
+        &self,
+        kernel: KernelSettings,
+        number: u16,
+        places: Vec<Vec<ArenaRegion>>,
+    ) -> Result<XdpCapture, Error> {
         let workers = self.plan.workers() as u32;
         // A driver hands the frames of one queue to one processor at a time.
         let several = self.plan.slots() > workers || self.mode == XdpMode::Generic;

@@ -29,7 +29,7 @@ const ERROR: u16 = 2;
 pub(crate) struct Features(u64);
 
 impl Features {
-    /// What the driver of the interface of this number says.
+    /// Reads the features that the driver of the interface with this number reports.
     ///
     /// # Errors
     /// What the kernel says: `NotFound` before Linux 6.3.

@@ -1,23 +1,23 @@
 use std::collections::VecDeque;
 
-use crate::sys::{arena::Place, xsk};
+use crate::sys::{arena::ArenaRegion, xsk};
 
 /// Memory in which frames of several buffers are linearized, so that a batch stays in one arena.
 #[derive(Debug)]
 pub(super) struct LinearizeBuffer {
-    place: Place,
+    place: ArenaRegion,
     room: Room,
 }
 
 impl LinearizeBuffer {
-    pub(super) fn new(place: Place) -> Self {
+    pub(super) fn new(place: ArenaRegion) -> Self {
         let room = Room { bytes: place.len(), taken: VecDeque::new() };
         Self { place, room }
     }
 
     /// Allocates room for a frame, as an offset in the place; `None` until more is returned.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
-        // What can be read is known by lines of this length: two frames share none.
+        // Readable memory is tracked by lines of this length: two frames share none.
         self.room.take(bytes.max(1).next_multiple_of(64))
     }
 
@@ -34,11 +34,11 @@ impl LinearizeBuffer {
     }
 
     /// Copies a part of a frame to where it belongs; false where either is not inside its place.
-    pub(super) fn put(&mut self, from: (&Place, usize), at: usize, bytes: usize) -> bool {
+    pub(super) fn put(&mut self, from: (&ArenaRegion, usize), at: usize, bytes: usize) -> bool {
         xsk::copy(from, (&mut self.place, at), bytes)
     }
 
-    /// What an offset in the place is in the arena.
+    /// The offset in the arena of an offset in the place.
     pub(super) fn in_arena(&self, at: usize) -> usize {
         self.place.at() + at
     }

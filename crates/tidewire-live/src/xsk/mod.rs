@@ -24,6 +24,7 @@ mod engine;
 mod errors;
 mod features;
 mod linearize_buffer;
+mod losses;
 mod plan;
 mod probe;
 mod reattach;

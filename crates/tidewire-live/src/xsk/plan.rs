@@ -4,9 +4,9 @@ use crate::{
     Error, FanoutMode, Interface, LiveSettings, SettingError, TimestampSource, memory, sys::arena::page_bytes,
 };
 
-/// What the kernel keeps free before each frame (`XDP_PACKET_HEADROOM`), bytes.
+/// Bytes that the kernel keeps free before each frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM_BYTES: u32 = 256;
-/// What a frame has beside its interface's MTU: an Ethernet header and two tags.
+/// Bytes of a frame beyond its interface's MTU: an Ethernet header and two tags.
 const LINK_BYTES: u32 = 14 + 2 * 4;
 /// Sizes of a buffer; the kernel knows powers of 2 up to a page.
 const CHUNK_SMALL: u32 = 2048;
@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 1 << 20;
 /// makes (64 KiB).
 const SIDE_PART: usize = 4;
 const SIDE_BYTES_MIN: usize = 4 << 16;
-/// What the settings come to, for AF_XDP sockets on one interface.
+/// A plan derived from settings, for AF_XDP sockets on one interface.
 #[derive(Clone, Debug)]
 pub struct XskPlan {
     pub(super) interface: Interface,

@@ -24,7 +24,7 @@ pub struct Support {
     pub zero_copy: bool,
     /// The card takes VLAN tags out of frames before XDP sees them (seen on a veth as well, in both modes): they are lost.
     pub tags_lost: bool,
-    /// What is missing, and why; empty if nothing is.
+    /// The obstacle, and its reason; empty if nothing is missing.
     pub reason: String,
 }
 

@@ -22,6 +22,7 @@ impl XskRing {
             plan.interface = interface;
             plan.open_again(self, attachment.mode)?;
             (self.state.before, self.state.index) = (before, index);
+            self.state.losses.restart();
         }
         attachment.settle(index)?;
         (self.state.gone, self.state.empty) = (false, 0);

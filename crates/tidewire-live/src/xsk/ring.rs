@@ -5,17 +5,16 @@ use std::{
     time::Duration,
 };
 
-use tidewire_wire::LinkType;
-use tidewire_wire::{ChecksumStatus, Frame};
+use tidewire_wire::{ChecksumStatus, Frame, LinkType, PacketLoss};
 
-use super::{attachment::AttachedProgram, linearize_buffer::LinearizeBuffer, slot::FilterSlot};
+use super::{attachment::AttachedProgram, linearize_buffer::LinearizeBuffer, losses::Losses, slot::FilterSlot};
 use crate::{
     ClassicInstruction, Error, InterfaceProblem, Ring, RingCounts, SettingError, TrafficDirection,
     sys::{
-        arena::Place,
+        arena::ArenaRegion,
         bpf::{self, Map},
         wait,
-        xsk::{self, FillRing, RxRing, XskSocket},
+        xsk::{self, FillRing, RxRing, Statistics, XskSocket},
     },
 };
 
@@ -69,7 +68,7 @@ pub struct XskRing {
     pub(super) socket: Arc<XskSocket>,
     pub(super) rx: RxRing,
     pub(super) fill: Arc<Mutex<FillRing>>,
-    pub(super) memory: Place,
+    pub(super) memory: ArenaRegion,
     pub(super) linearize: LinearizeBuffer,
     pub(super) sockets: Arc<Map>,
     /// Where the filter can be replaced.
@@ -82,7 +81,7 @@ pub struct XskRing {
     pub(super) state: State,
 }
 
-/// What changes.
+/// The ring's mutable state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Frames noted so far.
@@ -91,7 +90,7 @@ pub(super) struct State {
     latest_ns: u64,
     /// Calls of `collect` in a row that found nothing.
     pub(super) empty: u32,
-    /// What was noted when it was last waited, and when it was last rested.
+    /// Frames noted when it was last waited, and when it was last rested.
     waited_at: u64,
     rested_at: u64,
     calls: u64,
@@ -99,8 +98,9 @@ pub(super) struct State {
     pub(super) stopped: bool,
     /// The interface's number.
     pub(super) index: u32,
-    /// What was counted on the interfaces before this one.
+    /// Counts of the interfaces before this one.
     pub(super) before: RingCounts,
+    pub(super) losses: Losses,
 }
 
 impl State {
@@ -126,8 +126,11 @@ impl XskRing {
     /// # Errors
     /// The kernel refuses the request.
     pub fn buffers_missing(&self) -> Result<u64, Error> {
-        let counts = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
-        Ok(counts.fill_empty)
+        Ok(self.statistics()?.fill_empty)
+    }
+
+    fn statistics(&self) -> Result<Statistics, Error> {
+        self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))
     }
 
     fn failed(&self, what: &str, source: io::Error) -> Error {
@@ -223,7 +226,10 @@ impl XskRing {
             let Some((at, captured)) = (if parts == 1 { Some(whole) } else { self.gather(parts, bytes) }) else {
                 break;
             };
-            let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: wait::monotonic_ns() });
+            let now = *now.get_or_insert_with(|| {
+                let (real_ns, monotonic_ns) = wait::both_clocks();
+                Now { real_ns, monotonic_ns }
+            });
             let timestamp_ns = self.timestamp(first.at as usize, now);
             if parts == 1 {
                 self.memory.show(first.at as usize, first.bytes as usize);
@@ -246,10 +252,9 @@ impl XskRing {
         self.state.noted += noted as u64;
     }
 
-    /// What the kernel counted, on earlier interfaces as well; not what was received.
+    /// Drops and failures that the kernel counted, on earlier interfaces as well; received frames are not among them.
     pub(super) fn counted(&mut self) -> Result<RingCounts, Error> {
-        self.state.calls += 1;
-        let kernel = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        let kernel = self.count_losses()?;
         let before = self.state.before;
         Ok(RingCounts {
             dropped: before.dropped + kernel.ring_full,
@@ -257,6 +262,34 @@ impl XskRing {
             calls: self.state.calls,
             ..RingCounts::default()
         })
+    }
+
+    /// Reads the kernel's counts, and notes frames that were lost since the last time.
+    fn count_losses(&mut self) -> Result<Statistics, Error> {
+        self.state.calls += 1;
+        let kernel = self.statistics()?;
+        if self.state.losses.is_zero_copy.is_none() {
+            self.state.calls += 1;
+            self.state.losses.is_zero_copy = self.is_zero_copy().ok();
+        }
+        // Losses of a ring that was full lie behind the last frame that was collected, or before it: the clock may be far ahead of both.
+        let at_ns = if self.state.latest_ns == 0 { wait::now_ns() } else { self.state.latest_ns };
+        let now = (at_ns, wait::monotonic_ns());
+        // Of frames in several buffers fewer are there: the last one is passed later.
+        let noted = self.state.noted;
+        let last = noted + u64::from(self.rx.available());
+        self.state.losses.add(&kernel, self.marks.number, now, (noted, last));
+        Ok(kernel)
+    }
+
+    /// The same with frames that were just noted, if it is due: so a loss is known before the frames behind it are delivered.
+    fn look_for_losses(&mut self) {
+        if self.state.losses.is_due(self.level_permille(), wait::monotonic_ns()) {
+            // Errors are reported by `counts`, which reads the same.
+            let _ = self.count_losses();
+        }
+        let State { noted, latest_ns, ref mut losses, .. } = self.state;
+        losses.pass(noted, self.marks.number, latest_ns);
     }
 
     /// Frames that the kernel put into the ring and that were not noted.
@@ -285,7 +318,11 @@ impl Ring for XskRing {
         if available > 0 {
             self.state.empty = 0;
             self.note(frames, most);
+            self.look_for_losses();
             return Ok(());
+        }
+        if self.state.losses.is_unread(self.state.noted) {
+            self.look_for_losses();
         }
         if self.state.gone {
             return if self.reattach()? { Ok(()) } else { Err(self.gone()) };
@@ -333,6 +370,10 @@ impl Ring for XskRing {
         }
         if self.rx.available() > 0 {
             return Ok(false);
+        }
+        if self.state.losses.is_unread(self.state.noted) {
+            // Nothing may come for long, and then this would be late.
+            let _ = self.count_losses();
         }
         // A socket in error wakes up at once, unless frames arrived in between.
         if self.state.waited_at == self.state.noted {
@@ -396,6 +437,10 @@ impl Ring for XskRing {
     fn counts(&mut self) -> Result<RingCounts, Error> {
         let counted = self.counted()?;
         Ok(RingCounts { received: self.state.noted + self.waiting(), ..counted })
+    }
+
+    fn take_losses(&mut self) -> [Option<PacketLoss>; 2] {
+        [self.state.losses.take(), None]
     }
 }
 

@@ -18,7 +18,7 @@ const DROP: u32 = 1;
 #[derive(Debug)]
 pub(super) struct FilterSlot {
     kernel: Arc<Kernel>,
-    /// What is in its place, where that is known.
+    /// The current filter, if it is known.
     current: Mutex<Option<Option<Vec<ClassicInstruction>>>>,
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, SettingError,
     sys::{
-        arena::Place,
+        arena::ArenaRegion,
         bpf::{Map, XdpMode},
         xsk::{self, Binding, FillRing, XskSocket},
     },
@@ -39,7 +39,7 @@ impl XskPlan {
         &self,
         number: u16,
         mode: XdpMode,
-        places: Vec<Vec<Place>>,
+        places: Vec<Vec<ArenaRegion>>,
         sockets: &Arc<Map>,
     ) -> Result<Vec<Vec<XskRing>>, Error> {
         let wrong = || Error::from(SettingError::PlaceCount { interface: self.interface.name.clone() });
@@ -79,7 +79,7 @@ impl XskPlan {
         &self,
         queue: u32,
         mode: XdpMode,
-        place: Place,
+        place: ArenaRegion,
         shared: &mut Option<Shared>,
         sockets: &Arc<Map>,
         marks: Marks,
@@ -142,7 +142,7 @@ impl XskPlan {
     }
 
     /// A queue's memory and fill ring, with all buffers in it.
-    fn shared(&self, socket: &XskSocket, place: &Place) -> Result<Shared, Error> {
+    fn shared(&self, socket: &XskSocket, place: &ArenaRegion) -> Result<Shared, Error> {
         let at = |what: &'static str| move |source| self.failed(what, source);
         let bytes = self.memory_bytes();
         let memory = xsk::shared_memory(bytes).map_err(at("allocating the ring"))?;
@@ -166,7 +166,7 @@ impl XskPlan {
             }
             match self.bind_as(socket, queue, Binding { zero_copy, frags }) {
                 Ok(()) => return Ok(()),
-                // What copying is refused for says more than what zero-copy is.
+                // A refusal of copying says more than one of zero-copy.
                 Err(error) if !zero_copy => first_error = first_error.or(Some(error)),
                 Err(_) => {}
             }
@@ -189,7 +189,7 @@ impl XskPlan {
     }
 }
 
-/// What the sockets of a queue have in common.
+/// Resources that the sockets of a queue share.
 struct Shared {
     memory: std::os::fd::OwnedFd,
     fill: Arc<Mutex<FillRing>>,

@@ -10,7 +10,7 @@ use tidewire_steer::{
     Compiled, Packet, Program as Steering, Settings, State,
     bpf::{Ending, Hook, Output},
 };
-use tidewire_testing::InTime as _;
+use tidewire_testing::{InTime as _, wait_until};
 use tidewire_wire::LinkType;
 use tidewire_wire::{Frame, Parts as _};
 
@@ -43,9 +43,7 @@ fn switch_on(mtu: u32) {
             let output = Command::new("ip").args(["-o", "link", "show", interface]).run_in_time().expect("ip");
             String::from_utf8_lossy(&output.stdout).contains("state UP")
         };
-        while !is_up() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the cable is up", is_up);
     }
     thread::sleep(Duration::from_millis(20));
 }
@@ -310,7 +308,7 @@ fn frames_are_cut_to_the_snap_length() {
     });
 }
 
-/// Nobody collects: every frame is received, or counted as lost, and what was received arrives whole.
+/// Without a collector, every frame is received, or counted as lost, and received ones arrive whole.
 #[test]
 fn full_rings_count_what_they_lose() {
     // Buffers and entries of the ring: what is full first differs.
@@ -451,7 +449,7 @@ fn nothing_arrives_behind_a_stop() {
         opened.rings[0][0].stop().unwrap();
         (0..10).for_each(|n| opened.send(&frame(n, 100)));
         thread::sleep(Duration::from_millis(50));
-        // Those are nobody's.
+        // No ring receives those.
         opened.sent = 10;
         assert_eq!(opened.take(0, usize::MAX).len(), 10);
         assert_eq!(opened.counts().received, 10);
@@ -512,7 +510,7 @@ fn what_is_missing_is_said_with_its_reason() {
     });
 }
 
-/// Where frames come fast, sleeping a little gathers them; where they come slowly, or the ring is small, nobody sleeps.
+/// Where frames come fast, sleeping a little gathers them; where they come slowly, or the ring is small, no worker sleeps.
 #[test]
 fn rests_are_for_frames_that_come_fast() {
     with_cable(1, 1500, || {
@@ -545,7 +543,7 @@ fn rings_are_no_larger_than_memory_and_no_smaller_than_a_driver_s_round() {
     let random = Fanout { group: None, mode: FanoutMode::Random, defrag: false, rollover: false };
     let error = refused(&LiveSettings { fanout: Some(random), ..settings(2, 4 << 20) });
     assert!(error.contains("rnd") && error.contains("packet sockets"), "{error}");
-    // What one worker gets is what was asked for, on all queues together.
+    // The configured bytes are those of one worker, on all queues together.
     let plan = XskPlan::new(&settings(1, 64 << 20), &interface).unwrap();
     assert_eq!((plan.rings(0), plan.place_bytes() * 4, plan.slots()), (4, (64 << 20) + (64 << 20) / 4, 4));
     let plan = XskPlan::new(&settings(3, 64 << 20), &interface).unwrap();

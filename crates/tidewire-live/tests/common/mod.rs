@@ -1,13 +1,9 @@
 //! A network namespace with a cable, for tests of packet sockets and AF_XDP.
 
-use std::{
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{process::Command, thread, time::Duration};
 
 use tidewire_live::{Interface, sys::net::own_namespace};
-use tidewire_testing::{InTime as _, missing};
+use tidewire_testing::{InTime as _, missing, wait_until};
 
 /// The end of the cable where frames are sent.
 pub const NEAR: &str = "tw0";
@@ -43,11 +39,9 @@ pub fn cable_between(near: &str, far: &str, mtu: u32) {
     for interface in [near, far] {
         ip(&format!("link set {interface} addrgenmode none mtu {mtu} up"));
     }
-    let start = Instant::now();
     // The near end is up before it has a carrier. Until the kernel's link watch has seen the carrier, its transmit queue is
     // `noop`, which drops frames without an error; the state is `UP` from then on.
-    while !Interface::find(far).unwrap().carrier || !ip(&format!("-o link show {near}")).contains("state UP") {
-        assert!(start.elapsed() < PATIENCE, "no carrier");
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a carrier", || {
+        Interface::find(far).unwrap().carrier && ip(&format!("-o link show {near}")).contains("state UP")
+    });
 }

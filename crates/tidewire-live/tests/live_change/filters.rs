@@ -143,7 +143,7 @@ fn programs_may_ask_for_what_the_kernel_knows_of_a_packet() {
 }
 
 #[test]
-fn programs_that_are_none_are_refused_and_change_nothing() {
+fn invalid_programs_are_refused_and_change_nothing() {
     inside(|| {
         let jump = |k| ClassicInstruction { code: 0x15, jump_true: 200, jump_false: 0, k };
         let wrong: Vec<Vec<ClassicInstruction>> = vec![
@@ -212,7 +212,7 @@ fn directions_are_chosen_at_any_time() {
             let mut rig = Rig::open(&settings).unwrap();
             for (round, direction) in [&[first][..], &all].concat().into_iter().enumerate() {
                 if round > 0 {
-                    // What waits has to be of the new direction, too.
+                    // Waiting frames have to be of the new direction, too.
                     come.iter().for_each(|frame| rig.wire.send(frame).unwrap());
                     leave.iter().for_each(|frame| rig.back.send(frame).unwrap());
                     thread::sleep(std::time::Duration::from_millis(30));

@@ -4,17 +4,18 @@ use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tidewire_live::{
     Fanout, FanoutMode, LiveEngine, LiveSettings, Membership, Sharing, TrafficDirection, sys::net::PacketSocket,
 };
 use tidewire_steer::{Compiled, Program, Settings};
+use tidewire_testing::wait_until;
 
-use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, settings, step, udp};
+use super::rig::{FAR, NEAR, Rig, compiled, frame, inside, settings, step, udp};
 
-/// Blocks are handed over when they are full: nobody reads them meanwhile.
+/// Blocks are handed over when they are full: none is read meanwhile.
 const LONG: Duration = Duration::from_secs(30);
 
 pub fn fanout(group: u16, mode: FanoutMode) -> Fanout {
@@ -194,11 +195,9 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
                 for _ in 0..10 {
                     let mut rig =
                         Rig::open(&settings.clone().with_ring_bytes(16 << 20).with_block_timeout(LONG)).unwrap();
-                    let begun = Instant::now();
-                    while rig.live.workers[0].counts().unwrap().received == 0 {
-                        assert!(begun.elapsed() < PATIENCE, "{name}: nothing comes to a new member");
-                        thread::sleep(Duration::from_millis(2));
-                    }
+                    wait_until(&format!("{name}: frames come to a new member"), || {
+                        rig.live.workers[0].counts().unwrap().received > 0
+                    });
                     rigs.push(rig);
                 }
                 stop.store(true, Ordering::Relaxed);
@@ -213,8 +212,8 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
                 sent.saturating_sub(received)
             );
             assert_eq!(dropped, 0);
-            // What comes to a member before its filter lets frames in is lost: its share of microseconds, ten times. Loading
-            // its programs, or telling the group of one, takes a thousand times as long.
+            // Frames that come to a member before its filter lets frames in are lost: its share of microseconds, ten times. Loading
+            // its programs, or passing one to the group, takes a thousand times as long.
             assert!(received <= sent && received + sent / 100 + 100 >= sent, "{name}: {received} of {sent}");
         }
     });

@@ -1,4 +1,4 @@
-//! What a capture can be told while it runs, as a handle of libpcap is told: filters, directions, groups. Needs root and `ip`;
+//! Changes of a running capture, as a handle of libpcap has them: filters, directions, groups. Needs root and `ip`;
 //! says so otherwise.
 #![forbid(unsafe_code)]
 

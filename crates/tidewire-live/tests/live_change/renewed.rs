@@ -1,4 +1,4 @@
-//! Interfaces that are removed and made anew, captured by AF_XDP.
+//! Interfaces that are removed and made again, captured by AF_XDP.
 
 use std::{
     thread,
@@ -29,7 +29,7 @@ fn until_one_comes(rig: &mut Rig) -> Vec<u8> {
 }
 
 #[test]
-fn af_xdp_goes_on_with_an_interface_that_is_made_anew() {
+fn af_xdp_goes_on_with_an_interface_that_is_made_again() {
     inside(|| {
         for engine in [LiveEngine::Xdp, LiveEngine::XdpGeneric] {
             let program = Some(compiled("ether proto 0x88b6"));

@@ -1,4 +1,4 @@
-//! What a steering program drops that several members share: each frame is counted by one of them.
+//! Frames dropped by a steering program that several members share: each is counted by one of them.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ fn taken(rigs: &mut [Rig]) -> Vec<Vec<u8>> {
     rigs.iter_mut().flat_map(|rig| rig.take(0)).collect()
 }
 
-/// What the kernel counted for their rings: received, dropped.
+/// Counts of the kernel for their rings: received, dropped.
 fn rings(rigs: &mut [Rig]) -> (u64, u64) {
     let counts = rigs.iter_mut().map(|rig| rig.live.workers[0].counts().unwrap());
     counts.fold((0, 0), |(received, dropped), one| (received + one.received, dropped + one.dropped))
@@ -122,7 +122,7 @@ fn members_come_and_go_and_each_interface_counts_for_itself() {
             rigs.remove(0);
         }
         assert!(expected >= rest.len() as u64);
-        // What goes into the one end leaves the other.
+        // Frames that go into the one end leave the other.
         let settings = steered(33, "steer_flow").with_interfaces([FAR, NEAR]);
         let mut rigs = members(2, &settings);
         rigs[0].send(&all);
@@ -154,7 +154,7 @@ fn until_troubled(rigs: &mut [Rig], troubled: bool) {
 }
 
 #[test]
-fn counting_goes_on_with_an_interface_that_is_made_anew() {
+fn counting_goes_on_with_an_interface_that_is_made_again() {
     inside(|| {
         let (flows, rest) = play();
         let all = [flows.clone(), rest.clone()].concat();

@@ -138,7 +138,7 @@ fn what_finds_no_room_is_counted_exactly() {
                     sent += 1;
                 }
                 assert_eq!(rig.workers[0].level_permille(), 1000);
-                // Nobody reads meanwhile, and it is asked more than once.
+                // No reader takes frames meanwhile, and the counts are read more than once.
                 let (received, dropped) = rig.counts();
                 assert_eq!(received + dropped, sent);
                 delivered += rig.collect(1).concat().len() as u64;
@@ -192,7 +192,7 @@ fn a_busy_ring_needs_no_system_calls() {
         }
         let calls = rig.workers[0].counts().unwrap().calls - before;
         println!("{calls} system calls for {got} frames");
-        // The counts themselves are one; whether the socket is in error is asked for after many polls that found nothing.
+        // The counts themselves are one; an error of the socket is looked for after many polls that found nothing.
         assert!(got > 30_000 && calls <= 1 + 8, "{calls} for {got}");
     });
 }

@@ -12,18 +12,18 @@ use tidewire_testing::InTime as _;
 use super::craft::{conversations, frame};
 use super::rig::{Delivered, FAR, NEAR, PATIENCE, Rig, bytes, cable, inside, ip, settings, wire};
 
-/// Polls until every worker has told of its interface.
+/// Polls until every worker has reported its interface.
 fn troubles(rig: &mut Rig) -> Vec<String> {
     let start = Instant::now();
-    let mut told: Vec<Vec<Error>> = rig.workers.iter().map(|_| Vec::new()).collect();
-    while told.iter().any(Vec::is_empty) && start.elapsed() < PATIENCE {
-        for (worker, told) in rig.workers.iter_mut().zip(&mut told) {
+    let mut reported: Vec<Vec<Error>> = rig.workers.iter().map(|_| Vec::new()).collect();
+    while reported.iter().any(Vec::is_empty) && start.elapsed() < PATIENCE {
+        for (worker, own) in rig.workers.iter_mut().zip(&mut reported) {
             worker.poll(Duration::from_millis(1), |_| panic!("a frame of nothing"));
-            told.extend(worker.troubles());
+            own.extend(worker.troubles());
         }
     }
-    assert!(told.iter().all(|mine| mine.len() == 1), "each is told once: {told:?}");
-    told.concat_to_text()
+    assert!(reported.iter().all(|own| own.len() == 1), "each is reported once: {reported:?}");
+    reported.concat_to_text()
 }
 
 trait Text {
@@ -78,7 +78,7 @@ fn flaps(settings: &LiveSettings) {
 }
 
 #[test]
-fn an_interface_switched_off_and_on_is_told_and_goes_on() {
+fn an_interface_switched_off_and_on_is_reported_and_goes_on() {
     inside(|| flaps(&settings(1)));
 }
 
@@ -93,7 +93,7 @@ fn comes_back(settings: &LiveSettings) {
     let sent = sent();
     let before = arrives_again(&mut rig, &sent);
     for round in 0..2 {
-        // What arrived before the end is delivered.
+        // Frames that arrived before the end are delivered.
         let last: Vec<_> = (0..5).map(|salt| frame(80, 0x88b5, salt)).collect();
         let wire = wire();
         last.iter().for_each(|frame| wire.send(frame).unwrap());
@@ -175,7 +175,7 @@ fn an_interface_that_is_down_is_captured_when_it_is_switched_on() {
 }
 
 #[test]
-fn changes_are_told_as_they_happen() {
+fn changes_are_reported_as_they_happen() {
     inside(|| {
         cable();
         let interfaces = [Interface::find("lo").unwrap(), Interface::find(FAR).unwrap()];

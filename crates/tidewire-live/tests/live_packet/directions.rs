@@ -71,7 +71,7 @@ fn frames_of_the_loopback_interface_are_there_once() {
 /// Sends `payload` over TCP to a host in another namespace, and captures there.
 fn transfer(mtu: usize, payload: &[u8]) -> Vec<Delivered> {
     ip(&format!("link add {NEAR} type veth peer name {FAR}"));
-    let (number, told) = mpsc::channel();
+    let (number, namespace) = mpsc::channel();
     let (ready, go) = mpsc::channel();
     let (moved, may_begin) = mpsc::channel();
     let wanted = payload.len();
@@ -98,7 +98,7 @@ fn transfer(mtu: usize, payload: &[u8]) -> Vec<Delivered> {
         assert_eq!(rig.counts(), (got.len() as u64, 0));
         got
     });
-    ip(&format!("link set {FAR} netns {}", told.recv().unwrap()));
+    ip(&format!("link set {FAR} netns {}", namespace.recv().unwrap()));
     ip(&format!("link set {NEAR} addrgenmode none mtu {mtu} up"));
     ip(&format!("addr add 10.9.0.1/24 dev {NEAR}"));
     moved.send(()).unwrap();

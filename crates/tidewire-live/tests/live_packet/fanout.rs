@@ -178,7 +178,7 @@ fn rolling_over_uses_the_next_ring_when_one_is_full() {
     });
 }
 
-/// What each worker must get, in order, by the evaluator.
+/// Frames that each worker must get, in order, by the evaluator.
 fn expected(compiled: &Compiled, frames: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     let mut state = State::default();
     let mut workers = vec![Vec::new(); WORKERS];

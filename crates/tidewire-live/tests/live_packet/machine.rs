@@ -1,4 +1,4 @@
-//! What is asked and set of the whole machine: groups that there are, channels of interfaces.
+//! Queries and settings of the whole machine: groups that there are, channels of interfaces.
 
 use tidewire_live::{Fanout, FanoutMode, Interface, LiveEngine, LiveSettings, packet::groups_in_use};
 

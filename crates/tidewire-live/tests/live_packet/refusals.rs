@@ -1,4 +1,4 @@
-//! What cannot be captured, and what is said then.
+//! Inputs that cannot be captured, and their errors.
 
 use std::process::Command;
 

@@ -9,7 +9,7 @@ use std::{
 
 use libc::FILE;
 
-use super::types::{BpfInstruction, BpfProgram, Dumper, ERROR_BYTES, Interface, PacketHeader, Pointer};
+use crate::types::{BpfInstruction, BpfProgram, Dumper, ERROR_BYTES, Interface, PacketHeader, Pointer};
 use crate::{
     error,
     system::{self, system},
@@ -69,8 +69,8 @@ forward! {
     pcap_nametoportrange(name: *const c_char, first: *mut c_int, last: *mut c_int, protocol: *mut c_int) -> c_int = 0;
     pcap_nametoproto(name: *const c_char) -> c_int = -1;
     pcap_next_etherent(file: *mut FILE) -> Pointer = ptr::null_mut();
-    pcap_open_dead(link: c_int, snap: c_int) -> *mut super::types::Pcap = ptr::null_mut();
-    pcap_open_dead_with_tstamp_precision(link: c_int, snap: c_int, precision: c_uint) -> *mut super::types::Pcap = ptr::null_mut();
+    pcap_open_dead(link: c_int, snap: c_int) -> *mut crate::types::Pcap = ptr::null_mut();
+    pcap_open_dead_with_tstamp_precision(link: c_int, snap: c_int, precision: c_uint) -> *mut crate::types::Pcap = ptr::null_mut();
     pcap_statustostr(status: c_int) -> *const c_char = c"the system's libpcap was not found".as_ptr();
     pcap_strerror(number: c_int) -> *const c_char = c"the system's libpcap was not found".as_ptr();
     pcap_tstamp_type_name_to_val(name: *const c_char) -> c_int = -1;

@@ -9,7 +9,7 @@ use std::{
 
 use libc::{FILE, timeval};
 
-use super::types::{BpfProgram, Dumper, PacketHandler, PacketHeader, Pcap, Statistics, status};
+use crate::types::{BpfProgram, Dumper, PacketHandler, PacketHeader, Pcap, Statistics, status};
 use crate::{
     fanout,
     handle::{Handle, State},
@@ -80,7 +80,7 @@ macro_rules! on {
 ///
 /// # Safety
 /// The pointer is to a program, or null.
-unsafe fn instructions<'a>(program: *const BpfProgram) -> Option<&'a [super::types::BpfInstruction]> {
+unsafe fn instructions<'a>(program: *const BpfProgram) -> Option<&'a [crate::types::BpfInstruction]> {
     // SAFETY: as the caller promises.
     let program = unsafe { program.as_ref() }?;
     if program.instructions.is_null() {

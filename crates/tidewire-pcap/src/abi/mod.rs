@@ -7,5 +7,4 @@ mod caller;
 mod forward;
 mod handle;
 mod open;
-pub mod types;
 mod variables;

@@ -9,18 +9,17 @@ use std::{
 
 use libc::FILE;
 
-use super::{
-    caller::with_caller,
-    types::{ERROR_BYTES, Pcap, status},
-};
+use super::caller::with_caller;
 use crate::{
     error,
-    handle::{Handle, Inactive, Options, State},
+    handle::{Handle, State},
+    inactive::{Inactive, Options},
     live::Live,
     offline::Offline,
     report::Report,
     resolve,
     system::{self, is_inside, system},
+    types::{ERROR_BYTES, Pcap, status},
 };
 use tidewire_pcap_config::Source;
 

@@ -7,14 +7,15 @@
 //! handle is inactive first. Activated, it is a live capture of Tidewire, or forwards every call to a handle of the system's
 //! library if Tidewire is not needed.
 
-pub(crate) mod control;
-mod inactive;
-
 use std::{cell::UnsafeCell, ffi::c_int, ops::Deref};
 
-use crate::{abi::types::Pcap, live::Live, offline::Offline};
-use control::{Control, Ended};
-pub use inactive::{Inactive, Options};
+use crate::{
+    control::{Control, ReadResult},
+    inactive::Inactive,
+    live::Live,
+    offline::Offline,
+    types::Pcap,
+};
 
 /// No address of a function: not canonical.
 const MAGIC: u64 = 0x9bd1_7469_6465_f00d;
@@ -86,7 +87,7 @@ impl Handle {
     ///
     /// # Safety
     /// `pcap` is ours, and `ended` is the result of its read.
-    pub unsafe fn after_read(pcap: *mut Pcap, ended: Ended) -> c_int {
+    pub unsafe fn after_read(pcap: *mut Pcap, ended: ReadResult) -> c_int {
         if ended.is_closed {
             // SAFETY: the program closed it inside its callback, and does not use it any more.
             unsafe { Self::take(pcap) };

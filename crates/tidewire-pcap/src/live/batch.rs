@@ -13,7 +13,7 @@ use super::{
     locality::{LOOK, UNSORTED_FRAMES},
     rings::DOWN_WAIT,
 };
-use crate::{event, handle::control::Control};
+use crate::{control::Control, event};
 
 /// Longest single wait if descriptors do not show that a device is gone.
 pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);

@@ -8,9 +8,9 @@ use std::{
 };
 
 use crate::{
-    abi::types::Pcap,
     error,
     system::{self, system},
+    types::Pcap,
 };
 
 /// A dead handle, replaceable by one of another link type.

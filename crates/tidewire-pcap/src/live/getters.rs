@@ -13,10 +13,10 @@ use tidewire_wire::LinkType;
 
 use super::{Live, batch::SILENT_WAIT};
 use crate::{
-    abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
+    control::Control,
     event::Gathered,
-    handle::control::Control,
     system::{self, system},
+    types::{BpfProgram, Dumper, Pcap, Statistics, status},
 };
 
 /// `DLT_EN10MB`

@@ -30,8 +30,8 @@ use std::{
 use tidewire_live::{Interface, sys::arena::Arena};
 
 use crate::{
-    abi::types::{PacketHeader, Pcap},
     event::{Event, Gathered},
+    types::{PacketHeader, Pcap},
 };
 use dead_handle::DeadHandle;
 use gather_thread::GatherThread;

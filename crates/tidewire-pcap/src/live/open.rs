@@ -21,11 +21,11 @@ use super::{
     sender::Sender, stats_publisher,
 };
 use crate::{
-    abi::types::{PacketHeader, status},
     event::Event,
-    handle::Options,
+    inactive::Options,
     report::Report,
     resolve::FanoutRequest,
+    types::{PacketHeader, status},
 };
 use tidewire_pcap_config::{self as config, Device, Engine, Plan};
 

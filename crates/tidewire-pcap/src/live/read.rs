@@ -12,8 +12,8 @@ use libc::timeval;
 
 use super::{Live, Packet, Reader, batch::Waited, locality::UNSORTED_FRAMES};
 use crate::{
-    abi::types::{PacketHandler, PacketHeader, status},
-    handle::control::{Control, Ended},
+    control::{Control, ReadResult},
+    types::{PacketHandler, PacketHeader, status},
 };
 
 /// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)), from a ring that fills as fast as
@@ -54,14 +54,14 @@ impl Live {
         amount: Amount,
         callback: Option<PacketHandler>,
         user: *mut u8,
-    ) -> Ended {
-        let Some(callback) = callback else { return Ended::open(handle.failed("no callback was given")) };
+    ) -> ReadResult {
+        let Some(callback) = callback else { return ReadResult::open(handle.failed("no callback was given")) };
         if !handle.begin_read() {
             let why = "the handle is being read already: a callback must not read from it";
-            return Ended::open(handle.failed(why));
+            return ReadResult::open(handle.failed(why));
         }
         let result = self.read_on(handle, amount, callback, user);
-        Ended { result, is_closed: handle.end_read() }
+        ReadResult { result, is_closed: handle.end_read() }
     }
 
     fn read_on(&self, handle: &Control, amount: Amount, callback: PacketHandler, user: *mut u8) -> c_int {

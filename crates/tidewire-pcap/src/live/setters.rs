@@ -10,7 +10,7 @@ use std::{
 use tidewire_live::{Change, ClassicInstruction, Error, Interface, TrafficDirection};
 
 use super::{Live, rings::Rings, user_filter::UserFilter};
-use crate::{abi::types::BpfInstruction, handle::control::Control, system::system};
+use crate::{control::Control, system::system, types::BpfInstruction};
 
 /// `pcap_direction_t`
 mod direction {

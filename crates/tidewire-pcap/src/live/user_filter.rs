@@ -7,7 +7,7 @@ use std::ffi::c_uint;
 use tidewire_wire::Memory;
 
 use super::order::{Order, Packet};
-use crate::{abi::types::BpfInstruction, system::system};
+use crate::{system::system, types::BpfInstruction};
 
 /// A filter that runs in the process, in the format of the ABI.
 pub(super) struct UserFilter {

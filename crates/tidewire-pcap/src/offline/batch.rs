@@ -6,7 +6,7 @@ use libc::timeval;
 use tidewire_locality::{Sorter, prefetch};
 use tidewire_wire::{ChecksumStatus, Frame, LinkType};
 
-use crate::abi::types::PacketHeader;
+use crate::types::PacketHeader;
 
 /// The reason why reading ended after a batch.
 #[derive(Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use tidewire_wire::LinkType;
 
 use super::batch::{Batch, Ending};
 use crate::{
-    abi::types::{Pcap, status},
     live::{thread_ns, wanted},
     system::{self, system},
     thread,
+    types::{Pcap, status},
 };
 
 /// Most bytes of packets in a batch: 16,000 large packets, or some hundred of the largest.

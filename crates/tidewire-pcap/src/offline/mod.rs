@@ -23,10 +23,10 @@ use std::{
 use tidewire_locality::{Adaptive, Settings};
 
 use crate::{
-    abi::types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},
-    handle::control::{Control, Ended},
+    control::{Control, ReadResult},
     live::thread_ns,
     system::{self, system},
+    types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},
 };
 use batch::{Batch, Ending};
 use gatherer::Feed;
@@ -110,8 +110,8 @@ impl Offline {
         (count, is_loop): (c_int, bool),
         callback: Option<PacketHandler>,
         user: *mut u8,
-    ) -> Ended {
-        let Some(callback) = callback else { return Ended::open(handle.failed("no callback was given")) };
+    ) -> ReadResult {
+        let Some(callback) = callback else { return ReadResult::open(handle.failed("no callback was given")) };
         let is_outermost = handle.begin_read();
         let mut left = if count > 0 { count } else { c_int::MAX };
         let result = loop {
@@ -126,7 +126,7 @@ impl Offline {
                 break 0;
             }
         };
-        Ended { result, is_closed: is_outermost && handle.end_read() }
+        ReadResult { result, is_closed: is_outermost && handle.end_read() }
     }
 
     /// Delivers packets until their number, the end, an error, or a stop request.

@@ -1,4 +1,4 @@
-//! What the tests of the drop-in library have in common: the library itself, ways to put it under a program, a link in a
+//! Helpers that the tests of the drop-in library share: the library itself, ways to put it under a program, a link in a
 //! namespace of the test's own, and programs that end in time.
 #![allow(dead_code)]
 
@@ -111,7 +111,7 @@ pub fn on_a_link<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             ip(&format!("link add {NEAR} type veth peer name {FAR}"));
             ip(&format!("link set {NEAR} up"));
             ip(&format!("link set {FAR} up"));
-            // What is sent before the carrier is there is lost without a word.
+            // Frames sent before the carrier is there are lost without an error.
             let carries = |name: &str| Interface::find(name).is_ok_and(|link| link.running);
             assert!(wait_until(Duration::from_secs(10), || carries(NEAR) && carries(FAR)), "the link has no carrier");
             work()
@@ -126,16 +126,16 @@ pub fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What ended, and what it printed.
+/// A program that ended, and its output.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedProgram {
     /// `None`: it took too long and was killed.
     pub status: Option<ExitStatus>,
     pub out: String,
     pub said: String,
 }
 
-impl Ended {
+impl FinishedProgram {
     pub fn is_success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
@@ -163,7 +163,7 @@ impl Running {
         self.child.id()
     }
 
-    /// What it printed so far, and what it said on standard error.
+    /// Its output so far, and that on standard error.
     pub fn printed(&self) -> [String; 2] {
         self.files.each_ref().map(|file| {
             let bytes = std::os::unix::fs::FileExt::read_at;
@@ -190,7 +190,7 @@ impl Running {
     }
 
     /// Waits for its end, so long at most.
-    pub fn wait(mut self, most: Duration) -> Ended {
+    pub fn wait(mut self, most: Duration) -> FinishedProgram {
         let begun = Instant::now();
         while !self.has_ended() && begun.elapsed() < most {
             thread::sleep(Duration::from_millis(3));
@@ -200,7 +200,7 @@ impl Running {
             self.kill();
         }
         let [out, said] = self.printed();
-        Ended { status, out, said }
+        FinishedProgram { status, out, said }
     }
 
     fn kill(&mut self) {

@@ -1,4 +1,4 @@
-//! What pcap(3PCAP) and the pages that it names promise for live handles, by C programs (`tests/c`) that are linked with
+//! Promises of pcap(3PCAP) and the pages that it names for live handles, checked by C programs (`tests/c`) that are linked with
 //! `-lpcap` and run over the system's library and over ours, in every way in which ours can stand behind a handle. What they
 //! expect is the same everywhere; what they print must be the same, too.
 
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 4;
 /// No case takes longer than this; the programs themselves give up before.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What a ring of ours prints otherwise: filters are compiled for frames with their tags in place, which is how it keeps them.
+/// Cases whose output differs over a ring of ours: filters are compiled for frames with their tags in place, which is how it keeps them.
 const OTHER: &[&str] = &["print_programs"];
 
 /// Besides: why a device that is not there cannot be shared.
@@ -35,7 +35,7 @@ const WITHOUT_GROUP: &[&str] = &["many_handles", "threads", "two_handles_two_fil
 const WITHOUT_LOCALITY: &[&str] =
     &["immediate", "timeout_10", "filter_from_a_callback", "filter_in_the_middle_of_a_batch"];
 
-/// What AF_XDP does not do: frames that the machine sends are not seen, a device has one handle, the loopback interface has
+/// Cases that AF_XDP does not support: frames that the machine sends are not seen, a device has one handle, the loopback interface has
 /// no driver for it, and frames are received as they are on the cable, before any aggregation.
 const WITHOUT_XDP: &[&str] = &[
     "direction_out",
@@ -119,7 +119,7 @@ fn run_all(over: Over, variables: &[(&str, &str)], without: &[&str]) -> BTreeMap
     results
 }
 
-/// What the system's library makes of the cases, once.
+/// Results of the cases over the system's library, computed once.
 fn of_the_system() -> &'static BTreeMap<String, Result<String, String>> {
     static RESULTS: OnceLock<BTreeMap<String, Result<String, String>>> = OnceLock::new();
     RESULTS.get_or_init(|| run_all(Over::System, &[], &[]))
@@ -164,7 +164,7 @@ fn the_systems_library() {
 }
 
 #[test]
-fn preloaded_with_nothing_asked() {
+fn preloaded_without_settings() {
     check(Over::Preloaded, &[], &[], &[]);
 }
 

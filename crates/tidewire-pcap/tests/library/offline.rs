@@ -1,5 +1,5 @@
 //! Files with locality: a C program reads them in every way over the system's library, and over ours in each order; what
-//! the calls return and the packets must be the same, and the order what was asked for.
+//! the calls return and the packets must be the same, and the order the configured one.
 
 use std::{collections::HashMap, env, fs, path::Path, process::Command, sync::OnceLock};
 
@@ -59,7 +59,7 @@ fn capture() -> Vec<u8> {
     file
 }
 
-/// What the program prints; over ours where there are variables, which then say so.
+/// The output of the program; over ours where there are variables, which then say so.
 fn read(way: &str, file: &Path, variables: &[(&str, &str)]) -> Vec<String> {
     let folder = folder().expect("checked before");
     let mut command = Command::new("timeout");
@@ -139,7 +139,7 @@ fn batches_are_in_order_and_flows_keep_theirs() {
 }
 
 #[test]
-fn damage_is_told_after_what_came_before() {
+fn damage_is_reported_after_the_packets_before() {
     let Some(folder) = folder() else { return };
     let whole = capture();
     let mut large = whole.clone();
@@ -191,7 +191,7 @@ fn handles_are_closed_in_callbacks_and_threads_stay_with_their_process() {
 }
 
 #[test]
-fn mistakes_are_told_by_the_call_that_opens() {
+fn mistakes_are_reported_by_the_call_that_opens() {
     let Some(folder) = folder() else { return };
     let file = folder.join("a.pcap");
     for (name, value, what) in [
@@ -205,7 +205,7 @@ fn mistakes_are_told_by_the_call_that_opens() {
     assert_eq!(read("all", &file, &off), read("all", &file, &[]));
 }
 
-/// What asks for the system's library by name gets it, unharmed by ours; `lo` needs privileges, without which both say no.
+/// A program that opens the system's library by name gets it, unharmed by ours; `lo` needs privileges, without which both say no.
 #[test]
 fn the_systems_library_called_by_name_is_left_alone() {
     let Some(folder) = folder() else { return };

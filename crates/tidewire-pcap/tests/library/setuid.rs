@@ -11,7 +11,7 @@ use std::{
 use tidewire_testing::InTime as _;
 
 /// A user who owns nothing.
-const NOBODY: u32 = 65_534;
+const OTHER_USER: u32 = 65_534;
 
 /// A program, or a library, of one of the sources in `tests/c`.
 fn compiled(source: &str, to: &Path, more: &[&str]) {
@@ -27,7 +27,7 @@ fn may(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_set_uid_program_listens_to_nobody() {
+fn a_set_uid_program_ignores_its_caller_s_settings() {
     if let Some(reason) = tidewire_testing::missing(&["cc", "/usr/include/pcap/pcap.h"]) {
         return println!("skipped: {reason}");
     }
@@ -67,13 +67,13 @@ fn a_set_uid_program_listens_to_nobody() {
     if own != 0 {
         return println!("skipped: set-user-ID programs of root's need root");
     }
-    // A container's root may be without the right to capture from its network: it is told so, as everybody is.
+    // A container's root may be without the right to capture from its network: then activation fails, as for any user.
     let activated = |said: &str| said.lines().find(|line| line.starts_with("activate ")).map(str::to_owned);
     let alone = activated(&run("UNUSED", "", own));
     assert!(alone.is_some(), "it activates a handle or says why not");
     may(&program, 0o4755);
     for (variable, value, effect) in cases {
-        let said = run(variable, value, NOBODY);
+        let said = run(variable, value, OTHER_USER);
         if said.contains("secure 0") {
             return println!(
                 "skipped: set-user-ID programs have no effect on the file system of {}",

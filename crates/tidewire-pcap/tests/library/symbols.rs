@@ -1,4 +1,4 @@
-//! What the library exports, and what it needs: all of the system's symbols and one more, and no libpcap that the dynamic
+//! Symbols that the library exports, and those that it needs: all of the system's symbols and one more, and no libpcap that the dynamic
 //! linker would load beside it.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_testing::InTime as _;
 
-/// What libpcap has not, and we have.
+/// Symbols that we have and libpcap has not.
 const OWN: &[&str] = &["pcap_fanout"];
 
 fn readelf(option: &str, path: &Path) -> Option<String> {

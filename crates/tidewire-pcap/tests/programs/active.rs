@@ -9,7 +9,7 @@ use crate::common::{FAR, NEAR, Over, Running, ip, missing, on_a_link, wait_until
 /// The host's address, and ours.
 const THERE: &str = "10.88.0.2";
 const HERE: &str = "10.88.0.1/24";
-/// An open port there, and one that nobody listens on.
+/// An open port there, and one without a listener.
 const OPEN: &str = "8123";
 const CLOSED: &str = "8124";
 
@@ -38,7 +38,7 @@ fn host() -> Running {
     running
 }
 
-/// What nmap finds, without times and its own name.
+/// Findings of nmap, without times and its own name.
 fn scan(options: &[&str], over: Over, variables: &[(&str, &str)]) -> Vec<String> {
     on_a_link(|| {
         let _host = host();

@@ -71,7 +71,7 @@ fn corpus() -> Option<PathBuf> {
     captures.is_dir().then_some(captures)
 }
 
-/// What tcpdump prints of a file, by status, both outputs.
+/// The output of tcpdump for a file: its status, and both streams.
 fn decoded(path: &Path, options: &[&str], over: Over, variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let mut command = Command::new(find("tcpdump").expect("it is there"));
     command.args(options).arg("-r").arg(path);

@@ -5,13 +5,13 @@ use std::{path::PathBuf, process::Command, sync::OnceLock, time::Duration};
 use tidewire_testing::InTime as _;
 
 use crate::{
-    common::{Ended, Signal},
+    common::{FinishedProgram, Signal},
     read,
     run::{Seat, Source},
 };
 
-/// What a program made of its packets: from its files and what it printed, and from the datagrams that it exported.
-pub type Records = fn(&Seat, &Ended, &[Vec<u8>]) -> Result<Vec<String>, String>;
+/// Reads the records that a program made of its packets: from its files and its output, and from the datagrams that it exported.
+pub type Records = fn(&Seat, &FinishedProgram, &[Vec<u8>]) -> Result<Vec<String>, String>;
 
 /// A program, and how it is used here.
 pub struct Program {
@@ -20,9 +20,9 @@ pub struct Program {
     pub needs: &'static [&'static str],
     /// The command.
     pub words: fn(&Seat) -> Vec<String>,
-    /// What ends it.
+    /// The signal that ends it.
     pub signal: Signal,
-    /// What it made of the packets.
+    /// Its records of the packets.
     pub records: Records,
     /// Whether it finds its libpcap by name, whatever is preloaded.
     pub loads_by_name: bool,
@@ -43,11 +43,11 @@ pub struct Program {
     pub own_socket: bool,
     /// Whether it gives up capabilities that programs in the kernel need, before it opens an interface.
     pub keeps_few_capabilities: bool,
-    /// What it says when it listens.
+    /// The line that shows that it listens.
     pub ready: Option<&'static str>,
     /// Whether it crashes now and then when it is ended, over the system's library as well: then it is run again.
     pub crashes: bool,
-    /// What is said to it before it is ended.
+    /// An action before it is ended.
     pub before_end: Option<fn(&Seat)>,
     /// How long it takes until all that was sent is known to it.
     pub settle: Option<Duration>,
@@ -260,11 +260,11 @@ fn tshark(seat: &Seat) -> Vec<String> {
 
 fn softflowd(seat: &Seat) -> Vec<String> {
     let (control, pid, to) = (seat.path("control"), seat.path("pid"), format!("127.0.0.1:{}", seat.port));
-    // Only flows of IPv4, which this version of NetFlow can tell.
+    // Only flows of IPv4, which this version of NetFlow can carry.
     command(&["softflowd", "-d", "-v", "5", "-c", &control, "-p", &pid, "-n", &to], seat.from("-i", "-r"))
 }
 
-fn nfpcapd(seat: &Seat, _: &Ended, _: &[Vec<u8>]) -> Result<Vec<String>, String> {
+fn nfpcapd(seat: &Seat, _: &FinishedProgram, _: &[Vec<u8>]) -> Result<Vec<String>, String> {
     let folder = seat.folder.to_str().ok_or("a path")?;
     let format = "fmt:%pr %sa %sp %da %dp %pkt %byt";
     let text = read::output(&["nfdump", "-R", folder, "-q", "-N", "-o", format])?;
@@ -275,7 +275,7 @@ fn nfpcapd(seat: &Seat, _: &Ended, _: &[Vec<u8>]) -> Result<Vec<String>, String>
         .collect())
 }
 
-fn argus(seat: &Seat, _: &Ended, _: &[Vec<u8>]) -> Result<Vec<String>, String> {
+fn argus(seat: &Seat, _: &FinishedProgram, _: &[Vec<u8>]) -> Result<Vec<String>, String> {
     let fields = ["-s", "proto", "saddr:40", "sport", "daddr:40", "dport", "spkts", "dpkts", "sbytes", "dbytes"];
     let text = read::output(&[&["ra", "-F", "/dev/null", "-nn", "-r", &seat.path("out")], &fields[..]].concat())?;
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,4 +1,4 @@
-//! What programs print, as records that can be compared: without times and running numbers.
+//! Output of programs, as records that can be compared: without times and running numbers.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -72,14 +72,14 @@ pub fn ngrep(text: &str) -> Vec<String> {
                 last.push('\n');
                 last.push_str(line);
             }
-            // What it says of itself at first.
+            // Its lines about itself at first.
             None => {}
         }
     }
     matches
 }
 
-/// What ssldump says of each connection, without times and the connections' numbers.
+/// Lines of ssldump about each connection, without times and the connections' numbers.
 pub fn ssldump(text: &str) -> Vec<String> {
     let mut connections: BTreeMap<&str, (String, String)> = BTreeMap::new();
     let mut current = "";

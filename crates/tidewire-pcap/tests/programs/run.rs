@@ -12,12 +12,12 @@ use std::{
 use tidewire_testing::InTime as _;
 
 use crate::{
-    common::{Ended, NEAR, Over, Running, on_a_link, wait_until},
+    common::{FinishedProgram, NEAR, Over, Running, on_a_link, wait_until},
     list::Program,
     trace::trace,
 };
 
-/// What one instance is given.
+/// The input and the files of one instance.
 pub struct Seat {
     /// The interface, or a file.
     pub source: Source,
@@ -77,7 +77,7 @@ impl Way {
 /// Longest time until a program listens, and until it has ended.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What a program needs to have everything that was sent: libpcap's users ask for blocks that are a second old.
+/// Time after which a program has everything that was sent: libpcap's users ask for blocks that are a second old.
 const SETTLE: Duration = Duration::from_millis(1300);
 
 /// Packet sockets in this namespace, or the interface's XDP program.
@@ -177,7 +177,7 @@ fn start(program: &Program, way: &Way, seat: &Seat) -> Running {
     Running::start(command)
 }
 
-fn records(program: &Program, seat: &Seat, ended: &Ended, exports: UdpSocket) -> Result<Vec<String>, String> {
+fn records(program: &Program, seat: &Seat, ended: &FinishedProgram, exports: UdpSocket) -> Result<Vec<String>, String> {
     let Some(status) = ended.status else { return Err(format!("it does not end: {}{}", ended.out, ended.said)) };
     use std::os::unix::process::ExitStatusExt as _;
     // Some programs are ended by the signal itself.

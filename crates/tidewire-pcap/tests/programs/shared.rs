@@ -27,7 +27,7 @@ fn ways(program: &Program) -> Vec<Way> {
         Way::new(&format!("{count} instances, {mode}"), over, &variables).instances(count)
     };
     let mut ways = vec![
-        Way::new("nothing asked", over, &[]),
+        Way::new("no settings", over, &[]),
         Way::new("engine packet", over, &[("TIDEWIRE_ENGINE", "packet")]),
         Way::new("engine xdp", over, &[("TIDEWIRE_ENGINE", "xdp")]),
         Way::new("locality by flow", over, &[("TIDEWIRE_LOCALITY", "flow")]),
@@ -63,7 +63,7 @@ pub fn counted(records: impl IntoIterator<Item = String>) -> BTreeMap<String, us
     counts
 }
 
-/// What is too much or too little, shortly.
+/// The first record that is too much, and the first that is missing.
 pub fn difference(ours: &BTreeMap<String, usize>, theirs: &BTreeMap<String, usize>) -> Option<String> {
     let all = |counts: &BTreeMap<String, usize>| counts.values().sum::<usize>();
     let of = |counts: &BTreeMap<String, usize>, key: &String| counts.get(key).copied().unwrap_or(0);
@@ -78,7 +78,7 @@ pub fn difference(ours: &BTreeMap<String, usize>, theirs: &BTreeMap<String, usiz
     Some(format!("{} records, not {}{}{}", all(ours), all(theirs), say("too many", more), say("too few", less)))
 }
 
-/// What a program makes of the trace over the system's library.
+/// The records of a program for the trace over the system's library.
 fn reference(program: &Program, system: &Way) -> Result<Vec<Vec<String>>, String> {
     if program.waits_for_ever {
         file(program, system, &trace().file).map(|records| vec![records])
@@ -117,7 +117,7 @@ fn by_flow<'a>(frames: impl Iterator<Item = &'a str>, both_ways: bool) -> BTreeM
         if both_ways {
             ends.sort();
         }
-        // Later fragments have no ports, and belong to nobody.
+        // Later fragments have no ports, and belong to no flow.
         if part(40, 44) == "0000" || part(40, 44) == "4000" {
             flows.entry(format!("{protocol} {}", ends.join(" "))).or_default().push(frame);
         }

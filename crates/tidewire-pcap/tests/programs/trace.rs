@@ -78,7 +78,7 @@ struct Shared {
     conversation: (u8, Ends),
 }
 
-/// What members of a group in mode `hash` get of these frames: `None` for what is not IPv4, or has options.
+/// The shares of members of a group in mode `hash`: `None` for frames that are not IPv4, or have options.
 fn shared(frames: &[Vec<u8>]) -> Vec<Option<Shared>> {
     let mut ports = std::collections::BTreeMap::new();
     let sorted = |mut ends: Ends| {

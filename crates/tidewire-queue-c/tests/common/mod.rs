@@ -13,7 +13,7 @@ use std::{
 
 use tidewire_queue::{
     Geometry, Owners, Publisher, QueueSettings, Record, ServedStatus, Server,
-    records::{Close, Conflict, Direction, Endpoint, Gap, Key, Kind, Open, PacketHeader, flags},
+    records::{Close, Conflict, Direction, Endpoint, Gap, Key, Open, PacketHeader, RecordType, flags},
 };
 use tidewire_testing::{join_in_time, wait_until};
 
@@ -89,7 +89,7 @@ impl Sensor {
                 priority: 3,
             };
             open.encode(&mut bytes);
-            let record = Record::new(Kind::Open, stream.id, 1_000 + stream.id);
+            let record = Record::new(RecordType::Open, stream.id, 1_000 + stream.id);
             self.publisher.publish_stream(&mut stream.owners, 7, &record, &bytes).unwrap();
         }
         self.publisher.publish_stream(&mut stream.owners, 7, record, payload).unwrap();
@@ -122,7 +122,7 @@ impl Sensor {
             (figures.packets, figures.delivered_bytes) = (stream.id, bytes);
         }
         close.encode(&mut bytes);
-        self.publish(stream, &Record::new(Kind::Close, stream.id, 5_000).with_code(0), &bytes);
+        self.publish(stream, &Record::new(RecordType::Close, stream.id, 5_000).with_code(0), &bytes);
     }
 
     pub fn packet(&mut self, number: u64, bytes: &[u8]) {
@@ -137,7 +137,7 @@ impl Sensor {
         };
         header.encode(&mut payload);
         payload.extend_from_slice(bytes);
-        self.publisher.publish(&Record::new(Kind::Packet, 0, 6_000 + number), &payload).unwrap();
+        self.publisher.publish(&Record::new(RecordType::Packet, 0, 6_000 + number), &payload).unwrap();
     }
 
     /// Ends the queue; the server goes on.

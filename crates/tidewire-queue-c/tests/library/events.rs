@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 use tidewire_event_socket::{Received, Server, ServerSettings};
-use tidewire_events::{Direction, Event, Place, Severity, Value};
+use tidewire_events::{Direction, Event, Severity, StreamPosition, Value};
 use tidewire_testing::{InTime as _, missing, skip};
 
 use crate::programs::{compile, library, program, source};
@@ -81,7 +81,7 @@ fn check(events: &[Event], name: &str) {
         kind: "whole".into(),
         severity: Severity::Critical,
         stream: Some(77),
-        place: Some(Place { direction: Direction::ServerToClient, offset: 1000 }),
+        place: Some(StreamPosition { direction: Direction::ServerToClient, offset: 1000 }),
         excerpt: Some(b"a\0b".to_vec()),
         ..Event::default()
     };

@@ -153,7 +153,7 @@ fn a_hostile_publisher_is_an_error() {
     assert!(text.contains("-9\n"), "{text}");
 }
 
-/// Records that overwrite each other while a program reads them in place, and whose payloads are none of their kinds.
+/// Records that overwrite each other while a program reads them in place, and whose payloads are not of their kinds.
 #[test]
 fn memory_that_changes_under_a_reader_is_an_error() {
     let Some(program) = program("tests/c/reader.c", true) else { return };

@@ -14,7 +14,7 @@ fn geometry() -> Geometry {
     Geometry::new(1 << 14, 1 << 22)
 }
 
-/// What runs the reader in Python, and its first argument.
+/// Runs the reader in Python, with its first argument.
 fn started_python(script: &Path, words: &[&str]) -> Other {
     Other::start(Path::new("python3"), &[&[script.to_str().unwrap()], words].concat())
 }

@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use tidewire_queue::{
     Next, Reader, Record,
-    records::{Event, Kind},
+    records::{Event, RecordType},
 };
 use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
 
@@ -132,7 +132,7 @@ fn line(what: &str, record: &Record, payload: &[u8]) -> String {
         _ => {}
     }
     let kinds = ["-", "open", "data", "gap", "conflict", "close", "packet"];
-    let kind = kinds[Kind::from_number(record.kind).map_or(0, |kind| kind as usize)];
+    let kind = kinds[RecordType::from_number(record.kind).map_or(0, |kind| kind as usize)];
     let Record { sequence, stream, offset, time_ns, .. } = record;
     let (flags, code) = (record.flags & 0xff, record.code());
     format!(
@@ -142,7 +142,7 @@ fn line(what: &str, record: &Record, payload: &[u8]) -> String {
     )
 }
 
-/// What the other readers print, by the Rust reader.
+/// The output of the other readers, by the Rust reader.
 pub fn by_rust(reader: &mut Reader) -> Vec<String> {
     let mut lines = Vec::new();
     let mut payload = Vec::new();

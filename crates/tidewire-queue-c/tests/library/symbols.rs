@@ -1,4 +1,4 @@
-//! What the shared library exports, and its name.
+//! Exports of the shared library, and its name.
 
 use std::{fs, process::Command};
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use tidewire_queue::{
-    Attach, Ended, Error, Geometry, Losses, Next, Owners, Publisher, QueueSettings, Reader, Record, Refusal, Server,
-    records::{Close, Direction, Event, Kind, Open},
+    Attach, Error, Geometry, Losses, Next, Owners, Publisher, QueueEnd, QueueSettings, Reader, Record, Refusal, Server,
+    records::{Close, Direction, Event, Open, RecordType},
 };
 
 /// Role, socket and number, with spaces between.
@@ -90,13 +90,13 @@ fn step(publisher: &mut Publisher, stream: &mut Stream, payload: &mut Vec<u8>) {
     payload.clear();
     if publisher.needs_open(&mut stream.owners) {
         Open { ordinal, next_offset: stream.owners.next_offset(), ..Open::default() }.encode(payload);
-        publisher.publish_stream(&mut stream.owners, 7, &Record::new(Kind::Open, id, 0), payload).expect("room");
+        publisher.publish_stream(&mut stream.owners, 7, &Record::new(RecordType::Open, id, 0), payload).expect("room");
         payload.clear();
     }
     stream.records += 1;
     if stream.records == STREAM_RECORDS {
         Close { ordinal, end_offset: stream.owners.next_offset(), ..Close::default() }.encode(payload);
-        publisher.publish_stream(&mut stream.owners, 7, &Record::new(Kind::Close, id, 0), payload).expect("room");
+        publisher.publish_stream(&mut stream.owners, 7, &Record::new(RecordType::Close, id, 0), payload).expect("room");
         return;
     }
     let offset = stream.owners.next_offset()[0];
@@ -167,7 +167,7 @@ impl Check {
                 }
                 return Ok(false);
             }
-            Next::Ended(Ended::Gone) => {
+            Next::Ended(QueueEnd::Gone) => {
                 self.sums(reader)?;
                 let is_all = reader.sequence() == reader.published();
                 return if is_all { Ok(true) } else { Err("what was published was not read".into()) };

@@ -4,7 +4,7 @@ use tidewire_types::Direction;
 
 use super::super::layout::Record;
 use super::{
-    kind::{Kind, flags},
+    kind::{RecordType, flags},
     packet::PacketHeader,
     stream::{Close, Conflict, Gap, Open},
 };
@@ -56,17 +56,17 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn new(record: &Record, payload: &'a [u8]) -> Option<Self> {
         let direction = record.direction();
-        Some(match Kind::from_number(record.kind)? {
-            Kind::Open => Self::Open { is_repeated: record.has(flags::REPEATED), open: Open::decode(payload)? },
-            Kind::Data => {
+        Some(match RecordType::from_number(record.kind)? {
+            RecordType::Open => Self::Open { is_repeated: record.has(flags::REPEATED), open: Open::decode(payload)? },
+            RecordType::Data => {
                 let repeated_bytes = usize::try_from(record.detail).ok().filter(|bytes| *bytes <= payload.len())?;
                 let is_datagram = record.has(flags::DATAGRAM);
                 Self::Data { direction, offset: record.offset, bytes: payload, repeated_bytes, is_datagram }
             }
-            Kind::Gap => Self::Gap(Gap::of(record)),
-            Kind::Conflict => Self::Conflict(Conflict::of(record)),
-            Kind::Close => Self::Close(Close::decode(payload)?),
-            Kind::Packet => {
+            RecordType::Gap => Self::Gap(Gap::of(record)),
+            RecordType::Conflict => Self::Conflict(Conflict::of(record)),
+            RecordType::Close => Self::Close(Close::decode(payload)?),
+            RecordType::Packet => {
                 let (header, bytes) = PacketHeader::decode(payload)?;
                 Self::Packet { direction, header, bytes }
             }

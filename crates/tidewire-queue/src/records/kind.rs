@@ -8,7 +8,7 @@ use super::super::layout::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum RecordType {
     /// A stream was opened; or, with the flag REPEATED, its OPEN is published again for readers that do not have it.
     Open = 1,
     /// Bytes of a stream.
@@ -23,7 +23,7 @@ pub enum Kind {
     Packet = 6,
 }
 
-impl Kind {
+impl RecordType {
     /// The kind with this number.
     #[must_use]
     pub fn from_number(number: u16) -> Option<Self> {
@@ -54,7 +54,7 @@ pub mod flags {
 impl Record {
     /// A record of this kind, without payload: `sequence`, `position` and `bytes` are set when it is published.
     #[must_use]
-    pub fn new(kind: Kind, stream: u64, time_ns: u64) -> Self {
+    pub fn new(kind: RecordType, stream: u64, time_ns: u64) -> Self {
         Self { kind: kind as u16, stream, time_ns, ..Self::default() }
     }
 
@@ -62,7 +62,7 @@ impl Record {
     #[must_use]
     pub fn data(stream: u64, direction: Direction, offset: u64, repeated_bytes: u32, time_ns: u64) -> Self {
         let detail = u64::from(repeated_bytes);
-        Self { offset, detail, ..Self::new(Kind::Data, stream, time_ns) }.with_direction(direction)
+        Self { offset, detail, ..Self::new(RecordType::Data, stream, time_ns) }.with_direction(direction)
     }
 
     /// With this direction.

@@ -11,7 +11,7 @@ mod stream;
 
 pub use event::Event;
 pub use key::{Key, VLAN_NONE};
-pub use kind::{Kind, flags};
+pub use kind::{RecordType, flags};
 pub use names::{
     ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, PACKET_REASONS, TCP_STATES, TUNNELS, anomaly_name, end_reason_name,
     gap_cause_name, packet_reasons, tcp_state_name, tunnel_name,

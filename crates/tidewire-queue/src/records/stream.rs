@@ -6,7 +6,7 @@ use super::super::layout::Record;
 use super::{
     bytes::{Fields, Writer},
     key::Key,
-    kind::Kind,
+    kind::RecordType,
 };
 
 /// The payload of an OPEN.
@@ -79,7 +79,8 @@ impl Gap {
     /// The gap as a record.
     #[must_use]
     pub fn record(&self, stream: u64, time_ns: u64) -> Record {
-        let record = Record { offset: self.offset, detail: self.bytes, ..Record::new(Kind::Gap, stream, time_ns) };
+        let record =
+            Record { offset: self.offset, detail: self.bytes, ..Record::new(RecordType::Gap, stream, time_ns) };
         record.with_direction(self.direction).with_code(self.cause)
     }
 
@@ -94,7 +95,8 @@ impl Conflict {
     /// The conflict as a record.
     #[must_use]
     pub fn record(&self, stream: u64, time_ns: u64) -> Record {
-        let record = Record { offset: self.offset, detail: self.bytes, ..Record::new(Kind::Conflict, stream, time_ns) };
+        let record =
+            Record { offset: self.offset, detail: self.bytes, ..Record::new(RecordType::Conflict, stream, time_ns) };
         record.with_direction(self.direction)
     }
 

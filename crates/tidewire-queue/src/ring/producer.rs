@@ -1,6 +1,6 @@
 //! Publishing: two intents, the bytes, and then the sequence.
 
-use super::super::layout::{Ended, Record, Word};
+use super::super::layout::{QueueEnd, Record, Word};
 use super::{
     atomic::{Ordering, fence},
     words::Words,
@@ -83,7 +83,7 @@ impl Producer {
     }
 
     /// Ends the queue. Readers see this after every published record.
-    pub(crate) fn end(&self, words: &Words<'_>, why: Ended) {
+    pub(crate) fn end(&self, words: &Words<'_>, why: QueueEnd) {
         words.word(Word::State).store(why.word(), Ordering::Release);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading: copy, then check that the copy is not of bytes that were being overwritten.
 
-use super::super::layout::{Ended, Record, Word};
+use super::super::layout::{QueueEnd, Record, Word};
 use super::{
     atomic::{Ordering, fence},
     words::Words,
@@ -25,7 +25,7 @@ pub enum Next {
     /// No record is there yet.
     Empty,
     /// The queue has ended and every record was read.
-    Ended(Ended),
+    Ended(QueueEnd),
 }
 
 /// The producer wrote what no producer of this layout writes. Nothing more can be read.
@@ -194,7 +194,7 @@ impl Cursor {
         }
         self.published = published;
         let is_empty = published == self.sequence;
-        Ok(is_empty.then(|| Ended::from_word(state).map_or(Next::Empty, Next::Ended)))
+        Ok(is_empty.then(|| QueueEnd::from_word(state).map_or(Next::Empty, Next::Ended)))
     }
 
     /// The slot of the next record; `None`: it was overwritten.

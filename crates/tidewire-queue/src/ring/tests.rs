@@ -6,7 +6,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::{Corrupt, Cursor, Limits, Next, Producer, Step, Words};
-use crate::layout::{Ended, Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
+use crate::layout::{Geometry, HEADER_WORDS, QueueEnd, Record, SLOT_WORDS, Word};
 
 /// A queue's memory on the heap. The payload is not mapped twice, so the second half is copied from the first and back.
 struct Memory {
@@ -156,10 +156,10 @@ proptest! {
             }
         }
         prop_assert_eq!(read + missed + lost, cursor.sequence());
-        producer.end(&words, Ended::Finished);
+        producer.end(&words, QueueEnd::Finished);
         loop {
             match cursor.next(&words, &mut Vec::new()).unwrap() {
-                Step::Next(Next::Ended(why)) => { prop_assert_eq!(why, Ended::Finished); break }
+                Step::Next(Next::Ended(why)) => { prop_assert_eq!(why, QueueEnd::Finished); break }
                 Step::Next(Next::Empty) => prop_assert!(false, "empty after the end"),
                 _ => {}
             }

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     hold::Hold,
-    members::{Place, READERS_MAX, generation},
+    members::{READERS_MAX, ReaderSlot, generation},
     page::{Page, Progress, Waits},
     protocol::{Answer, Refusal, Request},
     publisher::{Offer, PublisherCounts},
@@ -200,7 +200,7 @@ impl Served {
         let group = request.group.as_deref().map(|name| self.group(name));
         let held = self.settings.hold.is_some().then(|| Arc::clone(&page));
         let change = self.offer.members().update(|table| {
-            table.places[place] = Some(Place { attached_at: table.change, group, page: held, first });
+            table.places[place] = Some(ReaderSlot { attached_at: table.change, group, page: held, first });
         });
         let answer = Answer::Attached {
             epoch: self.offer.epoch(),

@@ -3,7 +3,7 @@ use std::{fs, thread, time::Duration};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{QueueSettings, Server, ServerEvent};
-use crate::{Attach, Ended, Geometry, Next, Publisher, Reader, Record};
+use crate::{Attach, Geometry, Next, Publisher, QueueEnd, Reader, Record};
 
 /// A member whose generation would soon be taken for a later one is detached, and notified.
 #[test]
@@ -26,7 +26,7 @@ fn members_do_not_outlive_their_generation() {
     let events = server.turn(Duration::from_millis(1)).unwrap();
     assert!(matches!(&events[..], [ServerEvent::Detached(status)] if status.name == "member"), "{events:?}");
     let next = readers[1].next_timeout(&mut Vec::new(), Duration::from_secs(5)).unwrap();
-    assert_eq!(next, Next::Ended(Ended::Gone));
+    assert_eq!(next, Next::Ended(QueueEnd::Gone));
     assert_eq!(server.status()[0].readers.len(), 1);
 }
 

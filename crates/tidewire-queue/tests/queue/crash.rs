@@ -14,7 +14,7 @@ fn role() {
 }
 
 #[test]
-fn killed_processes_disturb_nobody_and_leave_nothing_behind() {
+fn killed_processes_disturb_no_other_and_leave_nothing_behind() {
     let program = env::current_exe().unwrap();
     let command = || {
         let mut command = Command::new(&program);

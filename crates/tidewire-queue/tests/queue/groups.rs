@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use proptest::prelude::*;
 use tidewire_queue::{
     Attach, Geometry, Next, Owners, QueueSettings, Reader, Record,
-    records::{Direction, Event, Kind, Open, flags},
+    records::{Direction, Event, Open, RecordType, flags},
 };
 use tidewire_testing::wait_until;
 
@@ -15,12 +15,12 @@ fn steps(name: &str) -> Steps {
     Steps::new(name, Geometry::new(1 << 14, 4 << 20), QueueSettings::default())
 }
 
-/// Publishes a record of a stream, and its OPEN where that is asked for.
+/// Publishes a record of a stream, and its OPEN where a reader requests it.
 fn publish(steps: &mut Steps, owners: &mut Owners, stream: u64) {
     if steps.publisher.needs_open(owners) {
         let mut payload = Vec::new();
         Open { ordinal: stream, next_offset: owners.next_offset(), ..Open::default() }.encode(&mut payload);
-        steps.publisher.publish_stream(owners, 7, &Record::new(Kind::Open, stream, 0), &payload).unwrap();
+        steps.publisher.publish_stream(owners, 7, &Record::new(RecordType::Open, stream, 0), &payload).unwrap();
     }
     let data = Record::data(stream, Direction::ClientToServer, owners.next_offset()[0], 0, 0);
     steps.publisher.publish_stream(owners, 0, &data, b"x").unwrap();
@@ -145,17 +145,17 @@ fn who_comes_later_gets_opens() {
         steps.server.turn(Duration::from_millis(1)).unwrap();
         publish(&mut steps, &mut owners[0], 0);
         let read = drain(&mut second);
-        is_open = read.iter().any(|(record, _)| record.kind == Kind::Open as u16 && record.has(flags::REPEATED));
+        is_open = read.iter().any(|(record, _)| record.kind == RecordType::Open as u16 && record.has(flags::REPEATED));
         if is_open {
             break;
         }
     }
     assert!(is_open, "no OPEN for a reader that came later");
-    let count = |records: &[(Record, Vec<u8>)], kind: Kind| {
+    let count = |records: &[(Record, Vec<u8>)], kind: RecordType| {
         records.iter().filter(|(record, _)| record.kind == kind as u16).count()
     };
     let all = drain(&mut first);
-    assert!(count(&all, Kind::Open) <= 4, "each reader's coming is one more at most");
+    assert!(count(&all, RecordType::Open) <= 4, "each reader's coming is one more at most");
     publish(&mut steps, &mut owners[1], 1);
     let read = drain(&mut second);
     let Event::Open { open, .. } = Event::new(&read[0].0, &read[0].1).unwrap() else { panic!("{read:?}") };
@@ -188,7 +188,7 @@ fn a_busy_reader_that_loses_gets_opens_again() {
     let mut owners = Owners::default();
     for round in 0..3 {
         // First those for its coming.
-        wait_until("opens are asked for", || {
+        wait_until("opens are requested", || {
             steps.server.turn(Duration::from_millis(1)).unwrap();
             steps.publisher.needs_open(&mut owners)
         });

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use proptest::prelude::*;
 use tidewire_queue::{
-    Attach, Ended, Geometry, Hold, Losses, Next, Owners, Published, Publisher, QueueSettings, Reader, Record, Server,
-    records::{Close, Direction, Event, GAP_SHED, Kind, Open, flags},
+    Attach, Geometry, Hold, Losses, Next, Owners, Published, Publisher, QueueEnd, QueueSettings, Reader, Record,
+    Server,
+    records::{Close, Direction, Event, GAP_SHED, Open, RecordType, flags},
 };
 use tidewire_testing::join_in_time;
 
@@ -16,7 +17,7 @@ fn settings(hold: Hold) -> QueueSettings {
 }
 
 /// Reads to the end, and pauses now and then.
-fn read_slowly(mut reader: Reader, pause: Duration) -> (u64, u64, Ended) {
+fn read_slowly(mut reader: Reader, pause: Duration) -> (u64, u64, QueueEnd) {
     let (mut out, mut bytes) = (Vec::new(), 0);
     loop {
         out.clear();
@@ -54,7 +55,7 @@ fn a_publisher_that_holds_loses_nothing() {
         for number in 0..20_000_u64 {
             let payload = vec![number as u8; (number * 7919 % 1500) as usize];
             sum += payload.len() as u64;
-            let record = Record { offset: number, ..Record::new(Kind::Packet, 1, 0) };
+            let record = Record { offset: number, ..Record::new(RecordType::Packet, 1, 0) };
             publisher.needs_open(&mut owners);
             let published = publisher.publish_stream(&mut owners, 0, &record, &payload).unwrap();
             assert_eq!(published, Published::Yes);
@@ -63,13 +64,13 @@ fn a_publisher_that_holds_loses_nothing() {
         assert_eq!((counts.records, counts.bytes, counts.shed_records), (20_000, sum, 0));
         publisher.finish();
         for reader in readers {
-            assert_eq!(join_in_time("a slow reader", reader), (20_000, sum, Ended::Finished));
+            assert_eq!(join_in_time("a slow reader", reader), (20_000, sum, QueueEnd::Finished));
         }
         serving.end();
     }
 }
 
-/// A reader that ends, or that is never heard of again after the end of holding, delays nobody for ever.
+/// A reader that ends, or that sends nothing after the end of holding, delays the publisher for a bounded time only.
 #[test]
 fn a_wait_ends_with_its_reader_and_at_the_end_of_the_run() {
     let folder = Folder::new("end-hold");
@@ -84,7 +85,7 @@ fn a_wait_ends_with_its_reader_and_at_the_end_of_the_run() {
         let mut owners = Owners::default();
         for number in 0..4000 {
             publisher.needs_open(&mut owners);
-            publisher.publish_stream(&mut owners, 0, &Record::new(Kind::Packet, number, 0), b"x").unwrap();
+            publisher.publish_stream(&mut owners, 0, &Record::new(RecordType::Packet, number, 0), b"x").unwrap();
         }
         publisher
     });
@@ -98,13 +99,13 @@ fn a_wait_ends_with_its_reader_and_at_the_end_of_the_run() {
     offer.end_hold(Duration::from_millis(10));
     let publisher = join_in_time("a publisher that waited", publishing);
     let counts = publisher.counts();
-    // What is published at the end of a run is not shed for a reader that is stuck.
+    // Records published at the end of a run are not shed for a reader that is stuck.
     assert!(counts.waited_ns > 0 && counts.shed_records == 0 && counts.records == 4000, "{counts:?}");
     drop((second, publisher));
     serving.end();
 }
 
-/// What a reader saw of a stream: how far each direction is, and what gaps it has.
+/// A reader's view of a stream: how far each direction is, and what gaps it has.
 #[derive(Default)]
 struct Seen {
     next: [u64; 2],
@@ -186,7 +187,7 @@ proptest! {
             };
             if steps.publisher.needs_open(owners) {
                 let payload = open(owners);
-                steps.publisher.publish_stream(owners, 7, &Record::new(Kind::Open, stream, 0), &payload).unwrap();
+                steps.publisher.publish_stream(owners, 7, &Record::new(RecordType::Open, stream, 0), &payload).unwrap();
             }
             let direction = if step.to_client { Direction::ServerToClient } else { Direction::ClientToServer };
             let next = owners.next_offset()[direction as usize];
@@ -203,7 +204,7 @@ proptest! {
         for (stream, owners) in &mut owners {
             let mut payload = Vec::new();
             Close { ordinal: *stream, end_offset: owners.next_offset(), ..Close::default() }.encode(&mut payload);
-            steps.publisher.publish_stream(owners, 7, &Record::new(Kind::Close, *stream, 0), &payload).unwrap();
+            steps.publisher.publish_stream(owners, 7, &Record::new(RecordType::Close, *stream, 0), &payload).unwrap();
             take(&mut reader, usize::MAX);
         }
         let counts = steps.publisher.counts();
@@ -243,7 +244,7 @@ fn the_highest_priority_is_not_shed() {
     }
     let progress = reader.progress();
     assert_eq!(progress.read + progress.missed + progress.lost, 3000);
-    // What it lost was before the first record that it knows of the stream.
+    // The lost records were before the first one that it knows of the stream.
     assert_eq!(missing, []);
     assert_eq!(read, 10 * progress.read);
     assert_eq!(progress.lost_bytes, progress.lost * 16);

@@ -27,8 +27,8 @@ use rustix::{
     },
 };
 use tidewire_queue::{
-    Attach, Ended, Error, Geometry, Hold, Next, Owners, Publisher, QueueSettings, Reader, Record, Server, ServerEvent,
-    records::Kind,
+    Attach, Error, Geometry, Hold, Next, Owners, Publisher, QueueEnd, QueueSettings, Reader, Record, Server,
+    ServerEvent, records::RecordType,
 };
 use tidewire_testing::{Ends as _, InTime as _, Signal, join_in_time, signal, skip, wait_until};
 
@@ -103,7 +103,7 @@ fn a_file_that_could_harm_its_reader_is_refused() {
     assert!(rustix::fs::fallocate(&sealed, punch, 0, 4096).is_err(), "a hole can be punched");
 }
 
-/// What a client finds that speaks the protocol itself.
+/// A client that speaks the protocol itself.
 struct Raw {
     socket: OwnedFd,
     answer: Vec<u8>,
@@ -135,7 +135,7 @@ fn descriptors() -> usize {
 /// Pages full of garbage that change all the time, and sockets that are never read, in a queue that holds for readers: the
 /// publisher waits for the limit at most, and an honest reader gets every record.
 #[test]
-fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
+fn garbage_in_pages_and_sockets_that_never_read_harm_no_other() {
     let folder = Folder::new("garbage");
     let mut publisher = Publisher::new(Geometry::new(1 << 12, 1 << 20), 1).unwrap();
     let mut server = Server::bind(&folder.socket()).unwrap();
@@ -155,7 +155,7 @@ fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
                 number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let words: Vec<u8> = (0..17)
                     .flat_map(|at| match round % 3 {
-                        // All of them wait by their sockets, which nobody reads; some claim to be far ahead, some far behind.
+                        // All of them wait by their sockets, which no process reads; some claim to be far ahead, some far behind.
                         0 if at == 16 => 2_u64.to_ne_bytes(),
                         1 => u64::MAX.to_ne_bytes(),
                         _ => number.rotate_left(at * 7).to_ne_bytes(),
@@ -169,7 +169,7 @@ fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
     let (mut owners, mut out) = (Owners::default(), Vec::new());
     for number in 0..20_000_u64 {
         publisher.needs_open(&mut owners);
-        let record = Record { offset: number, ..Record::new(Kind::Conflict, 1, 0) };
+        let record = Record { offset: number, ..Record::new(RecordType::Conflict, 1, 0) };
         publisher.publish_stream(&mut owners, 7, &record, b"").unwrap();
         let Next::Record(record) = honest.next(&mut out).unwrap() else { panic!("the honest reader lost something") };
         assert_eq!(record.offset, number);
@@ -177,7 +177,7 @@ fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
     join_in_time("who scribbles", scribbling);
     drop(clients);
     publisher.finish();
-    assert_eq!(honest.next(&mut out).unwrap(), Next::Ended(Ended::Finished));
+    assert_eq!(honest.next(&mut out).unwrap(), Next::Ended(QueueEnd::Finished));
     drop(honest);
     wait_until("descriptors are given back", || descriptors() <= before);
     serving.until("all have ended", 9, |event| matches!(event, ServerEvent::Detached(_)));
@@ -263,7 +263,7 @@ fn hostile_readers_of_all_kinds_together_change_no_byte() {
     });
     assert_eq!(right, 10_000_000);
     publisher.finish();
-    assert_eq!(honest.next(&mut Vec::new()).unwrap(), Next::Ended(Ended::Finished));
+    assert_eq!(honest.next(&mut Vec::new()).unwrap(), Next::Ended(QueueEnd::Finished));
     serving.end();
 }
 
@@ -404,7 +404,7 @@ fn other_user() {
     println!("said: {said}");
 }
 
-/// Another user gets what permissions and the list of users say, and is told.
+/// Another user gets the rights that permissions and the list of users grant, and a reason for a refusal.
 #[test]
 fn other_users_need_rights() {
     if !rustix::process::geteuid().is_root() {

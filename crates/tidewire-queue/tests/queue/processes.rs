@@ -1,4 +1,4 @@
-//! Readers that are processes of their own: what they read, what they cannot do, and that their deaths disturb nobody.
+//! Readers that are processes of their own: what they read, what they cannot do, and that their deaths disturb no other.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::fs::{SealFlags, fcntl_get_seals};
-use tidewire_queue::{Ended, Error, Geometry, Next, Publisher, Reader, Record};
+use tidewire_queue::{Error, Geometry, Next, Publisher, QueueEnd, Reader, Record};
 use tidewire_testing::{Ends as _, Signal, signal};
 
 /// Where a child finds the queue: the parent's descriptor.
@@ -68,7 +68,7 @@ fn child() {
             Next::Ended(ended) => break ended,
         }
     };
-    assert_eq!((ended, read + missed + lost), (Ended::Finished, reader.published()));
+    assert_eq!((ended, read + missed + lost), (QueueEnd::Finished, reader.published()));
     writeln!(std::io::stdout(), "figures: {read} {missed} {lost} {sum}").unwrap();
 }
 
@@ -92,7 +92,7 @@ fn every_process_reads_every_record_that_fits() {
     let sum = publish(&mut publisher, 4000, |_| ());
     publisher.offer().wake().unwrap();
     let published = publisher.published();
-    // What is in the queue stays readable after its end.
+    // Records in the queue stay readable after its end.
     publisher.finish();
     for child in children {
         assert_eq!(figures(child), [published, 0, 0, sum]);
@@ -101,7 +101,7 @@ fn every_process_reads_every_record_that_fits() {
 
 /// Readers that are killed at any moment cost the others nothing, and the publisher never waits.
 #[test]
-fn killed_readers_disturb_nobody() {
+fn killed_readers_disturb_no_other() {
     let mut publisher = Publisher::new(Geometry::new(1 << 14, 32 << 20), 1).unwrap();
     let queue = kept(&publisher);
     let survivor = reader(&queue);
@@ -163,6 +163,6 @@ fn an_aborted_queue_ends() {
     let mut out = Vec::new();
     assert!(matches!(reader.next(&mut out).unwrap(), Next::Record(_)));
     assert_eq!(out, b"last");
-    assert_eq!(reader.next(&mut out).unwrap(), Next::Ended(Ended::Aborted));
+    assert_eq!(reader.next(&mut out).unwrap(), Next::Ended(QueueEnd::Aborted));
     assert_eq!(reader.epoch(), 3);
 }

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use tidewire_queue::{
-    Attach, Ended, Error, Geometry, Next, Publisher, QueueSettings, READERS_MAX, Reader, Record, Refusal, Server,
+    Attach, Error, Geometry, Next, Publisher, QueueEnd, QueueSettings, READERS_MAX, Reader, Record, Refusal, Server,
     ServerEvent,
 };
 use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, skip, wait_until};
@@ -29,7 +29,7 @@ fn serve(path: &Path, publisher: &Publisher) -> Server {
     server
 }
 
-fn read_to_end(mut reader: Reader) -> (u64, Ended) {
+fn read_to_end(mut reader: Reader) -> (u64, QueueEnd) {
     let mut out = Vec::new();
     loop {
         out.clear();
@@ -64,7 +64,7 @@ fn as_many_readers_as_may_be_read_all_and_the_next_is_refused() {
     publish(&mut publisher, 2000);
     publisher.finish();
     for thread in threads {
-        assert_eq!(join_in_time("a reader", thread), (2000, Ended::Finished));
+        assert_eq!(join_in_time("a reader", thread), (2000, QueueEnd::Finished));
     }
     // Their places are free again.
     serving.until(
@@ -84,7 +84,7 @@ fn mistakes_are_answered() {
     let path = folder.socket();
     assert!(
         matches!(Reader::attach(&path, &Attach::new("main", "x")).unwrap_err(), Error::Server { .. }),
-        "nobody listens"
+        "no server listens"
     );
     let serving = Serving::begin(serve(&path, &publisher));
     let error = Reader::attach(&path, &Attach::new("other", "x")).unwrap_err().to_string();
@@ -108,7 +108,7 @@ fn connected(path: &Path) -> OwnedFd {
 
 /// Clients that say nothing, say nonsense, attach and go without end: others are served meanwhile.
 #[test]
-fn hostile_clients_disturb_nobody() {
+fn hostile_clients_disturb_no_other() {
     let folder = Folder::new("hostile");
     let mut publisher = publisher();
     let path = folder.socket();
@@ -126,7 +126,7 @@ fn hostile_clients_disturb_nobody() {
     }
     publish(&mut publisher, 1000);
     publisher.finish();
-    assert_eq!(join_in_time("the honest reader", honest), (1000, Ended::Finished));
+    assert_eq!(join_in_time("the honest reader", honest), (1000, QueueEnd::Finished));
     drop(silent);
     serving.until(
         "200 were attached",
@@ -231,7 +231,7 @@ fn a_killed_publisher_is_an_end_and_has_a_successor() {
                 _ => {}
             }
         };
-        assert_eq!(ended, Ended::Gone);
+        assert_eq!(ended, QueueEnd::Gone);
         assert_eq!(reader.sequence(), reader.published(), "what was published was read");
         wait_until("the socket stays behind a killed server", || path.exists());
     }

@@ -1,10 +1,10 @@
-//! Waiting: by the futex, by a descriptor, in place, and what a reader is told by the environment.
+//! Waiting: by the futex, by a descriptor, in place, and settings from the environment.
 
 use std::{env, path::Path, thread, time::Duration};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidewire_queue::{
-    Attach, Ended, Error, Geometry, Hold, Next, Owners, QueueSettings, Reader, Record, Server, records::Kind,
+    Attach, Error, Geometry, Hold, Next, Owners, QueueEnd, QueueSettings, Reader, Record, Server, records::RecordType,
 };
 use tidewire_testing::join_in_time;
 
@@ -18,7 +18,7 @@ fn publisher(folder: &Folder) -> (tidewire_queue::Publisher, Serving) {
 }
 
 /// Reads to the end by `poll`, with a descriptor that stays the same. Nothing is ever found by a time-out.
-fn read_by_poll(mut reader: Reader) -> (u64, Ended) {
+fn read_by_poll(mut reader: Reader) -> (u64, QueueEnd) {
     let mut out = Vec::new();
     loop {
         out.clear();
@@ -38,7 +38,7 @@ fn read_by_poll(mut reader: Reader) -> (u64, Ended) {
 }
 
 /// Reads to the end by the futex, with waits that are longer than the test may take.
-fn read_by_futex(mut reader: Reader) -> (u64, Ended) {
+fn read_by_futex(mut reader: Reader) -> (u64, QueueEnd) {
     let mut out = Vec::new();
     loop {
         out.clear();
@@ -55,7 +55,7 @@ fn readers_are_woken_by_the_futex_and_by_a_descriptor() {
     let folder = Folder::new("woken");
     let (mut publisher, serving) = publisher(&folder);
     let attach = || Reader::attach(&folder.socket(), &Attach::new("main", "x")).unwrap();
-    let ways: [fn(Reader) -> (u64, Ended); 2] = [read_by_poll, read_by_futex];
+    let ways: [fn(Reader) -> (u64, QueueEnd); 2] = [read_by_poll, read_by_futex];
     let readers: Vec<_> = (0..6)
         .map(|number| {
             let reader = attach();
@@ -63,7 +63,7 @@ fn readers_are_woken_by_the_futex_and_by_a_descriptor() {
         })
         .collect();
     for number in 0..300 {
-        publisher.publish(&Record::new(Kind::Conflict, number, 0), b"").unwrap();
+        publisher.publish(&Record::new(RecordType::Conflict, number, 0), b"").unwrap();
         // Now and then so long that everybody sleeps.
         if number % 10 == 0 {
             thread::sleep(Duration::from_millis(number % 7));
@@ -71,13 +71,13 @@ fn readers_are_woken_by_the_futex_and_by_a_descriptor() {
     }
     publisher.finish();
     for reader in readers {
-        assert_eq!(join_in_time("a reader", reader), (300, Ended::Finished));
+        assert_eq!(join_in_time("a reader", reader), (300, QueueEnd::Finished));
     }
     serving.end();
 }
 
-/// What is read in place is not overwritten by a publisher that holds, until the reader is done; and without holding, the reader is
-/// told.
+/// A payload that is read in place is not overwritten by a publisher that holds, until the reader is done; without holding, the reader
+/// learns of it.
 #[test]
 fn what_is_read_in_place_is_held_or_known_to_be_overwritten() {
     for hold in [Some(Hold::AtMost(Duration::from_nanos(1))), None] {
@@ -87,7 +87,7 @@ fn what_is_read_in_place_is_held_or_known_to_be_overwritten() {
         let mut owners = Owners::default();
         let mut publish = |steps: &mut Steps| {
             steps.publisher.needs_open(&mut owners);
-            steps.publisher.publish_stream(&mut owners, 0, &Record::new(Kind::Packet, 1, 0), &[7; 1000]).unwrap();
+            steps.publisher.publish_stream(&mut owners, 0, &Record::new(RecordType::Packet, 1, 0), &[7; 1000]).unwrap();
         };
         publish(&mut steps);
         let Next::Record(record) = reader.next_in_place().unwrap() else { panic!() };
@@ -156,10 +156,10 @@ fn a_reader_attaches_again() {
     publisher.finish();
     serving.end();
     assert!(matches!(reader.reattach(), Err(Error::Server { .. })));
-    assert_eq!(reader.next(&mut Vec::new()).unwrap(), Next::Ended(Ended::Finished));
+    assert_eq!(reader.next(&mut Vec::new()).unwrap(), Next::Ended(QueueEnd::Finished));
 }
 
-/// What the server shows of a reader closes at every moment, while the reader reads, loses and is stopped anywhere.
+/// The server's figures of a reader close at every moment, while the reader reads, loses and is stopped anywhere.
 #[test]
 fn figures_of_readers_close_at_every_moment() {
     let settings = QueueSettings::default();
@@ -177,7 +177,7 @@ fn figures_of_readers_close_at_every_moment() {
     let (mut last, mut lost) = (0, 0);
     for number in 0..3000 {
         for _ in 0..50 {
-            steps.publisher.publish(&Record::new(Kind::Packet, number, 0), &[1; 300]).unwrap();
+            steps.publisher.publish(&Record::new(RecordType::Packet, number, 0), &[1; 300]).unwrap();
         }
         let status = &steps.server.status()[0];
         let progress = status.readers[0].progress;

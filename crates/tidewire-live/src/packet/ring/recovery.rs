@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Outage, PacketRing};
-use crate::{Error, InterfaceProblem, sys::wait};
+use crate::{Error, InterfaceProblem};
 
 /// Interval of checks of an interface that is down or gone.
 const RETRY: Duration = Duration::from_millis(50);
@@ -84,7 +84,7 @@ impl PacketRing {
             if !self.held.is_empty() {
                 return Ok(false);
             }
-            self.count(wait::now_ns())?;
+            self.count()?;
             self.blocks.unmap();
             self.socket = self.members.release(self.member)?;
             self.released = true;

@@ -92,7 +92,7 @@ fn every_load_around_the_tag_is_moved() {
 }
 
 #[test]
-fn what_the_kernel_knows_is_asked_for_in_both_programs_and_programs_made_for_taken_tags_stay() {
+fn metadata_is_loaded_in_both_programs_and_programs_made_for_taken_tags_stay() {
     for known in [0, 4, 8] {
         let program = [instruction(code::LD_H_ABS, 0xffff_f000 + known), instruction(0x16, 0)];
         let moved = restored(&program).unwrap();

@@ -17,7 +17,7 @@ use std::{
 
 pub use link::{Link, XdpMode};
 pub use map::{Map, possible_cpus};
-pub use program::{Live, Load, Outcome, Program};
+pub use program::{Live, Load, Outcome, Program, load_despite_signals};
 
 /// Commands of `bpf(2)` (include/uapi/linux/bpf.h).
 mod command {

@@ -4,6 +4,7 @@ use std::{
 };
 
 use super::{address, address_mut, bpf, command, first, owned, pair, second};
+use crate::error::system_error;
 
 /// Of the verifier's log, its end is shown, this many bytes.
 const LOG_TAIL_BYTES: usize = 1500;
@@ -36,7 +37,7 @@ pub struct Program {
 /// The result of a test run over a packet.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What the program returned.
+    /// The program's return value.
     pub returned: u32,
     /// How long one run took, nanoseconds.
     pub took_ns: u32,
@@ -53,6 +54,20 @@ pub struct Live {
     pub batch: u32,
     /// The interface they seem to come from, and its receive queue.
     pub from: Option<(u32, u32)>,
+}
+
+/// Loads again where a signal interrupted the verifier (`EAGAIN`: `do_check` in kernel/bpf/verifier.c), at most 10 times in all.
+///
+/// # Errors
+/// What `load` returned last.
+pub fn load_despite_signals<T, E: std::error::Error + 'static>(mut load: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    for _ in 1..TRIES {
+        match load() {
+            Err(error) if system_error(&error).is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock) => {}
+            result => return result,
+        }
+    }
+    load()
 }
 
 impl Program {
@@ -85,14 +100,7 @@ impl Program {
                 pair(0, if settings.frags { HAS_FRAGS } else { 0 }),
             ]);
             attributes[8] = pair(0, settings.attach);
-            // The verifier gives up where a signal arrives (bpf_check in kernel/bpf/verifier.c).
-            let mut tries = TRIES;
-            loop {
-                match bpf(command::PROGRAM_LOAD, &mut attributes) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries > 1 => tries -= 1,
-                    result => return result,
-                }
-            }
+            load_despite_signals(|| bpf(command::PROGRAM_LOAD, &mut attributes))
         };
         let loaded = |descriptor, log: &[u8]| {
             let log = text(log);
@@ -106,7 +114,7 @@ impl Program {
             Err(_) => {
                 let mut log = vec![0; 16 << 20];
                 match load(WAY, &mut log) {
-                    // What was in the way has gone.
+                    // The obstacle of the first attempt has gone.
                     Ok(descriptor) => Ok(loaded(descriptor, &log)),
                     Err(error) => Err(refused(&error, &text(&log))),
                 }

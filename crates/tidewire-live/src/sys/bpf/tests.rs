@@ -110,3 +110,19 @@ fn an_attachment_goes_away_with_its_link() {
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
+
+#[test]
+fn a_load_that_signals_interrupt_is_repeated_within_bounds() {
+    let attempts = |interruptions: usize, error: i32| {
+        let mut attempt = 0;
+        let result = super::load_despite_signals(|| {
+            attempt += 1;
+            if attempt > interruptions { Ok(()) } else { Err(std::io::Error::from_raw_os_error(error)) }
+        });
+        (attempt, result.map_err(|error| error.raw_os_error().unwrap()))
+    };
+    assert_eq!(attempts(0, libc::EAGAIN), (1, Ok(())));
+    assert_eq!(attempts(9, libc::EAGAIN), (10, Ok(())));
+    assert_eq!(attempts(10, libc::EAGAIN), (10, Err(libc::EAGAIN)));
+    assert_eq!(attempts(1, libc::EINVAL), (1, Err(libc::EINVAL)));
+}

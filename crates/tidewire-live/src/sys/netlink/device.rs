@@ -97,7 +97,7 @@ impl DeviceSocket {
         let mut config = [0_i32; 3];
         let mut about = named(interface).ok_or(io::ErrorKind::InvalidInput)?;
         about.ifr_ifru.ifru_data = config.as_mut_ptr().cast();
-        // Drivers that do not report their settings are not asked to keep them.
+        // Drivers that do not report their settings do not have to keep them.
         if self.ask(GET as _, &mut about).is_err() {
             config = [0; 3];
         }

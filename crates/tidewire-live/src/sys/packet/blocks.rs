@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::RingSocket;
-use crate::sys::arena::Place;
+use crate::sys::arena::ArenaRegion;
 
 /// From a frame's header to the end of the address behind it (`TPACKET3_HDRLEN`).
 const HEADER_BYTES: usize = libc::TPACKET3_HDRLEN;
@@ -42,7 +42,7 @@ pub struct Block {
 /// Mappings of all rings.
 static MAPPINGS: AtomicU64 = AtomicU64::new(0);
 
-/// What a frame's header says.
+/// The header of a frame.
 pub type Header = libc::tpacket3_hdr;
 
 /// From a slot's beginning to the end of the address behind its header (`TPACKET2_HDRLEN`).
@@ -64,7 +64,7 @@ enum Layout {
 /// The memory of a ring, mapped into its place.
 #[derive(Debug)]
 pub struct Blocks {
-    place: Place,
+    place: ArenaRegion,
     count: u32,
     block_bytes: u32,
     layout: Layout,
@@ -83,7 +83,7 @@ impl Blocks {
     ///
     /// # Errors
     /// It does not have the length of so many blocks.
-    pub fn new(place: Place, count: u32, block_bytes: u32) -> io::Result<Self> {
+    pub fn new(place: ArenaRegion, count: u32, block_bytes: u32) -> io::Result<Self> {
         if place.len() as u64 != u64::from(count) * u64::from(block_bytes) || count == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the place has another length than the ring"));
         }
@@ -94,7 +94,7 @@ impl Blocks {
     ///
     /// # Errors
     /// It does not have the length of so many pieces, or no slot fits into one.
-    pub fn of_slots(place: Place, pieces: u32, piece_bytes: u32, slot_bytes: u32) -> io::Result<Self> {
+    pub fn of_slots(place: ArenaRegion, pieces: u32, piece_bytes: u32, slot_bytes: u32) -> io::Result<Self> {
         let mut ring = Self::new(place, pieces, piece_bytes)?;
         let per_piece = piece_bytes.checked_div(slot_bytes).unwrap_or(0);
         if per_piece == 0 || (slot_bytes as usize) < SLOT_HEADER_BYTES {
@@ -276,7 +276,7 @@ impl Blocks {
         Some(unsafe { slice::from_raw_parts(self.place.address().add(at), header.tp_snaplen as usize) })
     }
 
-    /// What the kernel says of the frame behind the header at this offset: its address there.
+    /// The address of the frame behind the header at this offset, as the kernel wrote it.
     #[must_use]
     pub fn address(&self, block: &Block, header_at: u32) -> Option<libc::sockaddr_ll> {
         let behind = match self.layout {
@@ -297,7 +297,7 @@ impl Blocks {
         }
         let at = at + usize::from(mac);
         // SAFETY: from the tag's room to the end of the addresses is inside the block, as was checked, behind the header.
-        // The block is ours until it is given back, and nobody has been told of this frame yet.
+        // The block is ours until it is given back, and no reader has this frame yet.
         unsafe {
             let frame = self.place.address().add(at);
             ptr::copy(frame, frame.sub(tag.len()), ADDRESSES_BYTES);

@@ -24,7 +24,7 @@ const NAME: &str = "tun0";
 const SET_INTERFACE: libc::c_ulong = 0x4004_54ca;
 const TUN: libc::c_short = 0x1001;
 
-/// What is written to it arrives at the interface. It goes away with it.
+/// Opens a TUN device: packets written to it arrive at the interface. It goes away with it.
 fn tunnel() -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
     // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
@@ -38,7 +38,7 @@ fn tunnel() -> io::Result<File> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }
 
-/// A packet of protocol 253 (RFC 3692), which nobody answers; `flow` is in its source.
+/// A packet of protocol 253 (RFC 3692), which no host answers; `flow` is in its source.
 fn packet(flow: u8, number: u8) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 40, 0, number, 0, 0, 64, 253, 0, 0, 10, 3, 0, flow, 10, 3, 1, 1];
     packet.resize(40, number);

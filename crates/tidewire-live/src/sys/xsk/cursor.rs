@@ -9,7 +9,7 @@ use super::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub(crate) struct Producer {
     entries: u32,
-    /// What is in the ring up to here; the other side sees it after its number is written.
+    /// End of the items in the ring; the other side sees them after its number is written.
     next: u32,
 }
 

@@ -7,7 +7,7 @@
 mod cursor;
 mod rings;
 
-/// What loom has its own of (`sanitize/`).
+/// Types that loom replaces (`sanitize/`).
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicU32, Ordering};
 }
@@ -25,9 +25,9 @@ use rustix::{
 
 pub(crate) use rings::{FillRing, RxRing};
 
-use super::{arena::Place, net};
+use super::{arena::ArenaRegion, net};
 
-/// What a kernel before 6.6 does not know: frames of several buffers (`XDP_USE_SG`).
+/// A flag that kernels before 6.6 do not know: frames of several buffers (`XDP_USE_SG`).
 const USE_SG: u16 = libc::XDP_USE_SG;
 /// Frames that one round of busy polling may take from the driver.
 const BUSY_POLL_BUDGET: i32 = 64;
@@ -41,7 +41,7 @@ pub(crate) struct Binding {
     pub frags: bool,
 }
 
-/// What the kernel counts for a socket (`struct xdp_statistics`).
+/// Counts of the kernel for a socket (`struct xdp_statistics`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statistics {
     /// Frames that were dropped because no buffer was free or they were too long.
@@ -75,7 +75,7 @@ impl XskSocket {
     ///
     /// # Errors
     /// What the kernel says: `ENOBUFS` where more memory would be locked than is allowed. The range is not in the place.
-    pub fn register(&self, place: &Place, bytes: usize, chunk_bytes: u32) -> io::Result<()> {
+    pub fn register(&self, place: &ArenaRegion, bytes: usize, chunk_bytes: u32) -> io::Result<()> {
         if bytes > place.len() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -125,7 +125,7 @@ impl XskSocket {
     ///
     /// # Errors
     /// What the kernel says: `EBUSY` where the queue has other sockets, `EINVAL` where there is no such queue or the kernel
-    /// does not know frames of several buffers, `EOPNOTSUPP` where the driver cannot what is asked for.
+    /// does not know frames of several buffers, `EOPNOTSUPP` where the driver does not support the binding.
     pub fn bind(&self, interface_index: u32, queue: u32, binding: Binding) -> io::Result<()> {
         let copying = if binding.zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
         let frags = if binding.frags { USE_SG } else { 0 };
@@ -163,7 +163,7 @@ impl XskSocket {
         Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
     }
 
-    /// What was counted since it was opened.
+    /// Counts since it was opened.
     ///
     /// # Errors
     /// What the kernel says.
@@ -251,12 +251,12 @@ pub(crate) fn shared_memory(bytes: usize) -> io::Result<OwnedFd> {
 }
 
 /// The 8 bytes at an offset of a place, as a number, and zeroes in their place; `None` where they are not inside it.
-pub(crate) fn take_number(place: &mut Place, at: usize) -> Option<u64> {
+pub(crate) fn take_number(place: &mut ArenaRegion, at: usize) -> Option<u64> {
     if at.checked_add(8).is_none_or(|end| end > place.len()) {
         return None;
     }
     // SAFETY: the range is inside a mapped place, and any bytes are a number. The caller owns the buffer that it lies in:
-    // nobody else reads or writes there.
+    // there is no other reader or writer.
     unsafe {
         let number = place.address().add(at).cast::<u64>();
         let taken = number.read_unaligned();
@@ -266,7 +266,7 @@ pub(crate) fn take_number(place: &mut Place, at: usize) -> Option<u64> {
 }
 
 /// Copies bytes from one place to another; false where either range is not inside its place.
-pub(crate) fn copy(from: (&Place, usize), to: (&mut Place, usize), bytes: usize) -> bool {
+pub(crate) fn copy(from: (&ArenaRegion, usize), to: (&mut ArenaRegion, usize), bytes: usize) -> bool {
     let inside = |at: usize, length: usize| at.checked_add(bytes).is_some_and(|end| end <= length);
     if !inside(from.1, from.0.len()) || !inside(to.1, to.0.len()) {
         return false;

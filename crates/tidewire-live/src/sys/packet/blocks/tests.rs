@@ -7,10 +7,10 @@ use crate::sys::arena::{Arena, View, page_bytes};
 
 const BLOCKS: u32 = 4;
 
-/// What the kernel does: writes into its blocks, and hands them over.
+/// Acts as the kernel: writes into its blocks, and hands them over.
 fn hand_over(blocks: &Blocks, index: u32, header: libc::tpacket_hdr_v1, frame: Option<(u32, Header, &[u8])>) {
     let at = blocks.start(index);
-    // SAFETY: the block is inside the memory, and nobody has it just now.
+    // SAFETY: the block is inside the memory, and no other reference to it exists now.
     unsafe {
         let start = blocks.place.address().add(at);
         start.add(offset_of!(libc::tpacket_block_desc, hdr)).cast::<libc::tpacket_hdr_v1>().write(header);

@@ -12,9 +12,9 @@ use std::{
 };
 
 use crate::{
-    abi::types::{Pcap, status},
     resolve::FanoutRequest,
     system,
+    types::{Pcap, status},
 };
 use tidewire_pcap_config::{self as config, Plan};
 

@@ -12,9 +12,9 @@ use std::{
 };
 
 use crate::{
-    abi::types::{ERROR_BYTES, status},
     error,
     event::Event,
+    types::{ERROR_BYTES, status},
 };
 
 /// Reasons to end a read, as bits.
@@ -40,14 +40,14 @@ pub struct Control {
 
 /// The result of a read.
 #[must_use]
-pub struct Ended {
+pub struct ReadResult {
     /// The return value of the call.
     pub result: c_int,
     /// A callback closed the handle.
     pub is_closed: bool,
 }
 
-impl Ended {
+impl ReadResult {
     /// The handle stays open.
     pub fn open(result: c_int) -> Self {
         Self { result, is_closed: false }
