@@ -142,7 +142,7 @@ impl Flow {
     }
 }
 
-/// What a format makes of streams: bytes.
+/// The bytes that a format makes of streams.
 type Encode = fn(&[Flow], bool) -> usize;
 
 /// Bytes that are gathered before they would be written.

@@ -7,7 +7,7 @@ use crate::model::FlowRecord;
 /// Streams on several paths that have records of their own. Of more, the capture is what they have in common.
 const SEVERAL_PATHS_MAX: u64 = 16;
 
-/// What is to be written of a stream's anomalies.
+/// Anomalies of a stream that are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
     /// Those that the capture does not explain.

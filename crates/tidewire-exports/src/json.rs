@@ -34,9 +34,9 @@ pub(crate) fn pair(value: u8) -> [u8; 2] {
 /// Most digits of a number.
 const DIGITS_MAX: usize = 20;
 
-/// Writes a number's digits to the end of `out`; where they begin.
+/// Writes a number's digits so that they end at [`DIGITS_MAX`]; where they begin.
 #[inline]
-fn write_digits(out: &mut [u8; DIGITS_MAX], mut value: u64) -> usize {
+fn write_digits(out: &mut [u8; 2 * DIGITS_MAX], mut value: u64) -> usize {
     let mut at = DIGITS_MAX;
     while value >= 100 {
         at -= 2;
@@ -60,9 +60,12 @@ pub fn push_number(out: &mut Vec<u8>, value: u64) {
         out.push(b'0' + value as u8);
         return;
     }
-    let mut digits = [0; DIGITS_MAX];
+    // A copy of a known length is a few instructions; what it copies behind the digits is cut off.
+    let mut digits = [0; 2 * DIGITS_MAX];
     let at = write_digits(&mut digits, value);
-    out.extend_from_slice(&digits[at..]);
+    let end = out.len() + DIGITS_MAX - at;
+    out.extend_from_slice(&digits[at..at + DIGITS_MAX]);
+    out.truncate(end);
 }
 
 /// Appends an address.
@@ -118,7 +121,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     }
     out.reserve(text.len() + text.len() / 2);
     out.push(b'"');
-    // What needs no escape is copied together.
+    // Characters without an escape are copied together.
     let (bytes, mut from, mut at) = (text.as_bytes(), 0, 0);
     while let Some(plain) = bytes[at..].iter().position(is_special) {
         at += plain;
@@ -147,6 +150,24 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(&bytes[from..]);
     out.push(b'"');
+}
+
+/// Appends JSON of another writer, with what a terminal obeys as escapes: serde_json leaves some of it in texts.
+pub fn push_escaped(out: &mut Vec<u8>, json: &str) {
+    if !json.chars().any(is_hidden) {
+        return out.extend_from_slice(json.as_bytes());
+    }
+    let mut escaped = Vec::new();
+    for c in json.chars() {
+        if is_hidden(c) {
+            // Such characters stand in texts only.
+            escaped.clear();
+            push_string(&mut escaped, c.encode_utf8(&mut [0; 4]));
+            out.extend_from_slice(escaped.get(1..escaped.len() - 1).unwrap_or_default());
+        } else {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
 }
 
 /// Appends the members of an object that are the fields of a protocol.
@@ -178,7 +199,7 @@ pub fn of_values(members: &[(&'static str, Value<'_>)]) -> String {
     let mut object = Object::open(&mut out);
     push_values(&mut object, members);
     object.close();
-    // What is pushed is text throughout.
+    // All pieces are text.
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -248,6 +269,15 @@ impl<'a> Object<'a> {
     pub fn key(&mut self, name: impl Key) -> &mut Vec<u8> {
         name.push(self.out, std::mem::take(&mut self.first));
         self.out
+    }
+
+    /// Appends a member whose value `push` appends; where it returns `false`, there is none, and nothing is appended.
+    pub(crate) fn optional(&mut self, name: impl Key, push: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let (before, first) = (self.out.len(), self.first);
+        if !push(self.key(name)) {
+            self.out.truncate(before);
+            self.first = first;
+        }
     }
 
     /// Appends a number.

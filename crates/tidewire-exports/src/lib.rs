@@ -34,4 +34,4 @@ pub mod zeek;
 
 pub use app::{push_app, push_transaction};
 pub use explained::{Explained, Explainer, Remaining};
-pub use model::{CutOff, EventRecord, Exchange, FlowRecord, MatchRecord, Origin};
+pub use model::{CutOff, DatagramRecord, EventRecord, Exchange, FileRecord, FlowRecord, MatchRecord, Origin};

@@ -1,7 +1,8 @@
-//! What is exported, borrowed from whoever keeps it.
+//! Records, borrowed from their owners.
 
 use tidewire::{
-    Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, FlowKey, Gap, Mptcp, Stream, TcpState,
+    Anomaly, ClientBy, Conflict, DefragPolicy, Direction, DirectionStats, EndReason, FlowKey, Gap, Mptcp, Rejection,
+    Stream, TcpState,
 };
 use tidewire_protocols::{App, Transaction};
 
@@ -23,13 +24,13 @@ pub struct FlowRecord<'a> {
     pub key: FlowKey,
     /// Whether the client is known and not inferred.
     pub client_known: bool,
-    /// What showed which side it is.
+    /// The evidence of which side it is.
     pub client_by: ClientBy,
     /// The state that the connection reached.
     pub state: TcpState,
     /// Why the stream ended.
     pub end: EndReason,
-    /// Whether the stream goes on: figures are those since the record before (flowEndReason 2 of IPFIX, active timeout).
+    /// Whether the stream continues: the counters are those since the previous record (flowEndReason 2 of IPFIX, active timeout).
     pub is_interim: bool,
     /// The least time of a packet, nanoseconds since the epoch.
     pub start_ns: u64,
@@ -49,7 +50,7 @@ pub struct FlowRecord<'a> {
     pub conflicts: [&'a [Conflict]; 2],
     /// Anomalies, in the order of packets.
     pub anomalies: &'a [Anomaly],
-    /// What a recorder did not write of it because of a cutoff, by direction; `None`: nothing, or it is not known.
+    /// Packets that a recorder did not write because of a cutoff, by direction; `None`: none, or it is not known.
     pub cut_off: Option<[CutOff; 2]>,
     /// The protocol, if one was recognised.
     pub app: Option<&'a App>,
@@ -65,7 +66,7 @@ pub struct FlowRecord<'a> {
     pub origin: Origin<'a>,
 }
 
-/// What a recorder cut off of a direction.
+/// Packets of a direction that a recorder cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
     /// Packets that were not written.
@@ -106,7 +107,7 @@ impl<'a> FlowRecord<'a> {
         }
     }
 
-    /// What a record says behind others of its stream, whose figures together were `before`: sums of all are those of the stream.
+    /// The record behind others of its stream, whose figures together were `before`: sums of all are those of the stream.
     /// It begins where the one before ended. Flags are those of the whole stream.
     #[must_use]
     pub fn since(&self, before: &[DirectionStats; 2]) -> Self {
@@ -154,7 +155,7 @@ pub struct Exchange<'a> {
     pub stream_start_ns: u64,
     /// Which transaction of its stream it is, from 0.
     pub number: u32,
-    /// What was said.
+    /// The request and its response.
     pub transaction: &'a Transaction,
     /// Where its packets came from.
     pub origin: Origin<'a>,
@@ -196,7 +197,7 @@ pub struct EventRecord<'a> {
     pub fold: u64,
     /// Who reported it.
     pub analyzer: &'a str,
-    /// What it is.
+    /// Its kind.
     pub kind: &'a str,
     /// How bad it is, by name.
     pub severity: &'a str,
@@ -218,8 +219,62 @@ pub struct EventRecord<'a> {
     pub stream: Option<u64>,
     /// The first event as JSON.
     pub event: Option<&'a str>,
-    /// What the others differ in, as JSON.
+    /// Members in which the others differ, as JSON.
     pub varied: Option<&'a str>,
+    /// The fields of the first event, as JSON.
+    pub fields: Option<&'a str>,
+}
+
+/// A datagram that arrived in fragments.
+#[derive(Clone, Copy, Debug)]
+pub struct DatagramRecord {
+    /// Number of the fragment that completed or ended it.
+    pub packet: u64,
+    /// The sender.
+    pub source: std::net::IpAddr,
+    /// The receiver.
+    pub destination: std::net::IpAddr,
+    /// The identification of IP.
+    pub ip_id: u32,
+    /// The protocol that it carries.
+    pub proto: u8,
+    /// How many fragments came.
+    pub fragments: u32,
+    /// Bytes of the rebuilt IP payload.
+    pub bytes: u64,
+    /// SHA-256 of these.
+    pub sha256: [u8; 32],
+    /// The overlap policy that was applied.
+    pub policy: DefragPolicy,
+    /// How many fragments overlapped earlier ones.
+    pub overlaps: u32,
+    /// Why it was not rebuilt.
+    pub rejected: Option<Rejection>,
+}
+
+/// A file that a direction of a stream was written to.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRecord<'a> {
+    /// The file's name; `None`: nothing was delivered.
+    pub name: Option<&'a str>,
+    /// The stream's id.
+    pub stream: u64,
+    /// Addresses, ports, protocol, VLAN and tunnel of the stream.
+    pub key: FlowKey,
+    /// Whose bytes they are.
+    pub direction: Direction,
+    /// Time of the stream's first packet, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// Time of the stream's last packet.
+    pub end_ns: u64,
+    /// Why the stream ended.
+    pub end: EndReason,
+    /// Length of the file.
+    pub bytes: u64,
+    /// SHA-256 of the file, if it was computed.
+    pub sha256: Option<[u8; 32]>,
+    /// Gaps of the direction.
+    pub gaps: &'a [Gap],
 }
 
 /// A number that names a stream among those of many runs: it is derived from the stream's id and its first packet's time, so that
@@ -236,25 +291,4 @@ pub(crate) fn stream_number(id: u64, start_ns: u64, which: u64) -> u64 {
 /// A type of media without its parameters.
 pub(crate) fn media_type(kind: &str) -> &str {
     kind.split(';').next().unwrap_or_default().trim()
-}
-
-/// IP protocol numbers.
-pub(crate) mod proto {
-    pub(crate) const ICMP: u8 = 1;
-    pub(crate) const TCP: u8 = 6;
-    pub(crate) const UDP: u8 = 17;
-    pub(crate) const ICMP6: u8 = 58;
-    pub(crate) const SCTP: u8 = 132;
-}
-
-/// The bits of TCP's flags.
-pub(crate) mod flag {
-    pub(crate) const FIN: u8 = 1;
-    pub(crate) const SYN: u8 = 2;
-    pub(crate) const RST: u8 = 4;
-    pub(crate) const PSH: u8 = 8;
-    pub(crate) const ACK: u8 = 16;
-    pub(crate) const URG: u8 = 32;
-    pub(crate) const ECE: u8 = 64;
-    pub(crate) const CWR: u8 = 128;
 }

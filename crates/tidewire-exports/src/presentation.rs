@@ -40,7 +40,7 @@ pub(crate) fn texts_as(data: &str, text_of: fn(Vec<u8>) -> String) -> impl Itera
     quoted(data).map(move |quoted| quoted.map_or_else(Cow::Borrowed, |inner| unescaped(inner, text_of)))
 }
 
-/// What stands between quotation marks, or else all that is left.
+/// The text between quotation marks, or else all that is left.
 fn quoted(data: &str) -> impl Iterator<Item = Result<&str, &str>> {
     let mut rest = Some(data);
     std::iter::from_fn(move || {

@@ -2,11 +2,70 @@
 
 use proptest::prelude::*;
 use tidewire::{
-    Anomaly, AnomalyKind, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause, TcpState,
+    Anomaly, AnomalyKind, DefragPolicy, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause,
+    Rejection, TcpState,
 };
 use tidewire_protocols::{Answer, App, Certificate, Dhcp, Dns, Fields, Http, Quic, Service, Ssh, Tls, Transaction};
 
-use crate::{CutOff, Exchange, FlowRecord, MatchRecord, Origin};
+use crate::{
+    CutOff, DatagramRecord, Exchange, FileRecord, FlowRecord, MatchRecord, Origin,
+    records::{CellOf, Description, Eve, FLOW, Field, FlowKind, Form, joined, own},
+    table::{Cell, Column, Kind, Unit},
+};
+
+/// The description of flows with a field more.
+pub(crate) struct Wider;
+
+impl Description for Wider {
+    type Kind = FlowKind;
+    const FIELDS: &'static [Field<FlowKind>] = &WIDER;
+}
+
+const HOPS: Field<FlowKind> = Field::<FlowKind>::number("hops", Kind::Long, |flow| flow.id + 3, "routers on the way")
+    .unit(Unit::Count)
+    .eve(Eve::Own, "hops")
+    .eve_simple()
+    .ipfix(&[own(60, "hopCount")]);
+static WIDER: [Field<FlowKind>; FLOW.len() + 1] = joined(&[&FLOW, &[HOPS]]);
+
+/// The description of flows with a field of each kind of cell more, as members of EVE.
+pub(crate) struct EveryCell;
+
+impl Description for EveryCell {
+    type Kind = FlowKind;
+    const FIELDS: &'static [Field<FlowKind>] = &EVERY_CELL;
+}
+
+/// Columns of an object.
+const PAIR: &[Column] = &[
+    Column { name: "one", kind: Kind::Long, is_optional: false, unit: Unit::None },
+    Column { name: "two", kind: Kind::Text, is_optional: false, unit: Unit::None },
+];
+const fn cell(name: &'static str, kind: Kind, get: CellOf<FlowKind>) -> Field<FlowKind> {
+    Field::<FlowKind>::new(name, kind, get, "a cell").optional().eve(Eve::Own, name).eve_simple()
+}
+
+static EVERY_CELL: [Field<FlowKind>; FLOW.len() + 11] = joined(&[
+    &FLOW,
+    &[
+        cell("null", Kind::Text, |_| Cell::Null),
+        cell("number", Kind::Long, |_| Cell::Number(7)),
+        cell("signed", Kind::Long, |_| Cell::Signed(-7)),
+        cell("truth", Kind::Truth, |_| Cell::Truth(true)),
+        cell("text", Kind::Text, |_| Cell::Text("a \"b\"")),
+        cell("owned", Kind::Text, |_| Cell::Owned("c".repeat(3))),
+        cell("address", Kind::Text, |flow| Cell::Address(flow.key.client.address)),
+        cell("list", Kind::List(&Kind::Long), |_| Cell::List(vec![Cell::Number(1), Cell::Number(2)])),
+        cell("object", Kind::Object(PAIR), |_| Cell::Object(vec![Cell::Number(1), Cell::Text("2")])),
+        Field::<FlowKind>::raw("raw", Form::ALL, push_raw, "JSON").eve(Eve::Own, "raw").eve_simple(),
+        Field::<FlowKind>::raw("absent", Form::ALL, |_, _| false, "JSON").eve(Eve::Own, "absent").eve_simple(),
+    ],
+]);
+
+fn push_raw(_: &FlowRecord<'_>, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b"[3]");
+    true
+}
 
 /// Owners of what a record borrows.
 pub(crate) struct Sample {
@@ -101,6 +160,21 @@ pub(crate) fn found(name: &str) -> MatchRecord<'_> {
         severity: Some("high"),
         origin: Origin::default(),
     }
+}
+
+/// A datagram that was rejected, or not.
+pub(crate) fn datagram(rejected: Option<Rejection>) -> DatagramRecord {
+    let [source, destination] = [key(17).client.address, key(17).server.address];
+    let (policy, sha256) = (DefragPolicy::Linux, [0xab; 32]);
+    let (packet, ip_id, proto, fragments, bytes, overlaps) = (9, 7, 17, 3, 4000, 1);
+    DatagramRecord { packet, source, destination, ip_id, proto, fragments, bytes, sha256, policy, overlaps, rejected }
+}
+
+/// A file without bytes.
+pub(crate) fn file(gaps: &[Gap]) -> FileRecord<'_> {
+    let (stream, key, direction) = (17, key(6), Direction::ServerToClient);
+    let (start_ns, end_ns, end) = (START_NS, START_NS + 5, EndReason::Fin);
+    FileRecord { name: None, stream, key, direction, start_ns, end_ns, end, bytes: 0, sha256: None, gaps }
 }
 
 /// Transactions of which every text is `text`.

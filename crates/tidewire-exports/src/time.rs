@@ -23,7 +23,7 @@ pub(crate) fn push_microseconds(out: &mut Vec<u8>, ns: u64) {
 /// Appends date and time with the separators of a format: between parts of the date, between both, and between parts of the time.
 pub(crate) fn push_civil(out: &mut Vec<u8>, seconds: i64, [in_date, between, in_time]: [u8; 3]) {
     let civil = Civil::of(seconds);
-    // Years of five digits and negative ones only in certificates that nobody issued.
+    // Years of five digits and negative ones are in forged certificates only.
     let year = civil.year.clamp(0, 9999);
     let Civil { month, day, hour, minute, second, .. } = civil;
     let [century, year] = [(year / 100) as u8, (year % 100) as u8].map(pair);

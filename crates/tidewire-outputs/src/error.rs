@@ -3,15 +3,16 @@
 use std::{
     fmt::{self, Arguments, Display},
     io,
+    sync::Arc,
 };
 
 /// Reports a notice to the user of the run; the outputs themselves print nothing.
-pub type Notify = fn(Arguments<'_>);
+pub type Notify = Arc<dyn Fn(Arguments<'_>) + Send + Sync>;
 
 /// The reason why an output cannot be opened, written or completed.
 #[derive(Debug)]
 pub enum OutputError {
-    /// Format and place do not fit each other; the message says what would.
+    /// The format cannot be written to this destination; the message names one that can be used.
     Usage(String),
     /// It cannot be written; the message says what of it is there.
     Write(String),
@@ -29,9 +30,9 @@ impl OutputError {
         Self::Write(format!("{shown}: cannot be written: {error}"))
     }
 
-    /// The graver of two failures; the other one is reported. A reader that closed an output is the least of them.
+    /// Returns the more severe of two failures and reports the other one. A reader that closed an output is the least severe.
     #[must_use]
-    pub fn graver(self, second: Self, notify: Notify) -> Self {
+    pub fn graver(self, second: Self, notify: &Notify) -> Self {
         match (self, second) {
             (Self::Closed, second) => second,
             (first, Self::Closed) => first,
@@ -50,7 +51,7 @@ impl OutputError {
 pub fn graver(
     first: Result<(), OutputError>,
     second: Result<(), OutputError>,
-    notify: Notify,
+    notify: &Notify,
 ) -> Result<(), OutputError> {
     match (first, second) {
         (Err(first), Err(second)) => Err(first.graver(second, notify)),

@@ -16,12 +16,13 @@ use tidewire_exports::{
     Explainer, FlowRecord, Origin, Remaining,
     zeek::{History, Tunnel},
 };
+use tidewire_types::clock::wall_ns;
 
 use crate::{
     error::{OutputError, graver},
     facts::Facts,
     files::lock,
-    periods::{Periods, wall_ns},
+    periods::Periods,
     record::{EndedFlow, Record},
     settings::Settings,
     sink::{Call, Failure, Needs, Sink},
@@ -36,6 +37,11 @@ pub struct Exports {
     /// The greatest time of a record: what the time is while files are read.
     newest_ns: AtomicU64,
     flows: AtomicU64,
+    transactions: AtomicU64,
+    /// Streams that lost their protocol fields for lack of memory.
+    without_fields: AtomicU64,
+    /// Histories of QUIC that were cut off for lack of memory.
+    cut_histories: AtomicU64,
     periods: Periods,
     /// Tunnels that were written.
     tunnels: Mutex<HashSet<Tunnel>>,
@@ -76,10 +82,17 @@ impl Exports {
     /// # Errors
     /// One of them cannot be opened.
     pub fn open(targets: &[Target], settings: Settings) -> Result<Self, OutputError> {
-        let now_ns = if settings.source.is_live { wall_ns() } else { 0 };
-        let open = |target: &Target| Ok((target.to_string(), sinks::open(target, &settings, now_ns)?));
-        let sinks = targets.iter().map(open).collect::<Result<_, OutputError>>()?;
+        let sinks = targets.iter().map(|target| Self::sink(target, &settings)).collect::<Result<_, OutputError>>()?;
         Ok(Self::of(sinks, settings))
+    }
+
+    /// Opens one of them, for [`of`](Self::of): its own settings may be others.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn sink(target: &Target, settings: &Settings) -> Result<(String, Box<dyn Sink>), OutputError> {
+        let now_ns = if settings.source.is_live { wall_ns() } else { 0 };
+        Ok((target.to_string(), sinks::open(target, settings, now_ns)?))
     }
 
     /// Passes records to sinks, each with its name for messages.
@@ -94,6 +107,9 @@ impl Exports {
             settings,
             newest_ns: AtomicU64::new(0),
             flows: AtomicU64::new(0),
+            transactions: AtomicU64::new(0),
+            without_fields: AtomicU64::new(0),
+            cut_histories: AtomicU64::new(0),
             periods: Periods::default(),
             tunnels: Mutex::default(),
             explainer: Mutex::default(),
@@ -109,6 +125,29 @@ impl Exports {
     /// The ports of TCP that collectors are connected to.
     pub fn ports(&self) -> Vec<u16> {
         self.outputs.iter().flat_map(|output| output.sink.ports()).collect()
+    }
+
+    /// Streams that ended, and transactions, that were passed to the outputs.
+    pub fn counts(&self) -> [u64; 2] {
+        [&self.flows, &self.transactions].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Streams that lost their protocol fields, and histories of QUIC that were cut off, for lack of memory.
+    pub fn losses(&self) -> [u64; 2] {
+        [&self.without_fields, &self.cut_histories].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn lose_fields(&self, streams: u64) {
+        self.without_fields.fetch_add(streams, Ordering::Relaxed);
+    }
+
+    pub(crate) fn cut_history(&self) {
+        self.cut_histories.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// By output, whether nothing of it can be written any more.
+    pub fn failed(&self) -> impl Iterator<Item = bool> {
+        self.outputs.iter().map(|output| output.has_failed.load(Ordering::Relaxed))
     }
 
     /// The time after which a stream that continues has an interim record, nanoseconds; `None`: no output has such records.
@@ -151,6 +190,9 @@ impl Exports {
     /// Writes a record of time `record_ns`, nanoseconds since the epoch. `scratch` is a reusable buffer of the caller.
     pub fn write(&self, record: &Record<'_>, record_ns: u64, scratch: &mut Vec<u8>) {
         let now_ns = self.now_ns(record_ns);
+        if let Record::Transaction { .. } = record {
+            self.transactions.fetch_add(1, Ordering::Relaxed);
+        }
         self.pass(record, now_ns, scratch);
     }
 
@@ -239,10 +281,13 @@ impl Exports {
                     if is_last {
                         output.has_failed.store(true, Ordering::Relaxed);
                     }
-                    if let Some(message) = message {
-                        self.report(format_args!("{message}"));
-                    } else if self.has_failed() {
-                        self.settings.stop.stop();
+                    match message {
+                        Some(message) => self.report(format_args!("{message}")),
+                        None if self.settings.goes_on_without => {
+                            self.report(format_args!("{}: its reader went away", output.shown));
+                        }
+                        None if self.has_failed() => self.settings.stop.stop(),
+                        None => {}
                     }
                 }
             }
@@ -254,10 +299,12 @@ impl Exports {
     }
 
     fn report(&self, failure: Arguments<'_>) {
-        if self.has_failed() {
-            self.settings.stop.stop();
-        } else {
-            (self.settings.notify)(format_args!("{failure}; the run goes on for what can be written"));
+        match (self.has_failed(), self.settings.goes_on_without) {
+            (true, false) => self.settings.stop.stop(),
+            (true, true) => (self.settings.notify)(format_args!("{failure}; no output is left")),
+            (false, _) => {
+                (self.settings.notify)(format_args!("{failure}; the run goes on for what can be written"));
+            }
         }
     }
 
@@ -311,7 +358,7 @@ impl Exports {
     /// Completes everything. `is_whole`: whether the run saw all of its input.
     ///
     /// # Errors
-    /// The gravest of what could not be written; the others are reported, and what could be written is completed all the same.
+    /// The most severe failure. Less severe ones are reported, and outputs without a failure are completed all the same.
     pub fn finish(&self, facts: &Facts, is_whole: bool) -> Result<(), OutputError> {
         let now_ns = self.now_ns(0);
         self.explained(now_ns);
@@ -319,10 +366,10 @@ impl Exports {
         let (stats, statistics) = (self.stats(facts), Record::Statistics(facts));
         let mut result = Ok(());
         for output in &self.outputs {
-            // What fails now is in the result.
+            // Failures of these last records are in the result.
             let mut call = Call::at(now_ns, &mut scratch);
             [&stats, &statistics].into_iter().for_each(|record| output.sink.write(record, &mut call));
-            result = graver(result, output.sink.finish(now_ns, is_whole), self.settings.notify);
+            result = graver(result, output.sink.finish(now_ns, is_whole), &self.settings.notify);
         }
         result
     }

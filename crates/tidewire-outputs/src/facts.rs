@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidewire::{Fate, Ledger};
 
-/// What a run says of itself.
+/// Counters and circumstances of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Packets that were received.
@@ -22,21 +22,11 @@ pub struct Facts {
 impl Facts {
     /// Of a run's ledger. `dropped`: packets lost before they could be read; `None` for files.
     pub fn of(ledger: &Ledger, dropped: Option<u64>, uptime: Duration) -> Self {
-        const OF_FLOWS: [Fate; 8] = [
-            Fate::Tracked,
-            Fate::BeyondCutoff,
-            Fate::Discarded,
-            Fate::Shed,
-            Fate::Ignored,
-            Fate::HeaderCut,
-            Fate::Aggregate,
-            Fate::FragmentRebuilt,
-        ];
-        let in_flows: u64 = OF_FLOWS.iter().map(|&fate| ledger.fate(fate)).sum();
+        let in_streams: u64 = Fate::ALL.iter().filter(|fate| fate.is_in_stream()).map(|&fate| ledger.fate(fate)).sum();
         Self {
             packets: ledger.received,
             bytes: ledger.received_bytes,
-            ignored: ledger.received.saturating_sub(in_flows),
+            ignored: ledger.received.saturating_sub(in_streams),
             dropped,
             uptime: uptime.as_secs(),
         }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 /// EVE's `stats`: Suricata's default interval.
@@ -19,18 +19,13 @@ pub struct Periods {
 }
 
 impl Periods {
-    /// Whether EVE's records and IPFIX's are due. `elapsed`: since the capture began. A period in which nobody asked is left out.
+    /// Whether EVE's records and IPFIX's are due. `elapsed`: since the capture began. A period without a call is left out.
     pub fn ended(&self, elapsed: Duration) -> [bool; 2] {
         [(&self.eve_stats, EVE_STATS), (&self.ipfix_statistics, IPFIX_STATISTICS)].map(|(ended, period)| {
             let count = elapsed.as_secs() / period.as_secs();
             ended.fetch_max(count, Ordering::Relaxed) < count
         })
     }
-}
-
-/// The time now, nanoseconds since the epoch.
-pub fn wall_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos() as u64)
 }
 
 #[cfg(test)]

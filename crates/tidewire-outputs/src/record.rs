@@ -1,4 +1,4 @@
-//! What a run passes to each of its outputs.
+//! The records that a run passes to each of its outputs.
 
 use tidewire::{Anomaly, FlowKey};
 use tidewire_exports::{
@@ -71,7 +71,7 @@ pub enum Record<'a> {
     },
     /// A record as its subcommand prints it.
     Text(&'a dyn TextRow),
-    /// Counters of the run, as often as EVE has them.
+    /// Counters of the run, every 8 s, for EVE's `stats`.
     Stats {
         /// The counters.
         facts: &'a Facts,
@@ -88,7 +88,7 @@ pub struct EndedFlow<'a> {
     pub flow: &'a FlowRecord<'a>,
     /// Its anomalies that [`Record::Explained`] does not report.
     pub anomalies: &'a [Anomaly],
-    /// Further ones, whose records wait for [`Record::Release`]: whether each stream has its own is known then.
+    /// Anomalies whose records are held until [`Record::Release`] decides whether they are written one for each stream.
     pub held: &'a [Anomaly],
     /// Its figures since the last [`Record::Interim`]; `None`: there was none.
     pub rest: Option<&'a FlowRecord<'a>>,

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_told_apart() {
+    fn sizes_and_times_are_distinguished() {
         let of = |bytes, ns| Ok(Rotate { bytes, ns });
         assert_eq!("100M".parse(), of(Some(100 << 20), None));
         assert_eq!("5m".parse(), of(None, Some(300_000_000_000)));

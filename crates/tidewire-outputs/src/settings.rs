@@ -1,14 +1,22 @@
 //! Settings of the outputs of one run.
 
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
 use tidewire::Stop;
 use tidewire_exports::{Origin, eve, table::Table};
 
 use crate::{error::Notify, rotate::Rotate};
 
+/// Messages a second over UDP by default: a socket's buffer of Linux's default size holds those of 50 milliseconds.
+pub const UDP_RATE: u32 = 2000;
+
+/// How long a stream goes on by default before a collector gets a record of it: the usual active timeout of exporters.
+pub const ACTIVE_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The source of a run's packets.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// Whether records come as time passes, from an interface or a pipe.
+    /// Whether packets come from interfaces: records have the clock's time, and no collector is waited for.
     pub is_live: bool,
     /// The interface, if it is one.
     pub interface: Option<String>,
@@ -17,6 +25,26 @@ pub struct Source {
 }
 
 impl Source {
+    /// Interfaces.
+    #[must_use]
+    pub fn of_interfaces(names: &[String]) -> Self {
+        let interface = match names {
+            [name] if name != "any" && !name.contains(':') => Some(name.clone()),
+            _ => None,
+        };
+        Self { is_live: true, interface, file: None }
+    }
+
+    /// Capture files; `-` is the standard input.
+    #[must_use]
+    pub fn of_files(paths: &[PathBuf]) -> Self {
+        let file = match paths {
+            [path] if path.as_os_str() != "-" => Some(path.to_string_lossy().into_owned()),
+            _ => None,
+        };
+        Self { is_live: false, interface: None, file }
+    }
+
     /// The source as records name it.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
@@ -45,8 +73,10 @@ pub struct Settings {
     pub active_timeout_ns: Option<u64>,
     /// Limits of a file.
     pub rotate: Rotate,
-    /// Ends the run; the outputs raise it where none of them can be written.
+    /// The end of the run: no output waits any longer. The outputs raise it where none of them can be written.
     pub stop: Stop,
+    /// Whether the run goes on, and is not stopped, where none of them can be written.
+    pub goes_on_without: bool,
     /// Where notices go.
     pub notify: Notify,
 }
@@ -65,7 +95,8 @@ impl Default for Settings {
             active_timeout_ns: None,
             rotate: Rotate::default(),
             stop: Stop::new(),
-            notify: |_| {},
+            goes_on_without: false,
+            notify: Arc::new(|_| {}),
         }
     }
 }

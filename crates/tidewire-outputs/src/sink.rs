@@ -1,4 +1,4 @@
-//! What an output is: a sink of records that workers share.
+//! A sink of records that workers share.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::{error::OutputError, record::Record};
 
 /// An output that workers share. Records that were written before a failure stay; later ones are dropped.
 pub trait Sink: Send + Sync {
-    /// The records that the sink has a use for.
+    /// The optional records that the sink consumes.
     fn needs(&self) -> Needs;
 
     /// Adds a record, if the format has a place for it.
@@ -54,11 +54,11 @@ pub struct Call<'a> {
     pub now_ns: u64,
     /// A reusable buffer of the caller, empty.
     pub scratch: &'a mut Vec<u8>,
-    /// What cannot be written any more, since this call.
+    /// Outputs and files that failed during this call.
     pub failures: Vec<Failure>,
 }
 
-/// What cannot be written any more.
+/// A loss of output: later records are not written there.
 pub enum Failure {
     /// The whole output.
     Output,

@@ -214,7 +214,7 @@ impl Builder {
         self.len += 1;
     }
 
-    /// A cell that is none of the column's.
+    /// A cell of another type than the column's.
     #[cold]
     fn push_mismatch(&mut self) {
         debug_assert!(self.column.is_optional, "{} has no value", self.column.name);

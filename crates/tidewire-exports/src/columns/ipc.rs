@@ -50,7 +50,7 @@ impl Ipc {
         Ok(())
     }
 
-    /// What is to be written now.
+    /// The bytes to be written now.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
         match &mut self.0 {
             Writer::Stream(writer) => writer.get_mut(),

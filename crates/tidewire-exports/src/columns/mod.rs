@@ -18,7 +18,7 @@ pub use self::{
     ipc::{Ipc, IpcForm},
 };
 
-/// What the libraries of columns refused. As rows have the types of their tables, that is a mistake of this crate, or memory.
+/// An error of the libraries of columns. As rows have the types of their tables, that is a mistake of this crate, or memory.
 #[derive(Debug)]
 pub struct ColumnsError(String);
 

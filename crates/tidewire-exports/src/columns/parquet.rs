@@ -99,7 +99,7 @@ impl Parquet {
         self.writer.flushed_row_groups().len() * self.leaves * INDEX_BYTES
     }
 
-    /// What is to be written now.
+    /// The bytes to be written now.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
         self.writer.inner_mut()
     }

@@ -13,7 +13,7 @@ const ROWS: usize = 64;
 /// Bytes of text behind which fewer are.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// What a gathered cell is; bits, so that those of a column are seen at a glance.
+/// The kind of a gathered cell; bits, so that those of a column are seen at a glance.
 pub(super) mod kind {
     pub(in crate::columns) const NULL: u8 = 1;
     pub(in crate::columns) const NUMBER: u8 = 2;

@@ -111,7 +111,7 @@ fn fields_of_protocols_are_objects() {
     let certificate = service("tls").column_by_name("certificate").unwrap().as_struct().clone();
     let names: &ListArray = certificate.column_by_name("san").unwrap().as_list();
     assert_eq!(names.value(0).len(), 2);
-    // What is before 1970 is.
+    // A time before 1970 is negative.
     let begins: &Int64Array = certificate.column_by_name("not_before").unwrap().as_primitive();
     assert_eq!(begins.value(0), -1);
     let answers = service("dns").column_by_name("answers").unwrap().clone();

@@ -1,16 +1,16 @@
-//! What records of all types have.
+//! Members that records of all types have.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use tidewire::{FlowKey, TunnelKind, community_id};
 use tidewire_protocols::Service;
-use tidewire_types::hex;
+use tidewire_types::{hex, ip_protocol};
 use tidewire_wire::icmp_counterpart;
 
 use crate::{
     eve::proto::push_proto,
     json::{Key, Object, member, push_number},
-    model::{Exchange, FlowRecord, MatchRecord, Origin, proto, stream_number},
+    model::{Exchange, FlowRecord, MatchRecord, Origin, stream_number},
     time::{SECOND_NS, push_civil, push_microseconds},
 };
 
@@ -76,7 +76,7 @@ impl<'a> Identity<'a> {
             let [from, to] = &mut ends;
             std::mem::swap(&mut from.2, &mut to.2);
         }
-        let has_ports = matches!(self.key.proto, proto::TCP | proto::UDP | proto::SCTP);
+        let has_ports = matches!(self.key.proto, ip_protocol::TCP | ip_protocol::UDP | ip_protocol::SCTP);
         for (address, port, end) in ends {
             push_address(&mut object, address, end.address);
             if has_ports {
@@ -88,7 +88,7 @@ impl<'a> Identity<'a> {
         if event != "netflow" {
             object.number(member!("ip_v"), if self.key.client.address.is_ipv4() { 4 } else { 6 });
         }
-        if matches!(self.key.proto, proto::ICMP | proto::ICMP6) {
+        if ip_protocol::is_icmp(self.key.proto) {
             let [kind, code] = match icmp_answer(self.key) {
                 Some(answer) if swapped => [answer, 0],
                 _ => self.key.icmp,

@@ -35,7 +35,7 @@ pub(super) fn push_dns(object: &mut Object<'_>, dns: &Dns, tx_id: u32, is_respon
     object.number(member!("opcode"), u64::from(flags >> 11 & 15));
     push_code(object, flags);
     if let Some(query) = &dns.query {
-        let more = dns.more.iter().map(|asked| (&asked.name, Some(&*asked.kind)));
+        let more = dns.more.iter().map(|question| (&question.name, Some(&*question.kind)));
         let all = std::iter::once((query, dns.kind.as_deref())).chain(more);
         object.array(member!("queries"), all, |out, (query, kind)| {
             let mut object = Object::open(out);
@@ -89,7 +89,7 @@ pub(super) fn kind_name(kind: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a record says, as Suricata has it.
+/// The data of a record, as Suricata has it.
 pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
     Address(Ipv6Addr),

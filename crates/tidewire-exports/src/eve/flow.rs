@@ -1,17 +1,26 @@
 //! `flow` and `netflow`.
 
 use tidewire::{EndReason, GapCause, TcpState};
-use tidewire_types::hex;
+use tidewire_types::{hex, ip_protocol, tcp_flag};
 
 use crate::{
-    eve::common::{Identity, app_proto, icmp_answer, push_time},
+    eve::{
+        common::{Identity, app_proto, icmp_answer, push_time},
+        members::push_members,
+    },
     json::{Key, Object, member},
-    model::{FlowRecord, flag, proto},
+    model::FlowRecord,
+    records::{Description, Eve, FlowKind},
     time::SECOND_NS,
 };
 
 /// Appends the record `flow` of a stream.
 pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
+    push_flow_of::<FlowKind>(out, flow);
+}
+
+/// The same, with members of a description.
+pub(crate) fn push_flow_of<D: Description<Kind = FlowKind>>(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     let identity = Identity::of_flow(flow);
     let mut object = identity.open(out, "flow", flow.end_ns, false, None);
     let [client, server] = &flow.stats;
@@ -32,11 +41,12 @@ pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
         object.plain(member!("reason"), reason(flow.end));
         object.truth(member!("alerted"), false);
         push_transactions(object, flow);
+        push_members::<D, { Eve::Flow as u8 }>(object, flow);
     });
-    if flow.key.proto == proto::TCP {
+    if flow.key.proto == ip_protocol::TCP {
         object.object(member!("tcp"), |object| push_tcp(object, flow));
     }
-    identity.close(object, |object| push_own(object, flow));
+    identity.close(object, |object| push_own::<D>(object, flow));
     out.push(b'\n');
 }
 
@@ -52,7 +62,7 @@ pub fn push_netflow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
             push_span(object, flow.start_ns, flow.end_ns);
             push_transactions(object, flow);
         });
-        if flow.key.proto == proto::TCP {
+        if flow.key.proto == ip_protocol::TCP {
             object.object(member!("tcp"), |object| {
                 push_flags(object, member!("tcp_flags"), low(stats.tcp_flags));
                 push_flag_names(object, low(stats.tcp_flags));
@@ -108,7 +118,7 @@ fn push_tcp(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
         TcpState::SynReceived => "syn_recv",
         TcpState::Established | TcpState::Midstream => "established",
         // Of the side that did not close.
-        TcpState::HalfClosed if client & flag::FIN != 0 => "close_wait",
+        TcpState::HalfClosed if client & tcp_flag::FIN != 0 => "close_wait",
         TcpState::HalfClosed => "fin_wait1",
         TcpState::Closed | TcpState::Reset => "closed",
         _ => "none",
@@ -141,14 +151,14 @@ fn push_flags(object: &mut Object<'_>, name: impl Key, flags: u8) {
 /// Those that are set, by name.
 fn push_flag_names(object: &mut Object<'_>, flags: u8) {
     let names = [
-        (member!("syn"), flag::SYN),
-        (member!("fin"), flag::FIN),
-        (member!("rst"), flag::RST),
-        (member!("psh"), flag::PSH),
-        (member!("ack"), flag::ACK),
-        (member!("urg"), flag::URG),
-        (member!("ecn"), flag::ECE),
-        (member!("cwr"), flag::CWR),
+        (member!("syn"), tcp_flag::SYN),
+        (member!("fin"), tcp_flag::FIN),
+        (member!("rst"), tcp_flag::RST),
+        (member!("psh"), tcp_flag::PSH),
+        (member!("ack"), tcp_flag::ACK),
+        (member!("urg"), tcp_flag::URG),
+        (member!("ecn"), tcp_flag::ECE),
+        (member!("cwr"), tcp_flag::CWR),
     ];
     for (name, flag) in names {
         if flags & flag != 0 {
@@ -158,7 +168,7 @@ fn push_flag_names(object: &mut Object<'_>, flags: u8) {
 }
 
 /// Figures that have no field in Suricata's record.
-fn push_own(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
+fn push_own<D: Description<Kind = FlowKind>>(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
     object.plain(member!("end_reason"), flow.end.name());
     object.plain(member!("state"), flow.state.name());
     object.truth(member!("client_known"), flow.client_known);
@@ -183,13 +193,14 @@ fn push_own(object: &mut Object<'_>, flow: &FlowRecord<'_>) {
             object.number(member!("retransmitted_bytes"), stats.retransmitted_bytes);
             object.number(member!("out_of_order_packets"), stats.out_of_order_packets);
             object.number(member!("missing_bytes"), stats.missing_bytes);
-            if let Some(cut_off) = &flow.cut_off {
-                object.number(member!("cut_off_packets"), cut_off[side].packets);
-                object.number(member!("cut_off_bytes"), cut_off[side].bytes);
+            match side {
+                0 => push_members::<D, { Eve::ToServer as u8 }>(object, flow),
+                _ => push_members::<D, { Eve::ToClient as u8 }>(object, flow),
             }
         });
     }
     if let Some(name) = flow.app.and_then(|app| app.first.as_ref()).and_then(|first| first.name()) {
         object.text(member!("name"), name);
     }
+    push_members::<D, { Eve::Own as u8 }>(object, flow);
 }

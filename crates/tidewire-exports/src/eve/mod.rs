@@ -13,6 +13,7 @@ mod fileinfo;
 mod flow;
 mod http;
 mod mdns;
+mod members;
 mod proto;
 mod stats;
 #[cfg(test)]
@@ -21,74 +22,110 @@ mod transaction;
 
 pub use alert::push_alert;
 pub use anomaly::{push_anomalies, push_explained};
+#[cfg(test)]
+pub(crate) use flow::push_flow_of;
 pub use flow::{push_flow, push_netflow};
 pub use stats::{Stats, push_stats};
 pub use transaction::push_transaction;
 
-/// The types of records.
-pub const TYPES: [&str; 12] =
-    ["alert", "anomaly", "dns", "fileinfo", "flow", "http", "mdns", "netflow", "quic", "ssh", "stats", "tls"];
-
-/// Which records are written.
+/// Types of records: which of them are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Types(u16);
 
 impl Default for Types {
-    /// What Suricata's configuration has on by default: `netflow` is off.
+    /// The default of Suricata's configuration: `netflow` is off.
     fn default() -> Self {
-        let mut types = Self::NONE;
-        TYPES.into_iter().filter(|name| *name != "netflow").for_each(|name| types.add(name));
-        types
+        Self::named().map(|(_, one)| one).into_iter().filter(|one| *one != Self::NETFLOW).collect()
+    }
+}
+
+impl FromIterator<Self> for Types {
+    fn from_iter<I: IntoIterator<Item = Self>>(types: I) -> Self {
+        types.into_iter().fold(Self::NONE, Self::with)
     }
 }
 
 impl Types {
     /// No records.
     pub const NONE: Self = Self(0);
+    /// Matches of patterns.
+    pub const ALERT: Self = Self(1 << 0);
+    /// Irregularities of streams, and of messages of protocols.
+    pub const ANOMALY: Self = Self(1 << 1);
+    /// Queries of DNS and LLMNR, and their answers.
+    pub const DNS: Self = Self(1 << 2);
+    /// Contents that HTTP carried.
+    pub const FILEINFO: Self = Self(1 << 3);
+    /// Streams.
+    pub const FLOW: Self = Self(1 << 4);
+    /// Requests of HTTP with their responses.
+    pub const HTTP: Self = Self(1 << 5);
+    /// Queries of multicast DNS, and their answers.
+    pub const MDNS: Self = Self(1 << 6);
+    /// Directions of streams.
+    pub const NETFLOW: Self = Self(1 << 7);
+    /// Connections of QUIC.
+    pub const QUIC: Self = Self(1 << 8);
+    /// Sessions of SSH.
+    pub const SSH: Self = Self(1 << 9);
+    /// Counters of the run.
+    pub const STATS: Self = Self(1 << 10);
+    /// Handshakes of TLS.
+    pub const TLS: Self = Self(1 << 11);
 
-    /// Adds a type by its name; one that is unknown adds nothing.
-    pub fn add(&mut self, name: &str) {
-        self.0 |= Self::of(name).0;
-    }
-
-    /// Whether records of a type are written.
+    /// Each type with its name, in the order of the names.
     #[must_use]
-    pub fn has(self, name: &str) -> bool {
-        self.includes(Self::of(name))
+    pub const fn named() -> [(&'static str, Self); 12] {
+        [
+            ("alert", Self::ALERT),
+            ("anomaly", Self::ANOMALY),
+            ("dns", Self::DNS),
+            ("fileinfo", Self::FILEINFO),
+            ("flow", Self::FLOW),
+            ("http", Self::HTTP),
+            ("mdns", Self::MDNS),
+            ("netflow", Self::NETFLOW),
+            ("quic", Self::QUIC),
+            ("ssh", Self::SSH),
+            ("stats", Self::STATS),
+            ("tls", Self::TLS),
+        ]
     }
 
-    /// One type by its name; none if it is unknown.
-    const fn of(name: &str) -> Self {
-        let (wanted, mut place) = (name.as_bytes(), 0);
-        while place < TYPES.len() {
-            let known = TYPES[place].as_bytes();
-            let mut at = 0;
-            while at < known.len() && at < wanted.len() && known[at] == wanted[at] {
-                at += 1;
-            }
-            if at == known.len() && at == wanted.len() {
-                return Self(1 << place);
-            }
-            place += 1;
-        }
-        Self::NONE
+    /// The names of all types.
+    #[must_use]
+    pub fn names() -> [&'static str; 12] {
+        Self::named().map(|(name, _)| name)
     }
 
-    /// Whether one of `types` is written.
-    fn includes(self, types: Self) -> bool {
+    /// The type of a name; `None`: the name is unknown.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::named().into_iter().find_map(|(known, one)| (known == name).then_some(one))
+    }
+
+    /// These and others.
+    #[must_use]
+    pub const fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// Whether one of `types` is among them.
+    #[must_use]
+    pub const fn has(self, types: Self) -> bool {
         self.0 & types.0 != 0
     }
 }
 
 /// Appends the records of a stream that ended. `anomalies`: those of its own that have a record each.
 pub fn push_records(out: &mut Vec<u8>, flow: &crate::FlowRecord<'_>, anomalies: &[tidewire::Anomaly], types: Types) {
-    if types.includes(const { Types::of("anomaly") }) {
+    if types.has(Types::ANOMALY) {
         push_anomalies(out, flow, anomalies);
     }
-    if types.includes(const { Types::of("netflow") }) {
+    if types.has(Types::NETFLOW) {
         push_netflow(out, flow);
     }
-    if types.includes(const { Types::of("flow") }) {
+    if types.has(Types::FLOW) {
         push_flow(out, flow);
     }
 }

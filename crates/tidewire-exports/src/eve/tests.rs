@@ -9,7 +9,7 @@ use tidewire_protocols::{Answer, DnsQuestion, Fields, Service, Transaction};
 
 use self::names::NAMES;
 use crate::{
-    eve::{Stats, TYPES, Types, push_alert, push_records, push_stats, push_transaction},
+    eve::{Stats, Types, push_alert, push_records, push_stats, push_transaction},
     testing::{Sample, exchange, found, hostile, key, key6, transactions},
 };
 
@@ -61,8 +61,7 @@ fn conflicting(text: &str) -> Transaction {
 
 fn records(text: &str) -> Vec<u8> {
     let (sample, mut out) = (Sample::new(text), Vec::new());
-    let mut types = Types::default();
-    types.add("netflow");
+    let types = Types::default().with(Types::NETFLOW);
     for key in [key(6), key(17), key6(6), key6(58), key(132), key(200)] {
         push_records(&mut out, &sample.flow(key), &sample.anomalies, types);
     }
@@ -87,7 +86,7 @@ fn names_and_types_are_suricatas() {
         let line: Value = serde_json::from_str(line).unwrap();
         members(&line, "", found.entry(line["event_type"].as_str().unwrap().to_owned()).or_default());
     }
-    assert_eq!(found.keys().collect::<Vec<_>>(), TYPES.iter().collect::<Vec<_>>(), "every type is written");
+    assert_eq!(found.keys().collect::<Vec<_>>(), Types::names().iter().collect::<Vec<_>>(), "every type is written");
     let entries =
         |names: &'static str| names.split(',').map(|one| one.trim().split_once(' ').expect("a name and a type"));
     let of_all = entries(NAMES[0].1);
@@ -109,9 +108,7 @@ fn names_and_types_are_suricatas() {
 #[test]
 fn a_flow_is_written_as_documented() {
     let (sample, mut out) = (Sample::new("eth0"), Vec::new());
-    let mut types = Types::NONE;
-    types.add("flow");
-    push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
+    push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, Types::FLOW);
     let value: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(value["timestamp"], "2026-11-22T06:30:02.123456+0000");
     assert_eq!(value["flow"]["start"], "2026-11-22T06:30:00.123456+0000");
@@ -123,16 +120,14 @@ fn a_flow_is_written_as_documented() {
     assert_eq!(value["community_id"], tidewire::community_id(&key(6), 0));
 }
 
-/// What a cutoff kept back or `--urgent out` took out was not lost.
+/// Bytes that a cutoff kept back or `--urgent out` removed were not lost.
 #[test]
 fn only_lost_bytes_are_gaps() {
     let mut sample = Sample::new("eth0");
     for (cause, is_gap) in [(GapCause::NotCaptured, true), (GapCause::Cutoff, false), (GapCause::Urgent, false)] {
         sample.gaps = vec![Gap::new(Direction::ClientToServer, 5, 1, cause)];
         let mut out = Vec::new();
-        let mut types = Types::NONE;
-        types.add("flow");
-        push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
+        push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, Types::FLOW);
         let value: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["tcp"].get("ts_gap").is_some(), is_gap, "{cause:?}");
     }
@@ -320,8 +315,7 @@ fn what_hellos_say_has_suricatas_form() {
 #[test]
 fn netflow_is_of_a_side_of_a_stream() {
     let (sample, mut out) = (Sample::new("text"), Vec::new());
-    let mut types = Types::NONE;
-    ["flow", "netflow"].into_iter().for_each(|name| types.add(name));
+    let types = Types::FLOW.with(Types::NETFLOW);
     let mut echo = key(1);
     echo.icmp = [8, 0];
     let mut flow = sample.flow(echo);
@@ -366,9 +360,8 @@ fn an_empty_body_is_no_file() {
 #[test]
 fn types_are_chosen() {
     let (sample, all) = (Sample::new("text"), transactions("text"));
-    for name in TYPES {
-        let (mut types, mut out) = (Types::NONE, Vec::new());
-        types.add(name);
+    for (name, types) in Types::named() {
+        let mut out = Vec::new();
         push_records(&mut out, &sample.flow(key(6)), &sample.anomalies, types);
         all.iter().for_each(|one| {
             push_transaction(&mut out, &exchange(one), types);
@@ -419,11 +412,10 @@ fn questions_and_contradictions_of_dns_are_written() {
     assert_eq!(dns["tidewire"]["conflicting"], true);
     let names: Vec<_> = dns["dns"]["queries"].as_array().unwrap().iter().map(|query| &query["rrname"]).collect();
     assert_eq!(names, ["a.example", "b.example"]);
-    let only = |name: &str| {
-        let (mut types, mut out) = (Types::NONE, Vec::new());
-        types.add(name);
+    let only = |types| {
+        let mut out = Vec::new();
         push_transaction(&mut out, &exchange(&one), types);
         out.iter().filter(|&&byte| byte == b'\n').count()
     };
-    assert_eq!(["anomaly", "dns", "http"].map(only), [1, 1, 0]);
+    assert_eq!([Types::ANOMALY, Types::DNS, Types::HTTP].map(only), [1, 1, 0]);
 }

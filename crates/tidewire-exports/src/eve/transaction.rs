@@ -23,10 +23,10 @@ use crate::{
 pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types) -> bool {
     let transaction = exchange.transaction;
     let event = event_of(transaction.service);
-    let has_files = matches!(transaction.fields, Fields::Http(_)) && types.includes(const { Types::of("fileinfo") });
-    let is_wanted = types.includes(event);
+    let has_files = matches!(transaction.fields, Fields::Http(_)) && types.has(Types::FILEINFO);
+    let is_wanted = types.has(event);
     let is_anomaly = matches!(&transaction.fields, Fields::Dns(dns) if dns.conflicting);
-    if is_anomaly && types.includes(const { Types::of("anomaly") }) {
+    if is_anomaly && types.has(Types::ANOMALY) {
         push_conflict(out, exchange);
     }
     if !is_wanted && !has_files {
@@ -87,12 +87,12 @@ fn push_conflict(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
 /// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8.
 fn event_of(service: Service) -> Types {
     match service {
-        Service::Dns | Service::Llmnr => const { Types::of("dns") },
-        Service::Mdns => const { Types::of("mdns") },
-        Service::Http => const { Types::of("http") },
-        Service::Quic => const { Types::of("quic") },
-        Service::Ssh => const { Types::of("ssh") },
-        Service::Tls => const { Types::of("tls") },
+        Service::Dns | Service::Llmnr => Types::DNS,
+        Service::Mdns => Types::MDNS,
+        Service::Http => Types::HTTP,
+        Service::Quic => Types::QUIC,
+        Service::Ssh => Types::SSH,
+        Service::Tls => Types::TLS,
         _ => Types::NONE,
     }
 }
@@ -151,7 +151,7 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
     }
 }
 
-/// What was announced of bodies, what of them is missing, and whether they are whole.
+/// Announced lengths of bodies, bytes that are missing of them, and whether they are whole.
 fn push_bodies(object: &mut Object<'_>, http: &Http) {
     let missing = |bytes: u64| Some(bytes).filter(|&bytes| bytes > 0);
     let figures = [
@@ -194,7 +194,7 @@ fn tls_version(version: &str) -> Cow<'_, str> {
         "SSL 3.0" => "SSLv3".into(),
         "SSL 2.0" => "SSLv2".into(),
         other => match other.strip_prefix("TLS 1.3 draft ") {
-            // Suricata tells those apart that were deployed.
+            // Suricata distinguishes those that were deployed.
             Some(draft) if draft.parse().is_ok_and(|draft: u8| draft < 16) => "TLS 1.3 draft-<16".into(),
             Some(draft) => format!("TLS 1.3 draft-{draft}").into(),
             None => other.into(),

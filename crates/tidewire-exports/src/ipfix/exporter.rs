@@ -74,7 +74,7 @@ impl Settings {
     }
 }
 
-/// What an exporter says of itself.
+/// Statistics of an exporter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets that were read and belong to no flow.

@@ -5,7 +5,13 @@ use std::net::IpAddr;
 use tidewire::EndReason;
 use tidewire_wire::icmp_counterpart;
 
-use crate::{FlowRecord, ipfix::own::Elements, model::proto};
+use tidewire_types::ip_protocol;
+
+use crate::{
+    FlowRecord,
+    ipfix::own::{ALL, Elements},
+    records::{FLOW, FlowKind, Get, NumberOf, place},
+};
 
 /// How a stream becomes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +30,11 @@ pub const REVERSE: u32 = 29_305;
 /// Nanoseconds of a millisecond.
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
 
-/// What a field says of a record.
+/// Where the value of a field comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
+    /// A field of flows, of each direction.
+    Described([NumberOf<FlowKind>; 2]),
     Start,
     End,
     /// Times against the exporter's start: NetFlow v9.
@@ -39,10 +47,6 @@ pub(super) enum What {
     Protocol,
     EndReason,
     BiflowDirection,
-    Flags,
-    Packets,
-    Bytes,
-    FlowId,
     Vlan,
     Icmp,
 }
@@ -61,8 +65,18 @@ impl Field {
         Self { element, bytes, is_reverse: false, what }
     }
 
-    const fn reverse(element: u16, bytes: u16, what: What) -> Self {
-        Self { element, bytes, is_reverse: true, what }
+    /// A number of flows, by its name.
+    const fn described(name: &str, bytes: u16) -> Self {
+        let first = place(&FLOW, name);
+        let other = first + FLOW[first].side.is_some() as usize;
+        let (Get::Number(there), Get::Number(back)) = (FLOW[first].get, FLOW[other].get) else {
+            panic!("not a number")
+        };
+        Self::of(FLOW[first].aliases.ipfix[0].number, bytes, What::Described([there, back]))
+    }
+
+    const fn reverse(self) -> Self {
+        Self { is_reverse: true, ..self }
     }
 
     /// Appends its specification (RFC 7011 section 3.2).
@@ -82,7 +96,7 @@ impl Field {
 pub(super) struct Template {
     pub(super) id: u16,
     pub(super) fields: &'static [Field],
-    /// What follows them, if there is an enterprise number.
+    /// The elements behind them, if there is an enterprise number.
     pub(super) own: Option<Elements>,
 }
 
@@ -118,7 +132,11 @@ impl Layout {
             (Self::Uniflow, Some(_)) => [(266, UNIFLOW_4), (267, UNIFLOW_6)],
         };
         let is_biflow = self == Self::Biflow;
-        let own = enterprise.filter(|_| self != Self::Netflow9).map(|enterprise| Elements { enterprise, is_biflow });
+        let own = enterprise.filter(|_| self != Self::Netflow9).map(|enterprise| Elements {
+            enterprise,
+            all: &ALL,
+            is_biflow,
+        });
         [four, six].map(|(id, fields)| Template { id, fields, own })
     }
 }
@@ -137,14 +155,14 @@ const PROTOCOL: Field = Field::of(4, 1, What::Protocol);
 const END_REASON: Field = Field::of(136, 1, What::EndReason);
 const BIFLOW_DIRECTION: Field = Field::of(239, 1, What::BiflowDirection);
 // Two bytes: AE is the ninth flag (RFC 9565 section 3). NetFlow v9 has one.
-const FLAGS: Field = Field::of(6, 2, What::Flags);
-const FLAGS_9: Field = Field::of(6, 1, What::Flags);
-const PACKETS: Field = Field::of(2, 8, What::Packets);
-const BYTES: Field = Field::of(1, 8, What::Bytes);
-const REVERSE_FLAGS: Field = Field::reverse(6, 2, What::Flags);
-const REVERSE_PACKETS: Field = Field::reverse(2, 8, What::Packets);
-const REVERSE_BYTES: Field = Field::reverse(1, 8, What::Bytes);
-const FLOW_ID: Field = Field::of(148, 8, What::FlowId);
+const FLAGS: Field = Field::described("tcp_flags", 2);
+const FLAGS_9: Field = Field::described("tcp_flags", 1);
+const PACKETS: Field = Field::described("packets", 8);
+const BYTES: Field = Field::described("bytes", 8);
+const REVERSE_FLAGS: Field = FLAGS.reverse();
+const REVERSE_PACKETS: Field = PACKETS.reverse();
+const REVERSE_BYTES: Field = BYTES.reverse();
+const FLOW_ID: Field = Field::described("id", 8);
 const VLAN: Field = Field::of(58, 2, What::Vlan);
 // NetFlow v9 has one element for both (ICMP_TYPE, RFC 3954 section 8): 139 is IPFIX's.
 const ICMP_4: Field = Field::of(32, 2, What::Icmp);
@@ -208,6 +226,7 @@ impl View<'_> {
         let (start, end) = if self.is_alone { (stats.start_ns, stats.end_ns) } else { (flow.start_ns, flow.end_ns) };
         let (start, end) = (start / MILLISECOND_NS, end / MILLISECOND_NS);
         let value = match field.what {
+            What::Described(of) => of[side](flow),
             What::Source => return push_address(out, from.address),
             What::Destination => return push_address(out, to.address),
             What::Start => start,
@@ -221,10 +240,6 @@ impl View<'_> {
             What::EndReason => end_reason(flow.end),
             // The initiator is the source where it is known; otherwise its choice is arbitrary (RFC 5103 section 6.3).
             What::BiflowDirection => u64::from(flow.client_known),
-            What::Flags => stats.tcp_flags.into(),
-            What::Packets => stats.packets,
-            What::Bytes => stats.ip_bytes,
-            What::FlowId => flow.id,
             What::Vlan => {
                 if flow.key.vlan[0] == 0xffff {
                     0
@@ -232,7 +247,7 @@ impl View<'_> {
                     flow.key.vlan[0].into()
                 }
             }
-            What::Icmp if matches!(flow.key.proto, proto::ICMP | proto::ICMP6) => {
+            What::Icmp if ip_protocol::is_icmp(flow.key.proto) => {
                 // The stream's type is that of its client: the other direction has the one that answers it, whose code is 0.
                 let answer = icmp_counterpart(flow.key.proto, flow.key.icmp[0]).filter(|_| side == 1);
                 u16::from_be_bytes(answer.map_or(flow.key.icmp, |kind| [kind, 0])).into()

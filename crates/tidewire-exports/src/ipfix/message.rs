@@ -26,7 +26,7 @@ pub(super) struct Message {
     records: u16,
 }
 
-/// What the header of a message says.
+/// The header of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) export_s: u32,

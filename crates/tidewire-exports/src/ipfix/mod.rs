@@ -18,4 +18,4 @@ pub use exporter::{
     Encoded, Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second, templates,
 };
 pub use field::{Layout, REVERSE as REVERSE_ENTERPRISE};
-pub use own::DOCUMENTATION as DOCUMENTATION_ENTERPRISE;
+pub use own::{DOCUMENTATION as DOCUMENTATION_ENTERPRISE, elements_of_protocols};

@@ -2,23 +2,66 @@
 
 use crate::{
     json::{push_address, push_number, push_plain, push_string},
-    records::{Absent, Field, Form, Get, RecordKind, ordered},
+    records::{Absent, CellOf, Field, Form, Get, NumberOf, PushJson, RecordKind, ordered},
     table::{self, Cell, Kind},
 };
 
 /// Writes records of a kind as JSON, by their description. Names and what is around them are put together once.
 pub struct Json<K: RecordKind> {
     members: Vec<Member<K>>,
+    /// Whether the first member may be left out.
+    may_lack_first: bool,
 }
 
 struct Member<K: RecordKind> {
-    /// The comma, unless it is the first of its object, the name and the colon.
-    name: String,
+    name: Name,
     value: Value<K>,
 }
 
+/// The comma, unless the member is the first of its object, the name and the colon.
+enum Name {
+    /// Copied whole, which is faster than a copy of a length known only then.
+    Short {
+        padded: [u8; Name::SHORT],
+        len: usize,
+    },
+    Long(String),
+}
+
+impl Name {
+    const SHORT: usize = 32;
+
+    fn of(name: &str, is_first: bool) -> Self {
+        let comma = if is_first { "" } else { "," };
+        // A name that is a value is appended with it.
+        let text = if name.is_empty() { comma.to_owned() } else { format!("{comma}\"{name}\":") };
+        let mut padded = [0; Self::SHORT];
+        match padded.get_mut(..text.len()) {
+            Some(start) => {
+                start.copy_from_slice(text.as_bytes());
+                Self::Short { padded, len: text.len() }
+            }
+            None => Self::Long(text),
+        }
+    }
+
+    #[inline]
+    fn push(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Short { padded, len } => {
+                let before = out.len();
+                out.extend_from_slice(padded);
+                out.truncate(before + len);
+            }
+            Self::Long(text) => out.extend_from_slice(text.as_bytes()),
+        }
+    }
+}
+
 enum Value<K: RecordKind> {
-    Field { kind: Kind, is_word: bool, absent: Absent, get: Get<K> },
+    Number(NumberOf<K>),
+    Cell { kind: Kind, is_word: bool, absent: Absent, get: CellOf<K> },
+    Raw(PushJson<K>),
     Object { is_null_without_first: bool, members: Vec<Member<K>> },
 }
 
@@ -34,7 +77,7 @@ impl<K: RecordKind> Json<K> {
                 if let Some(object) = object {
                     let is_null_without_first = field.absent == Absent::Null;
                     let value = Value::Object { is_null_without_first, members: Vec::new() };
-                    members.push(Member { name: named(object, members.is_empty()), value });
+                    members.push(Member { name: Name::of(object, members.is_empty()), value });
                 }
                 open = object;
             }
@@ -42,24 +85,30 @@ impl<K: RecordKind> Json<K> {
                 Some(Member { value: Value::Object { members, .. }, .. }) if object.is_some() => members,
                 _ => &mut members,
             };
-            let value =
-                Value::Field { kind: field.column.kind, is_word: field.is_word, absent: field.absent, get: field.get };
-            list.push(Member { name: named(name, list.is_empty()), value });
+            let value = match field.get {
+                Get::Number(get) => Value::Number(get),
+                Get::Raw(push) => Value::Raw(push),
+                Get::Cell(get) => {
+                    Value::Cell { kind: field.column.kind, is_word: field.is_word, absent: field.absent, get }
+                }
+            };
+            list.push(Member { name: Name::of(name, list.is_empty()), value });
         }
-        Self { members }
+        let is_optional = |value: &Value<K>| matches!(value, Value::Cell { absent: Absent::Omitted, .. });
+        let may_lack_first = members.first().is_some_and(|first| is_optional(&first.value))
+            && ordered(fields, form)[0].column.is_optional;
+        Self { members, may_lack_first }
     }
 
     /// Appends a record as a line.
     pub fn push<'r>(&self, out: &mut Vec<u8>, record: &'r K::Record<'r>) {
+        let begin = out.len();
         push_object(out, &self.members, record);
+        if self.may_lack_first && out.get(begin + 1) == Some(&b',') {
+            out.remove(begin + 1);
+        }
         out.push(b'\n');
     }
-}
-
-fn named(name: &str, is_first: bool) -> String {
-    let comma = if is_first { "" } else { "," };
-    // A name that is a value is appended with it.
-    if name.is_empty() { comma.to_owned() } else { format!("{comma}\"{name}\":") }
 }
 
 impl<K: RecordKind> Field<K> {
@@ -79,23 +128,26 @@ fn push_object<'r, K: RecordKind>(out: &mut Vec<u8>, members: &[Member<K>], reco
     out.push(b'{');
     for member in members {
         match &member.value {
-            Value::Field { kind, is_word, absent, get: Get::Cell(get) } => {
-                let cell = get(record);
-                if matches!(cell, Cell::Null) && *absent == Absent::Omitted {
-                    continue;
-                }
-                out.extend_from_slice(member.name.as_bytes());
-                push_value(out, *kind, *is_word, *absent, &cell);
+            Value::Number(get) => {
+                member.name.push(out);
+                push_number(out, get(record));
             }
-            Value::Field { get: Get::Raw(push), .. } => {
+            Value::Cell { kind, is_word, absent, get } => match get(record) {
+                cell @ Cell::Null if *absent == Absent::Omitted => cell.release(),
+                cell => {
+                    member.name.push(out);
+                    push_value(out, *kind, *is_word, *absent, cell);
+                }
+            },
+            Value::Raw(push) => {
                 let before = out.len();
-                out.extend_from_slice(member.name.as_bytes());
+                member.name.push(out);
                 if !push(record, out) {
                     out.truncate(before);
                 }
             }
             Value::Object { is_null_without_first, members } => {
-                out.extend_from_slice(member.name.as_bytes());
+                member.name.push(out);
                 match *is_null_without_first && is_absent(members, record) {
                     true => out.extend_from_slice(b"null"),
                     false => push_object(out, members, record),
@@ -109,16 +161,19 @@ fn push_object<'r, K: RecordKind>(out: &mut Vec<u8>, members: &[Member<K>], reco
 /// Whether the first member of an object is.
 fn is_absent<'r, K: RecordKind>(members: &[Member<K>], record: &'r K::Record<'r>) -> bool {
     match members.first() {
-        Some(Member { value: Value::Field { get: Get::Cell(get), .. }, .. }) => matches!(get(record), Cell::Null),
+        Some(Member { value: Value::Cell { get, .. }, .. }) => matches!(get(record), Cell::Null),
         _ => false,
     }
 }
 
+/// Appends a cell of a column of this kind.
 #[inline]
-fn push_value(out: &mut Vec<u8>, kind: Kind, is_word: bool, absent: Absent, cell: &Cell<'_>) {
-    match cell {
+pub(crate) fn push_value(out: &mut Vec<u8>, kind: Kind, is_word: bool, absent: Absent, cell: Cell<'_>) {
+    match &cell {
         Cell::Number(number) => push_number(out, *number),
+        Cell::Truth(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
         Cell::Text(text) if is_word => push_plain(out, text),
+        Cell::Text(text) => push_string(out, text),
         Cell::Owned(text) if is_word => push_plain(out, text),
         Cell::Owned(text) => push_string(out, text),
         Cell::Address(address) => {
@@ -129,4 +184,5 @@ fn push_value(out: &mut Vec<u8>, kind: Kind, is_word: bool, absent: Absent, cell
         Cell::Null => out.extend_from_slice(if absent == Absent::EmptyArray { b"[]" } else { b"null" }),
         cell => table::push_json(out, kind, cell),
     }
+    cell.release();
 }

@@ -10,8 +10,8 @@ use crate::{
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) kind: ValueKind,
-    /// Whether 0 means that there is none: counts, sizes, and ports.
-    pub(super) zero_is_none: bool,
+    /// Whether 0 means that it is absent: counts, sizes, and ports.
+    pub(super) zero_is_absent: bool,
     pub(super) source: Source,
 }
 
@@ -38,8 +38,8 @@ const ANY: [(&str, [&str; 2]); 2] =
 
 impl Field {
     fn of(name: impl Into<String>, kind: ValueKind, unit: Unit, source: Source) -> Self {
-        let zero_is_none = matches!(unit, Unit::Bytes | Unit::Count | Unit::Flags | Unit::Port);
-        Self { name: name.into(), kind, zero_is_none, source }
+        let zero_is_absent = matches!(unit, Unit::Bytes | Unit::Count | Unit::Flags | Unit::Port);
+        Self { name: name.into(), kind, zero_is_absent, source }
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn all(table: &'static Table) -> Vec<Field> {
     }
     if let [Some(from), Some(to)] = ["start_ns", "end_ns"].map(place) {
         let field = Field::of("duration", ValueKind::Duration, Unit::Duration, Source::Between([from, to]));
-        fields.push(Field { zero_is_none: true, ..field });
+        fields.push(Field { zero_is_absent: true, ..field });
     }
     // Of a stream's transactions, one has to fulfil the test.
     if table.name != TRANSACTIONS.name && place("transactions").is_some() {

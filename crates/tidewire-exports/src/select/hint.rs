@@ -1,4 +1,4 @@
-//! What to write in place of an unknown field.
+//! Suggestions in place of an unknown field.
 
 use tidewire_types::ranked;
 
@@ -10,8 +10,8 @@ use crate::{
 /// Most fields that are suggested.
 const SUGGESTED_MAX: usize = 4;
 
-/// Words of other programs for the ends of a flow, and for fields.
-const OTHER_WORDS: [(&str, &[&str]); 18] = [
+/// Words of other programs and of tables for the ends of a flow, and for fields.
+const OTHER_WORDS: [(&str, &[&str]); 25] = [
     ("src", &["client_addr"]),
     ("dst", &["server_addr"]),
     ("source", &["client_addr"]),
@@ -30,6 +30,13 @@ const OTHER_WORDS: [(&str, &[&str]); 18] = [
     ("url", &["http.path"]),
     ("uri", &["http.path"]),
     ("size", &["bytes"]),
+    ("missing", &["missing_bytes"]),
+    ("retransmitted", &["retransmitted_bytes"]),
+    ("reordered", &["out_of_order_packets"]),
+    ("cut_off", &["cut_off_bytes"]),
+    ("end", &["end_reason"]),
+    ("flags_c2s", &["tcp_flags_c2s"]),
+    ("flags_s2c", &["tcp_flags_s2c"]),
 ];
 
 /// Why a word is not a field of a table, and what may be meant.
@@ -51,7 +58,7 @@ pub(super) fn unknown_field(word: &str, fields: &[Field], table: &Table) -> Stri
     }
 }
 
-/// What may be meant, the most likely first.
+/// Fields that may be meant, the most likely first.
 fn suggested(word: &str, fields: &[Field]) -> Vec<String> {
     if let Some(service) = known::service(word) {
         return vec![format!("service = {service}")];
@@ -65,7 +72,11 @@ fn suggested(word: &str, fields: &[Field]) -> Vec<String> {
         names().filter(|name| is_meant(name)).take(SUGGESTED_MAX).map(str::to_owned).collect()
     };
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
-    let mut hints = of(&|name| last(name) == word);
+    // The record's own fields come first.
+    let is_other_word = OTHER_WORDS.iter().any(|(other, _)| *other == word);
+    let mut hints = if is_other_word { of_other_words(&word, fields) } else { Vec::new() };
+    hints.extend(of(&|name| last(name) == word));
+    hints.truncate(SUGGESTED_MAX);
     if hints.is_empty() {
         hints = of_other_words(&word, fields);
     }
@@ -102,11 +113,11 @@ fn of_same_protocol<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Opt
 /// `src.addr`, `ip.dst`, `sport`: names that other programs have.
 fn of_other_words(word: &str, fields: &[Field]) -> Vec<String> {
     let parts: Vec<&str> = word.split(['.', '_']).collect();
+    let of_whole = || OTHER_WORDS.iter().find(|(other, _)| *other == word).map(|(_, meant)| *meant);
     let meant = |part: &&str| OTHER_WORDS.iter().find(|(other, _)| other == part).map(|(_, meant)| *meant);
     // `ip` says least where there is more.
-    let Some(meant) =
-        parts.iter().rev().filter(|part| **part != "ip").find_map(meant).or_else(|| parts.iter().find_map(meant))
-    else {
+    let of_part = || parts.iter().rev().filter(|part| **part != "ip").find_map(meant);
+    let Some(meant) = of_whole().or_else(of_part).or_else(|| parts.iter().find_map(meant)) else {
         return Vec::new();
     };
     let is_port = parts.contains(&"port");

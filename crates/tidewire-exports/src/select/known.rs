@@ -116,7 +116,7 @@ fn directions() -> [&'static str; 2] {
 mod tests {
     use super::*;
 
-    /// What the contract lists is what is known.
+    /// The names that the contract lists are the known ones.
     #[test]
     fn documented_names_are_known() {
         let page = include_str!("../../../../docs/output.md");

@@ -29,7 +29,7 @@ use field::{Field, Source};
 use node::{Atom, Node};
 pub use node::{SelectError, TESTS_MAX, TEXT_BYTES_MAX};
 
-/// What is selected.
+/// A compiled expression.
 #[derive(Clone, Debug)]
 pub struct Select {
     root: Node,
@@ -52,13 +52,13 @@ impl Select {
         Ok(Self { root, atoms, wants_fields })
     }
 
-    /// Whether fields of protocols are asked for, so that each transaction must be [seen](Self::see).
+    /// Whether it tests fields of protocols, so that each transaction must be [seen](Self::see).
     #[must_use]
     pub fn wants_fields(&self) -> bool {
         self.wants_fields
     }
 
-    /// Whether what a stream names is asked for, or a field of its protocol.
+    /// Whether it tests the name of a stream, or a field of its protocol.
     #[must_use]
     pub fn is_of_names(&self) -> bool {
         self.wants_fields || self.atoms.iter().any(|atom| atom.name == "name")

@@ -1,4 +1,4 @@
-//! What an expression is made of, its limits, and what is wrong with it.
+//! Nodes of an expression, its limits and its errors.
 
 use crate::select::{field::Source, value::Test};
 
@@ -13,7 +13,7 @@ pub const TEXT_BYTES_MAX: usize = 4096;
 pub struct SelectError {
     /// Where, in characters from 1.
     pub column: usize,
-    /// What is wrong, and what to do.
+    /// The mistake, and what to do.
     pub message: String,
 }
 

@@ -14,6 +14,9 @@ use crate::{
 /// Parentheses and `not` within each other, at most.
 const DEPTH_MAX: usize = 32;
 
+/// All operators, for messages.
+const OPERATORS: &str = "= (or ==), !=, <, <=, >, >=, in, contains, starts with, ends with";
+
 struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
@@ -97,7 +100,7 @@ impl<'a> Parser<'a> {
         let field = self.field()?;
         let test = match self.operator(field.kind)? {
             None if self.takes("in") => self.one_of(&field.name, field.kind)?,
-            None if field.zero_is_none => Test::Number(Operator::Greater, 0),
+            None if field.zero_is_absent => Test::Number(Operator::Greater, 0),
             None => Test::Exists,
             Some(operator) => self.value(&field.name, field.kind, operator)?,
         };
@@ -157,19 +160,18 @@ impl<'a> Parser<'a> {
                     if word.eq_ignore_ascii_case("starts") { Operator::StartsWith } else { Operator::EndsWith }
                 }
                 "and" | "or" | "in" => return Ok(None),
-                _ => return self.fail(format!(
-                    "'{word}' is not an operator; expected =, !=, <, >, in, contains, starts with, ends with, and, or"
-                )),
+                _ => return self.fail(format!("'{word}' is not an operator; expected {OPERATORS}, and, or")),
             },
             _ => return Ok(None),
         };
         self.at += 1;
         if !operator.fits(kind) {
             self.at = begin;
-            let expected =
-                if kind == ValueKind::Text { "=, !=, in, contains, starts with, ends with" } else { "=, !=, in" };
-            let ordered = matches!(kind, ValueKind::Number | ValueKind::Bytes | ValueKind::Duration);
-            let expected = if ordered { "=, !=, <, <=, >, >=, in" } else { expected };
+            let expected = match kind {
+                ValueKind::Text => "= (or ==), !=, in, contains, starts with, ends with",
+                ValueKind::Number | ValueKind::Bytes | ValueKind::Duration => "= (or ==), !=, <, <=, >, >=, in",
+                _ => "= (or ==), !=, in",
+            };
             return self.fail(format!("the field is {}, which is compared with {expected}", kind.described()));
         }
         Ok(Some(operator))

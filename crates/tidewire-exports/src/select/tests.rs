@@ -168,13 +168,16 @@ fn mistakes_are_said_with_their_place() {
         ("port = http", 8, "'http' is not a number, as in 443"),
         ("duration > 5", 12, "no unit; did you mean 5s?"),
         ("client_addr = 10.0.0.0/33", 15, "is not an address"),
-        ("name > a", 6, "the field is text, which is compared with =, !=, in, contains"),
+        ("name > a", 6, "the field is text, which is compared with = (or ==), !=, in, contains"),
         ("bytes contains 5", 7, "the field is a size, which is compared with ="),
         ("client_known = maybe", 16, "'maybe' is not a boolean, as in true"),
         ("proto = tcp port = 5", 13, "expected 'and', 'or' or the end"),
         ("proto = ", 9, "expected a value: text"),
         ("proto starts tcp", 14, "expected 'with'"),
-        ("proto equals tcp", 7, "'equals' is not an operator"),
+        ("proto equals tcp", 7, "'equals' is not an operator; expected = (or ==), !=, <, <=, >, >=, in, contains, "),
+        ("client = 10.1.2.3", 1, "did you mean client_addr or client_port or smtp.client?"),
+        ("missing > 0", 1, "did you mean missing_bytes?"),
+        ("retransmitted > 0", 1, "did you mean retransmitted_bytes?"),
         ("(proto = tcp", 13, "expected ')'"),
         ("port in (80 443)", 13, "expected ',' or ')'"),
         ("name = 'a", 8, "the text has no end"),
@@ -210,9 +213,9 @@ fn expressions_are_bounded() {
     assert!(Select::new(&"x".repeat(5000), &FLOWS).unwrap_err().message.contains("4096"));
 }
 
-/// What is missing has no count: a bare count is fulfilled from 1 on.
+/// An absent list has no count: a bare count is fulfilled from 1 on.
 #[test]
-fn counts_of_nothing_are_none() {
+fn an_absent_list_has_no_count() {
     let mut sample = Sample::new("x");
     sample.gaps.clear();
     sample.anomalies.clear();

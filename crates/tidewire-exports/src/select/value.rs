@@ -78,7 +78,7 @@ impl Operator {
     }
 }
 
-/// What a value must fulfil.
+/// A test that a value must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Test {
     /// There is one; of true and false: it is true.

@@ -3,10 +3,8 @@
 //! Columns have the names of JSON's members (`docs/output.md`); those of a nested object are joined by `_`, as in the
 //! comma-separated values. The fields of each protocol are one column, an object of the names that JSON has.
 
-mod events;
+mod described;
 mod fields;
-mod flows;
-mod matches;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -14,16 +12,13 @@ mod transactions;
 
 use std::net::IpAddr;
 
-use tidewire::FlowKey;
 use tidewire_protocols::Value;
 
 use crate::{
     json::{Object, push_number, push_string, push_values},
     time::{SECOND_NS, push_civil, push_microseconds},
 };
-pub use events::EVENTS;
-pub use flows::FLOWS;
-pub use matches::MATCHES;
+pub use described::{EVENTS, FLOWS, MATCHES};
 pub use row::Row;
 pub use transactions::TRANSACTIONS;
 
@@ -55,7 +50,7 @@ pub struct Column {
     pub kind: Kind,
     /// Whether rows may be without it.
     pub is_optional: bool,
-    /// What its numbers count, or what its text is.
+    /// The unit of its numbers, or the kind of its text.
     pub unit: Unit,
 }
 
@@ -117,6 +112,15 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
+    /// Frees the cell's memory. Most cells own none, and for these the call of `drop`, which is recursive, is left out.
+    #[inline]
+    pub(crate) fn release(self) {
+        match self {
+            Self::Owned(_) | Self::List(_) | Self::Object(_) => drop(self),
+            _ => std::mem::forget(self),
+        }
+    }
+
     /// A text that may be absent.
     #[must_use]
     pub fn text(text: Option<&'a str>) -> Self {
@@ -162,22 +166,6 @@ impl Column {
 /// The name of an IP protocol in records, or its number.
 pub(crate) fn protocol_cell(number: u8) -> Cell<'static> {
     tidewire::protocol_name(number).map_or_else(|| Cell::Owned(number.to_string()), Cell::Text)
-}
-
-/// The same, for a visitor.
-fn protocol(number: u8, each: &mut impl FnMut(Cell<'_>)) {
-    match protocol_cell(number) {
-        Cell::Owned(text) => each(Cell::Text(&text)),
-        cell => each(cell),
-    }
-}
-
-/// Addresses and ports of both ends.
-fn ends(key: &FlowKey, each: &mut impl FnMut(Cell<'_>)) {
-    for end in [key.client, key.server] {
-        each(Cell::Address(end.address));
-        each(Cell::Number(end.port.into()));
-    }
 }
 
 /// Appends a cell as JSON: for databases that have no lists and objects.

@@ -2,7 +2,7 @@
 
 use crate::{
     model::{EventRecord, Exchange, FlowRecord, MatchRecord},
-    table::{Cell, EVENTS, FLOWS, MATCHES, TRANSACTIONS, Table, events, flows, matches, transactions},
+    table::{Cell, EVENTS, FLOWS, MATCHES, TRANSACTIONS, Table, described, transactions},
 };
 
 /// A record of any table.
@@ -44,10 +44,10 @@ impl Row<'_> {
     /// Its cells, in the order of the table's columns.
     pub fn cells(&self, each: &mut impl FnMut(Cell<'_>)) {
         match self {
-            Self::Flow(flow) => flows::cells(flow, each),
+            Self::Flow(flow) => described::flow_cells(flow, each),
             Self::Transaction(exchange) => transactions::cells(exchange, each),
-            Self::Match(found) => matches::cells(found, each),
-            Self::Event(event) => events::cells(event, each),
+            Self::Match(found) => described::match_cells(found, each),
+            Self::Event(event) => described::event_cells(event, each),
         }
     }
 }

@@ -5,7 +5,7 @@ use tidewire_protocols::{Service, Value};
 use crate::{
     json,
     model::Exchange,
-    records::{self, Field, TRANSACTION, Transacted},
+    records::{self, Field, TRANSACTION, TransactionKind},
     table::{
         Cell, Column,
         Kind::{self, Text},
@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-static FIELDS: [Field<Transacted>; COMMON.len()] = OF_TABLE;
-const OF_TABLE: [Field<Transacted>; records::count_columns(&TRANSACTION)] = records::of_table(&TRANSACTION);
+static FIELDS: [Field<TransactionKind>; COMMON.len()] = OF_TABLE;
+const OF_TABLE: [Field<TransactionKind>; records::count_columns(&TRANSACTION)] = records::of_table(&TRANSACTION);
 
 /// Columns before those of protocols.
 const COMMON: [Column; records::count_columns(&TRANSACTION)] = records::columns(&OF_TABLE);

@@ -4,12 +4,11 @@ use std::net::IpAddr;
 
 use tidewire::{FlowKey, legible::is_hidden};
 use tidewire_protocols::{bytes_of_text, text_of_bytes};
-use tidewire_types::hex;
+use tidewire_types::{hex, ip_protocol};
 use tidewire_wire::icmp_counterpart;
 
 use crate::{
     json::{push_address, push_number, push_string},
-    model::proto,
     time::push_seconds,
     zeek::uid,
 };
@@ -24,7 +23,7 @@ pub enum Form {
 }
 
 /// A column: its name and its type.
-pub(super) type Column = (&'static str, &'static str);
+pub(crate) type Column = (&'static str, &'static str);
 
 /// A line that is written.
 pub(super) struct Line<'a> {
@@ -317,7 +316,7 @@ impl<'l> Value<'l, '_> {
 
 /// The ports, or what stands for them: type and code of ICMP; of messages that ask or answer, type and that of the other one.
 fn ports(key: &FlowKey) -> [u16; 2] {
-    if !matches!(key.proto, proto::ICMP | proto::ICMP6) {
+    if !ip_protocol::is_icmp(key.proto) {
         return [key.client.port, key.server.port];
     }
     let [kind, code] = key.icmp;

@@ -4,8 +4,10 @@ use std::net::IpAddr;
 
 use tidewire_protocols::Service;
 
+use tidewire_types::ip_protocol;
+
 use crate::{
-    model::{FlowRecord, proto},
+    model::FlowRecord,
     zeek::{
         cell::{Column, Line, col},
         history::History,
@@ -56,9 +58,9 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History
 /// The protocol of a connection as Zeek's type `transport_proto` has it.
 pub(super) fn transport(number: u8) -> &'static str {
     match number {
-        proto::TCP => "tcp",
-        proto::UDP => "udp",
-        proto::ICMP | proto::ICMP6 => "icmp",
+        ip_protocol::TCP => "tcp",
+        ip_protocol::UDP => "udp",
+        ip_protocol::ICMP | ip_protocol::ICMP6 => "icmp",
         _ => "unknown_transport",
     }
 }

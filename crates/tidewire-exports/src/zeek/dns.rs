@@ -32,11 +32,11 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
     }
     // Of several questions the last one, as each replaces the one before it there.
     let last = dns.more.last();
-    let query = last.map_or(dns.query.as_deref(), |asked| Some(&asked.name));
-    let kind = last.map_or(dns.kind.as_deref(), |asked| Some(&asked.kind));
+    let query = last.map_or(dns.query.as_deref(), |question| Some(&question.name));
+    let kind = last.map_or(dns.kind.as_deref(), |question| Some(&question.kind));
     line.at(col!("query")).bytes_if(query.map(lower_bytes).as_deref());
     if query.is_some() {
-        let class = last.map_or(dns.class, |asked| asked.class).unwrap_or(1);
+        let class = last.map_or(dns.class, |question| question.class).unwrap_or(1);
         line.at(col!("qclass")).count(class.into());
         line.at(col!("qclass_name")).word(&class_name(class));
     }
@@ -90,7 +90,7 @@ fn kind_name(kind: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a record says, as Zeek's script for DNS writes it. Types for which that has no form have ours.
+/// The data of a record, as Zeek's script for DNS writes it. Types for which that has no form have ours.
 fn said(answer: &Answer) -> Cow<'_, [u8]> {
     let data = &*answer.data;
     let host = |name| host(data, name);
@@ -146,7 +146,7 @@ fn said_in_words(answer: &Answer) -> Cow<'_, str> {
     }
 }
 
-/// What Zeek writes of a location (RFC 1876 section 2): size and precisions as their bytes are, out of `\# LENGTH HEX`.
+/// A location (RFC 1876 section 2) as Zeek writes it: size and precisions as their bytes are, out of `\# LENGTH HEX`.
 fn location(data: &str) -> Option<String> {
     let digits = generic_digits(data)?;
     let [_, size, horizontal, vertical] = *hex::decode(digits.get(..8)?)?.first_chunk()?;

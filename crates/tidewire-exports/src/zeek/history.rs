@@ -8,8 +8,10 @@
 
 use tidewire::{Direction, Gap, GapCause, PacketChecksum, StreamPacket};
 
+use tidewire_types::{ip_protocol, tcp_flag};
+
 use crate::{
-    model::{FlowRecord, flag, proto},
+    model::FlowRecord,
     zeek::{
         segment::{self, Segment},
         side::{Rare, Side, State, close_by_flags, leave_established, leave_inactive},
@@ -79,7 +81,7 @@ impl Letters {
 }
 
 /// A stream's history, fed with its packets and gaps in their order.
-// What each packet touches is first: of many streams at once it is out of the cache each time, and is fetched in whole lines.
+// The fields that each packet touches are first: of many streams at once it is out of the cache each time, and is fetched in whole lines.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct History {
@@ -118,12 +120,12 @@ impl History {
             return;
         }
         match self.protocol {
-            proto::TCP => {
+            ip_protocol::TCP => {
                 if let Some(segment) = Segment::of(packet) {
                     self.segment(side, &segment, packet.timestamp_ns);
                 }
             }
-            proto::UDP => {
+            ip_protocol::UDP => {
                 self.once(side, Once::Data, 'D');
             }
             _ => {}
@@ -131,7 +133,7 @@ impl History {
     }
 
     fn note_checksum(&mut self, side: usize) {
-        if matches!(self.protocol, proto::TCP | proto::UDP) {
+        if matches!(self.protocol, ip_protocol::TCP | ip_protocol::UDP) {
             self.often(side, Often::Checksum, 'C');
         }
     }
@@ -181,7 +183,7 @@ impl History {
             _ => false,
         });
         // Of a side without segments the other one acknowledged at least so much.
-        let is_unseen = self.protocol == proto::TCP
+        let is_unseen = self.protocol == ip_protocol::TCP
             && gap.cause.is_unseen()
             && self.sides[gap.direction as usize].state == State::Inactive;
         if is_lost && (is_reliable || is_unseen) {
@@ -204,7 +206,7 @@ impl History {
 
     /// How long the connection lasted, without packets behind the end of both sides.
     pub(super) fn duration_ns(&self, flow: &FlowRecord<'_>) -> u64 {
-        if flow.key.proto != proto::TCP || self.last_ns == 0 {
+        if flow.key.proto != ip_protocol::TCP || self.last_ns == 0 {
             return flow.duration_ns();
         }
         self.last_ns.saturating_sub(flow.start_ns)
@@ -212,7 +214,7 @@ impl History {
 
     /// Payload of both sides: of TCP from its sequence numbers.
     pub(super) fn bytes(&self, flow: &FlowRecord<'_>) -> [u64; 2] {
-        if flow.key.proto != proto::TCP || !self.is_begun {
+        if flow.key.proto != ip_protocol::TCP || !self.is_begun {
             return [0, 1].map(|side| flow.stats[side].payload_wire_bytes.saturating_sub(self.rare[side].left_out[1]));
         }
         self.sizes()
@@ -242,8 +244,8 @@ impl History {
     #[must_use]
     pub fn conn_state(&self, protocol: u8) -> &'static str {
         match protocol {
-            proto::TCP => self.tcp_state(),
-            proto::UDP => match self.sides.each_ref().map(|side| side.seen != 0) {
+            ip_protocol::TCP => self.tcp_state(),
+            ip_protocol::UDP => match self.sides.each_ref().map(|side| side.seen != 0) {
                 [true, true] => "SF",
                 [true, false] => "S0",
                 [false, true] => "SHR",
@@ -321,20 +323,20 @@ impl History {
 
     fn segment(&mut self, side: usize, segment: &Segment, ns: u64) {
         let has = |flag: u8| segment.flags & flag != 0;
-        let counted = if has(flag::RST) { 0 } else { i64::from(segment.payload_bytes) };
-        let bytes = counted + i64::from(has(flag::SYN)) + i64::from(has(flag::FIN));
+        let counted = if has(tcp_flag::RST) { 0 } else { i64::from(segment.payload_bytes) };
+        let bytes = counted + i64::from(has(tcp_flag::SYN)) + i64::from(has(tcp_flag::FIN));
         self.place_beginning(side, segment, bytes);
         let own = &self.sides[side];
         let place = own.place(segment.seq, own.sent);
         self.write_segment(side, segment, place);
         self.note_time(ns);
         let (own, peer) = (&self.sides[side], &self.sides[side ^ 1]);
-        if segment.window == 0 && !has(flag::RST) && peer.state != State::Closed && own.state != State::Reset {
+        if segment.window == 0 && !has(tcp_flag::RST) && peer.state != State::Closed && own.state != State::Reset {
             self.often(side, Often::ZeroWindow, 'W');
         }
-        self.sides[side].has_fin |= has(flag::FIN) && place + bytes != 0;
-        if has(flag::ACK) {
-            self.acknowledge(side ^ 1, segment, has(flag::RST));
+        self.sides[side].has_fin |= has(tcp_flag::FIN) && place + bytes != 0;
+        if has(tcp_flag::ACK) {
+            self.acknowledge(side ^ 1, segment, has(tcp_flag::RST));
         }
         self.advance(side, segment, place + bytes);
         self.change_state(side, segment);
@@ -342,7 +344,7 @@ impl History {
 
     /// Sets the beginning of a side where a packet shows it.
     fn place_beginning(&mut self, side: usize, segment: &Segment, bytes: i64) {
-        let is_syn = segment.flags & flag::SYN != 0;
+        let is_syn = segment.flags & tcp_flag::SYN != 0;
         let own = &mut self.sides[side];
         let is_new = match own.state {
             State::Inactive if !is_syn => {
@@ -362,18 +364,18 @@ impl History {
 
     fn write_segment(&mut self, side: usize, segment: &Segment, place: i64) {
         let has = |flag: u8| segment.flags & flag != 0;
-        let (syn, fin, rst) = (has(flag::SYN), has(flag::FIN), has(flag::RST));
+        let (syn, fin, rst) = (has(tcp_flag::SYN), has(tcp_flag::FIN), has(tcp_flag::RST));
         match (syn, fin, rst) {
             (_, true, true) => drop(self.once(side, Once::FinRst, 'I')),
             (true, true, _) | (true, _, true) => drop(self.once(side, Once::ManyFlags, 'Q')),
             (true, false, false) => {
-                let letter = if segment.flags & flag::ACK != 0 { 'H' } else { 'S' };
+                let letter = if segment.flags & tcp_flag::ACK != 0 { 'H' } else { 'S' };
                 self.flag(side, Once::Syn, letter, place);
             }
             (false, true, false) => self.flag(side, Once::Fin, 'F', place + i64::from(segment.payload_bytes)),
             (false, false, true) => self.flag(side, Once::Rst, 'R', place),
             (false, false, false) if segment.payload_bytes > 0 => drop(self.once(side, Once::Data, 'D')),
-            (false, false, false) if segment.flags & flag::ACK != 0 => drop(self.once(side, Once::Ack, 'A')),
+            (false, false, false) if segment.flags & tcp_flag::ACK != 0 => drop(self.once(side, Once::Ack, 'A')),
             (false, false, false) => {}
         }
     }
@@ -396,11 +398,11 @@ impl History {
     /// How far a side sent, or that it sent something again.
     fn advance(&mut self, side: usize, segment: &Segment, end: i64) {
         let own = &mut self.sides[side];
-        let is_wild = segment.flags & (flag::SYN | flag::RST) != 0 && (end - own.sent).abs() > JUMP_MAX;
+        let is_wild = segment.flags & (tcp_flag::SYN | tcp_flag::RST) != 0 && (end - own.sent).abs() > JUMP_MAX;
         if is_wild {
             return;
         }
-        if segment.flags & flag::FIN != 0 && own.sent == 1 {
+        if segment.flags & tcp_flag::FIN != 0 && own.sent == 1 {
             own.sent = end;
         } else if own.state != State::Reset {
             if end > own.sent {
@@ -421,7 +423,7 @@ impl History {
             State::Established | State::Partial => leave_established(own, peer, segment),
             State::Closed => {
                 // A reset behind both FINs changes nothing.
-                if segment.flags & flag::RST != 0 && peer.state != State::Closed {
+                if segment.flags & tcp_flag::RST != 0 && peer.state != State::Closed {
                     own.set(State::Reset);
                     own.is_closed = true;
                 }

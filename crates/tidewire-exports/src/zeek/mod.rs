@@ -73,7 +73,7 @@ impl Log {
         }
     }
 
-    fn columns(self) -> &'static [Column] {
+    pub(crate) fn columns(self) -> &'static [Column] {
         match self {
             Self::Conn => conn::COLUMNS,
             Self::Dns => dns::COLUMNS,

@@ -1,4 +1,4 @@
-//! What a connection's history needs of a TCP segment.
+//! The facts of a TCP segment that a connection's history needs.
 
 use tidewire::StreamPacket;
 

@@ -1,6 +1,8 @@
 //! One side of a TCP connection, as Zeek's analyzer follows it.
 
-use crate::{model::flag, zeek::segment::Segment};
+use tidewire_types::tcp_flag;
+
+use crate::zeek::segment::Segment;
 
 /// Where one side's connection stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub(super) struct Side {
     pub(super) acked: i64,
 }
 
-/// What few packets of a side change: apart, so that most packets touch less memory.
+/// Fields that few packets of a side change: apart, so that most packets touch less memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
     /// Where its last SYN, FIN and RST stood.
@@ -70,7 +72,7 @@ impl Side {
 }
 
 pub(super) fn close_by_flags(own: &mut Side, segment: &Segment) {
-    for (flag, state) in [(flag::FIN, State::Closed), (flag::RST, State::Reset)] {
+    for (flag, state) in [(tcp_flag::FIN, State::Closed), (tcp_flag::RST, State::Reset)] {
         if segment.flags & flag != 0 {
             own.set(state);
             own.is_closed = true;
@@ -80,9 +82,9 @@ pub(super) fn close_by_flags(own: &mut Side, segment: &Segment) {
 
 pub(super) fn leave_inactive(own: &mut Side, peer: &mut Side, is_origin: bool, segment: &Segment) {
     let has = |flag: u8| segment.flags & flag != 0;
-    if has(flag::SYN) {
+    if has(tcp_flag::SYN) {
         if is_origin {
-            own.set(if has(flag::ACK) { State::SynAckSent } else { State::SynSent });
+            own.set(if has(tcp_flag::ACK) { State::SynAckSent } else { State::SynSent });
         } else {
             if peer.state == State::SynSent {
                 peer.set(State::Established);
@@ -96,7 +98,7 @@ pub(super) fn leave_inactive(own: &mut Side, peer: &mut Side, is_origin: bool, s
     }
     if !is_origin && segment.payload_bytes == 0 && peer.state == State::SynSent {
         // Some hosts acknowledge a SYN before they answer it.
-    } else if has(flag::ACK) && peer.state == State::Established {
+    } else if has(tcp_flag::ACK) && peer.state == State::Established {
         // The SYN was missed, its answer was not.
         own.set(State::Established);
     } else {
@@ -106,10 +108,10 @@ pub(super) fn leave_inactive(own: &mut Side, peer: &mut Side, is_origin: bool, s
 
 pub(super) fn leave_established(own: &mut Side, peer: &mut Side, segment: &Segment) {
     let has = |flag: u8| segment.flags & flag != 0;
-    if has(flag::SYN) && own.state == State::Partial && peer.state == State::Inactive && !has(flag::ACK) {
+    if has(tcp_flag::SYN) && own.state == State::Partial && peer.state == State::Inactive && !has(tcp_flag::ACK) {
         own.set(State::SynSent);
     }
-    if has(flag::FIN) && !has(flag::RST) {
+    if has(tcp_flag::FIN) && !has(tcp_flag::RST) {
         own.set(State::Closed);
         own.is_closed = true;
         if peer.state == State::Reset && peer.before == State::Closed {
@@ -117,7 +119,7 @@ pub(super) fn leave_established(own: &mut Side, peer: &mut Side, segment: &Segme
             peer.set(State::Closed);
         }
     }
-    if has(flag::RST) {
+    if has(tcp_flag::RST) {
         own.set(State::Reset);
         own.is_closed = true;
     }

@@ -165,7 +165,7 @@ mod tests {
         let expected = "CN=imap.gmx.net,emailAddress=server-certs@1und1.de,L=Montabaur,ST=Rhineland-Palatinate,O=1&1 Mail & Media GmbH,C=DE";
         assert_eq!(distinguished(name), expected);
         assert_eq!(distinguished("C=US, O=DigiCert\\, Inc., CN=a"), "CN=a,O=DigiCert\\, Inc.,C=US");
-        // What looks like parts is none, and attributes of one part stay together.
+        // Escaped separators divide nothing, and attributes of one part stay together.
         assert_eq!(distinguished("CN=a\\, O=b, O=c + 2.5.4.97=d"), "2.5.4.97=d+O=c,CN=a\\, O=b");
         assert_eq!(distinguished("streetAddress=a 1"), "street=a 1");
         assert_eq!((distinguished("x").as_str(), distinguished("").as_str()), ("x", ""));

@@ -44,7 +44,7 @@ fn read(text: &str) -> Read {
     Read { path: head["path"][0].to_owned(), types: types.collect(), rows }
 }
 
-/// What a value says: escapes undone.
+/// A value with its escapes undone.
 fn unescaped(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.as_bytes();
@@ -366,7 +366,7 @@ fn names_of_services_have_their_bytes() {
     );
 }
 
-/// What the point of the capture explains has one line, of no connection; each protocol has Zeek's name for its checksum.
+/// An anomaly that the point of the capture explains has one line, of no connection; each protocol has Zeek's name for its checksum.
 #[test]
 fn explained_anomalies_have_one_line() {
     let line = |kind, proto| {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire::{Endpoint, FlowKey, StreamPacket, TunnelKind, WireSettings};
-use tidewire_wire::{Kind, addresses, decode, ports};
+use tidewire_wire::{Decoded, Kind, addresses, decode_carriers, ports};
 
 use crate::{
     model::stream_number,
@@ -34,10 +34,11 @@ pub struct Tunnel {
 impl Tunnel {
     /// Whether it is the same one, in whichever direction it was seen first.
     pub(super) fn is(&self, other: &Self) -> bool {
-        self.sorted() == other.sorted()
+        let ([from, to], kind) = (self.ends, (self.kind, self.proto));
+        kind == (other.kind, other.proto) && (other.ends == [from, to] || other.ends == [to, from])
     }
 
-    /// The same for both directions: what tells it from others.
+    /// The same for both directions: it distinguishes the tunnel from others.
     #[must_use]
     pub fn sorted(&self) -> Self {
         let mut own = *self;
@@ -69,29 +70,37 @@ impl Tunnel {
 /// The tunnels of a packet from the outside in. None of a datagram whose fragments lay in the tunnel.
 pub(super) fn tunnels(packet: &StreamPacket<'_>) -> impl Iterator<Item = Tunnel> {
     let mut found: [Option<Tunnel>; DEPTH_MAX] = [None; DEPTH_MAX];
+    let mut count = 0;
     let mut ip_at = None;
-    for depth in 0..=DEPTH_MAX {
-        let settings = WireSettings::default().with_tunnel_depth(depth as u8);
-        let decoded = decode(packet.link, packet.bytes, packet.wire_bytes, &settings);
-        // What the header before it carries is known by the one inside.
-        if let Some(Some(before)) = depth.checked_sub(1).and_then(|before| found.get_mut(before)) {
+    let mut is_complete = false;
+    let mut note = |decoded: &Decoded| {
+        if is_complete {
+            return;
+        }
+        // The payload of a header is known by the one inside.
+        if let Some(Some(before)) = usize::checked_sub(count, 1).and_then(|before| found.get_mut(before)) {
             before.kind = decoded.tunnel.kind;
         }
         let is_inside = decoded.ip_at < packet.network_at && ip_at.is_none_or(|before| before < decoded.ip_at);
-        let Some(place) = found.get_mut(depth).filter(|_| is_inside && decoded.kind as u8 <= Kind::Fragment as u8)
+        let Some(place) = found.get_mut(count).filter(|_| is_inside && decoded.kind as u8 <= Kind::Fragment as u8)
         else {
-            break;
+            is_complete = true;
+            return;
         };
-        ip_at = Some(decoded.ip_at);
-        let ((source, destination), (from, to)) = (addresses(packet.bytes, &decoded), ports(packet.bytes, &decoded));
+        (ip_at, count) = (Some(decoded.ip_at), count + 1);
+        let ((source, destination), (from, to)) = (addresses(packet.bytes, decoded), ports(packet.bytes, decoded));
         let ends = [Endpoint { address: source, port: from }, Endpoint { address: destination, port: to }];
         *place = Some(Tunnel { ends, proto: decoded.proto, kind: TunnelKind::None });
-    }
+    };
+    let mut settings = WireSettings::default().with_tunnel_depth(DEPTH_MAX as u8);
+    settings.verify_outer = false;
+    let innermost = decode_carriers(packet.link, packet.bytes, packet.wire_bytes, &settings, &mut note);
+    note(&innermost);
     found.into_iter().flatten()
 }
 
 pub(super) fn push(line: &mut Line<'_>, tunnel: &Tunnel, time_ns: u64) {
-    // The peer that has the port of the kind is the one that was asked, whoever sent first: as Zeek's `likely_server_ports`.
+    // The peer that has the port of the kind is the responder, also where it sent first: as Zeek's `likely_server_ports`.
     let port = server_port(tunnel.kind);
     let [mut client, mut server] = tunnel.ends;
     if port.is_some_and(|port| client.port == port && server.port != port) {

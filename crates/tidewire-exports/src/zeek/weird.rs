@@ -3,9 +3,11 @@
 use tidewire::{Anomaly, AnomalyKind};
 use tidewire_protocols::Dns;
 
+use tidewire_types::ip_protocol;
+
 use crate::{
     explained::Explained,
-    model::{Exchange, FlowRecord, proto},
+    model::{Exchange, FlowRecord},
     zeek::{
         cell::{Column, Line, col},
         dns::lower_bytes,
@@ -49,9 +51,9 @@ fn push_end(line: &mut Line<'_>, source: &str) {
 /// The analyzer that Zeek names as the source.
 fn source(proto: u8) -> &'static str {
     match proto {
-        proto::TCP => "TCP",
-        proto::UDP => "UDP",
-        proto::ICMP | proto::ICMP6 => "ICMP",
+        ip_protocol::TCP => "TCP",
+        ip_protocol::UDP => "UDP",
+        ip_protocol::ICMP | ip_protocol::ICMP6 => "ICMP",
         _ => "IP",
     }
 }
@@ -73,9 +75,9 @@ fn zeeks(kind: AnomalyKind, proto: u8) -> Option<&'static str> {
         AnomalyKind::ChangedIsn => "SYN_seq_jump",
         AnomalyKind::SynData => "SYN_with_data",
         AnomalyKind::BadChecksum => match proto {
-            proto::TCP => "bad_TCP_checksum",
-            proto::UDP => "bad_UDP_checksum",
-            proto::ICMP | proto::ICMP6 => "bad_ICMP_checksum",
+            ip_protocol::TCP => "bad_TCP_checksum",
+            ip_protocol::UDP => "bad_UDP_checksum",
+            ip_protocol::ICMP | ip_protocol::ICMP6 => "bad_ICMP_checksum",
             _ => return None,
         },
         _ => return None,

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
 };
 
-/// What a file is made of, as far as a part of it is of use.
+/// The smallest readable part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nothing but the whole.
@@ -90,7 +90,9 @@ impl Current {
             let (bytes, count) = unit.whole(&units[..written]);
             self.bytes += bytes as u64;
             self.units += count;
-            let _ = self.file.set_len(self.bytes);
+            // Of what it has now: another process may have cut it off.
+            let found = self.file.metadata().map_or(self.bytes, |found| found.len());
+            let _ = self.file.set_len(found.saturating_sub((written - bytes) as u64));
             return Err(error);
         }
         self.bytes += units.len() as u64;

@@ -27,16 +27,16 @@ use crate::{
     },
     rotate::Rotate,
     settings::Settings,
-    target::Place,
+    target::OutputDestination,
 };
 
 /// Bytes that are collected before they are written.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// What stands at the beginning and at the end of each file.
+/// The beginning and the end of each file.
 #[derive(Clone, Debug)]
 pub enum Frame {
-    /// Nothing; a part of the file is nothing that can be read.
+    /// Nothing; no part of the file is readable by itself.
     #[cfg_attr(not(any(feature = "parquet", test)), allow(dead_code, reason = "columns alone are such files"))]
     None,
     /// Nothing; messages that state their length.
@@ -98,16 +98,17 @@ impl Files {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be written: {error}"));
         let path = match place::open(path).map_err(cannot)? {
-            place::Place::File(path) => path,
-            place::Place::Direct(_) if settings.rotate.is_on() => {
+            place::OutputPath::File(path) => path,
+            place::OutputPath::Direct(_) if settings.rotate.is_on() => {
                 return Err(OutputError::Usage(format!("{shown} is no file that --rotate could rename")));
             }
-            place::Place::Direct(file) => return Ok(Self::direct(shown, file, frame, settings)),
+            place::OutputPath::Direct(file) => return Ok(Self::direct(shown, file, frame, settings)),
         };
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
         let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
         let names = Names::new(&folder, name.to_owned(), settings);
         let mut files = Self::new(shown.clone(), Where::Folder(names), frame, settings);
+        files.check_free()?;
         files.begin(now_ns).map_err(cannot)?;
         Ok(files)
     }
@@ -154,7 +155,7 @@ impl Files {
             is_said: false,
             is_begun: false,
             records: 0,
-            notify: settings.notify,
+            notify: settings.notify.clone(),
         }
     }
 
@@ -184,7 +185,7 @@ impl Files {
         self.failure.is_some()
     }
 
-    /// The failure of writing, the first time that it is asked for; without words where a reader went away, who wanted no more.
+    /// The failure of writing, on the first call that finds it; without a message where the reader closed its end, which is no error.
     pub fn news(&mut self) -> Option<Option<String>> {
         let failure = self.failure.as_ref().filter(|_| !self.is_said)?;
         self.is_said = true;
@@ -258,8 +259,12 @@ impl Files {
             && self.frame.is_of_lines()
             && !current.is_shown
         {
-            self.failure = folder::identity(&current.file).and_then(|file| names.show(&current.hidden, file)).err();
-            current.is_shown = self.failure.is_none();
+            match folder::identity(&current.file).and_then(|file| names.show(&current.hidden, file)) {
+                Ok(()) => current.is_shown = true,
+                // It grows hidden until that run ends, or this one does.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+                Err(error) => self.failure = Some(error),
+            }
         }
     }
 
@@ -335,7 +340,7 @@ impl Files {
                 } else {
                     records
                 };
-                format!("; {what} {}", names.folder().place_of(&current.hidden))
+                format!("; {what} {}", names.folder().place_of(&current.hidden, Some(&current.file)))
             }
             _ => String::new(),
         };
@@ -363,7 +368,7 @@ impl Files {
         }
     }
 
-    /// What an earlier run wrote under this name: it is removed if this run's file is whole (`is_whole`), or else its place is said.
+    /// Removes the file of an earlier run with this name if this run's file is whole (`is_whole`), and reports its place otherwise.
     pub fn settle_earlier(&mut self, is_whole: bool) {
         let Where::Folder(names) = &mut self.place else { return };
         if is_whole {
@@ -387,10 +392,27 @@ impl Files {
         }
     }
 
+    /// Refuses a file that another run writes, and anything else than a file.
+    ///
+    /// # Errors
+    /// It grows under its name, and another run holds its lock; a link, a pipe or a device has its name, or another user's file.
+    pub fn check_free(&self) -> Result<(), OutputError> {
+        match &self.place {
+            Where::Folder(names) if self.frame.is_of_lines() => names
+                .check_name()
+                .and_then(|()| names.check_unlocked())
+                .map_err(|error| OutputError::Write(format!("{}: cannot be written: {error}", self.shown))),
+            _ => Ok(()),
+        }
+    }
+
     fn begin(&mut self, now_ns: u64) -> io::Result<()> {
         let Where::Folder(names) = &self.place else { return Ok(()) };
         let hidden = names.hidden();
         let file = names.folder().create(&hidden)?;
+        if self.frame.is_of_lines() {
+            folder::lock(&file);
+        }
         self.current = Some(Current::new(file, hidden, now_ns));
         self.push_header(now_ns);
         Ok(())
@@ -419,6 +441,7 @@ impl Files {
         if current.is_shown {
             names.number_shown(&current.file, current.opened_ns)
         } else {
+            folder::check_bytes(&current.file, current.bytes)?;
             let [one, several] = self.frame.unit().names();
             let what = counted(current.records(), one, several);
             names.give(&current.hidden, folder::identity(&current.file)?, current.opened_ns, &what)
@@ -427,9 +450,14 @@ impl Files {
 }
 
 /// Opens the file or standard output of a place.
-pub fn open_files(place: &Place, frame: Frame, settings: &Settings, now_ns: u64) -> Result<Files, OutputError> {
+pub fn open_files(
+    place: &OutputDestination,
+    frame: Frame,
+    settings: &Settings,
+    now_ns: u64,
+) -> Result<Files, OutputError> {
     match place {
-        Place::Path(path) => Files::open(path, frame, settings, now_ns),
+        OutputDestination::Path(path) => Files::open(path, frame, settings, now_ns),
         _ => Files::stdout(frame, settings),
     }
 }
@@ -521,7 +549,7 @@ mod tests {
         assert!(said.contains("what there is, 7 whole records without the end that readers need, is in .a."), "{said}");
     }
 
-    /// What an earlier run wrote stays until this one's file is whole, and is not touched before there is something to write.
+    /// A file of an earlier run stays until this one's is whole, and is not touched before there is something to write.
     #[test]
     fn lines_grow_under_their_name_beside_what_was_there() {
         let place = tempfile::tempdir().unwrap();
@@ -543,6 +571,69 @@ mod tests {
             let aside: Vec<String> = names(place.path()).into_iter().filter(|name| name != "eve.json").collect();
             assert_eq!((text("eve.json").as_str(), aside.len()), ("a\nb\n", 1), "{aside:?}");
             assert!(aside[0].ends_with(".000001.json") && text(&aside[0]) == "earlier\n", "{aside:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_run_writes_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("eve.json");
+        let open = || Files::open(&path, Frame::Lines, &Settings::default(), 0);
+        // Both begin before there is a file.
+        let [mut one, mut other, mut longer] = [(); 3].map(|()| open().unwrap());
+        one.push(b"a\n", 1);
+        one.flush();
+        let said = open().err().unwrap().to_string();
+        assert!(said.contains("another run writes it"), "{said}");
+        other.push(b"lost\n", 1);
+        let said = other.finish_and_settle(2, true).unwrap_err().to_string();
+        assert!(said.contains("another run writes it") && said.contains("1 whole record in .eve.json"), "{said}");
+        longer.push(b"x\n", 1);
+        longer.flush();
+        one.push(b"b\n", 2);
+        one.finish_and_settle(3, true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\n");
+        longer.push(b"y\n", 3);
+        longer.finish_and_settle(4, true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "x\ny\n");
+        let mut later = open().unwrap();
+        later.push(b"c\n", 4);
+        later.finish_and_settle(5, true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "c\n");
+    }
+
+    /// As `logrotate` does with `copytruncate`.
+    #[test]
+    fn lines_that_are_cut_off_grow_from_their_beginning() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("eve.json");
+        let mut files = Files::open(&path, Frame::Lines, &Settings::default(), 0).unwrap();
+        files.push(b"copied elsewhere\n", 1);
+        files.flush();
+        File::create(&path).unwrap();
+        files.push(b"next\n", 2);
+        files.finish_and_settle(3, true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "next\n");
+    }
+
+    #[test]
+    fn what_another_process_cut_off_or_appended_to_is_not_published() {
+        for (change, bytes) in [("cut off", 4), ("append to", 12)] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("a.ipfix");
+            let mut files = Files::open(&path, Frame::Messages, &Settings::default(), 0).unwrap();
+            files.push(&[0, 10, 0, 4], 1);
+            files.flush();
+            let hidden = place.path().join(&names(place.path())[0]);
+            match change {
+                "cut off" => drop(File::create(&hidden).unwrap()),
+                _ => fs::write(&hidden, [0; 8]).unwrap(),
+            }
+            files.push(&[0, 10, 0, 4], 1);
+            let said = files.finish(2, true).unwrap_err().to_string();
+            let words = format!("another process changed it: it has {bytes} bytes, and 8 were written");
+            assert!(said.contains(&words), "{change}: {said}");
+            assert!(hidden.exists() && !path.exists());
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Names {
     are_several: bool,
     /// Whether this run is to replace what an earlier one wrote: it saw all of its input.
     pub is_whole: bool,
-    /// What had the name before a file of this run that grows under it.
+    /// The file of an earlier run whose name a growing file of this run has.
     earlier: Option<Earlier>,
     notify: Notify,
 }
@@ -43,7 +43,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// Whether nobody wrote to it since it was put aside.
+    /// Whether no process wrote to it since it was put aside.
     fn is_as_before(&self, found: &Metadata) -> bool {
         found.is_file() && found.len() == self.bytes && found.modified().ok() == self.modified
     }
@@ -58,7 +58,7 @@ impl Names {
             are_several: settings.rotate.is_on(),
             is_whole: true,
             earlier: None,
-            notify: settings.notify,
+            notify: settings.notify.clone(),
         }
     }
 
@@ -70,6 +70,12 @@ impl Names {
 
     pub fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// The name that the file gets; `None`: there are several, each with a name of its own.
+    #[cfg(feature = "sqlite")]
+    pub fn final_name(&self) -> Option<&OsStr> {
+        (!self.are_several).then_some(&*self.name)
     }
 
     /// The hidden name of the next file. Files of one run have one token: the number keeps those of a name apart.
@@ -88,6 +94,7 @@ impl Names {
     pub fn give(&mut self, hidden: &str, file: Identity, opened_ns: u64, what: &str) -> io::Result<()> {
         self.number += 1;
         if !self.are_several {
+            self.check_unlocked()?;
             if !self.folder.give(hidden, file, &self.name, self.is_whole)? {
                 let name = self.name.to_string_lossy();
                 (self.notify)(format_args!("{}", folder::earlier_stays(&legible(&name), what, hidden)));
@@ -99,10 +106,37 @@ impl Names {
         self.folder.sync_names()
     }
 
+    /// Refuses a name whose file another run writes: that would be taken for one of an earlier run, and removed.
+    ///
+    /// # Errors
+    /// Another run holds its lock.
+    pub fn check_unlocked(&self) -> io::Result<()> {
+        match self.folder.is_locked(&self.name) {
+            true => Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run writes it (it holds its lock); name another place, or end that run",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a name that something else than a file has, or another user's file ([`Folder::check_name`]).
+    ///
+    /// # Errors
+    /// The kind of file that has the name.
+    pub fn check_name(&self) -> io::Result<()> {
+        self.folder.check_name(&self.name)
+    }
+
     /// Gives a file that grows the name without a number. What has it gets a number, as if it had been rotated.
+    ///
+    /// # Errors
+    /// `ResourceBusy` where another run writes the file of that name; the system's error.
     pub fn show(&mut self, hidden: &str, file: Identity) -> io::Result<()> {
         self.folder.check(hidden, file)?;
         if let Ok(found) = self.found() {
+            self.check_name()?;
+            self.check_unlocked()?;
             self.folder.make_alike(hidden, file, &found)?;
             let modified = found.modified().ok();
             let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -115,7 +149,7 @@ impl Names {
         self.folder.rename_new(hidden, &self.name)
     }
 
-    /// Completes a file that was shown: where there are several, it gets a number. A file that somebody else moved keeps its name.
+    /// Completes a file that was shown: where there are several, it gets a number. A file that another process moved keeps its name.
     pub fn number_shown(&mut self, file: &File, opened_ns: u64) -> io::Result<()> {
         if file.metadata()?.nlink() == 0 {
             return Err(io::Error::other("it was removed while it was written"));

@@ -23,7 +23,7 @@ use tidewire_types::counted;
 use crate::{
     error::{Notify, OutputError},
     settings::Settings,
-    target::Place,
+    target::OutputDestination,
 };
 
 /// How long a refusal is waited for, and in which steps.
@@ -41,7 +41,7 @@ pub struct Datagrams {
     socket: File,
     shown: String,
     sending: Sending,
-    /// Messages that the host of the collector refused: nobody listens there, or did not.
+    /// Messages that the host of the collector refused: no process listens there.
     refused: u64,
     /// Messages that the system did not take, and why it did not take the last of them.
     unsent: u64,
@@ -54,9 +54,9 @@ pub struct Datagrams {
 }
 
 /// How datagrams are sent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Sending {
-    /// Whether records come whether or not they can be sent: then nobody waits until the capture has ended.
+    /// Whether records arrive live: then a collector is waited for only after the capture has ended.
     pub is_live: bool,
     /// Datagrams a second; 0: as they come.
     pub rate: u32,
@@ -70,7 +70,7 @@ impl Sending {
     /// The sending of a run.
     pub fn of(settings: &Settings) -> Self {
         let is_live = settings.source.is_live;
-        Self { is_live, rate: settings.udp_rate, stop: settings.stop.clone(), notify: settings.notify }
+        Self { is_live, rate: settings.udp_rate, stop: settings.stop.clone(), notify: settings.notify.clone() }
     }
 
     /// Whether messages are sent no faster than the rate. A capture that runs must not wait: its records come no faster than its streams
@@ -81,22 +81,22 @@ impl Sending {
 }
 
 impl Collector {
-    /// Connects to `place`; `None`: it is none of the network. `templates`: a message that begins a connection that is made again.
+    /// Connects to `place`; `None`: it is not a network address. `templates`: a message that begins a connection that is made again.
     pub fn connect(
-        place: &Place,
+        place: &OutputDestination,
         templates: impl FnOnce() -> Vec<u8>,
         sending: &Sending,
     ) -> Result<Option<Self>, OutputError> {
         let (scheme, address) = match place {
-            Place::Udp(address) => ("udp", address),
-            Place::Tcp(address) => ("tcp", address),
+            OutputDestination::Udp(address) => ("udp", address),
+            OutputDestination::Tcp(address) => ("tcp", address),
             _ => return Ok(None),
         };
         let shown = format!("{scheme}://{address}");
         let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be reached: {error}"));
         let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(cannot)?.collect();
         let collector = match scheme {
-            "tcp" => Stream::connect(shown.clone(), addresses, templates(), sending.is_live, sending.notify)
+            "tcp" => Stream::connect(shown.clone(), addresses, templates(), sending.is_live, sending.notify.clone())
                 .map(|stream| Self::Stream(Box::new(stream))),
             _ => datagrams(&addresses).map(|socket| {
                 let (sending, pace) = (sending.clone(), Pace::new(sending.rate));
@@ -146,7 +146,7 @@ impl Collector {
     /// Says what was not sent.
     ///
     /// # Errors
-    /// The connection was lost, or nobody listens.
+    /// The connection was lost, or no collector listens.
     pub fn finish(&mut self) -> Result<(), OutputError> {
         let finished = match self {
             Self::Datagrams(datagrams) => datagrams.finish(),
@@ -171,7 +171,7 @@ impl Datagrams {
         }
         let records = u64::from(message.flow_records);
         match self.socket.write(&message.bytes) {
-            // What the host answered to an earlier datagram; this one was not sent.
+            // The host's answer to an earlier datagram; this one was not sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.refused += 1;
                 self.unsent_records += records + std::mem::take(&mut self.last_records);
@@ -196,7 +196,7 @@ impl Datagrams {
             let messages = counted(self.unsent, "message was", "messages were");
             return Err(format!("{}: {messages} not sent: {error}", self.shown));
         }
-        // What a host answers to the last datagram comes a moment later, and is the socket's next error.
+        // The answer to the last datagram comes a moment later, as the socket's next error.
         for _ in 0..ANSWER_ATTEMPTS {
             if self.refused > 0 {
                 break;
@@ -209,7 +209,7 @@ impl Datagrams {
         match self.refused {
             0 => Ok(()),
             count => Err(format!(
-                "{}: nobody listens there: {} refused; the one before each refused one was lost too",
+                "{}: no collector listens there: {} refused; the one before each refused one was lost too",
                 self.shown,
                 counted(count, "message was", "messages were")
             )),
@@ -236,20 +236,20 @@ mod tests {
     #[test]
     fn files_wait_until_they_are_interrupted_and_captures_from_then_on() {
         for is_live in [false, true] {
-            let sending = Sending { is_live, rate: 1, stop: Stop::new(), notify: |_| {} };
+            let sending = Sending { is_live, rate: 1, stop: Stop::new(), notify: std::sync::Arc::new(|_| {}) };
             assert_eq!(sending.waits(), !is_live);
             sending.stop.stop();
             assert_eq!(sending.waits(), is_live);
         }
     }
 
-    /// What a host refuses, and what is not sent because it refused the message before, are records that are not sent.
+    /// A refused message, and the one that was not sent because of the refusal, are counted as not sent.
     #[test]
     fn refused_records_are_counted() {
-        // Bound and closed again: nobody listens there.
-        let nobody = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
-        let place = Place::Udp(nobody.to_string());
-        let sending = Sending { is_live: false, rate: 0, stop: Stop::new(), notify: |_| {} };
+        // Bound and closed again: no process listens there.
+        let closed = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
+        let place = OutputDestination::Udp(closed.to_string());
+        let sending = Sending { is_live: false, rate: 0, stop: Stop::new(), notify: std::sync::Arc::new(|_| {}) };
         let mut collector = Collector::connect(&place, Vec::new, &sending).unwrap().unwrap();
         let message = Encoded { bytes: vec![0; 100], flow_records: 3 };
         // Each second one is refused on account of the one before.

@@ -1,4 +1,4 @@
-//! How fast datagrams are sent: a collector has room for about a hundred of them, and nobody is told of those beyond.
+//! The rate of datagrams: a collector has room for about a hundred of them, and loses those beyond without an error.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ impl Pace {
     /// How long to wait before a datagram is sent.
     pub fn wait(&mut self, now: Instant) -> Duration {
         let Some(interval) = self.interval else { return Duration::ZERO };
-        // What was not sent in a pause may follow at once, up to a burst.
+        // Datagrams that a pause held back may follow at once, up to a burst.
         let least = now.checked_sub(interval * (BURST - 1)).unwrap_or(now);
         let due = self.due.map_or(least, |due| due.max(least));
         self.due = Some(due + interval);

@@ -80,7 +80,7 @@ struct Peer {
     addresses: Vec<SocketAddr>,
     socket: Option<File>,
     connected_at: Instant,
-    /// What was written to the connection and may not have been read.
+    /// Messages that were written to the connection and may not have been read.
     under_way: UnderWay,
     /// Since when it is away, if it is: since a connection was lost, and none has lasted since.
     away: Option<Away>,
@@ -115,13 +115,13 @@ struct Away {
     pause: Duration,
 }
 
-/// What the thread reports.
+/// State that the thread reports.
 #[derive(Default)]
 struct Shared {
     has_failed: AtomicBool,
-    /// The input has ended: nobody waits for long any more.
+    /// The input has ended: no wait is long from now on.
     is_ending: AtomicBool,
-    /// Records of flows in messages that were written to connections which were lost, and in those that nobody took at the end.
+    /// Records of flows in messages that were written to lost connections, and in those that no collector accepted at the end.
     lost_records: AtomicU64,
     refused_records: AtomicU64,
     failure: Mutex<Option<io::Error>>,
@@ -215,7 +215,7 @@ impl Stream {
             (count > 0).then(|| format!("{} {what}", counted(count, "record was", "records were")))
         };
         let lost = self.shared.lost_records.load(Ordering::Relaxed);
-        let unsent = said(self.unsent_records() - lost, "not sent while nobody listened there");
+        let unsent = said(self.unsent_records() - lost, "not sent while no collector listened there");
         let lost = said(lost, "lost with connections, or fewer");
         let failure = failure.map(|failure| format!("records cannot be sent: {failure}"));
         let said: Vec<String> = [failure, unsent, lost].into_iter().flatten().collect();

@@ -1,4 +1,4 @@
-//! What was written to a connection and may not have been read.
+//! Messages that were written to a connection and may not have been read.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A directory that files are written to, accessed by its handle: no link that somebody else puts there is followed, and no file is opened for
+//! A directory that files are written to, accessed by its handle: no link that another process puts there is followed, and no file is opened for
 //! writing that this run did not create.
 
 use std::{
@@ -14,8 +14,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, FileType, Mode, OFlags, RenameFlags, fstat, fsync, linkat, mkdirat, openat, renameat, renameat_with,
-        statat, unlinkat,
+        AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, fsync, linkat, mkdirat, openat,
+        renameat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
@@ -34,7 +34,7 @@ const HIDDEN_NAME_BYTES: usize = 200;
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
-    /// A random token of this run in the names of incomplete files, which nobody can predict.
+    /// A random token of this run in the names of incomplete files, which no other process can predict.
     token: String,
 }
 
@@ -77,7 +77,7 @@ impl Folder {
     /// Opens a directory in this one, which is created where it does not exist.
     ///
     /// # Errors
-    /// The system's error; a link is none.
+    /// The system's error; a link is refused.
     #[cfg(feature = "parquet")]
     pub fn enter(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
@@ -95,13 +95,84 @@ impl Folder {
         format!(".{}.{}.part", &name[..name.floor_char_boundary(HIDDEN_NAME_BYTES)], self.token)
     }
 
-    /// Creates a file.
+    /// Creates a file to append to: where another process cuts it off, no zeros are left before what is written next.
     ///
     /// # Errors
     /// The system's error; `AlreadyExists` for anything with that name, dangling links included.
     pub fn create(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))?))
+    }
+
+    /// Refuses a name that no file of this run may get: that of anything but a regular file, which nothing here replaces, or of another user's file
+    /// ([`links::check_file`]). Links are not followed: a folder is written by its handle.
+    ///
+    /// # Errors
+    /// Its kind, with a hint; the system's error.
+    pub fn check_name(&self, name: &OsStr) -> io::Result<()> {
+        let found = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(()),
+            found => found?,
+        };
+        let what = match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => return links::check_file(found.st_uid, &fstat(&self.handle)?),
+            FileType::Symlink => "a link",
+            FileType::Fifo => "a FIFO",
+            FileType::Socket => "a socket",
+            FileType::Directory => "a directory",
+            _ => "a device",
+        };
+        let message = format!("what has this name is {what}, not a file; remove it, or name another place");
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+    }
+
+    /// The same for names whose links are replaced, as `extract --force` does: they lead to something that stays.
+    ///
+    /// # Errors
+    /// As [`check_name`](Self::check_name), of anything but a file or a link.
+    pub fn check_replaceable(&self, name: &OsStr) -> io::Result<()> {
+        match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => {
+                links::check_file(found.st_uid, &fstat(&self.handle)?)
+            }
+            _ => self.check_name(name),
+        }
+    }
+
+    /// Locks the directory as long as it is open. Another process may make files in it, but not lock it.
+    ///
+    /// # Errors
+    /// `ResourceBusy`: another run has locked it.
+    pub fn lock(&self) -> io::Result<()> {
+        match flock(&self.handle, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run writes to it (it holds its lock); name another place, or end that run",
+            )),
+            // Some file systems have no locks.
+            Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a name is that of a directory which this is the handle of.
+    ///
+    /// # Errors
+    /// It is not; the system's error.
+    pub fn check_folder(&self, name: &OsStr, folder: &Self) -> io::Result<()> {
+        let (found, own) = (statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?, fstat(&folder.handle)?);
+        if (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino) {
+            return Err(io::Error::other("the directory was replaced while it was written"));
+        }
+        Ok(())
+    }
+
+    /// Whether another open file of this name is locked ([`lock`]): another run writes it.
+    pub fn is_locked(&self, name: &OsStr) -> bool {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
+        openat(&self.handle, name, flags, Mode::empty())
+            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK))
     }
 
     /// Reopens a file that [`create`](Self::create) created, to append to it.
@@ -111,8 +182,9 @@ impl Folder {
     pub fn reopen(&self, name: &str, identity: Identity) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = File::from(openat(&self.handle, name, flags, Mode::empty())?);
-        if self::identity(&file)? != identity {
-            return Err(io::Error::other("a file was replaced while it was written"));
+        let found = file.metadata()?;
+        if identity_of(&found) != identity || !found.is_file() {
+            return Err(replaced());
         }
         Ok(file)
     }
@@ -173,10 +245,24 @@ impl Folder {
     /// It is not; the system's error.
     pub fn check(&self, name: &str, identity: Identity) -> io::Result<()> {
         let found = self.by_handle().join(name).symlink_metadata()?;
-        if identity_of(&found) != identity || found.nlink() != 1 {
-            return Err(io::Error::other("a file was replaced while it was written"));
+        // A link may have got the number of a file that was closed and removed.
+        if identity_of(&found) != identity || found.nlink() != 1 || !found.is_file() {
+            return Err(replaced());
         }
         Ok(())
+    }
+
+    /// As [`check`](Self::check), of a file that was closed meanwhile, and whether it has as many bytes as this run wrote.
+    ///
+    /// # Errors
+    /// It does not; the system's error.
+    pub fn check_whole(&self, name: &str, identity: Identity, owner: u32, bytes: u64) -> io::Result<()> {
+        self.check(name, identity)?;
+        let found = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if found.st_uid != owner {
+            return Err(replaced());
+        }
+        check_length(found.st_size as u64, bytes)
     }
 
     /// Gives a complete file of this run, which is synced, its name, and the mode and owner of what it replaces there.
@@ -184,6 +270,7 @@ impl Folder {
     /// # Errors
     /// As [`check`](Self::check); the system's error.
     pub fn publish(&self, hidden: &str, identity: Identity, name: &OsStr) -> io::Result<()> {
+        self.check_name(name)?;
         if let Ok(found) = self.by_handle().join(name).symlink_metadata() {
             self.make_alike(hidden, identity, &found)?;
         }
@@ -229,6 +316,7 @@ impl Folder {
         if !replaced.is_file() {
             return Ok(());
         }
+        links::check_file(replaced.uid(), &fstat(&self.handle)?)?;
         let file = self.reopen(name, identity)?;
         // Its owner first, or else the others read it for a moment; only root gives files away.
         let (owner, group) = (Some(replaced.uid()), Some(replaced.gid()));
@@ -238,9 +326,13 @@ impl Folder {
         file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
     }
 
-    /// Where what has a hidden name is, for messages: others may have removed it, or this directory.
-    pub fn place_of(&self, hidden: &str) -> String {
+    /// Where what has a hidden name is, for messages: others may have removed it, or this directory, or replaced it (`own`: the file).
+    pub fn place_of(&self, hidden: &str, own: Option<&File>) -> String {
+        let own = own.and_then(|own| identity(own).ok());
         match self.by_handle().join(hidden).symlink_metadata() {
+            Ok(found) if own.is_some_and(|own| own != identity_of(&found)) => {
+                format!("gone: another process put something else in {}", legible(hidden))
+            }
             Ok(_) => format!("in {} beside it", legible(hidden)),
             Err(_) => "gone: it was removed meanwhile".into(),
         }
@@ -268,10 +360,38 @@ impl Folder {
     }
 }
 
+/// The error of a file that is not the one which this run made.
+pub fn replaced() -> io::Error {
+    io::Error::other("a file was replaced while it was written")
+}
+
 /// The message that a file which lacks something did not get its name ([`Folder::give`]). `what`: what is in it.
 pub fn earlier_stays(name: &str, what: &str, hidden: &str) -> String {
     let hidden = legible(hidden);
     format!("{name} stays as an earlier run wrote it: {what} of this one, which is not all, is in {hidden} beside it")
+}
+
+/// Locks a new file as long as it is open: other runs neither rename nor remove it ([`Folder::is_locked`]).
+pub fn lock(file: &File) {
+    // Some file systems have no locks; there the name alone protects it.
+    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Refuses to publish a file that does not have as many bytes as this run wrote.
+///
+/// # Errors
+/// It was cut off or appended to; the system's error.
+pub fn check_bytes(file: &File, written: u64) -> io::Result<()> {
+    check_length(file.metadata()?.len(), written)
+}
+
+fn check_length(found: u64, written: u64) -> io::Result<()> {
+    if found != written {
+        return Err(io::Error::other(format!(
+            "another process changed it: it has {found} bytes, and {written} were written"
+        )));
+    }
+    Ok(())
 }
 
 /// The identity of a file.

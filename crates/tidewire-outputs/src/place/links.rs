@@ -24,7 +24,7 @@ const PROC_MAGIC: u64 = 0x9fa0;
 /// Folders on the way of a path.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// What becomes of folders that are not there.
+/// The treatment of folders that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// They are an error.
@@ -192,6 +192,19 @@ fn check(shown: &dyn Fn() -> String, link: &Stat, folder: &Stat) -> io::Result<(
     let own = rustix::process::geteuid().as_raw();
     if is_open && link.st_uid != own && link.st_uid != folder.st_uid {
         let message = format!("{} is a link of another user ({}); name what it leads to", shown(), link.st_uid);
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(())
+}
+
+/// Refuses another user's file or FIFO by the kernel's rule for sticky folders that all may write to (`fs.protected_regular` and
+/// `fs.protected_fifos` of proc(5)): one's own are written, and those of the folder's owner. `user`: the file's owner.
+///
+/// # Errors
+/// `PermissionDenied`.
+pub fn check_file(user: u32, folder: &Stat) -> io::Result<()> {
+    if folder.st_mode & 0o1002 == 0o1002 && user != rustix::process::geteuid().as_raw() && user != folder.st_uid {
+        let message = format!("it is of another user ({user}) in a folder that all may write to; name another place");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 pub mod folder;
 pub mod links;
+mod overlap;
 pub mod streams;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
 };
 
 use self::links::Missing;
+pub use self::overlap::{Overlap, overlap};
 use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat},
     io::{Errno, retry_on_intr},
@@ -20,10 +22,10 @@ use rustix::{
 
 /// How a path is written.
 #[derive(Debug)]
-pub enum Place {
+pub enum OutputPath {
     /// As it is: a standard stream, a pipe or a device.
     Direct(fs::File),
-    /// Under a hidden name beside this path, which is none of a link.
+    /// Under a hidden name beside this path, in which every link is resolved.
     File(PathBuf),
 }
 
@@ -31,16 +33,16 @@ pub enum Place {
 ///
 /// # Errors
 /// The system's error; `PermissionDenied` for another user's link.
-pub fn open(path: &Path) -> io::Result<Place> {
+pub fn open(path: &Path) -> io::Result<OutputPath> {
     if let Some(stream) = named(path) {
-        return opened(stream).map(Place::Direct);
+        return opened(stream).map(OutputPath::Direct);
     }
     // Links there lead to what is open, which has no name to be renamed to. Shared memory is a place for files like any other. What has a
     // number, as /dev/fd/5, may be a file with something in it.
     if ["/dev", "/proc"].iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
-        return fs::OpenOptions::new().append(true).open(path).map(Place::Direct);
+        return fs::OpenOptions::new().append(true).open(path).map(OutputPath::Direct);
     }
-    let Some(found) = find(path)? else { return Ok(Place::File(path.to_owned())) };
+    let Some(found) = find(path)? else { return Ok(OutputPath::File(path.to_owned())) };
     let Some(name) = found.name else { return Err(io::ErrorKind::IsADirectory.into()) };
     match statat(&found.folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
@@ -49,9 +51,9 @@ pub fn open(path: &Path) -> io::Result<Place> {
             let is_open = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
             let flags = if is_open { flags } else { flags | OFlags::NOFOLLOW };
             let direct = retry_on_intr(|| openat(&found.folder, &name, flags, Mode::empty()))?;
-            Ok(Place::Direct(direct.into()))
+            Ok(OutputPath::Direct(direct.into()))
         }
-        Ok(_) | Err(Errno::NOENT) => Ok(Place::File(found.path)),
+        Ok(_) | Err(Errno::NOENT) => Ok(OutputPath::File(found.path)),
         Err(error) => Err(error.into()),
     }
 }
@@ -59,14 +61,28 @@ pub fn open(path: &Path) -> io::Result<Place> {
 /// Where the path of a file leads; `None`: to nothing, because a folder of it does not exist.
 ///
 /// # Errors
-/// As [`links::find`]; `NotFound` for a link into such a folder: the link is not what is to be written.
+/// As [`links::find`]; `PermissionDenied` for another user's file or FIFO ([`links::check_file`]); `NotFound` for a link into such a folder: the link is not what is to be written.
 pub fn find(path: &Path) -> io::Result<Option<links::Found>> {
     match links::find(path, Missing::Refuse) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match path.is_symlink() {
             true => Err(io::Error::new(error.kind(), "it is a link into a folder that does not exist")),
             false => Ok(None),
         },
-        found => found.map(Some),
+        found => {
+            let found = found?;
+            check_owner(&found)?;
+            Ok(Some(found))
+        }
+    }
+}
+
+/// Refuses what another user put there for this run to write to.
+fn check_owner(found: &links::Found) -> io::Result<()> {
+    let Some(name) = &found.name else { return Ok(()) };
+    let Ok(stat) = statat(&found.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Fifo => links::check_file(stat.st_uid, &fstat(&found.folder)?),
+        _ => Ok(()),
     }
 }
 
@@ -123,6 +139,32 @@ pub fn opened(stream: Standard) -> io::Result<fs::File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The kernel has this rule for programs that open them (`fs.protected_regular`, `fs.protected_fifos`).
+    #[test]
+    fn what_another_user_put_into_a_sticky_folder_is_refused() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let [file, fifo] = ["file", "fifo"].map(|name| folder.path().join(name));
+        fs::write(&file, "").unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        // With a reader, opening it for writing does not wait.
+        let _reader = fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
+        let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        for path in [&file, &fifo] {
+            set(0o1777);
+            assert!(open(path).is_ok(), "one's own");
+            if chown(path, Some(12_345), None).is_err() {
+                return;
+            }
+            let error = open(path).unwrap_err();
+            assert!(error.to_string().contains("it is of another user (12345)"), "{error}");
+            for mode in [0o777, 0o1755] {
+                set(mode);
+                assert!(open(path).is_ok(), "{mode:o}");
+            }
+        }
+    }
 
     #[test]
     fn streams_have_several_names() {

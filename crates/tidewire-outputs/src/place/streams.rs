@@ -1,8 +1,8 @@
 //! Standard streams, as the process was given them.
 //!
-//! Rust's runtime opens the null device for each of the three that is closed, before `main`: what is written there is lost without an error, and
-//! nothing tells it from what is thrown away on purpose. What it says of one that is open for reading only is as little: it takes the refusal of the
-//! kernel (`EBADF`) for success.
+//! Rust's runtime opens the null device for each of the three that is closed, before `main`: output is lost there without an error, as if it were
+//! discarded on purpose. Output to a stream that is open for reading only is lost as well: the runtime takes the kernel's refusal (`EBADF`) for
+//! success.
 #![allow(unsafe_code)]
 
 use std::{
@@ -18,7 +18,7 @@ use rustix::{
     stdio,
 };
 
-/// What standard output was when the process began: [`CLOSED`], [`READ_ONLY`], or open.
+/// The state of standard output when the process began: [`CLOSED`], [`READ_ONLY`], or open.
 static OUTPUT: AtomicU8 = AtomicU8::new(0);
 const CLOSED: u8 = 1;
 const READ_ONLY: u8 = 2;

@@ -13,7 +13,7 @@ use crate::{
     files::{Files, Frame, open_files},
     rotate::Rotate,
     settings::Settings,
-    target::Place,
+    target::OutputDestination,
 };
 
 /// The share of the memory for rows that are gathered: encoded they take as much again, and once more on their way to the file.
@@ -34,7 +34,7 @@ pub struct Arrow {
 
 impl Arrow {
     /// Opens the file.
-    pub fn open(place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+    pub fn open(place: &OutputDestination, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let files = open_files(place, Frame::None, settings, now_ns)?.completed_by_caller();
         let table = &settings.tables[0];
         let form = if files.are_files() { IpcForm::File } else { IpcForm::Stream };
@@ -110,7 +110,7 @@ impl RowWriter for Arrow {
         if self.is_due(now_ns) {
             self.complete(now_ns);
         } else if self.form == IpcForm::Stream {
-            // Whoever reads a stream sees records when they are complete.
+            // A reader of a stream sees records when they are complete.
             self.write(now_ns);
         }
         self.files.flush();

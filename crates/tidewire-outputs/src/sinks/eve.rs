@@ -11,7 +11,7 @@ use crate::{
     record::Record,
     settings::Settings,
     sink::{Call, Needs, Sink},
-    target::Place,
+    target::OutputDestination,
 };
 
 /// The file.
@@ -29,7 +29,7 @@ struct Written {
 
 impl EveFile {
     /// Opens the file.
-    pub fn open(place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+    pub fn open(place: &OutputDestination, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let files = open_files(place, Frame::Lines, settings, now_ns)?;
         Ok(Self {
             written: Mutex::new(Written { files, records: 0 }),
@@ -43,7 +43,7 @@ impl EveFile {
         match *record {
             Record::Flow(ended) => {
                 eve::push_records(out, ended.flow, ended.anomalies, self.types);
-                if !ended.held.is_empty() && self.types.has("anomaly") {
+                if !ended.held.is_empty() && self.types.has(Types::ANOMALY) {
                     self.held.push(ended.flow.id, |out| eve::push_anomalies(out, ended.flow, ended.held));
                 }
             }
@@ -51,8 +51,8 @@ impl EveFile {
             Record::Transaction { exchange, .. } => {
                 eve::push_transaction(out, exchange, self.types);
             }
-            Record::Match(found) if self.types.has("alert") => eve::push_alert(out, found),
-            Record::Explained { explained, origin } if self.types.has("anomaly") => {
+            Record::Match(found) if self.types.has(Types::ALERT) => eve::push_alert(out, found),
+            Record::Explained { explained, origin } if self.types.has(Types::ANOMALY) => {
                 eve::push_explained(out, explained, origin);
             }
             _ => {}
@@ -70,7 +70,7 @@ impl Sink for EveFile {
         // Counters include the records before them, so that they are formatted under the lock.
         let mut written = None;
         match *record {
-            Record::Stats { facts, flows } if self.types.has("stats") => {
+            Record::Stats { facts, flows } if self.types.has(Types::STATS) => {
                 let file = lock(&self.written);
                 let stats = eve::Stats {
                     time_ns: call.now_ns,

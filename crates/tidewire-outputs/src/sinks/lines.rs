@@ -8,7 +8,7 @@ use crate::{
     record::{Record, TextForm},
     settings::Settings,
     sink::{Call, Needs, Sink},
-    target::Place,
+    target::OutputDestination,
 };
 
 /// The file.
@@ -20,7 +20,12 @@ pub struct Lines {
 
 impl Lines {
     /// Opens the file.
-    pub fn open(form: TextForm, place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+    pub fn open(
+        form: TextForm,
+        place: &OutputDestination,
+        settings: &Settings,
+        now_ns: u64,
+    ) -> Result<Self, OutputError> {
         let frame = match form {
             TextForm::Json => Frame::Lines,
             TextForm::Csv => Frame::Header(settings.csv_header.clone()),

@@ -16,7 +16,7 @@ use crate::{
     record::Record,
     settings::Settings,
     sink::{Call, Failure, Needs, Sink},
-    target::{Format, Place},
+    target::{Format, OutputDestination},
 };
 
 /// How long records wait in a message that is not full, nanoseconds.
@@ -43,7 +43,12 @@ enum Output {
 
 impl Messages {
     /// Opens the file, or connects to the collector.
-    pub fn open(format: Format, place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+    pub fn open(
+        format: Format,
+        place: &OutputDestination,
+        settings: &Settings,
+        now_ns: u64,
+    ) -> Result<Self, OutputError> {
         let enterprise = settings.enterprise;
         let layout = match format {
             Format::IpfixUniflow => Layout::Uniflow,
@@ -63,7 +68,8 @@ impl Messages {
             true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },
             false => of_streams,
         };
-        let writer = Writer { exporter: Exporter::new(exported), output, waiting_ns: 0, notify: settings.notify };
+        let writer =
+            Writer { exporter: Exporter::new(exported), output, waiting_ns: 0, notify: settings.notify.clone() };
         Ok(Self { writer: Mutex::new(writer), has_own_elements: enterprise.is_some() })
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     record::TextForm,
     settings::Settings,
     sink::Sink,
-    target::{Format, Place, Target},
+    target::{Format, OutputDestination, Target},
 };
 
 /// Opens files and connections of a target.
@@ -29,8 +29,10 @@ use crate::{
 pub fn open(target: &Target, settings: &Settings, now_ns: u64) -> Result<Box<dyn Sink>, OutputError> {
     use tidewire_exports::zeek::Form;
     Ok(match (target.format, &target.place) {
-        (Format::Zeek, Place::Path(path)) => Box::new(zeek::ZeekLogs::open(Form::Tsv, path, settings)?),
-        (Format::ZeekJson, Place::Path(path)) => Box::new(zeek::ZeekLogs::open(Form::Json, path, settings)?),
+        (Format::Zeek, OutputDestination::Path(path)) => Box::new(zeek::ZeekLogs::open(Form::Tsv, path, settings)?),
+        (Format::ZeekJson, OutputDestination::Path(path)) => {
+            Box::new(zeek::ZeekLogs::open(Form::Json, path, settings)?)
+        }
         (Format::Eve, place) => Box::new(eve::EveFile::open(place, settings, now_ns)?),
         (Format::Json, place) => Box::new(lines::Lines::open(TextForm::Json, place, settings, now_ns)?),
         (Format::Csv, place) => Box::new(lines::Lines::open(TextForm::Csv, place, settings, now_ns)?),

@@ -28,7 +28,7 @@ pub struct ParquetFolder {
     root: Folder,
     shown: String,
     settings: Settings,
-    /// What files say of themselves.
+    /// Metadata of each file.
     facts: Vec<(&'static str, String)>,
     parts: Vec<Part>,
     failure: Option<OutputError>,
@@ -134,7 +134,7 @@ impl ParquetFolder {
         if let Err(error) = result {
             // Each table has a file of its own, and each is named that cannot be written.
             self.failure = Some(match self.failure.take() {
-                Some(first) => first.graver(error, self.settings.notify),
+                Some(first) => first.graver(error, &self.settings.notify),
                 None => error,
             });
         }
@@ -152,7 +152,7 @@ impl Part {
     fn write(&mut self, now_ns: u64) -> Result<(), OutputError> {
         self.encoder.push(&mut self.batch).map_err(|error| OutputError::Write(error.to_string()))?;
         self.pass(now_ns);
-        // Each column is asked: too much for each row.
+        // The sizes are sums over all columns: too much work for each row.
         (self.waiting_bytes, self.held_bytes) = (self.encoder.waiting_bytes() as u64, self.encoder.held_bytes() as u64);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What writes rows with typed columns: an encoder with its files.
+//! Writers of rows with typed columns: an encoder with its files.
 
 use std::path::PathBuf;
 

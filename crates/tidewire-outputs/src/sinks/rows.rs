@@ -9,7 +9,7 @@ use crate::{
     record::Record,
     settings::Settings,
     sink::{Call, Failure, Needs, Sink},
-    target::{Format, Place},
+    target::{Format, OutputDestination},
 };
 
 /// An output of rows.
@@ -17,15 +17,20 @@ pub struct Rows(Mutex<Box<dyn RowWriter>>);
 
 impl Rows {
     /// Opens an output of rows.
-    pub fn open(format: Format, place: &Place, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
+    pub fn open(
+        format: Format,
+        place: &OutputDestination,
+        settings: &Settings,
+        now_ns: u64,
+    ) -> Result<Self, OutputError> {
         let _ = (settings, now_ns);
         let table: Result<Box<dyn RowWriter>, OutputError> = match (format, place) {
             #[cfg(feature = "sqlite")]
-            (Format::Sqlite, Place::Path(path)) => {
+            (Format::Sqlite, OutputDestination::Path(path)) => {
                 super::sqlite::Sqlite::open(path, settings, now_ns).map(|table| Box::new(table) as _)
             }
             #[cfg(feature = "parquet")]
-            (Format::Parquet, Place::Path(path)) => {
+            (Format::Parquet, OutputDestination::Path(path)) => {
                 super::parquet::ParquetFolder::open(path, settings).map(|table| Box::new(table) as _)
             }
             #[cfg(feature = "parquet")]

@@ -1,6 +1,13 @@
 //! `--to sqlite:FILE`: a database with a table for each kind of record.
 
-use std::{io, path::Path, path::PathBuf, sync::Arc};
+mod existing;
+mod tables;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rusqlite::{Connection, OpenFlags, Statement, types::Null};
 use tidewire::legible::legible;
@@ -10,6 +17,7 @@ use tidewire_exports::{
 };
 use tidewire_types::counted;
 
+use self::tables::{definition, insertion};
 use super::row_writer::RowWriter;
 use crate::{
     error::OutputError,
@@ -18,9 +26,6 @@ use crate::{
     rotate::Rotate,
     settings::Settings,
 };
-
-/// The tables of all kinds of records.
-const TABLES: [Table; 4] = [table::FLOWS, table::TRANSACTIONS, table::MATCHES, table::EVENTS];
 
 /// Rows of a transaction: enough that beginning and ending it cost nothing.
 const TRANSACTION_ROWS: u32 = 512;
@@ -60,18 +65,16 @@ impl Sqlite {
         let found = place::find(path).map_err(cannot)?;
         let path = found.map_or_else(|| path.to_owned(), |found| found.path);
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?.to_owned();
+        let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
         // SQLite would take a log for that of the file that gets this name.
-        let mut log = path.clone().into_os_string();
-        log.push("-wal");
-        if Path::new(&log).exists() {
+        if let Some(log) = existing::log_beside(&folder, &name) {
             return Err(OutputError::Write(format!(
-                "{shown}: another program has this database open: {shown}-wal exists"
+                "{shown}: another program has this database open, or ended without closing it: {log} exists"
             )));
         }
         if !settings.rotate.is_on() {
-            refuse_over(&path, &shown)?;
+            existing::refuse_over(&folder, &name, &shown)?;
         }
-        let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
         let names = Names::new(&folder, name, settings);
         let mut sqlite = Self {
             shown: shown.clone(),
@@ -97,6 +100,7 @@ impl Sqlite {
             connection.execute_batch(
                 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;",
             )?;
+            connection.pragma_update(None, "application_id", existing::APPLICATION_ID)?;
             self.tables.iter().try_for_each(|table| connection.execute_batch(&definition(table)))?;
             Ok(connection)
         });
@@ -143,6 +147,12 @@ impl Sqlite {
         let committed = current.committed;
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
         let named = closed.map_err(|error| error.to_string()).and_then(|()| {
+            let name = self.names.final_name();
+            if let Some(log) = name.and_then(|name| existing::log_beside(self.names.folder(), name)) {
+                return Err(format!(
+                    "{log} appeared beside it: another program opened the database of that name, and SQLite would apply its log to this one"
+                ));
+            }
             let what = counted(committed, "row", "rows");
             self.names.give(&current.hidden, current.file, current.opened_ns, &what).map_err(|error| error.to_string())
         });
@@ -186,10 +196,10 @@ impl Current {
     }
 }
 
-/// What is left of a database that could not be completed.
+/// Describes where an incomplete database was left.
 fn there(names: &Names, hidden: &str, committed: u64) -> String {
     let rows = counted(committed, "row that was committed is", "rows that were committed are");
-    format!("the {rows} {}", names.folder().place_of(hidden))
+    format!("the {rows} {}", names.folder().place_of(hidden, None))
 }
 
 /// Binds a cell: numbers as they are, everything else as text.
@@ -212,50 +222,6 @@ fn bind(
         (cell, kind) => table::push_json(scratch, kind, cell),
     }
     statement.raw_bind_parameter(index, std::str::from_utf8(scratch).unwrap_or_default())
-}
-
-/// Refuses to replace a file that no run of this program wrote: anything but a database with these tables alone.
-fn refuse_over(path: &Path, shown: &str) -> Result<(), OutputError> {
-    if !path.metadata().is_ok_and(|found| found.len() > 0) {
-        return Ok(());
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let other = Connection::open_with_flags(path, flags).and_then(|connection| {
-        let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
-        let names: Vec<String> = statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(names.into_iter().find(|name| !TABLES.iter().any(|table| table.name == name)))
-    });
-    let why = match other {
-        Ok(None) => return Ok(()),
-        Ok(Some(name)) => format!("has a table '{}' of another program", legible(&name)),
-        Err(_) => "is there, and is no database".into(),
-    };
-    Err(OutputError::Usage(format!("{shown} {why}; a database is written anew: name another file")))
-}
-
-/// The statement that creates a table. Strict: a column has the type that it says.
-fn definition(table: &Table) -> String {
-    let columns = table.columns.iter().map(|column| {
-        let kind = match column.kind {
-            Kind::Long | Kind::Int | Kind::Truth => "INTEGER",
-            Kind::Time | Kind::Text | Kind::List(_) | Kind::Object(_) => "TEXT",
-        };
-        format!("\"{}\" {kind}{}", column.name, if column.is_optional { "" } else { " NOT NULL" })
-    });
-    format!("CREATE TABLE \"{}\" ({}) STRICT;", table.name, columns.collect::<Vec<_>>().join(", "))
-}
-
-/// The statement that adds a row.
-fn insertion(name: &str) -> &'static str {
-    use std::sync::LazyLock;
-    static ALL: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
-        let of = |table: &Table| {
-            let marks = vec!["?"; table.columns.len()].join(",");
-            (table.name, format!("INSERT INTO \"{}\" VALUES ({marks})", table.name))
-        };
-        TABLES.iter().map(of).collect()
-    });
-    ALL.iter().find(|(table, _)| *table == name).map_or("", |(_, statement)| statement)
 }
 
 impl RowWriter for Sqlite {
@@ -307,6 +273,38 @@ impl Drop for Sqlite {
             for end in ["", "-wal", "-shm"] {
                 let _ = self.names.folder().remove(format!("{}{end}", current.hidden));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// SQLite applies a log to whatever database has its name: `x-journal` of a killed program would damage a new `x`.
+    #[test]
+    fn a_log_that_appears_beside_the_name_keeps_the_database_hidden() {
+        let settings = Settings { tables: &tables::TABLES[..1], ..Settings::default() };
+        for end in ["-wal", "-shm", "-journal"] {
+            let place = tempfile::tempdir().unwrap();
+            let [path, log] = ["x.db".to_owned(), format!("x.db{end}")].map(|name| place.path().join(name));
+            let mut sqlite = Sqlite::open(&path, &settings, 0).unwrap();
+            fs::write(&log, "a log of another program").unwrap();
+            let said = sqlite.finish(0, true).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("x.db{end} appeared beside it")) && said.contains(".part beside it"),
+                "{said}"
+            );
+            drop(sqlite);
+            let is_hidden = |entry: fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".part");
+            assert!(!path.exists() && fs::read_dir(place.path()).unwrap().any(|entry| is_hidden(entry.unwrap())));
+            let said = Sqlite::open(&path, &settings, 0).err().unwrap().to_string();
+            assert!(said.contains(&format!("x.db{end} exists")), "{said}");
+            fs::remove_file(&log).unwrap();
+            Sqlite::open(&path, &settings, 0).unwrap().finish(0, true).unwrap();
+            assert!(path.is_file());
         }
     }
 }

@@ -41,12 +41,13 @@ impl ZeekLogs {
             .map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
         let folder = Arc::new(folder);
         let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings)));
+        logs.iter().try_for_each(|files| lock(files).check_free())?;
         Ok(Self {
             form,
             logs: Box::new(logs),
             held: Held::default(),
             accounts: Accounts::default(),
-            notify: settings.notify,
+            notify: settings.notify.clone(),
         })
     }
 
@@ -115,7 +116,7 @@ impl Sink for ZeekLogs {
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         let mut result = Ok(());
         for files in &*self.logs {
-            result = graver(result, lock(files).finish_and_settle(now_ns, is_whole), self.notify);
+            result = graver(result, lock(files).finish_and_settle(now_ns, is_whole), &self.notify);
         }
         result
     }

@@ -15,7 +15,7 @@ fn played(script: &str) -> (String, &'static str, [u64; 2]) {
         let flags = letters.chars().map(|letter| 1 << "FSRPA".find(letter).expect("a flag")).fold(0, |a, b: u8| a | b);
         let digits: String = word.chars().filter(char::is_ascii_digit).collect();
         let payload_bytes: u32 = digits.parse().unwrap_or(0);
-        let length = payload_bytes + u32::from(flags & flag::SYN != 0) + u32::from(flags & flag::FIN != 0);
+        let length = payload_bytes + u32::from(flags & tcp_flag::SYN != 0) + u32::from(flags & tcp_flag::FIN != 0);
         let is_repeated = word.ends_with('!');
         let seq = if is_repeated { next[side].wrapping_sub(length) } else { next[side] };
         let segment = Segment { flags, seq, ack: next[side ^ 1], window: 100, payload_bytes };
@@ -24,7 +24,7 @@ fn played(script: &str) -> (String, &'static str, [u64; 2]) {
             next[side] = next[side].wrapping_add(length);
         }
     }
-    (history.letters().to_owned(), history.conn_state(proto::TCP), history.sizes())
+    (history.letters().to_owned(), history.conn_state(ip_protocol::TCP), history.sizes())
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn letters_that_repeat_are_written_at_powers_of_ten() {
 fn a_history_is_bounded() {
     let mut history = History::default();
     for seq in 0..100_000_u32 {
-        let segment = Segment { flags: flag::RST, seq: seq.wrapping_mul(77_777), ack: 0, window: 0, payload_bytes: 0 };
+        let segment =
+            Segment { flags: tcp_flag::RST, seq: seq.wrapping_mul(77_777), ack: 0, window: 0, payload_bytes: 0 };
         history.segment(0, &segment, 1);
     }
     assert_eq!(history.letters().len(), LETTERS_MAX);
@@ -73,14 +74,14 @@ fn a_history_is_bounded() {
 
 #[test]
 fn wrong_checksums_have_letters_at_powers_of_ten() {
-    let mut history = History::of(proto::UDP);
+    let mut history = History::of(ip_protocol::UDP);
     for _ in 0..100 {
         history.note_checksum(0);
     }
     history.note_checksum(1);
-    assert_eq!((history.letters(), history.conn_state(proto::UDP)), ("CCCc", "OTH"));
+    assert_eq!((history.letters(), history.conn_state(ip_protocol::UDP)), ("CCCc", "OTH"));
     // Of ICMP Zeek has none.
-    let mut history = History::of(proto::ICMP);
+    let mut history = History::of(ip_protocol::ICMP);
     history.note_checksum(0);
     assert_eq!(history.letters(), "");
 }

@@ -12,8 +12,14 @@ fn message(number: u32, bytes: usize) -> Vec<u8> {
 }
 
 fn stream(listener: &TcpListener, is_live: bool) -> Stream {
-    let mut stream =
-        Stream::connect("tcp".into(), vec![listener.local_addr().unwrap()], message(0, 20), is_live, |_| {}).unwrap();
+    let mut stream = Stream::connect(
+        "tcp".into(),
+        vec![listener.local_addr().unwrap()],
+        message(0, 20),
+        is_live,
+        std::sync::Arc::new(|_| {}),
+    )
+    .unwrap();
     if let Line::New(peer) = &mut stream.line {
         peer.away_max = Duration::from_millis(300);
     }
@@ -24,7 +30,7 @@ fn encoded(number: u32) -> Encoded {
     Encoded { bytes: message(number, 100), flow_records: 3 }
 }
 
-/// What comes over the next connection, whole.
+/// All bytes of the next connection.
 fn second_collected(listener: TcpListener) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let (mut second, _) = listener.accept().unwrap();

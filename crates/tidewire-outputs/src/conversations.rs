@@ -1,0 +1,163 @@
+//! Conversations of streams: protocol fields are gathered, and streams selected by them.
+
+use std::sync::Arc;
+
+use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Stream, TcpState};
+use tidewire_exports::{
+    FlowRecord, Origin,
+    select::{Seen, Select},
+    table::Row,
+};
+use tidewire_protocols::{App, Budget, Conversation, Piece, Ports, Report, Transaction};
+
+use crate::{cut_offs::CutOffs, memory::MemoryParts};
+
+/// State of a stream that may be selected by fields of its transactions.
+#[derive(Default)]
+pub struct TrackedStream {
+    conversation: Conversation,
+    /// Notes of its transactions while it is not known whether it is selected.
+    seen: Seen,
+}
+
+impl HasConversation for TrackedStream {
+    fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+}
+
+impl AsMut<Self> for TrackedStream {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+/// State of a stream that has a conversation in it.
+pub trait HasConversation {
+    /// The conversation.
+    fn conversation(&mut self) -> &mut Conversation;
+}
+
+impl HasConversation for Conversation {
+    fn conversation(&mut self) -> &mut Conversation {
+        self
+    }
+}
+
+/// The test that a stream must fulfil to be reported.
+pub type Selected = Option<Arc<Select>>;
+
+/// State of a worker that follows conversations.
+pub struct ConversationTracker {
+    budget: Budget,
+    /// The test that selects streams.
+    select: Selected,
+    /// Parts of an archive's streams that were cut off.
+    cuts: Option<Arc<CutOffs>>,
+}
+
+impl ConversationTracker {
+    /// A tracker with this share of the memory.
+    pub fn new(parts: &MemoryParts) -> Self {
+        Self { budget: Budget::new(parts.worker_fields()), select: None, cuts: None }
+    }
+
+    /// Adds a selection, and parts that were cut off.
+    pub fn with(self, select: &Selected, cuts: &Option<Arc<CutOffs>>) -> Self {
+        Self { select: select.clone(), cuts: cuts.clone(), ..self }
+    }
+
+    /// Passes something to a stream's conversation, which keeps its first transaction.
+    pub fn track<D: HasConversation + AsMut<TrackedStream>, T>(
+        &mut self,
+        stream: &mut Stream<'_, D>,
+        pass: impl FnOnce(&mut Self, &mut Stream<'_, D>, &mut Report<'_>) -> T,
+    ) -> T {
+        let Some(select) = self.select.as_ref().filter(|select| select.wants_fields()).cloned() else {
+            return pass(self, stream, &mut Report::First);
+        };
+        let mut seen = stream.data().as_mut().seen;
+        let mut show = |transaction: &Transaction| select.see(transaction, &mut seen);
+        let passed = pass(self, stream, &mut Report::Shown(&mut show));
+        stream.data().as_mut().seen = seen;
+        passed
+    }
+
+    /// The stream ended: what it was; `None`: it is not selected.
+    pub fn end<D: HasConversation + AsMut<TrackedStream>>(
+        &mut self,
+        stream: &mut Stream<'_, D>,
+        reason: EndReason,
+    ) -> Option<Option<Box<App>>> {
+        let app = self.track(stream, |tracker, stream, report| tracker.close(stream, report));
+        let Some(select) = &self.select else { return Some(app) };
+        let seen = stream.data().as_mut().seen;
+        let mut record = FlowRecord::of(stream, reason, app.as_deref(), Origin::default());
+        let corrected = self.cuts.as_ref().and_then(|cuts| cuts.correct(&mut record));
+        if let Some(corrected) = &corrected {
+            (record.anomalies, record.gaps) = (&corrected.anomalies, &corrected.gaps);
+        }
+        select.matches(&Row::Flow(&record), seen).then_some(app)
+    }
+
+    /// Whether bytes carry no protocol field: most are within a body, or of a protocol whose fields are known.
+    #[inline]
+    pub fn passes_over<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>) -> bool {
+        let conversation = stream.data().conversation();
+        conversation.is_over()
+            || conversation.take_body(chunk.direction, chunk.fresh().len(), chunk.timestamp_ns, &mut self.budget)
+    }
+
+    /// Bytes of a stream that were not passed over.
+    pub fn data<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>, report: &mut Report<'_>) {
+        let fresh = chunk.fresh();
+        let key = stream.key();
+        let piece = Piece {
+            direction: chunk.direction,
+            bytes: fresh,
+            is_datagram: chunk.is_datagram,
+            timestamp_ns: chunk.timestamp_ns,
+        };
+        let ports = Ports { client: key.client.port, server: key.server.port };
+        if stream.state() == TcpState::Midstream {
+            stream.data().conversation().joined();
+        }
+        stream.data().conversation().data(&piece, ports, &mut self.budget, report);
+    }
+
+    /// Bytes that are missing.
+    pub fn gap<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, gap: &Gap, report: &mut Report<'_>) {
+        let seen = match gap.cause {
+            // A removed urgent byte separates nothing: the receiver continues to read.
+            GapCause::Urgent => return,
+            // Bytes that passed beyond a cutoff were counted, with those that are missing there.
+            GapCause::Cutoff => gap.bytes.min(stream.stats(gap.direction).cutoff_bytes),
+            _ => {
+                let times = [stream.start_ns(), stream.end_ns()];
+                let corrected = self.cuts.as_ref().map(|cuts| cuts.corrected_gap(&stream.key(), times, *gap));
+                let is_recorders = corrected.is_some_and(|gap| gap.cause == GapCause::Cutoff);
+                if is_recorders { gap.bytes } else { 0 }
+            }
+        };
+        stream.data().conversation().skipped(gap.direction, gap.bytes, seen, &mut self.budget, report);
+    }
+
+    /// The stream ended: what it was.
+    pub fn close<D: HasConversation>(
+        &mut self,
+        stream: &mut Stream<'_, D>,
+        report: &mut Report<'_>,
+    ) -> Option<Box<App>> {
+        for direction in Direction::BOTH {
+            if stream.has_ended(direction) {
+                stream.data().conversation().ended(direction, &mut self.budget);
+            }
+        }
+        stream.data().conversation().close(&mut self.budget, report)
+    }
+
+    /// How many streams lost their fields for lack of memory.
+    pub fn refused(&self) -> u64 {
+        self.budget.refused()
+    }
+}
