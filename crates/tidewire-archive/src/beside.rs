@@ -1,4 +1,4 @@
-//! Files of a directory that no recorder wrote: captures of other programs, and what is none.
+//! Files of a directory that no recorder wrote: captures of other programs, and other files.
 
 use std::{fs, io, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     seal::MAGIC,
 };
 
-/// What a file is that is no segment.
+/// Kind of a file that is no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beside {
     /// A capture that is indexed, and searched, as it lies there.

@@ -4,12 +4,14 @@
 use std::{
     fs::{File, Metadata},
     io::{self, IoSlice},
-    os::unix::fs::FileExt as _,
-    path::Path,
+    os::{
+        fd::OwnedFd,
+        unix::fs::{FileExt as _, MetadataExt as _},
+    },
 };
 
 use rustix::{
-    fs::{AtFlags, FallocateFlags, Mode, OFlags, StatxFlags, fallocate, open, statx},
+    fs::{AtFlags, FallocateFlags, Mode, OFlags, StatxFlags, fallocate, openat, statx},
     io::{Errno, pwritev},
 };
 
@@ -39,7 +41,7 @@ pub struct FolderFile {
 #[derive(Debug)]
 struct Direct {
     file: File,
-    /// What addresses of memory are multiples of.
+    /// Required alignment of addresses of memory.
     memory_alignment: usize,
     /// Holds a page at an aligned address.
     pages: Vec<u8>,
@@ -53,8 +55,8 @@ struct Direct {
 
 impl FolderFile {
     /// A file that was just created.
-    pub(crate) fn new(file: File, path: &Path) -> Self {
-        let direct = Direct::of(&file, path);
+    pub(crate) fn new(file: File, directory: &OwnedFd, name: &str) -> Self {
+        let direct = Direct::of(&file, directory, name);
         Self { file, direct }
     }
 
@@ -69,7 +71,7 @@ impl FolderFile {
         Ok(&self.file)
     }
 
-    /// What the system knows of it.
+    /// Metadata of the file.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
@@ -89,7 +91,7 @@ impl FolderFile {
 
 impl Direct {
     /// `None`: the file system has no direct writes, or does not say what they need (before Linux 6.1).
-    fn of(file: &File, path: &Path) -> Option<Self> {
+    fn of(file: &File, directory: &OwnedFd, name: &str) -> Option<Self> {
         let known = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
         let (memory, offset) = (known.stx_dio_mem_align as usize, known.stx_dio_offset_align as usize);
         let is_known = known.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
@@ -98,9 +100,13 @@ impl Direct {
         }
         // The same file once more: the flag belongs to what was opened, and is not to hold for what is read.
         let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = open(path, flags, Mode::empty()).ok()?;
+        let again = File::from(openat(directory, name, flags, Mode::empty()).ok()?);
+        let identity = |file: &File| file.metadata().map(|found| (found.dev(), found.ino())).ok();
+        if identity(&again) != identity(file) {
+            return None;
+        }
         Some(Self {
-            file: file.into(),
+            file: again,
             memory_alignment: memory,
             pages: vec![0; 2 * PAGE],
             held: 0,
@@ -215,7 +221,7 @@ impl StorageFile for FolderFile {
 
     fn truncate(&mut self, bytes: u64) -> io::Result<()> {
         self.write_held()?;
-        // What follows would have to begin in the middle of a page.
+        // Direct writes end here: the next one would have to begin in the middle of a page.
         self.direct = None;
         self.file.set_len(bytes)
     }
@@ -239,7 +245,7 @@ mod tests {
         path
     }
 
-    /// What is done to a file.
+    /// An operation on a file.
     #[derive(Clone, Debug)]
     enum Step {
         /// So many bytes, from where they can be written directly, or not.
@@ -268,7 +274,7 @@ mod tests {
         #[test]
         fn a_file_holds_what_was_written(steps in steps()) {
             let path = folder("holds");
-            let mut file = Folder::new(&path).create("segment").expect("a file");
+            let mut file = Folder::open(&path).expect("a folder").create("segment").expect("a file");
             let mut model: Vec<u8> = Vec::new();
             for step in steps {
                 match step {
@@ -300,9 +306,8 @@ mod tests {
 
     #[test]
     fn whole_pages_go_past_the_page_cache_and_nothing_stays_allocated() {
-        use std::os::unix::fs::MetadataExt as _;
         let path = folder("past");
-        let mut file = Folder::new(&path).create("segment").expect("a file");
+        let mut file = Folder::open(&path).expect("a folder").create("segment").expect("a file");
         if file.direct.is_none() {
             eprintln!("skipped: the file system of {} has no direct writes", path.display());
             return;

@@ -2,10 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
+    fs, io,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -15,7 +14,8 @@ use crate::{
     Digest, Error, Folder, FolderFile, Reserve, Sections, SegmentName, SegmentWriter, Settings, Storage, StorageFile,
     Summary,
     ages::Ages,
-    listing::{Segment, names, segments},
+    folder::opened,
+    listing::{Segment, names_in, segments},
     lock::locked,
     manifest::{self, Event, Line, Manifest, last_indexes},
     name::sums_of,
@@ -37,8 +37,10 @@ pub struct Directory<S: Storage = Folder> {
     pub(crate) ages: Mutex<Ages>,
     /// Held while segments are removed.
     pub(crate) retaining: Mutex<()>,
-    /// Holds the lock, which needs no file; `None`: of a storage that is no directory.
-    lock: Mutex<Option<File>>,
+    /// Held while another directory takes the place of one that was removed.
+    settling: Mutex<()>,
+    /// Opens a directory that was removed and made again.
+    find: Find,
     /// Read before privileges are dropped.
     boot: Option<Boot>,
 }
@@ -49,7 +51,7 @@ impl<S: Storage> std::fmt::Debug for Directory<S> {
     }
 }
 
-/// What is written when a segment is completed.
+/// State that completing a segment changes.
 struct Log<F> {
     manifest: Manifest<F>,
     /// Digest of the index of each worker's last segment.
@@ -67,7 +69,10 @@ impl<F: StorageFile> Log<F> {
     }
 }
 
-/// What a directory holds, complete segments alone.
+/// Opens the directory at a path, which exists.
+pub type Find = fn(&Path) -> io::Result<OwnedFd>;
+
+/// Figures of the complete segments of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// How many segments.
@@ -80,9 +85,9 @@ pub struct Kept {
 
 /// A process that dropped its privileges may write to the directory that it opened, and to none that has its name later.
 const ANOTHER_DIRECTORY: &str = "the directory was removed and made again, and the sandbox allows the first one only \
-                                 (start the recorder again; --no-sandbox spares that)";
+                                 (start the recorder again; --no-sandbox, or sandbox = false of a sensor, spares that)";
 
-/// What is inside, whatever became of another thread that had it: each change is whole.
+/// Locks a mutex, also where another thread panicked with it: each change of the content is whole.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,9 +104,26 @@ impl Directory {
             }
             _ => {}
         }
-        let lock = locked(path)?;
-        let read = manifest::read(path)?;
-        let mut manifest = Manifest::open(path, &read)?;
+        let handle = opened(path).map_err(Error::io(path, "opening"))?;
+        Self::open_found(handle, path, settings, now_ns, opened)
+    }
+
+    /// Locks a directory that is open for reading. Its files are accessed by that handle; `path` is for messages, and `find` opens what is
+    /// there, should it be removed and made again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_found(
+        handle: OwnedFd,
+        path: &Path,
+        settings: &Settings,
+        now_ns: u64,
+        find: Find,
+    ) -> Result<Self, Error> {
+        locked(&handle, path)?;
+        let folder = Folder::of(handle, path);
+        let read = manifest::read_in(&folder)?;
+        let mut manifest = Manifest::open(&folder, &read)?;
         let recording = random_bytes::<8>().map_err(Error::io(path, "naming the recording"))?;
         let recording = hex::encode(&recording);
         let (mut sequences, last) = (BTreeMap::new(), last_indexes(&read.lines));
@@ -115,17 +137,17 @@ impl Directory {
             }
         }
         let packets = read.packets_to;
-        let complete = segments(path)?;
+        let complete = segments(&folder)?;
         complete.iter().for_each(|segment| number(&segment.name));
-        for name in names(path)? {
+        for name in names_in(&folder)? {
             if let Some(name) = crate::name::shown(&name).and_then(SegmentName::parse) {
                 number(&name);
             }
         }
         // A disk that has no room for that may have room once the oldest segments are gone.
-        let _ = manifest.compact(now_ns, u64::MAX);
+        let _ = manifest.compact(&folder, now_ns, u64::MAX);
         manifest.append(Line { event: Event::Started, time_ns: now_ns, ..Line::default() })?;
-        let (folder, settings) = (Folder::new(path), settings.clone());
+        let settings = settings.clone();
         folder.sync_names().map_err(Error::io(path, "syncing the directory"))?;
         let ages = Ages::new(complete.iter().map(|segment| segment.name.clone()));
         let kept = complete.into_iter().map(|segment| (segment.name.clone(), segment.all_bytes())).collect();
@@ -139,7 +161,8 @@ impl Directory {
             kept: Mutex::new(kept),
             ages: Mutex::new(ages),
             retaining: Mutex::default(),
-            lock: Mutex::new(Some(lock)),
+            settling: Mutex::default(),
+            find,
             boot: Boot::current(),
         })
     }
@@ -148,6 +171,11 @@ impl Directory {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.as_path()
+    }
+
+    /// Path of a segment that is not complete.
+    pub(crate) fn part(&self, name: &SegmentName) -> PathBuf {
+        self.path().join(name.hidden())
     }
 
     /// Where its files are written.
@@ -180,7 +208,7 @@ impl Directory {
         let tunnel_depth = self.settings.index.tunnel_depth;
         let origin = Origin { recording: self.recording.clone(), boot: self.boot, tunnel_depth };
         // Without it a repair keeps less, and searches find less of the segment while it is open.
-        let _ = origin.write(&self.folder.path(&sums_of(&name.to_string())));
+        let _ = self.folder.open_to_write(&sums_of(&name.to_string()), false).and_then(|sums| origin.write(&sums));
         Ok(writer)
     }
 
@@ -188,8 +216,7 @@ impl Directory {
     /// recorder to repair.
     pub fn discard_empty(&self, name: &SegmentName) -> bool {
         let hidden = name.hidden();
-        let is_empty =
-            fs::symlink_metadata(self.folder.path(&hidden)).is_ok_and(|found| found.is_file() && found.len() == 0);
+        let is_empty = self.folder.bytes_of(&hidden) == Some(0);
         if is_empty {
             let _ = self.folder.remove(&hidden).and_then(|()| self.folder.remove(&sums_of(&name.to_string())));
         }
@@ -201,27 +228,32 @@ impl Directory {
     /// # Errors
     /// What the system says; that the directory is another one, where that is why it refuses.
     pub fn keep(&self, writer: &mut SegmentWriter<FolderFile>) -> Result<(), Error> {
-        writer.keep(self.storage()).map_err(|error| match &error {
-            Error::Io { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
-                self.settle().err().unwrap_or(error)
-            }
-            _ => error,
-        })
+        self.settle()?;
+        writer.keep(self.storage())
+    }
+
+    /// Whether the directory still has its path.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let found = fs::metadata(self.path()).map(|found| (found.dev(), found.ino()));
+        matches!((found, self.folder.identity()), (Ok(found), Ok(own)) if found == own)
     }
 
     /// If the directory was removed, and there is another one in its place: goes on there.
     pub(crate) fn settle(&self) -> Result<(), Error> {
         let path = self.path();
         let failed = |error| Error::io(path, "looking for the directory")(error);
-        let mut lock = held(&self.lock);
-        let own = lock.as_ref().map(File::metadata).transpose().map_err(failed)?;
+        let _one = held(&self.settling);
         let found = fs::metadata(path).map_err(failed)?;
-        if own.is_none_or(|own| (own.dev(), own.ino()) == (found.dev(), found.ino())) {
-            return held(&self.log).manifest.reopen();
+        if self.folder.identity().map_err(failed)? == (found.dev(), found.ino()) {
+            return held(&self.log).manifest.reopen(&self.folder);
         }
         let open = || {
-            let (new, read) = (locked(path)?, manifest::read(path)?);
-            Manifest::open(path, &read).map(|manifest| (new, read, manifest))
+            let handle = (self.find)(path).map_err(Error::io(path, "opening"))?;
+            locked(&handle, path)?;
+            let new = Folder::of(handle, path);
+            let read = manifest::read_in(&new)?;
+            Manifest::open(&new, &read).map(|manifest| (new, read, manifest))
         };
         let (new, read, manifest) = open().map_err(|error| match error {
             Error::Io { path, cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
@@ -233,9 +265,9 @@ impl Directory {
         log.manifest = manifest;
         log.last = last_indexes(&read.lines);
         log.packets = log.packets.max(read.packets_to);
-        let complete = segments(path)?;
+        let complete = segments(&new)?;
         *held(&self.kept) = complete.into_iter().map(|segment| (segment.name.clone(), segment.all_bytes())).collect();
-        *lock = Some(new);
+        self.folder.replace(&new);
         Ok(())
     }
 
@@ -243,7 +275,11 @@ impl Directory {
     pub(crate) fn shorten_manifest(&self, now_ns: u64, bytes_max: u64) -> Result<(), Error> {
         let segments = held(&self.kept).len() as u64;
         let mut log = held(&self.log);
-        if log.manifest.is_long(segments, bytes_max) { log.manifest.compact(now_ns, bytes_max) } else { Ok(()) }
+        if log.manifest.is_long(segments, bytes_max) {
+            log.manifest.compact(&self.folder, now_ns, bytes_max)
+        } else {
+            Ok(())
+        }
     }
 
     /// Completes a segment under its visible name. Its file is written, [cut to its length](StorageFile::truncate) and synced; `summary` has `bytes`,
@@ -282,7 +318,8 @@ impl<S: Storage> Directory<S> {
             kept: Mutex::default(),
             ages: Mutex::default(),
             retaining: Mutex::default(),
-            lock: Mutex::default(),
+            settling: Mutex::default(),
+            find: opened,
             boot: None,
         })
     }
@@ -358,7 +395,7 @@ impl<S: Storage> Directory<S> {
         let bytes = summary.stored_bytes;
         let file = index_file(sections, &summary, self.settings.recipients.as_ref().filter(|_| name.is_sealed))?;
         publish(&self.folder, name, &file)?;
-        // What of it is durable needs no checksums. What is left of them the next recorder removes.
+        // Durable parts of it need no checksums. The next recorder removes a rest of them.
         let _ = self.folder.remove(&sums_of(&name.to_string()));
         let line = Line {
             event,
@@ -379,7 +416,7 @@ impl<S: Storage> Directory<S> {
         Ok(segment)
     }
 
-    /// What it holds: known without asking the file system.
+    /// Figures of the complete segments, without access to the file system.
     #[must_use]
     pub fn kept(&self) -> Kept {
         let kept = held(&self.kept);

@@ -9,9 +9,9 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// The caller's: two recorders in one directory.
@@ -25,7 +25,7 @@ pub enum Error {
     NotAnArchive {
         /// The directory.
         path: PathBuf,
-        /// What is there instead, and what to do.
+        /// The file that is there instead, and a remedy.
         what: String,
     },
     /// The environment's: this user may not read what is in a directory.
@@ -33,7 +33,7 @@ pub enum Error {
     Denied {
         /// The directory.
         path: PathBuf,
-        /// What cannot be read.
+        /// The part that cannot be read.
         what: String,
     },
     /// The caller's: a file that is indexed in another form only, or is no capture.
@@ -41,7 +41,7 @@ pub enum Error {
     NotIndexed {
         /// The file.
         path: PathBuf,
-        /// What it is, and what to do.
+        /// The kind of file, and a remedy.
         what: &'static str,
     },
     /// The file's: written by a newer or an older program.
@@ -59,7 +59,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         what: String,
     },
     /// The environment's: a sync failed, and what was to be synced is gone.

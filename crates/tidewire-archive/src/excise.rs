@@ -15,8 +15,8 @@ const PACKET: u32 = 6;
 const SECTION: u32 = 0x0a0d_0d0a;
 /// Bytes of a block at most: a packet and its options.
 const BLOCK_BYTES_MAX: u64 = 17 << 20;
-/// What follows damage is a sequence of blocks, and not the payload of a packet that looks like one, if it is longer than any packet, or ends
-/// where it should.
+/// A run of blocks behind damage is taken for blocks of the file, and not for a payload that looks like blocks, if it is longer than any packet,
+/// or ends where it should.
 const SEQUENCE_BYTES: u64 = 1 << 20;
 /// How far the next block is looked for.
 const SEARCH_BYTES: u64 = 4 << 20;
@@ -28,14 +28,14 @@ const FILLER_BYTES_MAX: u64 = 60_000;
 const FILLER_BYTES_MIN: u64 = 24;
 const COMMENT: &str = "what was here was changed by the disk, and taken out by the repair of this segment. ";
 
-/// What is to be done about damage.
+/// Treatment of damage.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cure {
     /// The blocks in this range are taken out.
     TakeOut(Range<u64>),
     /// The segment ends here: no block is found behind.
     End(u64),
-    /// What all packets depend on is damaged.
+    /// A block that all packets depend on is damaged.
     Nothing,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn cures(data: &mut dyn ReadAt, end: u64, damaged: &[Range<u64>]) -> 
     Ok(cures)
 }
 
-/// What is written in the place of blocks that had so many bytes: a multiple of four.
+/// Filler in the place of blocks that had so many bytes: a multiple of four.
 pub(crate) fn filler(mut bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
     while bytes >= FILLER_BYTES_MIN {

@@ -9,16 +9,16 @@ use crate::{
     Compression, Digest, Directory, Error, Identities, SegmentName, Summary,
     beside::{Beside, is_named_as_capture, is_own_name, look},
     index_of, indexing,
-    listing::names,
+    listing::names_in,
     manifest::{self, Event, Line},
     publish::{index_file, write_index},
     read_at::{Plain, ReadAt, open_regular},
     recall::{modified_ns, open_index, plain},
-    repair::digest_of,
+    repair::digest_in,
     unpacked::Unpacked,
 };
 
-/// What became of a file of the directory.
+/// Result of indexing a file of the directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum IndexResult {
@@ -44,7 +44,7 @@ pub enum IndexResult {
     PassedOver {
         /// The file.
         path: PathBuf,
-        /// What it is, and what to do.
+        /// The kind of file, and a remedy.
         why: &'static str,
     },
     /// A capture that cannot be indexed as it lies there.
@@ -68,8 +68,8 @@ impl Directory {
         now_ns: u64,
         mut each: impl FnMut(IndexResult),
     ) -> Result<(), Error> {
-        let known = manifest::read(self.path())?.lines;
-        for name in names(self.path())? {
+        let known = manifest::read_in(self.storage())?.lines;
+        for name in names_in(self.storage())? {
             let path = self.path().join(&name);
             if is_own_name(&name) {
                 continue;
@@ -118,8 +118,10 @@ impl Directory {
                     && (is_segment || summary.modified_ns == modified_ns(&metadata));
                 is_same && sidecar.check().is_ok()
             }
-            // What a newer program made of it is not written over.
-            Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => return Err(error),
+            // An index of a newer program is not overwritten.
+            Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => {
+                return Err(error);
+            }
             Ok(None) | Err(_) => false,
         })
     }
@@ -156,7 +158,7 @@ impl Directory {
             tunnel_depth: settings.tunnel_depth,
             key_vlan: settings.key_vlan,
             key_tunnel: settings.key_tunnel,
-            digest: digest_of(path)?,
+            digest: digest_in(self.storage(), name)?,
             packets_before,
             ..indexed.summary()
         };

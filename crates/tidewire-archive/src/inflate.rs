@@ -17,13 +17,13 @@ const PLAIN_BYTES_MAX: u32 = 16 << 20;
 const FRAMES_MAX: u64 = 4 << 20;
 /// Bytes in which a small frame is looked for first.
 const SMALL_BYTES: usize = 16 << 10;
-/// What is read to find the end of a frame that no table names.
+/// Bytes that are read to find the end of a frame that no table names.
 const FRAME_STORED_BYTES_MAX: usize = 2 << 20;
 const FOOTER_BYTES: u64 = 9;
 
 /// Where a frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct FrameLocation {
     at: u64,
     stored_bytes: u32,
     from: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Inflated {
     inner: Box<dyn ReadAt>,
     path: PathBuf,
     compression: Compression,
-    frames: Vec<Place>,
+    frames: Vec<FrameLocation>,
     bytes: u64,
     opened: Option<usize>,
     plain: Vec<u8>,
@@ -107,7 +107,7 @@ fn inflate(compression: Compression, stored: &[u8], most: u32, plain: &mut Vec<u
 }
 
 /// The table at the end of the file; `None`: there is none.
-fn table(inner: &mut dyn ReadAt) -> Result<Option<Vec<Place>>, Error> {
+fn table(inner: &mut dyn ReadAt) -> Result<Option<Vec<FrameLocation>>, Error> {
     let bytes = inner.bytes();
     let mut footer = Vec::new();
     let Some(at) = bytes.checked_sub(FOOTER_BYTES) else { return Ok(None) };
@@ -133,7 +133,7 @@ fn table(inner: &mut dyn ReadAt) -> Result<Option<Vec<Place>>, Error> {
         if plain_bytes > PLAIN_BYTES_MAX || stored_bytes > 2 * PLAIN_BYTES_MAX {
             return Ok(None);
         }
-        frames.push(Place { at, stored_bytes, from, plain_bytes });
+        frames.push(FrameLocation { at, stored_bytes, from, plain_bytes });
         at += u64::from(stored_bytes);
         from += u64::from(plain_bytes);
     }
@@ -141,7 +141,7 @@ fn table(inner: &mut dyn ReadAt) -> Result<Option<Vec<Place>>, Error> {
 }
 
 /// The frames from the beginning on, up to the first that is not whole.
-fn scanned(inner: &mut dyn ReadAt, compression: Compression) -> Result<Vec<Place>, Error> {
+fn scanned(inner: &mut dyn ReadAt, compression: Compression) -> Result<Vec<FrameLocation>, Error> {
     let (mut frames, mut stored, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     let (mut at, mut from) = (0, 0);
     while frames.len() < FRAMES_MAX as usize {
@@ -161,7 +161,7 @@ fn scanned(inner: &mut dyn ReadAt, compression: Compression) -> Result<Vec<Place
             break;
         }
         let (stored_bytes, plain_bytes) = (length as u32, plain.len() as u32);
-        frames.push(Place { at, stored_bytes, from, plain_bytes });
+        frames.push(FrameLocation { at, stored_bytes, from, plain_bytes });
         at += u64::from(stored_bytes);
         from += u64::from(plain_bytes);
     }

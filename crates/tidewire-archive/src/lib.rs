@@ -3,6 +3,7 @@
 
 mod ages;
 mod beside;
+mod decode;
 mod direct;
 mod directory;
 mod error;
@@ -37,7 +38,7 @@ mod writer;
 
 pub use ages::Now;
 pub use direct::{FolderFile, alignment_gap};
-pub use directory::{Directory, Kept};
+pub use directory::{Directory, Find, Kept};
 pub use error::Error;
 pub use folder::Folder;
 pub use index::{Amount, FlowRecord, IndexBuilder, InterfaceSummary, Outer, PriorityLedger, Sections, Summary};
@@ -47,7 +48,8 @@ pub use listing::Segment;
 pub use name::{SegmentName, index_of};
 pub use query::{Network, Query};
 pub use recall::{
-    Archive, CutOff, Figures, Note, Overview, PAUSE_NS_MIN, PAUSES_MAX, Pause, Recall, Recalled, is_archive,
+    Archive, CLOSED_NS, CutOff, Figures, InterfaceLoss, Note, Overview, PAUSE_NS_MIN, PAUSES_MAX, Pause, Recall,
+    Recalled, is_archive,
 };
 pub use repair::Repaired;
 pub use reserve::Reserve;

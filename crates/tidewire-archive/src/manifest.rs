@@ -5,26 +5,18 @@ mod line;
 mod living;
 mod read;
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
-};
-
-use rustix::fs::OFlags;
+use std::{collections::BTreeMap, os::unix::fs::MetadataExt as _, path::PathBuf};
 
 use crate::{
     Digest, Error, Folder, FolderFile, SegmentName, Storage as _, StorageFile,
     name::{MANIFEST, hidden},
-    read_at::no_link,
 };
 
 pub(crate) use crate::name::MANIFEST as MANIFEST_NAME;
 pub(crate) use line::{Event, Line};
 use living::{REMOVALS_KEPT, keep_living};
 use read::VERSION;
-pub(crate) use read::{Read, read};
+pub(crate) use read::{Read, read, read_in};
 
 /// A manifest is compacted where so many times as many lines are not needed as are, and so many more.
 const DEAD_LINES_RATIO: u64 = 4;
@@ -48,21 +40,19 @@ pub(crate) struct Manifest<F = FolderFile> {
 
 impl Manifest {
     /// Opens it, and cuts off a line that a crash left unfinished.
-    pub fn open(folder: &Path, read: &Read) -> Result<Self, Error> {
-        let path = folder.join(MANIFEST);
-        let mut open = OpenOptions::new();
-        open.create(true).truncate(false).write(true).mode(0o640).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        let file = open.open(&path).map_err(no_link).map_err(Error::io(&path, "opening"))?;
+    pub fn open(folder: &Folder, read: &Read) -> Result<Self, Error> {
+        let path = folder.path(MANIFEST);
+        let file = folder.open_to_write(MANIFEST, true).map_err(Error::io(&path, "opening"))?;
         file.set_len(read.whole_bytes).map_err(Error::io(&path, "cutting off an unfinished line"))?;
         let (last, bytes, count) = (read.last.clone(), read.whole_bytes, read.count);
         Ok(Self { file: FolderFile::plain(file), path, last, bytes, count })
     }
 
     /// Whether the file still has its name.
-    fn is_there(&self) -> Result<bool, Error> {
+    fn is_there(&self, folder: &Folder) -> Result<bool, Error> {
         let own = self.file.metadata().map_err(Error::io(&self.path, "looking for it"))?;
-        match fs::symlink_metadata(&self.path) {
-            Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+        match folder.stat(MANIFEST) {
+            Ok(found) => Ok((found.st_dev, found.st_ino) == (own.dev(), own.ino())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(Error::io(&self.path, "looking for it")(error)),
         }
@@ -70,9 +60,11 @@ impl Manifest {
 
     /// Opens it again, if it was removed or replaced: what follows is appended to the one that is there. An empty one goes on from the
     /// last line of the one that was removed, so that this can be seen.
-    pub fn reopen(&mut self) -> Result<(), Error> {
-        let Some(folder) = self.path.parent().filter(|_| !matches!(self.is_there(), Ok(true))) else { return Ok(()) };
-        let read = read(folder)?;
+    pub fn reopen(&mut self, folder: &Folder) -> Result<(), Error> {
+        if matches!(self.is_there(folder), Ok(true)) {
+            return Ok(());
+        }
+        let read = read_in(folder)?;
         let last = if read.count == 0 { self.last.clone() } else { read.last.clone() };
         *self = Self { last, ..Self::open(folder, &read)? };
         Ok(())
@@ -87,9 +79,8 @@ impl Manifest {
 
     /// Rewrites it without the lines that are not needed, if they are most of it: under a hidden name, which then becomes its own. The
     /// first line says so, and names the last one of before. `bytes_max`: fewer lines stay if it has more.
-    pub fn compact(&mut self, time_ns: u64, bytes_max: u64) -> Result<(), Error> {
-        let Some(folder) = self.path.parent().map(Path::to_owned) else { return Ok(()) };
-        let mut read = read(&folder)?;
+    pub fn compact(&mut self, storage: &Folder, time_ns: u64, bytes_max: u64) -> Result<(), Error> {
+        let mut read = read_in(storage)?;
         let is_tight = self.bytes > bytes_max;
         let (ratio, min, removals) = match is_tight {
             true => (TIGHT_RATIO, TIGHT_MIN, (bytes_max / REMOVAL_SHARE_BYTES).clamp(1, REMOVALS_KEPT as u64) as usize),
@@ -97,7 +88,7 @@ impl Manifest {
         };
         read.removed += keep_living(&mut read.lines, removals);
         let needed = read.lines.len() as u64;
-        // What was changed is not made whole, and stays to be seen.
+        // A changed manifest is not rewritten, so that the change stays visible.
         if !read.broken.is_empty() || read.count < ratio * needed + min {
             return Ok(());
         }
@@ -113,7 +104,7 @@ impl Manifest {
         for line in std::iter::once(first).chain(read.lines) {
             last = push(&mut text, line, last);
         }
-        let (storage, draft) = (Folder::new(folder), hidden(MANIFEST));
+        let draft = hidden(MANIFEST);
         let failed = |what| Error::io(&self.path, what);
         let _ = storage.remove(&draft);
         let mut file = storage.create_small(&draft).map_err(failed("compacting"))?;

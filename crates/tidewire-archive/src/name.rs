@@ -23,7 +23,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Characters of a segment's stem at most: it becomes part of names of 255 bytes.
 const STEM_BYTES_MAX: usize = 200;
 
-/// What the name of a segment says.
+/// Fields of a segment's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentName {
     /// Time of its beginning, nanoseconds since the epoch.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_none() {
+    fn other_names_are_rejected() {
         for name in [
             "a.pcapng",
             "20251124T160000.123456789Z-w3-41.pcapng",

@@ -1,7 +1,11 @@
 //! Which recording writes an open segment, and since which start of the machine: a record in the file of its checksums, between the
 //! two places that say how far it was synced (`sums.rs`). All is little-endian.
 
-use std::{fs, fs::OpenOptions, io, os::unix::fs::FileExt as _, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt as _,
+};
 
 use crate::{Error, read_at::ReadAt};
 
@@ -41,8 +45,8 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// Writes the record to a file of checksums that was just created.
-    pub fn write(&self, sums: &Path) -> io::Result<()> {
-        OpenOptions::new().write(true).open(sums)?.write_all_at(&self.encode(), AT)
+    pub fn write(&self, sums: &File) -> io::Result<()> {
+        sums.write_all_at(&self.encode(), AT)
     }
 
     /// Reads it; `None`: an older recorder wrote none, or it was not written whole.
@@ -88,8 +92,7 @@ mod tests {
         let origin = Origin { recording: "0123456789abcdef".into(), boot: Boot::current(), tunnel_depth: 8 };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("sums");
-        fs::write(&path, []).expect("written");
-        origin.write(&path).expect("written");
+        origin.write(&File::create(&path).expect("created")).expect("written");
         let mut sums = fs::read(&path).expect("read");
         assert_eq!(Origin::read(&mut sums).expect("read"), Some(origin.clone()));
         assert_eq!(origin.is_of_this_boot(), origin.boot.is_some());

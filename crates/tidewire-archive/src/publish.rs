@@ -47,11 +47,29 @@ pub(crate) fn write_index<S: Storage>(storage: &S, name: &str, index: &[u8]) -> 
         _ => {}
     }
     let mut file = storage.create(&hidden).map_err(Error::io(storage.path(&hidden), "creating"))?;
-    let written = file.write_at(index, 0).and_then(|()| file.sync());
+    // Blocks that were allocated ahead go: retention counts bytes, and an index has few.
+    let written = file.write_at(index, 0).and_then(|()| file.truncate(index.len() as u64)).and_then(|()| file.sync());
     if let Err(error) = written {
         // The next attempt writes it again, and a disk that is full has room for something else meanwhile.
         let _ = storage.remove(&hidden);
         return Err(Error::io(storage.path(&hidden), "writing")(error));
     }
     storage.rename(&hidden, name).map_err(Error::io(storage.path(name), "giving the index its name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::MetadataExt as _};
+
+    use super::*;
+    use crate::Folder;
+
+    #[test]
+    fn an_index_takes_no_more_blocks_than_its_bytes_need() {
+        let place = tempfile::tempdir().expect("a folder");
+        let index = vec![7; 5000];
+        write_index(&Folder::open(place.path()).expect("a folder"), "one.tidx", &index).expect("written");
+        let found = fs::metadata(place.path().join("one.tidx")).expect("there");
+        assert!(found.len() == 5000 && found.blocks() * 512 <= 16 << 10, "{} blocks", found.blocks());
+    }
 }

@@ -61,14 +61,18 @@ pub(crate) struct Plain {
 /// Opens a regular file: a pipe would wait for its other end, a device has no end, and a link leads to what is of no archive.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(no_link)?;
+    regular(OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(no_link)?)
+}
+
+/// An open file, if it is a regular one.
+pub(crate) fn regular(file: File) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; remove it")),
     }
 }
 
-/// What the system says of a link that is not followed.
+/// Replaces the system's error of a link that is not followed.
 pub(crate) fn no_link(error: io::Error) -> io::Error {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => io::Error::new(

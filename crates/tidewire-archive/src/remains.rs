@@ -1,9 +1,9 @@
-//! What of a segment that was not completed is what was written: the same for the repair and for who reads it before.
+//! Finds the intact part of a segment that was not completed: the same for the repair and for who reads it before.
 
-use std::{io, ops::Range, path::Path};
+use std::{fs::File, io, ops::Range, path::Path};
 
 use crate::{
-    Compression, Error, SegmentName,
+    Compression, Error, Folder, SegmentName, Storage as _,
     excise::{self, Cure},
     name::sums_of,
     origin::Origin,
@@ -19,17 +19,35 @@ const TAKEN_OUT_BYTES_MAX: u64 = 64 << 20;
 /// The file of a segment's checksums; `None`: it has none.
 pub(crate) fn open_sums(folder: &Path, name: &SegmentName) -> Result<Option<Plain>, Error> {
     let path = folder.join(sums_of(&name.to_string()));
-    match open_regular(&path) {
-        Ok(file) => Plain::new(file, &path).map(Some),
+    opened_sums(open_regular(&path), &path)
+}
+
+fn opened_sums(opened: io::Result<File>, path: &Path) -> Result<Option<Plain>, Error> {
+    match opened {
+        Ok(file) => Plain::new(file, path).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(&path, "opening")(error)),
+        Err(error) => Err(Error::io(path, "opening")(error)),
     }
 }
 
 /// Compares a segment with its checksums: how much of it is whole, and what of that the disk changed. `None`: it has none, as an
 /// older recorder left it.
 pub(crate) fn remains(folder: &Path, name: &SegmentName, segment: &mut dyn ReadAt) -> Result<Option<Whole>, Error> {
-    let Some(mut known) = open_sums(folder, name)? else { return Ok(None) };
+    compared(open_sums(folder, name)?, name, segment)
+}
+
+/// The same of a directory that is open.
+pub(crate) fn remains_in(
+    folder: &Folder,
+    name: &SegmentName,
+    segment: &mut dyn ReadAt,
+) -> Result<Option<Whole>, Error> {
+    let sums = sums_of(&name.to_string());
+    compared(opened_sums(folder.open_regular(&sums), &folder.path(&sums))?, name, segment)
+}
+
+fn compared(sums: Option<Plain>, name: &SegmentName, segment: &mut dyn ReadAt) -> Result<Option<Whole>, Error> {
+    let Some(mut known) = sums else { return Ok(None) };
     let mut whole = sums::compare(&mut known, segment)?;
     // Frames of an encrypted segment are longer than what this finds.
     if !name.is_sealed && Origin::read(&mut known)?.is_some_and(|origin| origin.is_of_this_boot()) {

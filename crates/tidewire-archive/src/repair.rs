@@ -1,34 +1,32 @@
-//! What a recorder that ended badly left is put in order: segments that were being written are cut after their last whole block,
+//! Repairs the directory of a recorder that ended badly: segments that were being written are cut after their last whole block,
 //! indexed, and get their names.
 
 mod cure;
 
 use std::{
     fmt::Write as _,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io,
     ops::Range,
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-
 use crate::{
-    Compression, Digest, Directory, Error, Identities, SegmentName, Summary, index_of,
+    Compression, Digest, Directory, Error, Folder, Identities, SegmentName, Storage as _, Summary, index_of,
     indexing::{self, Indexed},
     inflate::Inflated,
-    listing::{names, segments},
+    listing::{names_in, segments},
     manifest::{self, Event, Line},
     name::{INDEX, SEALED, SUMS, shown, sums_of},
-    read_at::{Plain, ReadAt, no_link, open_regular},
+    read_at::{Plain, ReadAt, open_regular},
     recall::{open_index, plain},
     remains::bytes_of,
     seal,
     transform::Transform,
 };
 
-/// What was done about something that a recorder left.
+/// Result of repairing a file that a recorder left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repaired {
@@ -93,7 +91,9 @@ impl std::fmt::Display for Repaired {
             Self::SetAside { path } => {
                 write!(f, "{}: its beginning cannot be read; kept under this name, and in no index", path.display())
             }
-            Self::Removed { path } => write!(f, "{}: held no packet and was removed", path.display()),
+            Self::Removed { path } => {
+                write!(f, "{}: held no packet and was removed", path.display())
+            }
         }
     }
 }
@@ -110,25 +110,24 @@ impl Directory {
     /// # Errors
     /// What the system says.
     pub fn repair(&self, identities: &Identities, now_ns: u64) -> Result<Vec<Repaired>, Error> {
-        let folder = self.path().to_owned();
+        let folder = self.storage();
         let mut repaired = Vec::new();
-        self.finish_removals(&folder)?;
-        // What was completed comes before what was not: each index names the one before it, and numbers of packets go on.
-        self.note_unlisted(&folder, identities, now_ns)?;
-        for name in names(&folder)? {
-            let path = folder.join(&name);
+        self.finish_removals()?;
+        // Completed segments come before the others: each index names the one before it, and numbers of packets continue.
+        self.note_unlisted(identities, now_ns)?;
+        for name in names_in(folder)? {
             let Some(visible) = shown(&name) else { continue };
             match SegmentName::parse(visible) {
-                Some(segment) => repaired.extend(self.complete_part(&path, &segment, identities, now_ns)?),
+                Some(segment) => repaired.extend(self.complete_part(&segment, identities, now_ns)?),
                 // An index that was being written, or one of a segment that was.
-                None if visible.trim_end_matches(SEALED).ends_with(INDEX) => remove(&path)?,
+                None if visible.trim_end_matches(SEALED).ends_with(INDEX) => remove(folder, &name)?,
                 None => {}
             }
         }
-        for name in names(&folder)? {
+        for name in names_in(folder)? {
             let is_rest = |name: &&str| name.trim_end_matches(SEALED).ends_with(INDEX) || name.ends_with(SUMS);
             if name.strip_prefix('.').filter(is_rest).is_some() {
-                remove(&folder.join(&name))?;
+                remove(folder, &name)?;
             }
         }
         Ok(repaired)
@@ -139,43 +138,46 @@ impl Directory {
     /// # Errors
     /// What the system says: the next recorder in the directory repairs it.
     pub fn salvage(&self, name: &SegmentName, good_bytes: u64, now_ns: u64) -> Result<Option<Repaired>, Error> {
-        let path = self.path().join(name.hidden());
-        let file = open_to_write(&path)?;
-        file.set_len(good_bytes).map_err(Error::io(&path, "cutting off what was lost"))?;
+        let file = self.open_to_repair(name)?;
+        file.set_len(good_bytes).map_err(Error::io(self.part(name), "cutting off what was lost"))?;
         drop(file);
-        let repaired = self.complete_part(&path, name, &Identities::default(), now_ns)?;
-        remove(&self.path().join(sums_of(&name.to_string())))?;
+        let repaired = self.complete_part(name, &Identities::default(), now_ns)?;
+        remove(self.storage(), &sums_of(&name.to_string()))?;
         Ok(repaired)
     }
 
     /// Removes what the manifest says is removed.
-    fn finish_removals(&self, folder: &Path) -> Result<(), Error> {
+    fn finish_removals(&self) -> Result<(), Error> {
         let mut removed = std::collections::BTreeSet::new();
-        for line in manifest::read(folder)?.lines {
+        for line in manifest::read_in(self.storage())?.lines {
             match line.event {
                 Event::Removed => removed.insert(line.segment),
                 _ => removed.remove(&line.segment),
             };
         }
         for name in removed.iter().filter(|name| SegmentName::parse(name).is_some()) {
-            remove(&folder.join(name))?;
-            remove(&folder.join(index_of(name)))?;
+            remove(self.storage(), name)?;
+            remove(self.storage(), &index_of(name))?;
         }
         Ok(())
     }
 
     /// Lists segments that got their name, and no line, before a crash.
-    fn note_unlisted(&self, folder: &Path, identities: &Identities, now_ns: u64) -> Result<(), Error> {
-        let lines = manifest::read(folder)?.lines;
+    fn note_unlisted(&self, identities: &Identities, now_ns: u64) -> Result<(), Error> {
+        let folder = self.path();
+        let lines = manifest::read_in(self.storage())?.lines;
         let listed: std::collections::BTreeSet<&str> = lines.iter().map(|line| &*line.segment).collect();
-        for segment in segments(folder)? {
+        for segment in segments(self.storage())? {
             let name = segment.name.to_string();
             if listed.contains(&*name) {
                 continue;
             }
-            let digest = digest_of(&folder.join(&name))?;
-            let index = folder.join(segment.name.index());
-            let index_digest = if index.exists() { digest_of(&index)? } else { String::new() };
+            let digest = digest_in(self.storage(), &name)?;
+            let (index_name, index) = (segment.name.index(), folder.join(segment.name.index()));
+            let index_digest = match self.storage().has(&index_name) {
+                true => digest_in(self.storage(), &index_name)?,
+                false => String::new(),
+            };
             // Without the key of an index the numbers of its packets are unknown.
             let summary = open_index(&index, identities).ok().flatten();
             let packets_to = summary.map_or(0, |found| {
@@ -202,22 +204,21 @@ impl Directory {
 
     fn complete_part(
         &self,
-        path: &Path,
         name: &SegmentName,
         identities: &Identities,
         now_ns: u64,
     ) -> Result<Option<Repaired>, Error> {
-        let shown = self.path().join(name.to_string());
-        let file = open_to_write(path)?;
+        let (path, shown) = (&*self.part(name), self.path().join(name.to_string()));
+        let file = self.open_to_repair(name)?;
         let before = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
-        let Some(damage) = self.compare_sums(path, name, &file, before)? else { return set_aside(path).map(Some) };
-        let cured = self.cure(path, name, &file, &damage)?;
+        let Some(damage) = self.compare_sums(name, &file, before)? else { return self.set_aside(name).map(Some) };
+        let cured = self.cure(name, &file, &damage)?;
         if cured.is_none() {
-            return set_aside(path).map(Some);
+            return self.set_aside(name).map(Some);
         }
         let untorn = file.metadata().map_err(Error::io(path, "reading its size"))?.len();
         if name.is_sealed && !can_open(&file, path, identities)? {
-            return self.complete_sealed(path, name, &file, &damage, now_ns).map(Some);
+            return self.complete_sealed(name, &file, &damage, now_ns).map(Some);
         }
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         let data: Box<dyn ReadAt> = Box::new(Plain::new(copy, path)?);
@@ -226,13 +227,13 @@ impl Directory {
         let indexed = match indexed {
             Ok(indexed) if indexed.sections.packets() > 0 => indexed,
             Ok(_) => {
-                remove(path)?;
+                remove(self.storage(), &name.hidden())?;
                 return Ok(Some(Repaired::Removed { path: path.to_owned() }));
             }
             // There may be packets in it: who knows more may find them.
-            Err(Error::Damaged { .. }) if before > 0 => return set_aside(path).map(Some),
+            Err(Error::Damaged { .. }) if before > 0 => return self.set_aside(name).map(Some),
             Err(Error::Damaged { .. }) => {
-                remove(path)?;
+                remove(self.storage(), &name.hidden())?;
                 return Ok(Some(Repaired::Removed { path: path.to_owned() }));
             }
             Err(error) => return Err(error),
@@ -250,7 +251,13 @@ impl Directory {
         let damaged_bytes = bytes_of(&damage);
         let dropped = format!("{dropped_bytes} bytes behind its last whole block dropped");
         let repaired = format!("a crash left it unfinished; {dropped}{}", described(&damage));
-        let summary = Summary { repaired, damaged_bytes, stored_bytes, digest: digest_of(path)?, ..indexed.summary() };
+        let summary = Summary {
+            repaired,
+            damaged_bytes,
+            stored_bytes,
+            digest: digest_in(self.storage(), &name.hidden())?,
+            ..indexed.summary()
+        };
         self.complete_as(Event::Repaired, String::new(), name, &indexed.sections, summary, now_ns)?;
         Ok(Some(Repaired::Completed { path: shown, packets, dropped_bytes, damaged_bytes }))
     }
@@ -258,31 +265,32 @@ impl Directory {
     /// Renames an encrypted segment.
     fn complete_sealed(
         &self,
-        path: &Path,
         name: &SegmentName,
         file: &File,
         damage: &[Range<u64>],
         now_ns: u64,
     ) -> Result<Repaired, Error> {
+        let path = &*self.part(name);
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         let whole_bytes = seal::whole_bytes(Box::new(Plain::new(copy, path)?), path)?;
         if whole_bytes == 0 && !damage.is_empty() {
-            return set_aside(path);
+            return self.set_aside(name);
         }
         if whole_bytes == 0 {
-            remove(path)?;
+            remove(self.storage(), &name.hidden())?;
             return Ok(Repaired::Removed { path: path.to_owned() });
         }
         file.set_len(whole_bytes).map_err(Error::io(path, "cutting off an unfinished frame"))?;
         file.sync_all().map_err(Error::io(path, "syncing"))?;
         let shown = self.path().join(name.to_string());
-        fs::rename(path, &shown).map_err(Error::io(&shown, "giving the segment its name"))?;
+        let renamed = self.storage().rename(&name.hidden(), &name.to_string());
+        renamed.map_err(Error::io(&shown, "giving the segment its name"))?;
         let line = Line {
             event: Event::Repaired,
             time_ns: now_ns,
             segment: name.to_string(),
             bytes: whole_bytes,
-            digest: digest_of(&shown)?,
+            digest: digest_in(self.storage(), &name.to_string())?,
             why: format!("a crash left it unfinished; it has no index{}", described(damage)),
             damaged_bytes: bytes_of(damage),
             ..Line::default()
@@ -301,22 +309,25 @@ fn described(damage: &[Range<u64>]) -> String {
     text
 }
 
-/// Renames a segment that cannot be read: other tools may find packets in it.
-fn set_aside(path: &Path) -> Result<Repaired, Error> {
-    let aside = path.with_added_extension(ASIDE);
-    fs::rename(path, &aside).map_err(Error::io(&aside, "setting a damaged segment aside"))?;
-    Ok(Repaired::SetAside { path: aside })
-}
+impl Directory {
+    /// Renames a segment that cannot be read: other tools may find packets in it.
+    fn set_aside(&self, name: &SegmentName) -> Result<Repaired, Error> {
+        let (hidden, aside) = (name.hidden(), format!("{}.{ASIDE}", name.hidden()));
+        let path = self.path().join(&aside);
+        let renamed = self.storage().rename(&hidden, &aside);
+        renamed.map_err(Error::io(&path, "setting a damaged segment aside"))?;
+        Ok(Repaired::SetAside { path })
+    }
 
-/// Opens a segment that is to be cut.
-fn open_to_write(path: &Path) -> Result<File, Error> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-    opened.map_err(no_link).map_err(Error::io(path, "opening, to repair it"))
+    /// Opens a segment that is to be cut.
+    fn open_to_repair(&self, name: &SegmentName) -> Result<File, Error> {
+        let opened = self.storage().open_to_write(&name.hidden(), false);
+        opened.map_err(Error::io(self.part(name), "opening, to repair it"))
+    }
 }
 
 impl Indexed {
-    /// What is known of the capture: for the summary of its index.
+    /// Summary of the capture, for its index.
     pub(crate) fn summary(&self) -> Summary {
         Summary {
             format: if self.is_pcapng { "pcapng".into() } else { "pcap".into() },
@@ -369,7 +380,16 @@ fn end_compressed(file: &File, path: &Path, compression: Compression, whole_byte
 
 /// The digest of a file.
 pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
-    let file = open_regular(path).map_err(Error::io(path, "opening"))?;
+    digest_of_opened(open_regular(path), path)
+}
+
+/// The digest of a file of a directory that is open.
+pub(crate) fn digest_in(folder: &Folder, name: &str) -> Result<String, Error> {
+    digest_of_opened(folder.open_regular(name), &folder.path(name))
+}
+
+fn digest_of_opened(opened: io::Result<File>, path: &Path) -> Result<String, Error> {
+    let file = opened.map_err(Error::io(path, "opening"))?;
     let mut data = Plain::new(file, path)?;
     let (mut digest, mut piece, mut at) = (Digest::new(), Vec::new(), 0);
     loop {
@@ -383,9 +403,9 @@ pub(crate) fn digest_of(path: &Path) -> Result<String, Error> {
 }
 
 /// Removes a file that may not be there.
-pub(crate) fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path, "removing")(error)),
+pub(crate) fn remove(folder: &Folder, name: &str) -> Result<(), Error> {
+    match folder.remove(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(folder.path(name), "removing")(error)),
         _ => Ok(()),
     }
 }

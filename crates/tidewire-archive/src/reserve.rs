@@ -4,15 +4,14 @@
 use std::{
     fs::File,
     io,
-    os::fd::{AsFd as _, AsRawFd as _},
-    path::Path,
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
 };
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, fallocate, fstatfs, linkat, open};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, fallocate, fstatfs, linkat, openat};
 
 /// `f_type` of a tmpfs (statfs(2)).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
-/// What is allocated between two looks at whether it is wanted already: ten milliseconds.
+/// Bytes allocated between two looks at whether the file is wanted already: ten milliseconds.
 const PIECE_BYTES: u64 = 32 << 20;
 /// As many times as much must be free: others write there too.
 const FREE_MIN: u64 = 2;
@@ -24,9 +23,9 @@ pub struct Reserve(File);
 impl Reserve {
     /// Allocates so many bytes in a directory as long as `goes_on` says so. `None`: it is on a disk, where that gains nothing, or there is
     /// little space.
-    pub(crate) fn new(directory: &Path, bytes: u64, goes_on: impl Fn() -> bool) -> Option<Self> {
+    pub(crate) fn new(directory: &OwnedFd, bytes: u64, goes_on: impl Fn() -> bool) -> Option<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file: File = open(directory, flags, Mode::from_raw_mode(0o640)).ok()?.into();
+        let file: File = openat(directory, ".", flags, Mode::from_raw_mode(0o640)).ok()?.into();
         let system = fstatfs(&file).ok()?;
         let free = u64::try_from(system.f_bsize).ok()?.saturating_mul(system.f_bavail);
         if system.f_type as u64 != TMPFS_MAGIC || free / FREE_MIN < bytes {
@@ -42,29 +41,29 @@ impl Reserve {
         Some(Self(file))
     }
 
-    /// Links it under a name that no file has.
-    pub(crate) fn link(&self, path: &Path) -> io::Result<File> {
+    /// Links it under a name that no file of a directory has.
+    pub(crate) fn link(&self, directory: &OwnedFd, name: &str) -> io::Result<File> {
         // The only way to name such a file without privileges (open(2), O_TMPFILE).
         let own = format!("/proc/self/fd/{}", self.0.as_fd().as_raw_fd());
-        linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+        linkat(CWD, own, directory, name, AtFlags::SYMLINK_FOLLOW)?;
         self.0.try_clone()
     }
 }
 
 /// Whether files of a directory are memory.
-pub(crate) fn is_in_memory(directory: &Path) -> bool {
-    rustix::fs::statfs(directory).is_ok_and(|system| system.f_type as u64 == TMPFS_MAGIC)
+pub(crate) fn is_in_memory(directory: &OwnedFd) -> bool {
+    fstatfs(directory).is_ok_and(|system| system.f_type as u64 == TMPFS_MAGIC)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::MetadataExt as _};
+    use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
     use super::*;
-    use crate::{Directory, Settings};
+    use crate::{Directory, Settings, folder::opened};
 
     fn folder(parent: &str) -> Option<tempfile::TempDir> {
-        tempfile::tempdir_in(parent).ok().filter(|folder| is_in_memory(folder.path()))
+        tempfile::tempdir_in(parent).ok().filter(|folder| is_in_memory(&opened(folder.path()).expect("open")))
     }
 
     #[test]
@@ -104,13 +103,14 @@ mod tests {
 
     #[test]
     fn nothing_is_reserved_on_a_disk_or_where_there_is_no_room() {
-        let root = Path::new("/");
-        if !is_in_memory(root) {
-            assert!(Reserve::new(root, 1 << 20, || true).is_none());
+        let root = opened(Path::new("/")).expect("open");
+        if !is_in_memory(&root) {
+            assert!(Reserve::new(&root, 1 << 20, || true).is_none());
         }
         let Some(folder) = folder("/dev/shm") else { return };
-        assert!(Reserve::new(folder.path(), 1 << 60, || true).is_none());
-        let empty = Reserve::new(folder.path(), 1 << 20, || false).expect("a file");
+        let handle = opened(folder.path()).expect("open");
+        assert!(Reserve::new(&handle, 1 << 60, || true).is_none());
+        let empty = Reserve::new(&handle, 1 << 20, || false).expect("a file");
         assert_eq!(empty.0.metadata().expect("known").blocks(), 0, "it was wanted before");
     }
 }

@@ -1,4 +1,4 @@
-//! What is removed, so that a directory keeps within its bounds: the oldest first, and nothing that is being read.
+//! Removes segments, so that a directory keeps within its bounds: the oldest first, and none that is being read.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -8,20 +8,19 @@ use std::{
 };
 
 use rustix::{
-    fs::{FlockOperation, flock, statvfs},
+    fs::{FlockOperation, flock, fstatvfs},
     io::Errno,
 };
 
 use crate::{
-    Directory, Error, Identities, SegmentName, Storage as _,
+    Directory, Error, Folder, Identities, SegmentName, Storage as _,
     ages::Now,
     listing::{Segment, hidden_bytes, segments},
     manifest::{Event, Line},
-    read_at::open_regular,
     recall::{modified_ns, open_index},
 };
 
-/// Where segments may be longer, as those of capture files are, their indexes are asked for the time of their last packet.
+/// Segments of capture files may be longer: then the time of the last packet is read from their indexes.
 const SEGMENT_TIME_MAX: Duration = Duration::from_secs(86_400);
 /// The manifest has this part of the bound at most, as far as segments are gone that it lists.
 const MANIFEST_SHARE: u64 = 16;
@@ -79,7 +78,7 @@ impl Directory {
         let _one = self.retaining.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle()?;
         let path = self.path().to_owned();
-        let mut complete = in_order_of_recording(segments(&path)?);
+        let mut complete = in_order_of_recording(segments(self.storage())?);
         let known: HashSet<&SegmentName> = complete.iter().map(|segment| &segment.name).collect();
         let mut known_ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
         known_ages.keep(&known);
@@ -98,8 +97,8 @@ impl Directory {
             .map(|segment| retention.age.is_some_and(|age| known_ages.is_trusted(&segment.name, age, now)))
             .collect();
         drop(known_ages);
-        let hidden_bytes = hidden_bytes(&path)?;
-        // What is being written counts as full, but for one.
+        let hidden_bytes = hidden_bytes(self.storage())?;
+        // An open segment counts as full, but for one.
         let others = self.settings().segment_bytes.saturating_mul(u64::from(open.saturating_sub(1)));
         let mut bytes: u64 = complete.iter().map(|segment| segment.bytes + segment.index_bytes).sum();
         let mut removed = Vec::new();
@@ -111,7 +110,8 @@ impl Directory {
                 "size"
             } else if is_old && is_trusted {
                 "age"
-            } else if retention.free_bytes.is_some_and(|free| free_bytes(&path).is_some_and(|now| now < free)) {
+            } else if retention.free_bytes.is_some_and(|free| free_bytes(self.storage()).is_some_and(|now| now < free))
+            {
                 "free"
             } else {
                 // Where the clock was set, older ones may be behind it.
@@ -121,7 +121,7 @@ impl Directory {
                 bytes -= segment.bytes + segment.index_bytes;
                 let bytes = segment.bytes + segment.index_bytes;
                 removed.push(Removed { name: segment.name, bytes, why });
-            } else if !path.join(segment.name.to_string()).exists() {
+            } else if !self.storage().has(&segment.name.to_string()) {
                 // Another process removed it.
                 bytes -= segment.bytes + segment.index_bytes;
                 self.forget(&segment.name);
@@ -159,7 +159,7 @@ impl Directory {
         let name_of = &segment.name;
         let name = name_of.to_string();
         let path = self.path().join(&name);
-        let file = match open_regular(&path) {
+        let file = match self.storage().open_regular(&name) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(Error::io(&path, "opening, to remove it")(error)),
@@ -171,15 +171,14 @@ impl Directory {
         }
         let (segment, why) = (name.clone(), why.to_owned());
         self.note(Line { event: Event::Removed, time_ns: now.wall_ns, segment, why, ..Line::default() })?;
-        crate::repair::remove(&path)?;
-        let index = self.path().join(crate::index_of(&name));
+        crate::repair::remove(self.storage(), &name)?;
         self.forget(name_of);
-        crate::repair::remove(&index)?;
+        crate::repair::remove(self.storage(), &crate::index_of(&name))?;
         Ok(true)
     }
 }
 
-fn free_bytes(path: &std::path::Path) -> Option<u64> {
-    let found = statvfs(path).ok()?;
+fn free_bytes(folder: &Folder) -> Option<u64> {
+    let found = fstatvfs(&*folder.handle()).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }

@@ -37,7 +37,7 @@ const TAG_BYTES: usize = 16;
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
 const LAST: u32 = 1 << 31;
 
-/// What a sealed file holds.
+/// Content of a sealed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Content {
@@ -63,7 +63,7 @@ fn nonce(content: Content, number: u64) -> XNonce {
     nonce.into()
 }
 
-/// What is authenticated with a frame.
+/// Associated data of a frame, which is authenticated with it.
 fn associated(id: &[u8; 16], content: Content, number: u64, head: u32) -> [u8; 30] {
     let mut bytes = [0; 30];
     bytes[..16].copy_from_slice(id);

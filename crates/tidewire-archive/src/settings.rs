@@ -1,9 +1,12 @@
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{block::Writer, seal::Recipients};
 
 /// How the bytes of a segment are compressed: in independent frames, with a table of them at the end that other programs skip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compression {
     /// Not at all.
     #[default]
@@ -18,7 +21,7 @@ impl Compression {
     /// Every way.
     pub const ALL: &'static [Self] = &[Self::None, Self::Zstd, Self::Lz4];
 
-    /// What it adds to the name of a file.
+    /// The ending that it adds to the name of a file.
     #[must_use]
     pub fn ending(self) -> &'static str {
         match self {
@@ -36,13 +39,13 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// A segment is complete after this time, by the recorder's clock. Default 60 s.
     pub segment_time: Duration,
-    /// What was written is synced at least so often. Default 1 s.
+    /// Longest time between two syncs of written bytes. Default 1 s.
     pub durable: Duration,
     /// How blocks are compressed. Default: not.
     pub compression: Compression,
     /// Who can read segments and indexes; `None`: everybody. Default: `None`.
     pub recipients: Option<Recipients>,
-    /// What the section header says about the writer.
+    /// The writer's description in the section header.
     pub writer: Writer,
     /// How the index is built.
     pub index: IndexSettings,

@@ -1,4 +1,4 @@
-//! What segments are written to: files of a directory, or in tests something that loses what was not synced.
+//! Storage of segments: files of a directory, or in tests a storage that loses unsynced bytes.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ pub trait Storage: Send + Sync {
     /// Its files.
     type File: StorageFile;
 
-    /// What messages call a file of this name.
+    /// The name of this file in messages.
     fn path(&self, name: &str) -> PathBuf;
 
     /// Creates a file; there must be none of this name.

@@ -105,12 +105,12 @@ fn parse(found: &[u8], kind: u32) -> Option<Piece> {
     (record(kind, piece.offset, piece.bytes, piece.checksum)[..] == *found).then_some(piece)
 }
 
-/// What of a segment is what was written.
+/// The intact part of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Whole {
     /// So many bytes from the beginning on were written whole.
     pub bytes: u64,
-    /// What of them was synced, and is something else now: the disk changed it. In order; what is near each other is one range.
+    /// Ranges of them that were synced and have changed since: the disk changed them. In order; near ones are joined.
     pub damaged: Vec<Range<u64>>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn compare(sums: &mut dyn ReadAt, segment: &mut dyn ReadAt) -> Result
             break;
         }
         segment.read_at(piece.offset, piece.bytes as usize, &mut content)?;
-        // What is not there at all is no damage that packets could lie in.
+        // A piece that is not there at all is no damage that packets could lie in.
         if content.len() != piece.bytes as usize {
             break;
         }
@@ -190,7 +190,7 @@ mod tests {
         let mut torn = content.clone();
         torn[3 * PIECE_BYTES..3 * PIECE_BYTES + 512].fill(0);
         assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(3 * piece, &[]));
-        // What was synced is there; what the disk changed of it is named.
+        // Synced pieces are there; ranges that the disk changed are named.
         let mut sums = written(&content, Some(4 * PIECE_BYTES as u64));
         let changed = 3 * piece..4 * piece;
         assert_eq!(compare(&mut sums, &mut torn).expect("read"), whole(all, std::slice::from_ref(&changed)));

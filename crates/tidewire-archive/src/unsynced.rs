@@ -1,4 +1,4 @@
-//! What of a segment is durable, known to the thread that writes it and to the one that syncs it.
+//! The durable part of a segment, shared by the thread that writes it and the one that syncs it.
 
 use std::{
     path::PathBuf,
@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// What was written to a segment, and is to be synced: on any thread, while the segment is written on.
+/// Written bytes of a segment that are to be synced: on any thread, while the segment is written on.
 #[derive(Debug)]
 pub struct Unsynced<F: StorageFile> {
     pub(crate) file: F,

@@ -33,7 +33,7 @@ pub enum Finding {
     Changed {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         what: &'static str,
     },
     /// A segment that the manifest does not list.
@@ -50,7 +50,7 @@ pub enum Finding {
     Unsearched {
         /// The file.
         path: PathBuf,
-        /// What it is, and what to do.
+        /// The kind of file, and a remedy.
         why: &'static str,
     },
     /// A line of the manifest was changed, or does not name the line before it: lines were changed, added or taken out.
@@ -71,7 +71,7 @@ pub enum Finding {
     Damaged {
         /// The segment.
         path: PathBuf,
-        /// What is known of it.
+        /// The damage, as far as it is known.
         why: String,
     },
     /// A segment has no index.
@@ -147,7 +147,7 @@ impl fmt::Display for Finding {
 /// The result of [`verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// What is not as it was written, in the order of names.
+    /// Differences from what was written, in the order of names.
     pub findings: Vec<Finding>,
     /// Segments and other captures that are as they were written.
     pub intact: u64,
@@ -279,7 +279,7 @@ fn verify_once(folder: &Path, identities: &Identities, known: &mut Intact) -> Re
     Ok(verification)
 }
 
-/// What indexes may name as that of the segment before theirs.
+/// Digests that indexes may name as that of the segment before theirs.
 #[derive(Default)]
 struct Predecessors {
     /// By segment; none for those whose index was made later.

@@ -1,4 +1,4 @@
-//! Writes the bytes of one segment: through compression and encryption, with a digest, durable when asked for.
+//! Writes the bytes of one segment: through compression and encryption, with a digest, durable on request.
 
 use std::{collections::VecDeque, io, path::PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     unsynced::{Length, State, Unsynced},
 };
 
-/// What cannot be read back is lost after so many attempts one after the other: 10 seconds of the recorder's.
+/// Bytes that cannot be read back are lost after so many attempts one after the other: 10 seconds of the recorder's.
 const READS_MAX: u32 = 50;
 
 /// A segment that is being written, under its hidden name. After an error nothing is lost: what was taken is held in memory, and the
@@ -31,7 +31,7 @@ pub struct SegmentWriter<F: StorageFile> {
     /// Plain bytes that were taken, and those of them that are whole in the file.
     plain: u64,
     whole: u64,
-    /// What was written, and is not known to be durable: each with the plain bytes that are whole before it.
+    /// Written pieces that are not known to be durable: each with the plain bytes that are whole before it.
     pieces: VecDeque<(Piece, u64)>,
     /// Number of the first of them.
     first_piece: u64,
@@ -86,7 +86,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         let discard = || [&sums_name, &hidden].into_iter().for_each(|name| drop(storage.remove(name)));
         let file =
             created(storage, &hidden, create).inspect_err(|_| discard()).map_err(Error::io(&path, "creating"))?;
-        // What is synced later is of no use without its name.
+        // Bytes that are synced later are of no use without its name.
         storage.sync_names().inspect_err(|_| discard()).map_err(Error::io(&path, "syncing its name"))?;
         Ok(Self {
             file,
@@ -192,7 +192,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         }
         self.transform.push(bytes, &mut self.pending)?;
         self.plain += bytes.len() as u64;
-        // What fails here is tried again by the next call.
+        // A failure here is retried by the next call.
         let _ = self.write_pending();
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<F: StorageFile> SegmentWriter<F> {
         self.write_pending()?;
         self.transform.push_frame(stored, plain_bytes, &mut self.pending)?;
         self.plain += u64::from(plain_bytes);
-        // What fails here is tried again by the next call.
+        // A failure here is retried by the next call.
         if self.write_pending().is_ok() && !self.transform.is_sealed() {
             // Nothing waits behind a frame.
             self.whole = self.plain;
@@ -346,7 +346,7 @@ impl<F: StorageFile> SegmentWriter<F> {
     /// What the system says.
     pub fn cut(&mut self) -> Result<(), Error> {
         match self.lost {
-            // What is good of it is found by its checksums.
+            // The checksums show how much of it is intact.
             Some(_) => Ok(()),
             None => self.file.truncate(self.stored).map_err(Error::io(&self.path, "cutting off what is not whole")),
         }

@@ -14,12 +14,12 @@ pub enum EventsError {
     /// The caller's: the event is another analyzer's.
     #[error("an event of the analyzer '{}' cannot be emitted as '{name}'", analyzer.escape_debug())]
     Analyzer {
-        /// What the event says.
+        /// The analyzer of the event.
         analyzer: String,
         /// The name of this client.
         name: String,
     },
-    /// The caller's: what should have been a name is none.
+    /// The caller's: invalid name of an analyzer.
     #[error("'{}' is no name of an analyzer: expected 1 to 64 letters, digits, '.', '-' and '_', and not 'tidewire'", .0.escape_debug())]
     Name(String),
     /// The environment's: a variable that the sensor sets is not there.
@@ -30,7 +30,7 @@ pub enum EventsError {
     Connect {
         /// The socket.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The event processor refuses this client.
@@ -41,7 +41,7 @@ pub enum EventsError {
     Timeout {
         /// How long.
         waited: Duration,
-        /// What hinders.
+        /// The last obstacle, if any.
         last: Option<String>,
     },
     /// The thread that sends could not be started.

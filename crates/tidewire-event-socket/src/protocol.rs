@@ -1,4 +1,4 @@
-//! What analyzers and the event processor say to each other: packets (`SOCK_SEQPACKET`), texts of `key value` lines or, where there are
+//! Protocol between analyzers and the event processor: packets (`SOCK_SEQPACKET`), texts of `key value` lines or, where there are
 //! many, binary ones. Numbers are little-endian.
 //!
 //! | from | packet | content |
@@ -12,7 +12,7 @@
 //! | client | `delivered` | text: `destination`, `id`: it has everything up to this record |
 //! | server | `welcome` | text: `session`, `durable`: the number of the last event that is stored; `events`, `bytes`: how much may wait |
 //! | server | `refused` | text: `reason` |
-//! | server | `again` | text: a new event processor asks for the first packet |
+//! | server | `again` | text: a new event processor requests the first packet |
 //! | server | byte 2 | session (8), number of the last event that is stored (8) |
 //!
 //! Events of a session are numbered from 1, without gaps. What is sent again keeps its number.
@@ -92,7 +92,7 @@ pub enum Refusal {
     /// It said nothing for too long.
     #[error("it did not say who it is in time")]
     Silent,
-    /// A name that is none, or the event processor's own.
+    /// An invalid name, or the event processor's own.
     #[error("'{}' cannot be the name of an analyzer or a destination", .0.escape_debug())]
     Name(String),
     /// A name that belongs to another user.
@@ -113,7 +113,7 @@ pub enum Refusal {
     Event {
         /// Its number in the session.
         number: u64,
-        /// What is wrong with it.
+        /// The error in it.
         error: DecodeError,
     },
     /// An event of an analyzer that the client did not name.
@@ -127,7 +127,7 @@ pub enum Refusal {
     /// Events between are missing.
     #[error("event {found} does not follow event {last}")]
     Gap {
-        /// What it sent.
+        /// The number that it sent.
         found: u64,
         /// The last one there was.
         last: u64,
@@ -144,7 +144,7 @@ pub(crate) struct Hello {
     pub first: u64,
 }
 
-/// What a client sends.
+/// Packets of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientPacket<'a> {
     Hello(Hello),
@@ -156,7 +156,7 @@ pub(crate) enum ClientPacket<'a> {
     Delivered { destination: String, id: u64 },
 }
 
-/// What the event processor sends.
+/// Packets of the event processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerPacket {
     Welcome { session: u64, durable: u64, window: Window },

@@ -1,4 +1,4 @@
-//! What is stored together.
+//! Batches: records and positions that are stored in one transaction.
 
 use tidewire_events::{Record, Severity};
 
@@ -7,7 +7,7 @@ use crate::{
     rows::{KeyId, Row},
 };
 
-/// What is stored together, or not at all.
+/// A set of changes that is stored as a whole, or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Records, in the order in which they are read again.
@@ -20,7 +20,7 @@ pub struct Batch {
     pub producers: Vec<(String, u64)>,
     /// Producers that are over: nothing of them follows.
     pub forgotten: Vec<String>,
-    /// Up to which record each destination has acknowledged. A position behind the last record is none, and left out
+    /// Up to which record each destination has acknowledged. A position behind the last record is invalid, and left out
     /// ([`Store::take_refused`](crate::Store::take_refused)).
     pub destinations: Vec<(String, u64)>,
     /// All destinations there are: others are forgotten, and new ones begin at the first record. `None`: those that there were.

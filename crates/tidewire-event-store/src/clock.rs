@@ -6,10 +6,7 @@
 //! before those of earlier records, before there was this format) count as now. So a wrong clock keeps records longer, and never
 //! removes one early.
 
-use std::{
-    sync::OnceLock,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use rustix::time::{ClockId, clock_gettime};
@@ -37,12 +34,11 @@ impl Now {
     #[must_use]
     pub fn read() -> Self {
         static BOOT: OnceLock<Option<Boot>> = OnceLock::new();
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let since = clock_gettime(ClockId::Boottime);
         let seconds = u64::try_from(since.tv_sec).unwrap_or(0);
         let boot_ns = seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(since.tv_nsec).unwrap_or(0));
         Self {
-            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+            wall_ns: tidewire_types::clock::wall_ns(),
             // Read once: a process that has confined itself cannot read it later.
             boot: BOOT.get_or_init(read_boot).map(|boot| (boot, boot_ns)),
         }
@@ -78,10 +74,10 @@ fn read_boot() -> Option<Boot> {
     u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes)
 }
 
-/// What a writer remembers of clocks.
+/// The writer's memory of clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
-    /// What was noted last.
+    /// The time noted last.
     noted: Option<Now>,
     /// By how much the system's clock was ahead at the last look.
     ahead: Option<i64>,
@@ -143,7 +139,7 @@ impl Clock {
     }
 }
 
-/// By how much the system's clock was ahead when it was first asked since the machine started.
+/// By how much the system's clock was ahead at the first look since the machine started.
 fn first_ahead(connection: &Connection, boot: Boot, ahead: i64) -> rusqlite::Result<i64> {
     let known = fact::<Boot>(connection, "clock_boot")?.filter(|known| *known == boot);
     if let Some(first) = known.and(fact::<i64>(connection, "clock_ahead")?) {

@@ -19,9 +19,9 @@ pub enum Error {
     File {
         /// Which.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The environment's or the file's: SQLite cannot do it.
@@ -29,9 +29,9 @@ pub enum Error {
     Database {
         /// The store.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
-        /// What SQLite says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
     /// The caller's: another process writes to it.
@@ -51,9 +51,9 @@ pub enum Error {
     Version {
         /// The store.
         path: PathBuf,
-        /// What it states.
+        /// The version that it states.
         found: i64,
-        /// What can be read.
+        /// The version that can be read.
         known: i64,
     },
     /// The environment's: the file system cannot share memory between processes, as network file systems cannot.
@@ -61,7 +61,7 @@ pub enum Error {
     NoLog {
         /// The store.
         path: PathBuf,
-        /// What SQLite uses instead.
+        /// The journal mode that SQLite uses instead.
         mode: String,
     },
     /// The file's: a record whose bytes changed. Opening for writing keeps the others (see [`Recovery`](crate::Recovery)).
@@ -88,7 +88,7 @@ pub enum Error {
     Broken {
         /// The store.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         cause: String,
     },
     /// The environment's: another file has the store's path or its log's, or none, or the log was cut.

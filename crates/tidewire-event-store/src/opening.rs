@@ -3,14 +3,12 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
 
 use rusqlite::Connection;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 
 use crate::{
     error::Error,
@@ -19,17 +17,17 @@ use crate::{
     schema::{APPLICATION_ID, check, create, open_readable, open_writable, signed},
 };
 
-/// What was done about a damaged store.
+/// Result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Where the damaged file is now, with its log beside it.
     pub kept_aside: PathBuf,
-    /// What was found.
+    /// The damage.
     pub damage: String,
     /// Records that could be read and are in the new store, with their numbers.
     pub records: u64,
     /// Numbers from the first of these to the last that the damaged store had which no record has. Records that retention removed
-    /// are among them. `None`: nobody knows, because nothing could be read, or not the end.
+    /// are among them. `None`: unknown, because nothing could be read, or not the end.
     pub missing: Option<u64>,
     /// Whether positions of producers and destinations, and the account of what was removed, could be read.
     pub has_positions: bool,
@@ -72,7 +70,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 #[must_use]
 pub fn is_of_another_program(path: &Path) -> bool {
     let mut header = [0; 100];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    // A FIFO in its place is not waited for.
+    let open = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let read = open.and_then(|mut file| file.read_exact(&mut header));
     let number = header[APPLICATION_ID_AT..].first_chunk::<4>().map(|bytes| i64::from(u32::from_be_bytes(*bytes)));
     let is_database = read.is_ok() && header.starts_with(MAGIC);
     is_database && number != Some(APPLICATION_ID) && (number != Some(0) || !beside(path, "-wal").exists())
@@ -86,7 +86,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// The file that is locked beside a store.
-const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 
 /// Beside a store in which damage was found while it was open.
 const DOUBT: &str = ".doubt";
@@ -100,11 +100,11 @@ pub(crate) const PUTTING_BACK: &str = ".putting-back";
 /// Files of a database: itself, its log, the index of the log, and what it has while it is made.
 const ENDINGS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// What may lie beside a store.
+/// Endings of all files that may lie beside a store.
 const BESIDE: [&str; 8] = ["", "-wal", "-shm", "-journal", LOCK, DOUBT, RECOVERING, ".recovering-wal"];
 
-/// Refuses a store of which another user has a file. Where all may make files, as in `/tmp`, others could otherwise read what is
-/// stored, or say what was.
+/// Refuses a store of which another user has a file, or of which one is no regular file. Where all may make files, as in `/tmp`, others
+/// could otherwise read what is stored, or say what was; a FIFO is waited for when it is opened.
 ///
 /// # Errors
 /// Which file it is, and whose; a link in the place of the store, where it leads, and whose it is.
@@ -114,55 +114,63 @@ pub fn check_owner(path: &Path) -> Result<(), Error> {
         // Of a link, and of what it leads to.
         let found = [fs::symlink_metadata(&file), fs::metadata(&file)];
         found.iter().flatten().try_for_each(|found| is_own(&file, found))?;
+        if let [Ok(found), _] = &found {
+            check_type(&file, found)?;
+        }
     }
     Ok(())
 }
 
 fn refuse_link(path: &Path) -> Result<(), Error> {
-    let refused = |what| Err(Error::file(path, "refused")(io::Error::new(io::ErrorKind::PermissionDenied, what)));
-    link_in_place(path).map_or(Ok(()), refused)
+    link_in_place(path).map_or(Ok(()), |what| Err(refused(path, what)))
 }
 
-fn is_own(path: &Path, found: &fs::Metadata) -> Result<(), Error> {
+pub(crate) fn is_own(path: &Path, found: &fs::Metadata) -> Result<(), Error> {
     if found.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     let what = format!("it belongs to another user ({}); remove it, or name another store", found.uid());
-    Err(Error::file(path, "refused")(io::Error::new(io::ErrorKind::PermissionDenied, what)))
+    Err(refused(path, what))
 }
 
-/// For files beside a store: of the last component, no link is followed.
-fn beside_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    options
+/// Refuses what is no regular file.
+fn check_type(path: &Path, found: &fs::Metadata) -> Result<(), Error> {
+    let what = match found.file_type() {
+        of if of.is_file() => return Ok(()),
+        of if of.is_symlink() => "a link",
+        of if of.is_dir() => "a directory",
+        of if of.is_fifo() => "a FIFO",
+        of if of.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(refused(path, format!("it is {what}, not a file; remove it, or name another store")))
 }
 
-/// How often a lock is tried again, and after which pause: a writer that has just ended may not be gone, and a program that the same
-/// process is starting has its locks until it is executed.
-const LOCK_ATTEMPTS: u32 = 50;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+fn refused(path: &Path, what: String) -> Error {
+    Error::file(path, "refused")(io::Error::new(io::ErrorKind::PermissionDenied, what))
+}
 
-/// Makes this process the only writer.
-pub(crate) fn lock(path: &Path) -> Result<File, Error> {
-    check_owner(path)?;
-    let path_of_lock = beside(path, LOCK);
-    let open = beside_options().read(true).open(&path_of_lock);
-    let file = open.map_err(Error::file(&path_of_lock, "opening"))?;
-    let found = file.metadata().map_err(Error::file(&path_of_lock, "opening"))?;
-    is_own(&path_of_lock, &found)?;
-    let mut attempts = LOCK_ATTEMPTS;
-    loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK) if attempts > 0 => {
-                attempts -= 1;
-                thread::sleep(LOCK_PAUSE);
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::Locked { path: path.to_owned() }),
-            Err(error) => return Err(Error::file(&path_of_lock, "locking")(error.into())),
-        }
+/// Refuses a file beside a store that is open now, and may not be the one that was looked at: it must be a regular file of this user with one
+/// name, or none any more. What is written to a second name of another file would change that one.
+pub(crate) fn check_opened(path: &Path, file: &File) -> Result<fs::Metadata, Error> {
+    let found = file.metadata().map_err(Error::file(path, "opening"))?;
+    check_type(path, &found)?;
+    is_own(path, &found)?;
+    if found.nlink() > 1 {
+        return Err(refused(
+            path,
+            "it is another name of a file (a hard link); remove it, or name another store".into(),
+        ));
     }
+    Ok(found)
+}
+
+/// For files beside a store: of the last component, no link is followed, and no FIFO is waited for.
+pub(crate) fn beside_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    options
 }
 
 /// Makes names in a file's directory durable.
@@ -221,7 +229,7 @@ pub(crate) fn open(path: &Path, opening: &Opening) -> Result<Opened, Error> {
     Ok(opened)
 }
 
-/// Has everything checked when the store is opened next: somebody has found damage.
+/// Requests a check of everything when the store is opened next: damage was found.
 pub(crate) fn doubt(path: &Path) {
     // Where it cannot be made, damage is found as it was now.
     let _ = beside_options().open(beside(path, DOUBT));
@@ -310,7 +318,7 @@ fn recover(path: &Path, recovering: &Path, damage: &Error) -> Result<Opened, Err
     Ok(Opened { connection, recovery: Some(recovery), unchecked: 0 })
 }
 
-/// What a new store has of a damaged one.
+/// Data that a new store has of a damaged one.
 #[derive(Default)]
 struct Salvaged {
     records: u64,

@@ -1,4 +1,4 @@
-//! How far producers and destinations are, and how much there is: asked by the writer and by readers.
+//! How far producers and destinations are, and how much there is: queried by the writer and by readers.
 
 use rusqlite::{Connection, Transaction, params};
 use tidewire_events::Severity;
@@ -44,7 +44,7 @@ pub(crate) fn destinations(connection: &Connection) -> rusqlite::Result<Vec<Dest
     rows.collect()
 }
 
-/// What a batch says of producers, destinations and folding. `last`: the last record that there is.
+/// Writes a batch's positions of producers and destinations, and its closed folds. `last`: the number of the last record.
 pub(crate) fn write(
     transaction: &Transaction<'_>,
     batch: &Batch,

@@ -52,9 +52,9 @@ pub struct Query<'a> {
     pub fold: Option<u64>,
     /// This severity or worse.
     pub severity: Severity,
-    /// What else has to hold, of records that can be read. (Others are given.)
+    /// A further condition on records that can be read. (Others are passed on.)
     pub filter: Option<&'a dyn Fn(&Record) -> bool>,
-    /// What was given before by queries that belong together: of a fold whose records were joined meanwhile, only events that follow.
+    /// Progress of earlier queries of the same series: of a fold whose records were joined meanwhile, only later events are passed on.
     pub given: Option<&'a ReadProgress>,
 }
 
@@ -63,7 +63,7 @@ pub struct Query<'a> {
 pub struct Stored {
     /// Its number, from 1 in the order of storing. No number is given twice.
     pub id: u64,
-    /// What it holds.
+    /// The record, or why it cannot be read.
     pub content: Content,
 }
 
@@ -115,7 +115,7 @@ pub struct Rows {
     pub is_last: bool,
 }
 
-/// What a row is made of. With a plus a column is no reason to choose an index: each order has its own; and kinds are looked up.
+/// Columns of a row. The plus of a column keeps it from the choice of an index: each order has its own; and kinds are looked up.
 const COLUMNS: &str =
     "SELECT record.id, kind.analyzer, kind.kind, severity, fold, events, first_ns, last_ns, key.name, crc, bytes
     FROM record CROSS JOIN kind ON kind.id = record.kind LEFT JOIN key ON key.id = record.key
@@ -176,7 +176,7 @@ impl Reader {
         self.keyring = RefCell::new(Some(keyring));
     }
 
-    /// What a row holds.
+    /// Content of a row: decoded, unsealed if there is a key, or damaged.
     fn content(&self, row: Row) -> Result<Content, Error> {
         if row.key.is_none() {
             return Ok(
@@ -224,13 +224,13 @@ impl Reader {
                         (id, Content::Damaged(WRONG.to_owned()))
                     }
                 };
-                let is_asked = match &content {
+                let matches = match &content {
                     Content::Record(record) => {
                         query.is_within(record) && query.filter.is_none_or(|filter| filter(record))
                     }
                     _ => true,
                 };
-                if is_asked && !each(Stored { id, content }) {
+                if matches && !each(Stored { id, content }) {
                     return Ok(());
                 }
             }
@@ -355,7 +355,7 @@ impl Reader {
         counts(&self.connection).map_err(Error::database(&self.path, "counting"))
     }
 
-    /// The next records, and whether nothing more is there. What is asked of kinds is asked in the same statement: a kind that is new has
+    /// The next records, and whether they are the last. Kinds are looked up in the same statement: a new kind has
     /// records only behind it.
     fn page(
         &self,

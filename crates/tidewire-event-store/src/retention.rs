@@ -1,4 +1,4 @@
-//! What is removed when a store is too old or too large, each removal counted.
+//! Removes records of a store that is too old or too large, and counts each removal.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tidewire_events::Severity;
@@ -52,7 +52,7 @@ impl Reason {
     }
 }
 
-/// What was removed for a reason, of a severity.
+/// Counts of removed records by reason and severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Why.
@@ -67,7 +67,7 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// What a step of retention did.
+/// Result of a step of retention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
     /// Records that were removed.
@@ -154,18 +154,6 @@ impl Store {
         Ok(())
     }
 
-    /// Bytes of the pages that are in use.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn used_bytes(&self) -> Result<u64, Error> {
-        let number = |name: &str| {
-            let number = self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-            number.map(i64::cast_unsigned).map_err(Error::database(&self.path, "reading its size"))
-        };
-        Ok((number("page_count")? - number("freelist_count")?) * number("page_size")?)
-    }
-
     /// Gives free pages back to the file system, as long as they are more than an eighth. Whether there are more.
     fn shrink(&mut self) -> Result<bool, Error> {
         let number = |name: &str| self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
@@ -194,7 +182,7 @@ impl Store {
         Ok(removed)
     }
 
-    /// What was removed since the store was made.
+    /// Counts of records removed since the store was created.
     ///
     /// # Errors
     /// It cannot be read.

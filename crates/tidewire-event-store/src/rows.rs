@@ -20,7 +20,7 @@ pub struct Row {
     pub id: u64,
     /// Who found it.
     pub analyzer: String,
-    /// What it is.
+    /// Its kind.
     pub kind: String,
     /// How bad it is.
     pub severity: Severity,
@@ -107,7 +107,7 @@ impl KindCounts {
     }
 }
 
-/// What is stored with a record to find out whether its bytes changed.
+/// The checksum stored with a record, which shows whether its bytes changed.
 pub(crate) fn checksum(id: u64, bytes: &[u8]) -> i64 {
     let mut hasher = crc32fast::Hasher::new_with_initial(id as u32);
     hasher.update(bytes);

@@ -1,4 +1,4 @@
-//! What can be read of a damaged store.
+//! Reads what is left of a damaged store.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{
     schema::{LOST_MAX, signed},
 };
 
-/// What a row holds.
+/// Content of a salvaged row.
 pub(crate) enum Found {
     Plain(Record),
     Sealed,

@@ -77,7 +77,7 @@ pub(crate) fn open_writable(path: &Path) -> Result<Connection, Error> {
     set("journal_size_limit", &signed(LOG_BYTES_MAX))?;
     set("busy_timeout", &5000)?;
     set("trusted_schema", &false)?;
-    // What is removed or moved within a page is overwritten there, which costs no writing: see `Store::erase`.
+    // Records that are removed or moved within a page are overwritten there, which costs no writing: see `Store::erase`.
     set("secure_delete", &"FAST")?;
     // A process that has confined itself has no directory for temporary files.
     set("temp_store", &"MEMORY")?;

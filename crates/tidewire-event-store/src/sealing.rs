@@ -39,13 +39,13 @@ pub enum SealError {
     /// A recipient, an identity, or the making of a data key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The record is too long, or is none.
+    /// The record is too long, or invalid.
     #[error("the record cannot be sealed: {0}")]
     Record(String),
     /// No identity is among the recipients.
     #[error("none of the identities is a recipient of this record")]
     NotForUs,
-    /// Somebody changed the record, what is known of it, or its key.
+    /// The record, its plain columns or its key was changed.
     #[error("it was changed, or is sealed with another key")]
     Changed,
     /// The record has no key, or one that cannot be read.
@@ -104,7 +104,7 @@ fn nonce(number: u64) -> XNonce {
     nonce.into()
 }
 
-/// What is known of a record without its key: nobody can change it unnoticed.
+/// Associated data of a sealed record: its plain columns, which cannot be changed unnoticed.
 fn known(row: &Row, key: &KeyId) -> Vec<u8> {
     let mut bytes = key.to_vec();
     for name in [&row.analyzer, &row.kind] {
@@ -145,7 +145,7 @@ impl Keyring {
     /// Adds the identities of a text: a line each; empty lines and comments (`#`) are left out.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is invalid.
     pub fn add(&mut self, text: &str) -> Result<(), &'static str> {
         self.identities.add(text)?;
         self.keys.clear();

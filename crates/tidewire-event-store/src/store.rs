@@ -12,9 +12,11 @@ use crate::{
     batch::{Batch, Producer},
     clock::{Clock, Now},
     error::Error,
+    lock,
     loss::{Before, Files, Loss},
     opening::{self, Opening, Recovery},
     positions::{Destination, counts, destinations, write},
+    progress::{Report, RestoreProgress},
     rows::{KindCounts, insert, insert_row, key_number, kind_of},
     schema::{LOST_MAX, fact, open_writable, set_fact, signed},
 };
@@ -41,7 +43,7 @@ pub struct Store {
     /// How far those below it are checked by now.
     pub(crate) checked: i64,
     next_id: u64,
-    /// What `next_id` is if the transaction that failed last was stored after all.
+    /// The value of `next_id` if the transaction that failed last was stored after all.
     attempted: Option<u64>,
     /// The file says that it is in use: a lost log is noticed by that.
     is_marked: bool,
@@ -51,8 +53,11 @@ pub struct Store {
     /// Its id as it was opened.
     pub(crate) noted_id: [u8; 16],
     loss: Option<Loss>,
+    is_closed: bool,
     /// Held as long as the store is open.
     lock: File,
+    /// The lock of the store itself. Behind the connection, which is closed first.
+    _store_lock: Option<File>,
 }
 
 impl Store {
@@ -70,9 +75,15 @@ impl Store {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_with(path: &Path, opening: &Opening) -> Result<(Self, Option<Recovery>), Error> {
-        let lock = opening::lock(path)?;
+        let lock = lock::lock(path)?;
+        // Of what is there: another writer may have lost the file beside it.
+        let found_lock = lock::lock_store(path)?;
         let before = Before::look(path, &lock);
         let opened = opening::open(path, opening)?;
+        let store_lock = match found_lock.filter(|file| lock::has_name(file, path)) {
+            None => lock::lock_store(path)?,
+            found => found,
+        };
         // The id of this start of the machine is read while it can be.
         let _ = Now::read();
         let mut store = Self {
@@ -93,7 +104,9 @@ impl Store {
             files: Files::of_store(path),
             noted_id: [0; 16],
             loss: None,
+            is_closed: false,
             lock,
+            _store_lock: store_lock,
         };
         store.read_facts()?;
         let was_in_use = fact::<i64>(&store.connection, "in_use").map_err(store.failed("reading"))? == Some(1);
@@ -121,6 +134,18 @@ impl Store {
         let _ = write();
     }
 
+    /// Bytes of the pages that are in use.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn used_bytes(&self) -> Result<u64, Error> {
+        let number = |name: &str| {
+            let number = self.connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+            number.map(i64::cast_unsigned).map_err(Error::database(&self.path, "reading its size"))
+        };
+        Ok((number("page_count")? - number("freelist_count")?) * number("page_size")?)
+    }
+
     /// Says that it is not in use any more.
     pub(crate) fn set_unused(&self) -> rusqlite::Result<()> {
         match fact::<i64>(&self.connection, "in_use")? {
@@ -129,7 +154,7 @@ impl Store {
         }
     }
 
-    /// What is gone since it was open last, apart from damage.
+    /// The loss since it was open last, apart from damage.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         self.loss
@@ -144,7 +169,7 @@ impl Store {
                 let text = format!("PRAGMA wal_checkpoint({mode})");
                 self.connection.query_row(&text, [], |row| row.get::<_, bool>(0)).map_err(&failed)
             };
-            // Whoever is killed before it stores has lost nothing: from the mark on, the log is not empty.
+            // A process that is killed before it stores has lost nothing: from the mark on, the log is not empty.
             let is_busy = !is_used && write_back("TRUNCATE")?;
             set_fact(&self.connection, "in_use", &1).map_err(&failed)?;
             // Where a reader is in the way, it is written with the log later.
@@ -171,17 +196,18 @@ impl Store {
             let mut rows = statement.query([])?;
             while rows.next()?.is_some() {}
             drop(rows);
-            // The log has plain pages, too.
+            // The log has plain pages, too. It is cut on purpose.
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         };
+        self.files.forget_log(&self.lock);
         erase(&self.connection).map_err(self.failed("erasing what was plain"))?;
         self.files.note_log(&self.path);
         self.erases = true;
         Ok(())
     }
 
-    /// Whether another file has its path or that of its log now, or none, or the log was cut: what is stored is lost with this one, or
-    /// nobody else finds it.
+    /// Whether another file has its path or that of its log now, or none, or the log was cut: records stored from now on are lost with this file,
+    /// or no other process finds them.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.files.are_replaced(&self.path)
@@ -306,7 +332,7 @@ impl Store {
         set_fact(&transaction, "next_id", &signed(next_id)).map_err(&failed)?;
         self.attempted = Some(next_id);
         transaction.commit().map_err(&failed)?;
-        self.files.note_log(&path);
+        self.files.note_commit(&path, &self.lock);
         self.kinds.extend(added);
         // Analyzers choose the names.
         if self.kinds.len() > KINDS_MAX {
@@ -397,17 +423,32 @@ impl Store {
     }
 }
 
-impl Drop for Store {
-    fn drop(&mut self) {
+impl Store {
+    /// Closes it, as dropping it does. Where it was removed while it was open, it is copied to its path, which takes long if it is large:
+    /// `report` gets the progress, from another thread.
+    pub fn close_with(mut self, report: impl Fn(RestoreProgress) + Sync) {
+        self.close(&report);
+    }
+
+    fn close(&mut self, report: Report<'_>) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
         let is_orderly = match self.is_replaced() {
-            true => self.put_back(),
+            true => self.restore(report),
             // Everything is in the log at least. If that cannot be written, some numbers are left out, no more.
             false => self.set_unused().is_ok(),
         };
         if !is_orderly {
-            // The log stays: that it is there says that nobody removed it.
+            // The log stays: its presence shows that it was not removed.
             let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close(&|_| ());
     }
 }
 

@@ -5,13 +5,17 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use crate::{batch::Batch, clock::Now, error::Error, positions::Destination, retention::Limits, store::Store};
+use crate::{
+    batch::Batch, clock::Now, error::Error, positions::Destination, progress::RestoreProgress, retention::Limits,
+    store::Store,
+};
 
 /// Closed folds that wait to be joined.
 const CLOSED_MAX: usize = 4096;
@@ -53,7 +57,7 @@ impl Default for WriterSettings {
     }
 }
 
-/// What a writer has done.
+/// State of a writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriterStatus {
     /// Records that are durable.
@@ -82,6 +86,8 @@ pub struct WriterStatus {
     pub failing: Option<String>,
     /// Why nothing can be stored any more: the store is damaged, or was replaced. It has to be opened again.
     pub broken: Option<Broken>,
+    /// Progress of the restoration of a store that was removed while it was open.
+    pub restore_progress: Option<RestoreProgress>,
 }
 
 /// Why a store has to be opened again.
@@ -105,7 +111,8 @@ struct Job {
 pub struct Writer {
     path: PathBuf,
     jobs: Option<SyncSender<Job>>,
-    thread: Option<JoinHandle<Store>>,
+    /// Returns the store, unless it is closed there.
+    thread: Option<JoinHandle<Option<Store>>>,
     status: Arc<Mutex<WriterStatus>>,
     stop: Arc<Ending>,
 }
@@ -115,6 +122,8 @@ pub struct Writer {
 struct Ending {
     is_set: Mutex<bool>,
     set: Condvar,
+    /// Whether the thread closes the store.
+    closes: AtomicBool,
 }
 
 impl Ending {
@@ -155,7 +164,7 @@ impl Writer {
             looked: None,
             checked: Instant::now(),
         };
-        let thread = std::thread::Builder::new().name("events".into()).spawn(move || work.run(&queue));
+        let thread = std::thread::Builder::new().name("events".into()).spawn(move || work.run_to_end(&queue));
         let thread = thread.map_err(Error::file(&path, "starting its thread"))?;
         Ok(Self { path, jobs: Some(jobs), thread: Some(thread), status, stop })
     }
@@ -179,13 +188,13 @@ impl Writer {
         }
     }
 
-    /// What it has done.
+    /// Its state.
     #[must_use]
     pub fn status(&self) -> WriterStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How far destinations are; `None` before they were looked at.
+    /// Positions of destinations; `None` before the first look.
     #[must_use]
     pub fn destinations(&self) -> Option<Vec<Destination>> {
         let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,6 +231,19 @@ impl Writer {
         self.thread.take().is_none_or(|thread| thread.is_finished())
     }
 
+    /// Stores what waits and closes the store on the writer's own thread, which may take long: the store may be put back.
+    /// [`status`](Self::status) has the progress, until [`is_closed`](Self::is_closed).
+    pub fn begin_close(&mut self) {
+        self.stop.closes.store(true, Ordering::Relaxed);
+        self.close();
+    }
+
+    /// Whether its thread has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     fn close(&mut self) {
         self.stop.set();
         drop(self.jobs.take());
@@ -229,7 +251,7 @@ impl Writer {
 
     fn end(&mut self) -> Option<Store> {
         self.close();
-        self.thread.take().and_then(|thread| thread.join().ok())
+        self.thread.take().and_then(|thread| thread.join().ok()).flatten()
     }
 }
 
@@ -239,7 +261,7 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread has.
+/// State of the writer's thread.
 struct Work {
     store: Store,
     settings: WriterSettings,
@@ -260,7 +282,20 @@ struct Work {
 }
 
 impl Work {
-    fn run(mut self, queue: &Receiver<Job>) -> Store {
+    /// Runs until the queue is closed. Returns the store, if it is not closed here.
+    fn run_to_end(mut self, queue: &Receiver<Job>) -> Option<Store> {
+        self.run(queue);
+        let Self { store, status, stop, .. } = self;
+        if !stop.closes.load(Ordering::Relaxed) {
+            return Some(store);
+        }
+        store.close_with(|progress| {
+            status.lock().unwrap_or_else(PoisonError::into_inner).restore_progress = Some(progress);
+        });
+        None
+    }
+
+    fn run(&mut self, queue: &Receiver<Job>) {
         loop {
             match queue.recv_timeout(self.idle()) {
                 Ok(first) => {
@@ -271,7 +306,7 @@ impl Work {
                     self.store(&batches, done);
                 }
                 Err(RecvTimeoutError::Timeout) => self.join(),
-                Err(RecvTimeoutError::Disconnected) => return self.store,
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.is_broken() {
                 continue;
@@ -297,7 +332,7 @@ impl Work {
         }
     }
 
-    /// What is stored together: at least until there is enough or the time is over, and all that waits then.
+    /// Gathers jobs for one transaction: at least until there is enough or the time is over, and all that wait then.
     fn gather(&self, first: Job, queue: &Receiver<Job>) -> (Vec<Batch>, Vec<Done>) {
         let begun = Instant::now();
         let mut records = first.batch.records.len();
@@ -350,7 +385,7 @@ impl Work {
             }
             self.stop.pause(pause);
             pause = (pause * 2).min(self.settings.retry_max);
-            // What is removed makes room in the file, where the disk has none.
+            // Removed records make room in the file, where the disk has none.
             if error.is_full() {
                 self.retain(false);
             }
@@ -365,8 +400,8 @@ impl Work {
     /// Notes a failure. Damage does not go away by trying again: opening the store again recovers it.
     fn fail(&mut self, error: &Error) {
         // Files that are not its own any more fail in many ways, which say less.
-        let replaced = Error::replaced(self.store.path());
-        let error = if self.store.is_replaced() && !error.is_damage() { &replaced } else { error };
+        let replaced = (!error.is_damage() && self.store.is_replaced()).then(|| Error::replaced(self.store.path()));
+        let error = replaced.as_ref().unwrap_or(error);
         let cause = error.to_string();
         self.damaged = if error.is_damage() { self.damaged + 1 } else { 0 };
         if self.damaged >= DAMAGED_MAX || matches!(error, Error::Damaged { .. } | Error::Replaced { .. }) {
@@ -423,7 +458,7 @@ impl Work {
             return;
         }
         let Some(fold) = self.closed.pop_front() else { return };
-        // What cannot be joined now is none the worse for it; what is wrong with the disk is found by the next batch.
+        // A fold that cannot be joined now stays as it is; an error of the disk is found by the next batch.
         let joined = self.store.join(fold).unwrap_or(0);
         self.note(|status| status.joined += joined);
     }

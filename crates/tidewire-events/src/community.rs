@@ -4,14 +4,9 @@ use std::net::IpAddr;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use sha1::{Digest as _, Sha1};
+use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 
 use crate::event::FlowKey;
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP6: u8 = 58;
-const SCTP: u8 = 132;
 
 impl FlowKey {
     /// The Community ID; `None`: the event does not say enough of its flow. That is so of ICMP, whose type it does not have, and of

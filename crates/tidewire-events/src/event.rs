@@ -71,7 +71,7 @@ impl fmt::Display for Severity {
 
 /// A place in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct StreamPosition {
     /// Which of its directions.
     pub direction: Direction,
     /// Bytes from the beginning of that direction.
@@ -163,7 +163,7 @@ pub struct Event {
     /// The stream's id (the number of its first packet).
     pub stream: Option<u64>,
     /// Where in the stream.
-    pub place: Option<Place>,
+    pub place: Option<StreamPosition>,
     /// Further values, in the analyzer's order; at most [`FIELDS_MAX`], each name once.
     pub fields: Vec<Field>,
     /// The bytes that it is about, at most [`EXCERPT_BYTES_MAX`].

@@ -27,7 +27,7 @@ use tidewire_types::{Direction, hex, protocol_name, protocol_number};
 
 use crate::{
     error::EventError,
-    event::{Event, Field, FlowKey, Place, Severity, Value},
+    event::{Event, Field, FlowKey, Severity, StreamPosition, Value},
 };
 
 /// The sender's: a text that is no event.
@@ -213,7 +213,7 @@ impl Event {
             (None, None) => None,
             (Some(direction), Some(offset)) => {
                 let direction = Direction::by_name(direction).ok_or_else(|| wrong("direction", "c2s or s2c"))?;
-                Some(Place { direction, offset })
+                Some(StreamPosition { direction, offset })
             }
             _ => return Err(wrong("offset", "'direction' and 'offset' together")),
         };

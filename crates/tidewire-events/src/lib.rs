@@ -17,7 +17,7 @@ mod record;
 mod varied;
 
 pub use error::{DecodeError, EventError};
-pub use event::{Event, Field, FlowKey, Place, Severity, Value, is_name, is_name_pattern};
+pub use event::{Event, Field, FlowKey, Severity, StreamPosition, Value, is_name, is_name_pattern};
 pub use fold::{Counts, FoldSettings, Folder, FolderSettings, Identity, Output, Pushed, Times};
 pub use json::JsonError;
 pub use message::Message;

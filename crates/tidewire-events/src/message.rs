@@ -25,7 +25,7 @@ use crate::{
     cursor::Cursor,
     error::{DecodeError, EventError},
     event::{
-        Event, Field, FlowKey, Place, Severity, Value, check_excerpt_bytes, check_field_names, check_name,
+        Event, Field, FlowKey, Severity, StreamPosition, Value, check_excerpt_bytes, check_field_names, check_name,
         check_value_bytes,
     },
     limits::MESSAGE_BYTES_MAX,
@@ -237,7 +237,7 @@ impl<'a> Message<'a> {
         };
         let stream = if shape.has_stream() { Some(cursor.u64("the stream")?) } else { None };
         let place = match shape.direction() {
-            Some(direction) => Some(Place { direction, offset: cursor.u64("the offset")? }),
+            Some(direction) => Some(StreamPosition { direction, offset: cursor.u64("the offset")? }),
             None => None,
         };
         let mut fields = Vec::with_capacity(shape.fields.len());

@@ -1,11 +1,13 @@
 //! Accounts: each packet has one fate.
 
+use serde::{Deserialize, Serialize};
 use tidewire_archive::PriorityLedger;
 
 use crate::PRIORITIES_MAX;
 
 /// Packets by result and priority: received = written + cut off + shed + filtered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<PriorityLedger>", into = "Vec<PriorityLedger>")]
 pub struct Totals {
     priorities: [PriorityLedger; PRIORITIES_MAX],
 }
@@ -17,6 +19,22 @@ impl Default for Totals {
             ledger.priority = level as u8;
         }
         Self { priorities }
+    }
+}
+
+impl From<Totals> for Vec<PriorityLedger> {
+    fn from(totals: Totals) -> Self {
+        totals.priorities()
+    }
+}
+
+impl From<Vec<PriorityLedger>> for Totals {
+    fn from(ledgers: Vec<PriorityLedger>) -> Self {
+        let mut totals = Self::default();
+        for ledger in ledgers {
+            totals.priorities[usize::from(ledger.priority) % PRIORITIES_MAX].add(&ledger);
+        }
+        totals
     }
 }
 
@@ -111,5 +129,7 @@ mod tests {
         assert_eq!((all.received_packets, all.written_packets, all.shed_packets), (7, 2, 2));
         assert_eq!((all.cut_off_bytes, all.filtered_bytes, all.shed_bytes), (3000, 61, 160));
         assert_eq!(totals.priorities().len(), 2);
+        let text = serde_json::to_string(&totals).unwrap();
+        assert_eq!(serde_json::from_str::<Totals>(&text).unwrap(), totals, "{text}");
     }
 }

@@ -37,20 +37,26 @@
 
 mod buffer;
 mod classes;
+mod control;
 mod disk;
 mod flows;
 mod ledger;
 mod look_back;
+mod options;
 mod place;
 mod recorder;
+mod recording;
 mod segment;
 mod settings;
 mod status;
 mod trigger;
 
+pub use control::{Control, fire};
 pub use disk::{Notice, Targets};
 pub use ledger::Totals;
+pub use options::{LookBackOptions, OptionError, RecordingOptions, snap_bytes};
 pub use recorder::Recorder;
+pub use recording::{Folders, OpenError, Recording};
 pub use settings::{BUFFER_BYTES_MIN, LookBackSettings, PRIORITIES_MAX, RecordClass, RecordSettings};
 pub use status::{Snapshot, Status, Waiting};
 pub use trigger::Trigger;

@@ -2,7 +2,7 @@ use tidewire_wire::Frame;
 
 /// Where a fragment lies that was written before its stream was known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FragmentLocation {
     /// Number of the segment among the worker's.
     pub segment: u64,
     /// Number of the packet in it, from 0.

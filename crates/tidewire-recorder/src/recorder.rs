@@ -26,8 +26,8 @@ use crate::{
     disk::Pipeline,
     flows::{Flows, Walk},
     look_back::{Backlog, LookBack},
-    place::Place,
-    segment::OpenSegment,
+    place::FragmentLocation,
+    segment::{Lost, OpenSegment},
 };
 use comments::Comments;
 use losses::Losses;
@@ -56,7 +56,7 @@ pub struct Recorder {
     filter: Option<Filter>,
     walk: Walk,
     flows: Flows,
-    fragments: Fragments<Place>,
+    fragments: Fragments<FragmentLocation>,
     /// From which level of the buffers on each priority is shed, in thousandths.
     watermarks: [u32; crate::PRIORITIES_MAX],
     level_permille: u32,
@@ -71,6 +71,8 @@ pub struct Recorder {
     interfaces: Vec<Interface>,
     texts: Texts,
     statistics: Vec<Statistics>,
+    /// Losses of interfaces when the last segment ended.
+    lost: Vec<Lost>,
     /// Interfaces of capture files, by number.
     described: HashMap<u16, Interface>,
     comments: Comments,
@@ -146,6 +148,7 @@ impl Recorder {
             totals: Totals::default(),
             interfaces: Vec::new(),
             statistics: Vec::new(),
+            lost: Vec::new(),
             texts: Texts::default(),
             described: HashMap::new(),
             comments: Comments::default(),

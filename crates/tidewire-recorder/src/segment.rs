@@ -9,6 +9,31 @@ use tidewire_archive::{Digest, IndexBuilder, InterfaceSummary, SegmentName, Sett
 
 use crate::{Totals, buffer::Buffer};
 
+/// Packets that an interface lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// By itself.
+    pub dropped: u64,
+    /// By the operating system.
+    pub system_dropped: u64,
+}
+
+impl Lost {
+    /// As its statistics say.
+    pub fn of(statistics: &Statistics) -> Self {
+        let [dropped, system_dropped] = [statistics.dropped, statistics.system_dropped].map(Option::unwrap_or_default);
+        Self { dropped, system_dropped }
+    }
+
+    /// Losses since an earlier count.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            dropped: self.dropped.saturating_sub(before.dropped),
+            system_dropped: self.system_dropped.saturating_sub(before.system_dropped),
+        }
+    }
+}
+
 /// A segment that has more bytes than its settings say ends with the packet; its statistics and those packets are beyond.
 const TAIL_BYTES: u64 = 4096;
 
@@ -115,6 +140,17 @@ impl OpenSegment {
         self.supplemented = supplements.len();
     }
 
+    /// Appends the drops before the segment began: a reader of this segment alone can subtract them.
+    pub fn baseline(&mut self, lost: &[Lost], timestamp_ns: u64, buffer: &mut Buffer) {
+        for (interface, lost) in (0..).zip(lost).filter(|(_, lost)| **lost != Lost::default()) {
+            let (dropped, system_dropped) = (Some(lost.dropped), Some(lost.system_dropped));
+            let statistics = Statistics { interface, timestamp_ns, dropped, system_dropped, ..Statistics::default() };
+            let before = buffer.bytes.len();
+            interface_statistics(&mut buffer.bytes, &statistics);
+            self.plain += (buffer.bytes.len() - before) as u64;
+        }
+    }
+
     /// Appends the statistics of its interfaces.
     pub fn statistics(&mut self, all: &[Statistics], buffer: &mut Buffer) {
         for statistics in all.iter().take(self.described) {
@@ -124,14 +160,21 @@ impl OpenSegment {
         }
     }
 
-    /// Values needed to complete it.
-    pub fn end(self, name: SegmentName, interfaces: &[Interface]) -> Ending {
+    /// Values needed to complete it. `lost`: what interfaces dropped while it was open.
+    pub fn end(self, name: SegmentName, interfaces: &[Interface], lost: &[Lost]) -> Ending {
+        let lost = |place: usize| lost.get(place).copied().unwrap_or_default();
         let summary = Summary {
             bytes: self.plain,
             interfaces: interfaces
                 .iter()
                 .take(self.described)
-                .map(|interface| InterfaceSummary { name: interface.name.clone(), link: interface.link.0 })
+                .enumerate()
+                .map(|(place, interface)| InterfaceSummary {
+                    name: interface.name.clone(),
+                    link: interface.link.0,
+                    dropped: lost(place).dropped,
+                    system_dropped: lost(place).system_dropped,
+                })
                 .collect(),
             descriptions: self.descriptions,
             ..Summary::default()

@@ -3,13 +3,14 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use tidewire::FilterError;
 use tidewire_filter::Filter;
 
 use crate::trigger::Trigger;
 
 /// Priorities are less than this, as those of the engine.
-pub const PRIORITIES_MAX: usize = 8;
+pub const PRIORITIES_MAX: usize = tidewire_types::PRIORITIES_MAX as usize;
 /// Bytes of buffers of a worker at least: some for each stage.
 pub const BUFFER_BYTES_MIN: u64 = 8 << 20;
 
@@ -107,7 +108,7 @@ pub struct LookBackSettings {
 }
 
 /// A class of streams: those whose first packet matches an expression in libpcap's language.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordClass {
     /// The expression.
     pub expression: String,

@@ -5,6 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{PRIORITIES_MAX, Totals};
 
 /// The state of a worker's recording.
@@ -25,7 +27,7 @@ pub struct Status {
 }
 
 /// Packets that wait in memory for a trigger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Bytes of memory that packets take which wait; at the end of a recording, those that waited then.
     pub bytes: u64,
@@ -44,9 +46,10 @@ impl Waiting {
 }
 
 /// Figures at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Packets by fate and priority.
+    #[serde(rename = "priorities")]
     pub totals: Totals,
     /// Bytes that were written to files, after compression and encryption.
     pub stored_bytes: u64,

@@ -37,7 +37,7 @@ fn blocks_are_found_behind_whatever_is_damaged() {
     let found = cures(&mut whole.clone(), end, &[damaged.clone(), second]).expect("read");
     assert_eq!(found[0], expected[0]);
     assert!(matches!(found[1], Cure::TakeOut(_) | Cure::End(_)), "{found:?}");
-    // What all packets need.
+    // A block that all packets need.
     assert_eq!(cures(&mut whole.clone(), end, std::slice::from_ref(&(0..10))).expect("read"), [Cure::Nothing]);
 }
 

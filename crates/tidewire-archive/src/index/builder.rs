@@ -14,7 +14,7 @@ const FLOWS_MAX: u32 = (1 << 24) - 1;
 /// Bytes of a segment between two marks of its times.
 pub(crate) const MARK_BYTES: u64 = 1 << 20;
 
-/// What changes in a record with each packet: one line of the cache.
+/// Fields of a record that change with each packet: one line of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Counts {

@@ -16,7 +16,7 @@ const TERM_PAGE_BYTES: usize = 8 << 10;
 /// Level of zstd: 3 is half as large as none, and as fast to read.
 const LEVEL: i32 = 3;
 
-/// What an index is made of, but for the summary. See `docs/recorder.md`.
+/// Sections of an index, without the summary. See `docs/recorder.md`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     pub(crate) record_pages: Vec<u8>,

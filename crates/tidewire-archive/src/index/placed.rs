@@ -18,7 +18,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// What the differences of the first one are taken from.
+    /// The base of the differences of the first one.
     pub const NONE: Self = Self { offset: 0, first: 0, first_ns: 0, last_ns: 0 };
 }
 

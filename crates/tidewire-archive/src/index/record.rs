@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tidewire::{EndReason, Endpoint, FlowKey};
+use tidewire_types::ip_protocol::has_ports;
 
 /// Packets and their captured bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,7 +25,7 @@ pub struct Outer {
     pub proto: u8,
 }
 
-/// What is known of the packets that have one number in a segment. All that it says holds for each of them: a conversation whose
+/// Facts of the packets that have one number in a segment. Each of them holds for all these packets: a conversation whose
 /// packets have several VLANs, or come in several tunnels, has several records with one stream id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
@@ -41,9 +42,9 @@ pub struct FlowRecord {
     pub first_ns: u64,
     /// Time of its last packet in the segment.
     pub last_ns: u64,
-    /// What was written, by direction.
+    /// Packets and bytes that were written, by direction.
     pub written: [Amount; 2],
-    /// What was cut off, by direction.
+    /// Packets and bytes that were cut off, by direction.
     pub cut_off: [Amount; 2],
     /// Cutoff of each direction, bytes; `u64::MAX`: none.
     pub cutoff_bytes: [u64; 2],
@@ -76,7 +77,7 @@ impl FlowRecord {
     }
 }
 
-/// What packets are found by.
+/// A search term of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Term {
     /// Records without a key: every search reads them.
@@ -120,7 +121,7 @@ impl Term {
         let Some(key) = &record.key else { return add(Self::Unknown) };
         let mut end = |endpoint: &Endpoint, proto: u8| {
             add(Self::Address(endpoint.address));
-            if matches!(proto, 6 | 17 | 132 | 136) {
+            if has_ports(proto) {
                 add(Self::Port(endpoint.port));
             }
         };

@@ -6,6 +6,7 @@ use std::{
 };
 
 use tidewire::{EndReason, Endpoint, FlowKey, Tunnel, TunnelKind};
+use tidewire_types::ip_protocol::{TCP, has_ports, is_icmp};
 
 use super::{
     record::{Amount, FlowRecord, Outer},
@@ -88,14 +89,6 @@ impl<T> Columns<T> {
     }
 }
 
-fn has_ports(proto: u8) -> bool {
-    matches!(proto, 6 | 17 | 132 | 136)
-}
-
-fn is_icmp(proto: u8) -> bool {
-    matches!(proto, 1 | 58)
-}
-
 /// Every address of a page once, in order.
 #[derive(Default)]
 struct Addresses(Vec<IpAddr>);
@@ -172,7 +165,7 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     page
 }
 
-/// What differences are taken from.
+/// The base of differences: values of the row before.
 #[derive(Default)]
 struct Before {
     stream: u64,
@@ -234,7 +227,7 @@ fn put_row(columns: &mut Columns<Vec<u8>>, addresses: &Addresses, before: &mut B
     for direction in 0..directions {
         varint::put(columns.of(Column::Packets), record.written[direction].packets);
         varint::put(columns.of(Column::Bytes), record.written[direction].bytes);
-        if record.key.is_some_and(|key| key.proto == 6) {
+        if record.key.is_some_and(|key| key.proto == TCP) {
             columns.of(Column::TcpFlags).push(record.tcp_flags[direction]);
         }
     }
@@ -270,7 +263,7 @@ fn put_extents(columns: &mut Columns<Vec<u8>>, before: &mut Before, extents: &[E
     }
 }
 
-/// Decodes a page; `None`: it is none.
+/// Decodes a page; `None`: it is invalid.
 pub(crate) fn decode(page: &[u8]) -> Option<Vec<Row>> {
     let mut head = Numbers(page);
     let count = head.count()?;
@@ -312,7 +305,7 @@ fn row(columns: &mut Columns<Numbers<'_>>, addresses: &Addresses, before: &mut B
     for direction in 0..directions {
         let (packets, bytes) = (columns.of(Column::Packets).next()?, columns.of(Column::Bytes).next()?);
         record.written[direction] = Amount { packets, bytes };
-        if record.key.is_some_and(|key| key.proto == 6) {
+        if record.key.is_some_and(|key| key.proto == TCP) {
             record.tcp_flags[direction] = columns.of(Column::TcpFlags).byte()?;
         }
     }

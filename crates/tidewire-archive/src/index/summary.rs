@@ -1,4 +1,4 @@
-//! What an index says of its segment as a whole: JSON, so that it can be read without this program.
+//! Summary of an index about its segment as a whole: JSON, so that it can be read without this program.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,12 @@ pub struct InterfaceSummary {
     pub name: String,
     /// Number of its link type (LINKTYPE).
     pub link: u16,
+    /// Packets that it dropped while the segment was recorded, as its statistics say.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// Packets that the operating system dropped meanwhile.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub system_dropped: u64,
 }
 
 /// Packets and bytes of one priority: received = written + cut off + shed + filtered.
@@ -68,7 +74,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What is known of a segment, or of another capture with an index. Digests are BLAKE3 in hexadecimal.
+/// Facts of a segment, or of another capture with an index. Digests are BLAKE3 in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
@@ -115,7 +121,7 @@ pub struct Summary {
     pub digest: String,
     /// Digest of the index of the segment before, of the same worker; empty for the first.
     pub previous: String,
-    /// What was done after a crash; empty: it was completed in order.
+    /// The repair after a crash; empty: it was completed in order.
     pub repaired: String,
     /// Bytes that the disk changed before that, and whose packets were taken out.
     #[serde(skip_serializing_if = "is_zero")]

@@ -38,7 +38,7 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// What [`put_difference`] appended.
+    /// Reads a number that [`put_difference`] appended.
     pub fn next_from(&mut self, from: u64) -> Option<u64> {
         let coded = self.next()?;
         let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);

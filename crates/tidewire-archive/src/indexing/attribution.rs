@@ -6,6 +6,8 @@ use std::{
 };
 
 use tidewire::{Direction, EndReason, FlowKey, Handler, LinkType, Stream, StreamPacket};
+use tidewire_files::StatedLoss;
+use tidewire_types::ip_protocol::TCP;
 use tidewire_wire::{Frame, Settings as WireSettings};
 
 use super::{
@@ -20,7 +22,6 @@ use crate::{
 
 /// The record of packets that cannot be walked.
 const UNKNOWN: u32 = 0;
-const TCP: u8 = 6;
 
 /// A packet, until it is known what it belongs to.
 #[derive(Clone, Copy)]
@@ -58,10 +59,13 @@ pub(super) struct Attribution {
     /// Packets of earlier blocks that belong to nothing yet, by their number.
     late: HashMap<u64, Waiting>,
     late_order: VecDeque<u64>,
-    /// What the walker found out.
+    /// Facts that the walker found.
     pub is_pcapng: bool,
     pub descriptions: Vec<(u64, u32)>,
     pub interfaces: Vec<InterfaceSummary>,
+    /// By interface, what was dropped before the first packet and in all: by the interface, and by the operating system. Statistics count from
+    /// the beginning of a recording, and segments begin with those of the segment before.
+    losses: HashMap<usize, [(u64, u64); 2]>,
     pub whole_bytes: u64,
     pub damage: Option<String>,
     /// Why reading ended before the end, if it did.
@@ -90,6 +94,7 @@ impl Attribution {
             is_pcapng: false,
             descriptions: Vec::new(),
             interfaces: Vec::new(),
+            losses: HashMap::new(),
             whole_bytes: 0,
             damage: None,
             unread: None,
@@ -107,6 +112,8 @@ impl Attribution {
             if let Some(known) = self.fragments.add(frame, bytes, &self.wire) {
                 known.earlier.iter().for_each(|&number| self.set_facts(number, known.facts, known.is_from_lower));
                 (facts, is_from_lower) = (Some(known.facts), known.is_from_lower);
+            } else if let Some(carrier) = self.fragments.carrier() {
+                facts = Some(carrier);
             }
             self.fragments.wait(self.block_from + self.block.len() as u64);
         }
@@ -202,7 +209,7 @@ impl Attribution {
 
     fn join(&mut self, waiting: &Waiting, stream: u64, key: FlowKey, direction: usize, records: &mut BTreeSet<u32>) {
         let key = match waiting.facts {
-            // What it says by itself is not what the stream does: a fragment of a tunnel's packet, an aggregate.
+            // Its own headers differ from the stream's: a fragment of a tunnel's packet, an aggregate.
             Some(facts) if facts.is_of(&key, waiting.is_fragment) => {
                 let key = with_vlan(key, facts.key.vlan);
                 RecordKey { stream, key: Some(key), outer: facts.outer }
@@ -244,18 +251,42 @@ impl Attribution {
             sections: self.builder.encode(),
             is_pcapng: self.is_pcapng,
             descriptions: std::mem::take(&mut self.descriptions),
-            interfaces: std::mem::take(&mut self.interfaces),
+            interfaces: self.interfaces_with_losses(),
             ledger: self.ledger,
             whole_bytes: self.whole_bytes,
             damage: self.damage.take(),
         }
     }
 
+    /// Notes the losses that statistics of an interface state, by its place among all of the capture.
+    pub fn stated(&mut self, interface: usize, loss: &StatedLoss) {
+        let is_before = self.builder.packets() == 0;
+        let known = self.losses.entry(interface).or_default();
+        let pairs = [loss.interface_dropped, loss.system_dropped].into_iter().zip(known);
+        for (now, (before, last)) in pairs {
+            *last = now.unwrap_or(*last);
+            if is_before {
+                *before = *last;
+            }
+        }
+    }
+
+    fn interfaces_with_losses(&mut self) -> Vec<InterfaceSummary> {
+        let mut interfaces = std::mem::take(&mut self.interfaces);
+        for (place, [dropped, system_dropped]) in std::mem::take(&mut self.losses) {
+            let lost = |(before, last): (u64, u64)| last.saturating_sub(before);
+            if let Some(interface) = interfaces.get_mut(place) {
+                (interface.dropped, interface.system_dropped) = (lost(dropped), lost(system_dropped));
+            }
+        }
+        interfaces
+    }
+
     /// Notes the link type of a frame's interface, where no description did.
     pub fn interface(&mut self, number: u16, link: LinkType) {
         let place = usize::from(number);
         if self.interfaces.len() <= place {
-            self.interfaces.resize(place + 1, InterfaceSummary { name: String::new(), link: link.0 });
+            self.interfaces.resize(place + 1, InterfaceSummary { link: link.0, ..InterfaceSummary::default() });
         }
     }
 }

@@ -1,13 +1,14 @@
-//! What a packet says by itself: all that a filter expression may see of it.
+//! Facts of a packet by itself: all that a filter expression may see of it.
 
 use std::net::IpAddr;
 
 use tidewire::{Endpoint, FlowKey};
+use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 use tidewire_wire::{
-    Decoded, Fragment, Frame, Kind, LinkType, Settings as WireSettings, addresses, decode, icmp_type_and_code, ports,
+    Decoded, Fragment, Frame, Kind, LinkType, Settings as WireSettings, addresses, icmp_type_and_code, ports,
 };
 
-use crate::index::Outer;
+use crate::{decode::decode_whole_or_cut, index::Outer};
 
 /// Types of Ethernet frames.
 const IPV4: u16 = 0x0800;
@@ -29,7 +30,7 @@ pub struct Facts {
 /// A packet's headers; `None`: it is not known what a filter expression may see of it. And whether it is a fragment.
 #[must_use]
 pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Facts>, bool) {
-    let decoded = decode(frame.link, bytes, frame.wire_bytes, settings);
+    let decoded = decode_whole_or_cut(frame, bytes, settings);
     if decoded.kind as u8 > Kind::Fragment as u8 {
         return (of_ethernet(frame, bytes), false);
     }
@@ -55,8 +56,8 @@ pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Fa
     (Some(Facts { key, outer }), is_fragment)
 }
 
-/// What expressions see of an untagged Ethernet frame that cannot be walked, or is no IP: they look at fixed places, whatever is there.
-/// Without this any search would read all of these frames, which lie everywhere.
+/// Fields that expressions see in an untagged Ethernet frame that cannot be walked, or is no IP: they look at fixed offsets in any frame.
+/// Without these fields any search would read all such frames, which lie everywhere.
 fn of_ethernet(frame: &Frame, bytes: &[u8]) -> Option<Facts> {
     if frame.link != LinkType::ETHERNET {
         return None;
@@ -75,14 +76,14 @@ fn of_ethernet(frame: &Frame, bytes: &[u8]) -> Option<Facts> {
         _ => ([IpAddr::from([0; 4]); 2], NO_PROTO, usize::MAX),
     };
     // Behind extension headers and in tunnels expressions may find others.
-    if proto != NO_PROTO && !matches!(proto, 1 | 6 | 17 | 58 | 132) {
+    if proto != NO_PROTO && !matches!(proto, ICMP | TCP | UDP | ICMP6 | SCTP) {
         return None;
     }
     let ports = match proto {
-        6 | 17 | 132 => [port(ports_at), port(ports_at.checked_add(2)?)],
+        TCP | UDP | SCTP => [port(ports_at), port(ports_at.checked_add(2)?)],
         _ => [0; 2],
     };
-    if proto == 17 && ports.iter().any(|port| matches!(port, 4789 | 6081 | 8472)) {
+    if proto == UDP && ports.iter().any(|port| matches!(port, 4789 | 6081 | 8472)) {
         return None;
     }
     let mut ends = [0, 1].map(|side: usize| Endpoint { address: ends[side], port: ports[side] });
@@ -99,7 +100,7 @@ fn proto_and_ports(bytes: &[u8], decoded: &Decoded) -> (u8, (u16, u16)) {
     let Fragment { proto, offset_bytes, data_at, .. } = decoded.fragment;
     let data = bytes.get(data_at as usize..);
     let ports = match data {
-        Some(&[s0, s1, d0, d1, ..]) if offset_bytes == 0 && matches!(proto, 6 | 17 | 132) => {
+        Some(&[s0, s1, d0, d1, ..]) if offset_bytes == 0 && matches!(proto, TCP | UDP | SCTP) => {
             (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]))
         }
         _ => (0, 0),
@@ -109,7 +110,7 @@ fn proto_and_ports(bytes: &[u8], decoded: &Decoded) -> (u8, (u16, u16)) {
 
 fn outer(frame: &Frame, bytes: &[u8]) -> Option<Outer> {
     let settings = WireSettings::default().with_tunnel_depth(0);
-    let decoded = decode(frame.link, bytes, frame.wire_bytes, &settings);
+    let decoded = decode_whole_or_cut(frame, bytes, &settings);
     if decoded.kind as u8 > Kind::Fragment as u8 {
         return None;
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use tidewire::FlowKey;
+use tidewire_types::ip_protocol::{UDP, has_ports};
 use tidewire_wire::{Frame, Kind, Settings as WireSettings, addresses, decode};
 
 use super::facts::{Facts, facts, with_vlan};
@@ -29,11 +30,13 @@ struct Datagram {
     proto: u8,
 }
 
-/// What is known of a datagram.
+/// State of a datagram.
 #[derive(Clone, Debug)]
 struct Known<T> {
     /// The ends of its stream, the lower one first, and whether the lower one sent it.
     stream: Option<(FlowKey, bool)>,
+    /// The same of one that carries a tunnel: its stream is that of the packet inside, and expressions see these.
+    carrier: Option<FlowKey>,
     begun_ns: u64,
     /// Bytes of its fragments, and of all of it, once the last one is known.
     bytes: u64,
@@ -41,14 +44,14 @@ struct Known<T> {
     waiting: Vec<T>,
 }
 
-/// What is known of a fragment.
+/// Facts of a fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragmented<T> {
     /// Its headers as if it had the ports of its datagram.
     pub facts: Facts,
     /// Whether the lower end sent it.
     pub is_from_lower: bool,
-    /// What [waited](Fragments::wait): fragments of the same stream that came before.
+    /// Fragments of the same stream that came before and [waited](Fragments::wait).
     pub earlier: Vec<T>,
 }
 
@@ -60,18 +63,20 @@ pub struct Fragments<T> {
     order: VecDeque<(Datagram, u64)>,
     /// That of the fragment that was added last, if its stream is not known yet.
     last: Option<Datagram>,
+    /// The headers of the fragment that was added last, if its datagram carries a tunnel.
+    carrier: Option<Facts>,
 }
 
 impl<T> Default for Fragments<T> {
     fn default() -> Self {
-        Self { known: HashMap::new(), order: VecDeque::new(), last: None }
+        Self { known: HashMap::new(), order: VecDeque::new(), last: None, carrier: None }
     }
 }
 
 impl<T> Fragments<T> {
     /// Adds a fragment, and returns what is known of it. `None`: its stream is not known, or it is no fragment.
     pub fn add(&mut self, frame: &Frame, bytes: &[u8], settings: &WireSettings) -> Option<Fragmented<T>> {
-        self.last = None;
+        (self.last, self.carrier) = (None, None);
         let (facts, is_fragment) = facts(frame, bytes, settings);
         let facts = facts.filter(|_| is_fragment)?;
         let decoded = decode(frame.link, bytes, frame.wire_bytes, settings);
@@ -88,7 +93,7 @@ impl<T> Fragments<T> {
         let known = self.known.get_mut(&datagram)?;
         if known.bytes >= known.bytes_max && fragment.offset_bytes == 0 {
             // The next datagram with this identification, or a copy.
-            (known.stream, known.bytes, known.bytes_max) = (None, 0, u64::MAX);
+            (known.stream, known.carrier, known.bytes, known.bytes_max) = (None, None, 0, u64::MAX);
         }
         known.bytes += u64::from(fragment.data_bytes);
         if !fragment.more {
@@ -96,13 +101,22 @@ impl<T> Fragments<T> {
         }
         // Of two first fragments the one that came first, as reassembly has it.
         known.stream = known.stream.or(own);
+        if own.is_none() && fragment.offset_bytes == 0 {
+            known.carrier = known.carrier.or(Some(facts.key));
+        }
         let Some((key, is_from_lower)) = known.stream else {
             self.last = Some(datagram);
+            self.carrier = known.carrier.map(|key| Facts { key: with_vlan(key, facts.key.vlan), ..facts });
             return None;
         };
         let earlier = std::mem::take(&mut known.waiting);
         let facts = Facts { key: with_vlan(key, facts.key.vlan), ..facts };
         Some(Fragmented { facts, is_from_lower, earlier })
+    }
+
+    /// The headers of the fragment that was added last, with the ports of its datagram, if that is known to carry a tunnel.
+    pub fn carrier(&self) -> Option<Facts> {
+        self.carrier
     }
 
     /// Has the fragment that was added last, and whose stream is not known, returned with the first one of its datagram.
@@ -131,7 +145,8 @@ impl<T> Fragments<T> {
             }
         }
         self.order.push_back((datagram, now_ns));
-        let known = Known { stream: None, begun_ns: now_ns, bytes: 0, bytes_max: u64::MAX, waiting: Vec::new() };
+        let known =
+            Known { stream: None, carrier: None, begun_ns: now_ns, bytes: 0, bytes_max: u64::MAX, waiting: Vec::new() };
         self.known.insert(datagram, known);
     }
 }
@@ -145,11 +160,11 @@ fn stream_of(
     settings: &WireSettings,
 ) -> Option<(FlowKey, bool)> {
     let key = facts.key;
-    if !matches!(key.proto, 6 | 17 | 132 | 136) {
+    if !has_ports(key.proto) {
         return Some((key, key.client.address == source));
     }
     let ports = [key.client.port, key.server.port];
-    if ports == [0; 2] || key.proto == 17 && ports.iter().any(|port| carries(settings, *port)) {
+    if ports == [0; 2] || key.proto == UDP && ports.iter().any(|port| carries(settings, *port)) {
         return None;
     }
     Some((key, (key.client.address, Some(key.client.port)) == (source, source_port)))
@@ -165,6 +180,7 @@ fn carries(settings: &WireSettings, port: u16) -> bool {
         settings.gre_port,
         settings.mpls_port,
         settings.lisp_port,
+        settings.tzsp_port,
         settings.gtpu_port,
         settings.teredo_port,
         settings.l2tp_port,

@@ -3,7 +3,7 @@ use crate::{
     index::{InterfaceSummary, PriorityLedger},
 };
 
-/// What was found out about a capture.
+/// Result of indexing a capture.
 pub(crate) struct Indexed {
     pub sections: Sections,
     pub is_pcapng: bool,

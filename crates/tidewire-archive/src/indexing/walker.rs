@@ -93,10 +93,14 @@ impl Walker {
                     descriptions.add(buffer.get(place).unwrap_or_default());
                     for interface in descriptions.found.get(known..).unwrap_or_default() {
                         let (name, link) = (interface.name.clone(), interface.link.0);
-                        state.interfaces.push(InterfaceSummary { name, link });
+                        state.interfaces.push(InterfaceSummary { name, link, ..InterfaceSummary::default() });
                     }
                 }
-                _ => {}
+                _ => {
+                    if let Some((interface, loss)) = descriptions.stated(buffer.get(place).unwrap_or_default()) {
+                        state.stated(interface, &loss);
+                    }
+                }
             }
         });
         block.settle(clock, before + 1);

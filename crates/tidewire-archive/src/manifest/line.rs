@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What happened.
+/// Type of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -30,7 +30,7 @@ pub enum Event {
 pub struct Line {
     /// Version of the format.
     pub version: u16,
-    /// What happened.
+    /// The event.
     pub event: Event,
     /// When, nanoseconds since the epoch.
     pub time_ns: u64,
@@ -62,7 +62,7 @@ pub struct Line {
     pub previous: String,
 }
 
-/// What stands between the content of a line and its checksum, and behind that.
+/// Text between the content of a line and its checksum, and behind that.
 const CHECK_BEGIN: &[u8] = b",\"crc32c\":\"";
 const CHECK_END: &[u8] = b"\"}";
 /// CRC-32C in hexadecimal.

@@ -17,7 +17,7 @@ pub(crate) fn keep_living(lines: &mut Vec<Line>, removals_kept: usize) -> u64 {
         is_there.insert(line.segment.clone(), line.event != Event::Removed);
     }
     let living = |name: &str| is_there.get(name).copied().unwrap_or(false);
-    // What the next segment of a worker may name as the one before it.
+    // Segments that the next one of a worker may name as the one before it.
     let mut before: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     let mut named: BTreeSet<String> = BTreeSet::new();
     for line in &*lines {

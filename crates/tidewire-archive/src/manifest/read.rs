@@ -10,7 +10,7 @@ use super::{
     line::{Event, Line},
     living::{REMOVALS_KEPT, keep_living},
 };
-use crate::{Digest, Error, name::MANIFEST, read_at::open_regular};
+use crate::{Digest, Error, Folder, Storage as _, name::MANIFEST, read_at::open_regular};
 
 /// Version of lines.
 pub(crate) const VERSION: u16 = 1;
@@ -48,17 +48,26 @@ pub(crate) struct Read {
 /// Reads the manifest of a directory; none is an empty one.
 pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
     let path = folder.join(MANIFEST);
-    let failed = |error| Error::io(&path, "reading")(error);
-    let file = match open_regular(&path) {
+    read_opened(open_regular(&path), &path)
+}
+
+/// The same of a directory that is open.
+pub(crate) fn read_in(folder: &Folder) -> Result<Read, Error> {
+    read_opened(folder.open_regular(MANIFEST), &folder.path(MANIFEST))
+}
+
+fn read_opened(opened: io::Result<File>, path: &Path) -> Result<Read, Error> {
+    let failed = |error| Error::io(path, "reading")(error);
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Read::default()),
         Err(error) => return Err(failed(error)),
     };
     if file.metadata().map_err(failed)?.len() > BYTES_MAX {
-        return Err(Error::damaged(&path, "it is too long"));
+        return Err(Error::damaged(path, "it is too long"));
     }
     let (mut file, mut read) = (BufReader::new(file.take(BYTES_MAX)), Read::default());
-    // Lines at the end that are none: power failed while they were written.
+    // Invalid lines at the end: power failed while they were written.
     let (mut torn, mut at, mut before, mut number) = (Vec::new(), 0, String::new(), 0);
     let (mut line, mut needed) = (Vec::new(), 0);
     loop {
@@ -77,7 +86,7 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
         match serde_json::from_slice::<Line>(content) {
             Ok(parsed) => {
                 if parsed.version > VERSION {
-                    return Err(Error::Version { path: path.clone(), found: parsed.version, supported: VERSION });
+                    return Err(Error::Version { path: path.to_owned(), found: parsed.version, supported: VERSION });
                 }
                 torn.drain(..).for_each(|number| note(&mut read.broken, number));
                 if parsed.previous != before || !parsed.is_text(content) {
@@ -98,7 +107,7 @@ pub(crate) fn read(folder: &Path) -> Result<Read, Error> {
             read.removed += keep_living(&mut read.lines, REMOVALS_KEPT);
             needed = read.lines.len();
             if needed > LINES_MAX {
-                return Err(Error::damaged(&path, format!("it lists more than {LINES_MAX} segments")));
+                return Err(Error::damaged(path, format!("it lists more than {LINES_MAX} segments")));
             }
         }
     }

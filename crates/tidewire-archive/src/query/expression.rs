@@ -1,9 +1,11 @@
-//! What an index can say about a filter expression: a condition that every packet fulfils which the expression matches. More packets
-//! may fulfil it: the expression is applied to each of them afterwards. What is not understood is no condition.
+//! Derives from a filter expression a condition for an index, which every packet fulfils that the expression matches. More packets
+//! may fulfil it: the expression is applied to each of them afterwards. A part that is not understood is no condition.
 //!
 //! Source: pcap-filter(7) and libpcap's grammar.y. Negation binds strongest; `and` and `or` bind alike, from the left.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 
 use crate::index::Term;
 
@@ -24,7 +26,7 @@ const WORDS_MAX: usize = 4096;
 const DEPTH_MAX: usize = 64;
 /// Protocols whose number is in a record whenever a filter sees it in a packet. (AH, ESP, options of IPv6 and tunnels are walked
 /// through, so that a record may have what is behind them.)
-const PROTOS: [u8; 5] = [1, 6, 17, 58, 132];
+const PROTOS: [u8; 5] = [ICMP, TCP, UDP, ICMP6, SCTP];
 
 /// The condition of an expression.
 pub(crate) fn condition(expression: &str) -> Condition {
@@ -35,7 +37,7 @@ pub(crate) fn condition(expression: &str) -> Condition {
     if tokens.iter().any(|token| within.iter().any(|word| token.is(word))) || vlans > 2 {
         return Condition::Any;
     }
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, last: Kind::None };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, last: PrimitiveKind::None };
     let condition = parser.expression();
     // Something is left: it was not understood.
     match condition {
@@ -107,9 +109,9 @@ fn tokens(expression: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// What the primitive before was about: an address or a number without a word before it is of the same kind.
+/// Kind of the primitive before: an address or a number without a word before it is of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PrimitiveKind {
     None,
     Host,
     Port,
@@ -119,7 +121,7 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     depth: usize,
-    last: Kind,
+    last: PrimitiveKind,
 }
 
 impl Parser<'_> {
@@ -160,7 +162,7 @@ impl Parser<'_> {
                     return None;
                 }
                 self.at += 1;
-                self.last = Kind::None;
+                self.last = PrimitiveKind::None;
                 inner
             }
             _ => self.primitive()?,
@@ -214,7 +216,7 @@ impl Parser<'_> {
             return None;
         }
         if is_arithmetic {
-            self.last = Kind::None;
+            self.last = PrimitiveKind::None;
             return Some(Condition::Any);
         }
         let words: Option<Vec<&str>> = tokens
@@ -231,25 +233,25 @@ impl Parser<'_> {
         Some(condition)
     }
 
-    fn meaning(&self, words: &[&str]) -> (Condition, Kind) {
-        let any = (Condition::Any, Kind::None);
+    fn meaning(&self, words: &[&str]) -> (Condition, PrimitiveKind) {
+        let any = (Condition::Any, PrimitiveKind::None);
         if let [word] = words {
             if let Some(condition) = bare(word, self.last) {
                 return (condition, self.last);
             }
             let proto = match *word {
-                "tcp" => 6,
-                "udp" => 17,
-                "icmp" => 1,
-                "icmp6" => 58,
-                "sctp" => 132,
+                "tcp" => TCP,
+                "udp" => UDP,
+                "icmp" => ICMP,
+                "icmp6" => ICMP6,
+                "sctp" => SCTP,
                 _ => return any,
             };
-            return (one(Term::Proto(proto)), Kind::None);
+            return (one(Term::Proto(proto)), PrimitiveKind::None);
         }
         if let ["vlan", id] = words {
             let id = number::<u16>(id).filter(|&id| id != 0 && id < 4096);
-            return (id.map_or(Condition::Any, |id| one(Term::Vlan(id))), Kind::None);
+            return (id.map_or(Condition::Any, |id| one(Term::Vlan(id))), PrimitiveKind::None);
         }
         let mut rest = words;
         if let Some((&("ip" | "ip6" | "tcp" | "udp" | "sctp" | "arp" | "rarp" | "icmp" | "icmp6"), after)) =
@@ -263,18 +265,22 @@ impl Parser<'_> {
             _ => rest,
         };
         match rest {
-            ["host", address] | [address] if parse_address(address).is_some() => {
-                (parse_address(address).map_or(Condition::Any, |address| one(Term::Address(address))), Kind::Host)
-            }
-            ["net", network] => (net(network, None).unwrap_or(Condition::Any), Kind::None),
-            ["net", network, "mask", mask] => (net(network, Some(mask)).unwrap_or(Condition::Any), Kind::None),
-            ["port", port] => (number(port).map_or(Condition::Any, |port| one(Term::Port(port))), Kind::Port),
-            ["portrange", range] => (ports(range).unwrap_or(Condition::Any), Kind::None),
+            ["host", address] | [address] if parse_address(address).is_some() => (
+                parse_address(address).map_or(Condition::Any, |address| one(Term::Address(address))),
+                PrimitiveKind::Host,
+            ),
+            ["net", network] => (net(network, None).unwrap_or(Condition::Any), PrimitiveKind::None),
+            ["net", network, "mask", mask] => (net(network, Some(mask)).unwrap_or(Condition::Any), PrimitiveKind::None),
+            ["port", port] => (number(port).map_or(Condition::Any, |port| one(Term::Port(port))), PrimitiveKind::Port),
+            ["portrange", range] => (ports(range).unwrap_or(Condition::Any), PrimitiveKind::None),
             ["proto", number] => {
                 let number = self::number::<u8>(number).filter(|number| PROTOS.contains(number));
                 // Of Ethernet and others it is another number: they are not among the words above.
                 let is_ip = matches!(words.first(), Some(&("ip" | "ip6" | "proto")));
-                (number.filter(|_| is_ip).map_or(Condition::Any, |number| one(Term::Proto(number))), Kind::None)
+                (
+                    number.filter(|_| is_ip).map_or(Condition::Any, |number| one(Term::Proto(number))),
+                    PrimitiveKind::None,
+                )
             }
             _ => any,
         }
@@ -286,11 +292,11 @@ fn one(term: Term) -> Condition {
 }
 
 /// An address or number of the same kind as the primitive before.
-fn bare(word: &str, last: Kind) -> Option<Condition> {
+fn bare(word: &str, last: PrimitiveKind) -> Option<Condition> {
     match last {
-        Kind::Host => parse_address(word).map(|address| one(Term::Address(address))),
-        Kind::Port => number(word).map(|port| one(Term::Port(port))),
-        Kind::None => None,
+        PrimitiveKind::Host => parse_address(word).map(|address| one(Term::Address(address))),
+        PrimitiveKind::Port => number(word).map(|port| one(Term::Port(port))),
+        PrimitiveKind::None => None,
     }
 }
 

@@ -1,16 +1,18 @@
 //! Whether a packet's headers have the address, port, network, VLAN and protocol that are looked for.
 
 use tidewire_filter::Filter;
-use tidewire_wire::{Decoded, Frame, Kind, Settings as WireSettings, addresses, decode, ports};
+use tidewire_types::ip_protocol::has_ports;
+use tidewire_wire::{Decoded, Frame, Kind, Settings as WireSettings, addresses, ports};
 
 use super::wanted::Query;
+use crate::decode::decode_whole_or_cut;
 
 /// Conditions on headers, as they are applied to packets.
 #[derive(Debug)]
 pub(super) struct Headers {
-    asks: bool,
+    has_conditions: bool,
     /// The same in libpcap's language, of the outermost header: packets whose transport header is short or wrong are found as
-    /// `host` and `port` of an expression find them. `None`: nothing of IP is asked for.
+    /// `host` and `port` of an expression find them. `None`: there is no condition on IP.
     outer: Option<Filter>,
 }
 
@@ -24,28 +26,28 @@ impl Headers {
             protocol.map(|protocol| format!("(ip proto {protocol} or ip6 proto {protocol})")),
         ];
         let primitives: Vec<String> = primitives.into_iter().flatten().collect();
-        let asks = !primitives.is_empty() || vlan.is_some();
+        let has_conditions = !primitives.is_empty() || vlan.is_some();
         let outer = primitives.join(" and ");
         // Behind up to two tags: what follows `vlan` looks behind the tag.
         let expression = format!("({outer}) or (vlan and (({outer}) or (vlan and ({outer}))))");
         // An expression that no packet can fulfil is refused.
         let outer = (!outer.is_empty()).then(|| Filter::new(&expression).ok()).flatten();
-        Self { asks, outer }
+        Self { has_conditions, outer }
     }
 
     /// Whether anything is looked for in headers.
-    pub fn are_asked(&self) -> bool {
-        self.asks
+    pub fn has_conditions(&self) -> bool {
+        self.has_conditions
     }
 
-    /// Whether a packet has what its headers are asked for.
+    /// Whether a packet's headers fulfil the conditions.
     pub fn matches(&mut self, query: &Query, frame: &Frame, bytes: &[u8]) -> bool {
-        if !self.asks {
+        if !self.has_conditions {
             return true;
         }
         let decoded = |depth: u8| {
             let settings = WireSettings::default().with_tunnel_depth(depth);
-            decode(frame.link, bytes, frame.wire_bytes, &settings)
+            decode_whole_or_cut(frame, bytes, &settings)
         };
         let innermost = decoded(WireSettings::default().tunnel_depth);
         if has(query, bytes, &innermost) {
@@ -98,7 +100,7 @@ fn has(query: &Query, bytes: &[u8], decoded: &Decoded) -> bool {
 fn ports_of(bytes: &[u8], decoded: &Decoded) -> (u16, u16) {
     let fragment = &decoded.fragment;
     // TCP, UDP, SCTP, UDP-Lite.
-    if decoded.kind == Kind::Fragment && fragment.offset_bytes == 0 && matches!(fragment.proto, 6 | 17 | 132 | 136) {
+    if decoded.kind == Kind::Fragment && fragment.offset_bytes == 0 && has_ports(fragment.proto) {
         return match bytes.get(fragment.data_at as usize..) {
             Some(&[s0, s1, d0, d1, ..]) => (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])),
             _ => (0, 0),
@@ -179,7 +181,7 @@ mod tests {
         let query = |vlan, protocol| Query { vlan: Some(vlan), protocol: Some(protocol), ..Query::default() };
         assert!(is_found(&query(5, 6), &frame) && is_found(&query(6, 6), &frame));
         assert!(!is_found(&query(7, 6), &frame) && !is_found(&query(5, 17), &frame));
-        // What no packet can fulfil is no error.
+        // A condition that no packet can fulfil is no error.
         let both = Query {
             hosts: vec!["10.0.0.1".parse().unwrap()],
             net: Network::new("2001:db8::".parse().unwrap(), 32),

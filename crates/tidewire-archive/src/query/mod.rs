@@ -1,4 +1,4 @@
-//! What is looked for in an archive.
+//! Queries of an archive.
 
 mod expression;
 mod headers;
@@ -46,7 +46,7 @@ impl Exact {
         if !self.query.wants_time(frame.timestamp_ns) {
             return false;
         }
-        if self.filter.is_none() && !self.headers.are_asked() {
+        if self.filter.is_none() && !self.headers.has_conditions() {
             return true;
         }
         let by_itself = self.headers.matches(&self.query, frame, bytes) && self.has_expression(frame, bytes);
@@ -89,7 +89,7 @@ fn fulfilling(sidecar: &mut Sidecar, condition: &Condition) -> Result<Option<Vec
         }
         Condition::All(conditions) => {
             let mut found: Option<Vec<u32>> = None;
-            // A protocol has the most records: it is not asked where others decide.
+            // A protocol has the most records: it is not looked up where other terms decide.
             let is_proto = |condition: &&Condition| matches!(condition, Condition::Terms(Term::Proto(_), _));
             let others = conditions.iter().filter(|condition| !is_proto(condition));
             let protos = conditions.iter().filter(is_proto);

@@ -1,4 +1,4 @@
-//! What is looked for, and what an index can say about it.
+//! A query, and the condition for an index that follows from it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ use crate::{
     index::{FlowRecord, Summary, Term},
 };
 
-/// What is looked for: packets that fulfil all of it. The default is all packets.
+/// Conditions on packets, all of which have to be fulfilled. The default is all packets.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// A filter expression in libpcap's language.
@@ -123,7 +123,7 @@ impl Query {
             && self.community_id.as_deref().is_none_or(has_id)
     }
 
-    /// What an index can say about it.
+    /// The condition for an index that follows from it.
     pub(crate) fn condition(&self, summary: &Summary) -> Condition {
         let mut found = match &self.filter {
             Some(filter) if summary.interfaces.iter().all(|interface| is_pruned(LinkType(interface.link))) => {

@@ -11,7 +11,7 @@ use super::{entry::Entry, note::Note};
 /// Directories that are named at most.
 const COMPANIONS_MAX: usize = 256;
 
-/// What the indexes of the directories that are searched say about others.
+/// Other directories that the indexes of the searched ones name.
 #[derive(Default)]
 pub(super) struct Companions {
     /// The directories that are searched, by recording.

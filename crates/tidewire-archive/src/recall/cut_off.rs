@@ -1,4 +1,4 @@
-//! What a recorder cut off of streams: only the indexes know it.
+//! Parts of streams that a recorder cut off: only the indexes know them.
 
 use std::collections::HashMap;
 

@@ -30,11 +30,11 @@ use crate::{
 /// A capture of an archive, and its index.
 pub(crate) struct Entry {
     pub path: PathBuf,
-    /// What its name says; `None`: a recorder did not write it.
+    /// Fields of its name; `None`: a recorder did not write it.
     pub name: Option<SegmentName>,
     /// Whether it is still being written, or was left by a crash.
     pub is_part: bool,
-    /// What its index says of it; the index is opened again where it is needed: an archive may have more captures than a process may
+    /// Summary of its index; the index is opened again where it is needed: an archive may have more captures than a process may
     /// have files.
     pub summary: Option<Summary>,
     index: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
     pub problem: Option<Error>,
 }
 
-/// What a directory holds.
+/// Captures of a directory.
 #[derive(Default)]
 pub(crate) struct Entries {
     /// Segments, complete or not, and other captures.
@@ -83,7 +83,7 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Entries,
                         continue;
                     }
                     Ok(Beside::Other(_)) => continue,
-                    // What cannot be read may be a capture: reading it says so.
+                    // A file that cannot be read may be a capture: reading it reports the error.
                     Err(_) => {}
                 }
             }
@@ -243,7 +243,7 @@ impl Entry {
         Ok(Some((plain(data, &path, is_sealed, compression, identities)?, lock)))
     }
 
-    /// What of an open segment is what was written; `None`: all of it, as it is being written, or has no checksums.
+    /// The intact part of an open segment; `None`: all of it, as it is being written, or has no checksums.
     fn whole(&self, name: &SegmentName, data: &mut Plain) -> Result<Option<&Whole>, Error> {
         if self.whole.get().is_none() {
             let folder = self.folder();
@@ -253,7 +253,7 @@ impl Entry {
         Ok(self.whole.get().and_then(Option::as_ref))
     }
 
-    /// What the disk changed of an open segment that was read.
+    /// Damage by the disk in an open segment that was read.
     pub fn damage(&self) -> Option<Error> {
         let whole = self.whole.get()?.as_ref()?;
         if whole.bytes == 0 && fs::metadata(&self.path).is_ok_and(|found| found.len() > 0) {

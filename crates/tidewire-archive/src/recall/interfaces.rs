@@ -5,20 +5,23 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-use tidewire_files::{Supplements, described, supplement};
+use tidewire_files::{StatedLoss, Supplements, described, stated_loss, supplement};
 
 use crate::block::Interface;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 
-/// Interfaces of a recall at most: frames have 16 bits for them.
-const INTERFACES_MAX: usize = 65_535;
+/// Interfaces of a recall at most, and those whose losses are summed up: frames have 16 bits for them.
+pub(super) const INTERFACES_MAX: usize = 65_535;
 
 /// Reads descriptions as they are met.
 #[derive(Debug, Default)]
 pub(crate) struct Descriptions {
     big_endian: bool,
+    /// Interfaces that were described before the section.
+    before: usize,
     pub found: Vec<Interface>,
     /// Texts of sections, secrets and names, until they are taken.
     pub supplements: Supplements,
@@ -29,15 +32,28 @@ impl Descriptions {
     pub fn add(&mut self, block: &[u8]) {
         if block.get(..4) == Some(&SECTION_HEADER.to_le_bytes()) {
             self.big_endian = block.get(8..12) == Some(&0x1a2b_3c4d_u32.to_be_bytes());
+            self.before = self.found.len();
         }
-        let bytes = block.first_chunk().copied().unwrap_or_default();
-        let kind = if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-        let body = block.get(8..block.len().saturating_sub(4)).unwrap_or_default();
+        let (kind, body) = self.kind_and_body(block);
         if kind == INTERFACE_DESCRIPTION {
             self.found.extend(described(body, self.big_endian));
         } else if let Some(supplement) = supplement(kind, body, self.big_endian) {
             self.supplements.add(&supplement);
         }
+    }
+
+    /// The place of an interface among all of the capture, and its losses, if a block is of its statistics.
+    pub fn stated(&self, block: &[u8]) -> Option<(usize, StatedLoss)> {
+        let (kind, body) = self.kind_and_body(block);
+        let loss = stated_loss(body, self.big_endian).filter(|_| kind == INTERFACE_STATISTICS)?;
+        let place = self.before.checked_add(loss.interface as usize).filter(|place| *place < self.found.len())?;
+        Some((place, loss))
+    }
+
+    fn kind_and_body<'b>(&self, block: &'b [u8]) -> (u32, &'b [u8]) {
+        let bytes = block.first_chunk().copied().unwrap_or_default();
+        let kind = if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        (kind, block.get(8..block.len().saturating_sub(4)).unwrap_or_default())
     }
 
     /// Whether options of packets can be copied as they are.

@@ -109,7 +109,7 @@ impl Lane {
                     self.bytes_read += reader.bytes_read;
                     self.reader = None;
                 }
-                // What was found before it is in the piece.
+                // The packets before the error are in the piece.
                 Err(error) => {
                     problems.push_back(error);
                     self.bytes_read += reader.bytes_read;
@@ -132,7 +132,7 @@ impl Lane {
             self.captures_gone += 1;
             return;
         }
-        let trace = entry.trace.clone().map(Chosen::Traced);
+        let trace = entry.trace.clone().map(|trace| Chosen::Traced(Box::new(trace)));
         let whole = Some(Plan { parts: None, descriptions: Vec::new(), chosen: trace });
         let planned = entry.sidecar(identities).and_then(|sidecar| match sidecar {
             _ if entry.trace.is_some() => Ok(whole.clone()),

@@ -12,6 +12,7 @@ mod cut_off;
 mod entry;
 mod interfaces;
 mod lane;
+mod losses;
 mod note;
 mod numbers;
 mod overview;
@@ -41,13 +42,16 @@ use crate::{
 use companions::Companions;
 use interfaces::Interfaces;
 use lane::Lane;
+use losses::InterfaceLosses;
 
 pub use cut_off::CutOff;
 pub use entry::is_archive;
 pub(crate) use entry::{Entries, Entry, entries, modified_ns, need_archive, open_index, plain};
 pub(crate) use interfaces::Descriptions;
+pub use losses::InterfaceLoss;
 pub use note::Note;
 pub use overview::{Overview, PAUSE_NS_MIN, PAUSES_MAX, Pause};
+pub use trace::CLOSED_NS;
 
 /// Bytes of a block that a recall fills.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -103,6 +107,7 @@ impl Archive {
             _ if !query.is_of_streams() => None,
             _ => unindexed::trace(&mut folders, stream, streams.flatten(), query, &self.identities),
         };
+        let interface_losses = InterfaceLosses::of(folders.iter().flatten(), query);
         for ((folder, path), mut entries) in self.folders.iter().enumerate().zip(folders) {
             figures.captures += entries.len() as u64;
             figures.bytes +=
@@ -147,7 +152,8 @@ impl Archive {
             ordered.push(Lane::new(entries));
         }
         notes.extend(companions.missing(&self.folders));
-        Ok(Recall { problems, ..Recall::begin(exact, ordered, notes, self.identities.clone(), figures) })
+        let recall = Recall::begin(exact, ordered, notes, self.identities.clone(), figures);
+        Ok(Recall { problems, interface_losses, ..recall })
     }
 }
 
@@ -183,9 +189,10 @@ pub struct Recall {
     shared: Arc<Mutex<Figures>>,
     /// Packets that captures lost before packets that were found, as these say, by interface.
     lost: BTreeMap<u16, u64>,
+    interface_losses: Vec<InterfaceLoss>,
 }
 
-/// What a recall read, and how much there is.
+/// Figures of a recall: how much it read, and how much there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -218,11 +225,25 @@ impl Recall {
         let heads = lanes.iter().enumerate().map(|(index, lane)| Reverse((lane.due_ns(), index))).collect();
         let (interfaces, problems) = (Interfaces::default(), VecDeque::new());
         let (shared, supplements, clock) = (Arc::default(), Supplements::default(), PacketClock::default());
-        let lost = BTreeMap::new();
-        Self { exact, identities, lanes, heads, interfaces, supplements, notes, problems, clock, figures, shared, lost }
+        let (lost, interface_losses) = (BTreeMap::new(), Vec::new());
+        Self {
+            exact,
+            identities,
+            lanes,
+            heads,
+            interfaces,
+            supplements,
+            notes,
+            problems,
+            clock,
+            figures,
+            shared,
+            lost,
+            interface_losses,
+        }
     }
 
-    /// What is to be known about this recall.
+    /// Notes for the user about this recall.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
@@ -232,6 +253,13 @@ impl Recall {
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces.all
+    }
+
+    /// Losses of interfaces in the captures with packets of the searched time, as their indexes say: of the segment that is still written,
+    /// this is not known.
+    #[must_use]
+    pub fn interface_losses(&self) -> &[InterfaceLoss] {
+        &self.interface_losses
     }
 
     /// Texts of sections, secrets and names of the captures since the last call: before the packet that comes next.
@@ -245,7 +273,7 @@ impl Recall {
         self.lanes.iter().map(Lane::bytes_read).sum()
     }
 
-    /// What was read so far.
+    /// Figures so far.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let captures_read = self.lanes.iter().map(|lane| lane.captures_read).sum();
@@ -330,7 +358,7 @@ impl Source for Recall {
                 let packets = if options.is_empty() { 0 } else { lost_before(options) };
                 if packets > 0 {
                     let Frame { number, interface, timestamp_ns, .. } = counted;
-                    block.push_loss(PacketLoss { number, interface, timestamp_ns, packets });
+                    block.push_loss(PacketLoss { number, interface, timestamp_ns, since_ns: timestamp_ns, packets });
                     let sum = self.lost.entry(interface).or_default();
                     *sum = sum.saturating_add(packets);
                 }
@@ -367,7 +395,7 @@ impl Source for Recall {
             loss.between_packets = *packets;
             loss
         };
-        self.lost.iter().map(of).collect()
+        losses::joined(self.lost.iter().map(of).collect(), &self.interface_losses)
     }
 
     fn bytes_read(&self) -> u64 {

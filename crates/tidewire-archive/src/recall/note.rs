@@ -1,11 +1,11 @@
-//! What a recall could not use.
+//! Notes on parts of an archive that a recall could not use.
 
 use std::{fmt, path::PathBuf};
 
 /// Names that a note lists.
 const NAMES_MAX: usize = 3;
 
-/// What a recall could not use, or what it found out about the archive: for people. Captures of which the same is to be said share one.
+/// A part of the archive that a recall could not use, or a finding about the archive: for people. Captures with the same finding share a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -15,7 +15,7 @@ pub enum Note {
         folder: PathBuf,
         /// Their names.
         names: Vec<String>,
-        /// What is wrong with the index; empty: there is none.
+        /// The error of the index; empty: there is none.
         why: String,
     },
     /// Captures that are not searched.

@@ -33,6 +33,10 @@ pub struct Overview {
     pub unfinished: u64,
     /// Captures without an index that can be read: the sums below do not include them.
     pub unindexed: u64,
+    /// Captures among both: segments that are being written or were left by a crash, and whose index is not there yet.
+    pub growing: u64,
+    /// Bytes of the files of these.
+    pub growing_bytes: u64,
     /// Encrypted captures.
     pub encrypted: u64,
     /// Captures whose index no named identity opens.
@@ -123,9 +127,14 @@ impl Overview {
         self.captures += 1;
         self.unfinished += u64::from(entry.is_part);
         self.encrypted += u64::from(entry.name.as_ref().is_some_and(|name| name.is_sealed));
-        self.stored_bytes += fs::metadata(&entry.path).map_or(0, |found| found.len());
+        let stored_bytes = fs::metadata(&entry.path).map_or(0, |found| found.len());
+        self.stored_bytes += stored_bytes;
         let Some(summary) = &entry.summary else {
             self.unindexed += 1;
+            if entry.is_part {
+                self.growing += 1;
+                self.growing_bytes += stored_bytes;
+            }
             return;
         };
         self.packets += summary.packets;

@@ -1,4 +1,4 @@
-//! What is to be read of a capture: parts of it, and in them the packets of streams.
+//! The plan for reading a capture: parts of it, and in them the packets of streams.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(crate) struct Part {
     pub first: u64,
 }
 
-/// What is to be read of a capture.
+/// The plan for reading a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Parts; `None`: all of it.
@@ -30,10 +30,10 @@ pub(crate) enum Chosen {
     /// By their places, which its index knows.
     Placed(Own),
     /// By their headers: it has no index yet.
-    Traced(Trace),
+    Traced(Box<Trace>),
 }
 
-/// The packets of streams in a capture, by their places. Asked of each packet from the beginning of a piece on.
+/// The packets of streams in a capture, by their offsets. Queried with each packet from the beginning of a piece on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Own {
     extents: Vec<OwnExtent>,
@@ -71,10 +71,10 @@ impl Own {
     }
 
     /// Whether the packet at this offset is of the streams. Packets that no extent holds may be left out; of an extent, all packets
-    /// from its beginning on are asked for.
+    /// from its beginning on have to be queried.
     pub fn has(&mut self, offset: u64) -> bool {
         while let Some(extent) = self.extents.get(self.next).filter(|extent| extent.range.start <= offset) {
-            // Otherwise its first packet was not asked for: the index is of something else.
+            // Otherwise its first packet was not queried: the index is of another file.
             if extent.range.start == offset {
                 self.active.push(Active { extent: self.next, next_gap: 0, skip: 0 });
             }

@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     data: Box<dyn ReadAt>,
     path: PathBuf,
     records: Records,
-    /// What is read of it, in order.
+    /// Parts to read, in order.
     parts: Vec<Part>,
     next_part: usize,
     /// The number of the next packet in the capture, from 0.
@@ -118,7 +118,7 @@ impl Reader {
             self.describe(range.start.max(self.at))?;
             let wanted = (range.end - self.at).min(PIECE_BYTES as u64) as usize;
             if !self.read(wanted, range.end, exact, piece)? {
-                // What a crash or a recorder at work left at the end.
+                // The rest is incomplete: a crash, or a recorder at work, left it.
                 self.next_part = self.parts.len();
             }
             if !piece.frames.is_empty() || self.next_part == self.parts.len() {

@@ -1,4 +1,4 @@
-//! What is to be read of a capture: pieces by its index, and in them the packets of streams.
+//! Selects the parts of a capture to read: pieces by its index, and in them the packets of streams.
 
 use super::plan::{Chosen, Own, Part, Plan};
 use crate::{

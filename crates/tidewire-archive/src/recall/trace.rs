@@ -3,19 +3,16 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use tidewire::FlowKey;
-use tidewire_wire::{Frame, Kind, Settings as WireSettings, addresses, decode};
+use tidewire_types::tcp_flag::{ACK, FIN, RST, SYN};
+use tidewire_wire::{Frame, Kind, Settings as WireSettings, addresses};
 
-use crate::{Facts, Fragments, facts};
+use crate::{Facts, Fragments, decode::decode_whole_or_cut, facts};
 
 /// Fragments that came before the first one of their datagram, at most.
 const EARLIER_MAX: usize = 1 << 16;
-/// TCP flags.
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
-/// Silence after which the next packet begins a stream: of one that ended, and of others, as the recorder has it.
-const CLOSED_NS: u64 = 10_000_000_000;
+/// How long a connection that ended is remembered, for packets that are late: by the recorder, and where streams are found again.
+pub const CLOSED_NS: u64 = 10_000_000_000;
+/// Silence after which the next packet of a stream that has not ended begins another one, as the recorder has it.
 pub(super) const IDLE_NS: u64 = 600_000_000_000;
 
 /// A packet of a stream.
@@ -43,9 +40,9 @@ impl Walk {
         Self { wire: WireSettings::default().with_tunnel_depth(tunnel_depth), fragments: Fragments::default() }
     }
 
-    /// What stream a packet is of; `None`: of none, or a fragment of which that is not known yet.
+    /// The stream of a packet; `None`: of none, or a fragment of which that is not known yet.
     pub fn find(&mut self, number: u64, frame: &Frame, bytes: &[u8]) -> Option<Seen> {
-        let decoded = decode(frame.link, bytes, frame.wire_bytes, &self.wire);
+        let decoded = decode_whole_or_cut(frame, bytes, &self.wire);
         if decoded.kind as u8 > Kind::Fragment as u8 {
             return None;
         }
@@ -107,7 +104,7 @@ impl Connection {
     }
 }
 
-/// The packets of a segment that are looked for. Asked of each packet from its beginning on.
+/// The packets of a segment that are looked for. Queried with each packet from its beginning on.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     walk: Walk,

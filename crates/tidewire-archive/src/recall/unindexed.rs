@@ -5,6 +5,7 @@
 use std::{cmp::Reverse, collections::BTreeMap, ops::ControlFlow};
 
 use tidewire::{FlowKey, community_id};
+use tidewire_types::tcp_flag::FIN;
 use tidewire_wire::Frame;
 
 use super::{
@@ -14,9 +15,6 @@ use super::{
     trace::{Connection, IDLE_NS, Seen, Trace, Walk},
 };
 use crate::{Error, Identities, IndexSettings, index::FlowRecord, origin::Origin, query::Query, remains::open_sums};
-
-/// TCP's flag.
-const FIN: u8 = 1;
 
 /// Segments of a worker of a recording that follow each other: places among the directories and their captures.
 struct Group {
@@ -102,7 +100,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What goes on of a stream that an index has.
+    /// The continuation of a stream that an index has.
     fn continued(&self, found: &Found) -> Vec<Option<Trace>> {
         if found.recording.is_empty() || found.recording != self.group.recording {
             return Vec::new();
@@ -269,7 +267,7 @@ impl Search<'_> {
     }
 }
 
-/// What is done with a packet of a conversation.
+/// Treatment of a packet of a conversation.
 enum Step {
     Add,
     /// Another connection begins with it.

@@ -1,12 +1,12 @@
-//! What a crash or the disk left in a segment that is not what was written: cut off, or taken out.
+//! Removes bytes that a crash or the disk changed in a segment: cut off, or taken out.
 
-use std::{fs::File, ops::Range, os::unix::fs::FileExt as _, path::Path};
+use std::{fs::File, ops::Range, os::unix::fs::FileExt as _};
 
 use crate::{
     Compression, Directory, Error, SegmentName,
     excise::{self, Cure},
     read_at::{Plain, ReadAt as _},
-    remains::remains,
+    remains::remains_in,
 };
 
 impl Directory {
@@ -14,17 +14,17 @@ impl Directory {
     /// what of the rest was changed. `None`: nothing is known of any of it, and it is as it was.
     pub(super) fn compare_sums(
         &self,
-        path: &Path,
         name: &SegmentName,
         file: &File,
         bytes: u64,
     ) -> Result<Option<Vec<Range<u64>>>, Error> {
+        let path = &*self.part(name);
         let copy = file.try_clone().map_err(Error::io(path, "opening, to repair it"))?;
         // An older recorder left no checksums.
-        let Some(whole) = remains(self.path(), name, &mut Plain::new(copy, path)?)? else {
+        let Some(whole) = remains_in(self.storage(), name, &mut Plain::new(copy, path)?)? else {
             return Ok(Some(Vec::new()));
         };
-        // Its checksums are gone: whoever looks closer may find packets in it.
+        // Its checksums are gone: a closer look by hand may find packets in it.
         if whole.bytes == 0 && bytes > 0 {
             return Ok(None);
         }
@@ -35,14 +35,9 @@ impl Directory {
     }
 
     /// Takes what was changed out of a segment. `None`: it cannot be read without that.
-    pub(super) fn cure(
-        &self,
-        path: &Path,
-        name: &SegmentName,
-        file: &File,
-        damaged: &[Range<u64>],
-    ) -> Result<Option<()>, Error> {
+    pub(super) fn cure(&self, name: &SegmentName, file: &File, damaged: &[Range<u64>]) -> Result<Option<()>, Error> {
         let Some(first) = damaged.first() else { return Ok(Some(())) };
+        let path = &*self.part(name);
         let failed = |error| Error::io(path, "taking out what the disk changed")(error);
         if name.is_sealed {
             // Each frame proves itself, and cannot be made again.

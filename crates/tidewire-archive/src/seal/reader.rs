@@ -52,7 +52,7 @@ impl Head {
 
 /// Where a frame lies.
 #[derive(Clone, Copy)]
-struct Place {
+struct SealedFrame {
     /// In the file: its length.
     at: u64,
     /// In the content.
@@ -69,7 +69,7 @@ pub(crate) struct Unsealed {
     path: PathBuf,
     key: DataKey,
     content: Content,
-    frames: Vec<Place>,
+    frames: Vec<SealedFrame>,
     bytes: u64,
     /// Whether the last frame is there.
     is_whole: bool,
@@ -108,7 +108,7 @@ pub(crate) fn whole_bytes(mut inner: Box<dyn ReadAt>, path: &Path) -> Result<u64
 }
 
 /// The frames that are whole, and whether the last one is there.
-fn places(inner: &mut dyn ReadAt, first: u64) -> Result<(Vec<Place>, bool), Error> {
+fn places(inner: &mut dyn ReadAt, first: u64) -> Result<(Vec<SealedFrame>, bool), Error> {
     let (mut at, mut from, mut is_whole) = (first, 0, false);
     let (mut frames, mut length) = (Vec::new(), Vec::new());
     while !is_whole && frames.len() < FRAMES_MAX {
@@ -120,7 +120,7 @@ fn places(inner: &mut dyn ReadAt, first: u64) -> Result<(Vec<Place>, bool), Erro
         if stated > FRAME_BYTES as u64 || end > inner.bytes() || head == 0 {
             break;
         }
-        frames.push(Place { at, from, head });
+        frames.push(SealedFrame { at, from, head });
         (at, from, is_whole) = (end, from + stated, head & LAST != 0);
     }
     Ok((frames, is_whole))

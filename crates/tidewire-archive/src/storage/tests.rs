@@ -28,7 +28,7 @@ fn packet(number: u64, numbers: &mut Numbers) -> Vec<u8> {
     packet
 }
 
-/// What a recorder did until the power failed: its packets, and how many were acknowledged, from the first on, in each segment.
+/// Progress of a recorder until the power failed: its packets, and how many were acknowledged, from the first on, in each segment.
 #[derive(Default)]
 struct Recorded {
     packets: Vec<Vec<u8>>,
@@ -94,7 +94,7 @@ fn segment(
     Some(())
 }
 
-/// What is found: bytes of packets by their time.
+/// Packets that an archive finds: their bytes by their time.
 fn found(folder: &std::path::Path) -> BTreeMap<u64, Vec<u8>> {
     let mut found = BTreeMap::new();
     let Ok(archive) = Archive::open([folder], Identities::default()) else { return found };

@@ -1,4 +1,4 @@
-//! What a crash leaves of a segment is repaired, however it is stored.
+//! Segments that a crash left are repaired, however they are stored.
 
 use std::{fs, path::Path};
 
@@ -69,7 +69,7 @@ fn what_a_crash_left_is_a_beginning_however_it_is_stored() {
                 let (found, errors) = drain(&mut all);
                 assert!(errors.is_empty() && all.notes().is_empty(), "{case}: {errors:?} {:?}", all.notes());
                 assert!(packets.starts_with(&found), "{case}: {}", found.len());
-                // What was synced in whole frames is there.
+                // Packets that were synced in whole frames are there.
                 assert!(found.len() as u64 * 100 / packets.len() as u64 + 35 > percent, "{case}: {}", found.len());
                 assert!(verify(folder.path()).expect("verified").findings.is_empty(), "{case}");
                 if !is_sealed {
@@ -81,7 +81,7 @@ fn what_a_crash_left_is_a_beginning_however_it_is_stored() {
 }
 
 #[test]
-fn an_encrypted_segment_that_nobody_here_can_read_is_completed_and_indexed_later() {
+fn an_encrypted_segment_without_its_key_is_completed_and_indexed_later() {
     let (mut numbers, folder) = (Numbers(5), tempfile::tempdir().expect("a folder"));
     let packets = packets(&mut numbers);
     let recipients = Some(Recipients::parse(&[RECIPIENT]).expect("a recipient"));

@@ -3,6 +3,7 @@
 
 mod crashes;
 mod damage;
+mod handles;
 mod numbers;
 mod queries;
 mod remains;

@@ -133,7 +133,7 @@ fn scanned(packets: &[Seen], query: &Query) -> Vec<Seen> {
 fn a_query_finds_what_a_scan_finds() {
     let mut numbers = Numbers(0x5eed_0014);
     let mut packets = mixed(&mut numbers);
-    // What an expression has no meaning for is an error in both; those links are another test's.
+    // A link type without a meaning for an expression is an error in both; those links are another test's.
     packets.retain(|packet| matches!(packet.link, 1 | 101 | 113 | 276 | 0));
     let folder = tempfile::tempdir().expect("a folder");
     let mut recorder = Recorder::new(folder.path(), &Settings::default());

@@ -47,7 +47,7 @@ fn restart(sums: &Path) {
     fs::write(sums, bytes).expect("written");
 }
 
-/// What a recall finds, and what is wrong.
+/// The packets that a recall finds, and its errors.
 fn recalled(folder: &Path) -> (Vec<Seen>, String) {
     let archive = Archive::open([folder], Identities::default()).expect("an archive");
     let (found, errors) = drain(&mut archive.recall(&Query::default()).expect("a query"));
@@ -118,7 +118,7 @@ fn a_kill_costs_no_whole_block_where_the_machine_runs_on() {
     let bytes = encoded(&packets);
     let block = encoded(&packets[..2]).len() - encoded(&packets[..1]).len();
     for (kept, was_restarted) in [(5 * PIECE + 40_000, false), (5 * PIECE + 40_000, true), (5 * PIECE + 9, false)] {
-        // What was not written is not there, or was allocated and has zeros.
+        // Bytes that were not written are not there, or were allocated and are zeros.
         for is_allocated in [false, true] {
             let folder = tempfile::tempdir().expect("a folder");
             let (part, sums) = left(folder.path(), &packets, PIECE);

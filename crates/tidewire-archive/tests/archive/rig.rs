@@ -55,7 +55,7 @@ pub fn read(path: &Path) -> Vec<Seen> {
     }
 }
 
-/// What a query finds. Nothing may be wrong.
+/// The packets that a query finds. No error may occur.
 pub fn recall(folder: &Path, query: &Query) -> Vec<Seen> {
     let archive = Archive::open([folder], Identities::default()).expect("an archive");
     let mut recall = archive.recall(query).expect("a query");

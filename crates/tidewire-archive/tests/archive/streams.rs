@@ -60,7 +60,7 @@ fn a_stream_has_exactly_its_packets() {
         if packets.is_empty() || !matches!(&index(&folder)[..], [IndexResult::Made { .. }]) {
             continue;
         }
-        // What an 802.11 frame with several packets belongs to is not one stream.
+        // The packets of an 802.11 frame with several of them are not of one stream.
         // Files that were appended to one another are indexed up to the second one, which is said.
         if ["aggregate", "file-concatenated"].iter().any(|part| path.to_string_lossy().contains(part)) {
             continue;

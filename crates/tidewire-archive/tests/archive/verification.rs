@@ -1,4 +1,4 @@
-//! What was changed, added or taken out is found.
+//! Changed, added and missing files are found.
 
 use std::{fs, os::unix::fs::symlink, path::Path, thread};
 

@@ -15,8 +15,8 @@ use crate::protocol::{NAMES_MAX, ServerPacket, control, delivered, register, sev
 /// How long the event processor may take to read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tells the event processor how far each destination is. Only root and the sensor's own user may. Nothing is answered: positions
-/// are stored within a second, and what was not is delivered, and told, again.
+/// Reports to the event processor how far each destination is. Only root and the sensor's own user may. Nothing is answered: positions
+/// are stored within a second; a position that was not stored is delivered, and reported, again.
 #[derive(Debug)]
 pub struct Control {
     socket: OwnedFd,
@@ -60,7 +60,7 @@ impl Control {
         self.send(&delivered(destination, id))
     }
 
-    /// Looks whether the event processor is still there. One that was started again has to be told everything again.
+    /// Checks that the event processor is still there. A restarted one needs every report again.
     ///
     /// # Errors
     /// The connection is over: connect again.

@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::PathBuf,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -16,6 +16,7 @@ use rustix::{
 };
 use tidewire_events::{Event, Severity, Value};
 use tidewire_queue::timespec;
+use tidewire_types::clock::wall_ns;
 
 use super::waiting::Shared;
 use crate::{
@@ -28,7 +29,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// Waits before it is tried again: doubled from the first to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// What comes within this time of the first event that wakes the thread is sent with it.
+/// Events that arrive within this time of the first one that wakes the thread are sent with it.
 const GATHER: Duration = Duration::from_micros(500);
 /// How long the thread sleeps at most: a bell that is not heard costs no more.
 const SLEEP: Duration = Duration::from_secs(1);
@@ -62,7 +63,7 @@ enum Step {
 impl Link {
     pub(super) fn new(route: Route) -> Self {
         let is_pair = matches!(route, Route::Pair(_));
-        // The answers are small; what is longer is cut, and is none.
+        // The answers are small; a longer one is cut, and invalid.
         let packet = vec![0; 4096];
         Self { route, socket: None, is_welcome: false, owes_hello: is_pair, pause: PAUSE_MIN, packet }
     }
@@ -158,7 +159,7 @@ impl Link {
             }
             state.hindrance = Some(why.to_string());
         }
-        shared.tell();
+        shared.notify();
         self.rest(shared);
     }
 
@@ -268,7 +269,7 @@ impl Link {
         }
     }
 
-    /// What follows from a packet.
+    /// Applies a packet of the event processor to the state.
     fn take(&mut self, shared: &Shared, packet: &ServerPacket) {
         let mut state = shared.state();
         match packet {
@@ -290,7 +291,7 @@ impl Link {
             ServerPacket::Welcome { .. } | ServerPacket::Acknowledged { .. } => {}
         }
         drop(state);
-        shared.tell();
+        shared.notify();
     }
 
     /// Emits an event that says how many were refused, as soon as there is room.
@@ -309,9 +310,8 @@ impl Link {
 }
 
 fn lost_event(name: &str, count: u64) -> Vec<u8> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let event = Event {
-        time_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+        time_ns: wall_ns(),
         analyzer: name.to_owned(),
         kind: "sensor.events-refused".into(),
         severity: Severity::Medium,
@@ -328,7 +328,7 @@ pub(super) fn open(path: &std::path::Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     connect(&socket, &SocketAddrUnix::new(path)?)?;
-    // Nobody has anything to pass here. Older kernels do not know it.
+    // No descriptor is passed over this socket. Older kernels do not know the option.
     let _ = tidewire_queue::refuse_descriptors(std::os::fd::AsFd::as_fd(&socket));
     Ok(socket)
 }

@@ -32,7 +32,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// How long the end of the last handle waits for acknowledgments.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// What became of an event that nobody waits for.
+/// Result of emitting an event without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// It is on its way.
@@ -106,7 +106,7 @@ impl Events {
     /// No thread runs before [`start`](Self::start) or the first event, so that a process can confine itself in between.
     ///
     /// # Errors
-    /// A name is none.
+    /// A name is invalid.
     pub fn over(socket: OwnedFd, name: &str, analyzers: &[&str]) -> Result<Self, EventsError> {
         Self::new(Route::Pair(socket), name, analyzers)
     }
@@ -175,7 +175,7 @@ impl Events {
     pub fn try_emit(&self, event: &Event) -> Result<Emitted, EventsError> {
         self.with_frame(event, |shared, frame| {
             let mut state = shared.state();
-            // What was refused before is reported before.
+            // Events that were refused earlier are reported first.
             if state.has_room(frame) && state.lost == 0 {
                 shared.put(&mut state, frame);
                 Ok(Emitted::Sent)
@@ -230,7 +230,7 @@ impl Events {
         Ok(())
     }
 
-    /// What became of the events so far.
+    /// Counts of the events so far.
     #[must_use]
     pub fn counts(&self) -> EventsCounts {
         self.owner.shared.state().counts()

@@ -16,7 +16,7 @@ use tidewire_types::random::random_bytes;
 
 use crate::protocol::{FULL_BYTES, Hello, PACKET_BYTES_MAX, Window, begin_events};
 
-/// What became of a client's events.
+/// Counts of a client's events by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventsCounts {
     /// Events that were taken; those that report refused ones are among them.
@@ -38,7 +38,7 @@ pub(super) struct Packet {
     pub bytes: Arc<Vec<u8>>,
 }
 
-/// What changes.
+/// The client's mutable state.
 #[derive(Debug)]
 pub(super) struct State {
     packets: VecDeque<Packet>,
@@ -134,12 +134,12 @@ impl State {
     }
 }
 
-/// What the handles and the thread share.
+/// State that the handles and the thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub name: String,
     pub analyzers: Vec<String>,
-    /// Tells this client from others of its name, and from its predecessors.
+    /// Distinguishes this client from others of its name, and from its predecessors.
     pub session: u64,
     state: Mutex<State>,
     /// Something was acknowledged, or will not be.
@@ -179,8 +179,8 @@ impl Shared {
         self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Tells those who wait of a change.
-    pub(super) fn tell(&self) {
+    /// Wakes those who wait for a change.
+    pub(super) fn notify(&self) {
         self.changed.notify_all();
     }
 

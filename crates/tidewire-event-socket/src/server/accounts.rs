@@ -1,4 +1,4 @@
-//! What each analyzer sent, and how much more it may.
+//! Accounts of analyzers: how much each sent, and how much more it may.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ const ANALYZERS_MAX: usize = 256;
 /// The name of those.
 const OTHERS: &str = "(others)";
 
-/// What an analyzer sent.
+/// Counts of the events of an analyzer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -60,7 +60,7 @@ impl Bucket {
     }
 }
 
-/// Who has an account: an analyzer's name, and the user of its clients. So nobody spends what another user may send.
+/// The owner of an account: an analyzer's name, and the user of its clients. So no user spends the rate of another one.
 type Key = (String, u32);
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// An account for an analyzer that the settings name, whoever comes before it.
+    /// Opens an account for an analyzer that the settings name, so that its place is kept.
     pub fn keep(&mut self, name: &str, user: u32, rate: Option<u64>) {
         let at = self.of(name, user, rate);
         if let Some(Some(account)) = self.all.get_mut(at) {
@@ -171,7 +171,7 @@ impl Accounts {
         self.all.get(at)?.as_ref()?.bucket.as_ref()?.until()
     }
 
-    /// By name. What the settings name and nobody was, and others if there were none, are left out.
+    /// Counts by name. Names of the settings that were never used are left out, and so are the others if all their counts are zero.
     pub fn counts(&self) -> Vec<AnalyzerCounts> {
         let mut others = self.others.clone();
         for account in self.all.iter().flatten().filter(|account| account.of.is_none()) {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_nobody_has_make_room_for_others() {
+    fn unused_names_make_room_for_others() {
         let mut accounts = Accounts::default();
         accounts.keep("ids", 1, Some(7));
         let held = accounts.of("held", 1, Some(10));

@@ -14,10 +14,10 @@ use tidewire_events::{Message, Severity};
 use super::{accounts::Accounts, sessions::Sessions};
 use crate::protocol::{ClientPacket, Hello, NAMES_MAX, Refusal, ServerPacket, Window};
 
-/// How often the other end of a pair is asked who it is, at most.
+/// Least time between two requests that the other end of a pair sends its first packet.
 const AGAIN_TIME: Duration = Duration::from_millis(100);
 
-/// What a client is.
+/// Role of a client.
 #[derive(Debug)]
 pub(super) enum Role {
     /// It has not said who it is.
@@ -36,7 +36,7 @@ pub(super) struct Analyzer {
     pub number: u64,
     /// Whose events it sends, the client's own name first, each with its account.
     pub names: Vec<(String, usize)>,
-    /// What is durable and was not said, because its socket has no room.
+    /// The last durable event whose acknowledgment awaits room in the socket.
     pub unsaid: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Client {
     pub is_pair: bool,
 }
 
-/// What was received.
+/// A received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Received<'a> {
@@ -63,7 +63,7 @@ pub enum Received<'a> {
     Severity {
         /// Its name.
         destination: &'a str,
-        /// What it gets, and what is worse.
+        /// The least severe records that it gets.
         severity: Severity,
     },
     /// A destination has everything up to this record.
@@ -75,7 +75,7 @@ pub enum Received<'a> {
     },
 }
 
-/// What all clients share.
+/// State that all clients share.
 pub(super) struct Shared<'a> {
     pub sessions: &'a mut Sessions,
     pub accounts: &'a mut Accounts,
@@ -115,7 +115,7 @@ impl Client {
                 Ok(_) => return true,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS) => return false,
-                // Who is gone is noticed by reading; there is nobody to tell.
+                // A lost peer is noticed by reading; no report is possible.
                 Err(_) => return true,
             }
         }
@@ -128,12 +128,12 @@ impl Client {
         shared: &mut Shared<'_>,
         receive: &mut dyn FnMut(Received<'_>),
     ) -> Result<(), Refusal> {
-        // What a predecessor of this event processor had begun with the other end.
+        // A packet of a connection that a predecessor of this event processor had begun with the other end.
         if self.is_pair
             && matches!(self.role, Role::Unknown)
             && !matches!(ClientPacket::parse(packet), Ok(ClientPacket::Hello(_)))
         {
-            // Its first packet may have been asked for when its socket had no room.
+            // The request for its first packet may have found no room in the socket.
             if self.since.elapsed() >= AGAIN_TIME {
                 self.since = Instant::now();
                 self.send(&ServerPacket::Again);
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Whether it has to be told something, as soon as its socket has room.
+    /// Whether an acknowledgment awaits room in its socket.
     pub fn owes(&self) -> bool {
         matches!(&self.role, Role::Analyzer(analyzer) if analyzer.unsaid.is_some())
     }
@@ -289,7 +289,7 @@ impl Analyzer {
     }
 }
 
-/// What was taken of a packet.
+/// Counts of the accepted part of a packet.
 #[derive(Debug, Default)]
 struct Taken {
     number: u64,

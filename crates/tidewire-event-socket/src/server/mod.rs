@@ -84,13 +84,13 @@ enum Ready {
     Listener,
     Client {
         at: usize,
-        /// Else it is only told what it was not told.
+        /// Otherwise the server only sends it the pending acknowledgment.
         may_read: bool,
     },
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced.
+    /// Listens at `path`. A socket without a listener is replaced.
     ///
     /// # Errors
     /// `AddrInUse`: another process listens there, or something that is no socket is there; and what the kernel says.
@@ -116,7 +116,7 @@ impl Server {
             bell: Arc::new(bell),
             is_paused: false,
             only_control: false,
-            // One byte more: what is longer than any packet is none.
+            // One byte more: a packet that fills it is too long.
             packet: vec![0; PACKET_BYTES_MAX + 1],
             left_bytes: 0,
             next: 0,
@@ -135,7 +135,7 @@ impl Server {
         Ok(())
     }
 
-    /// What a store has of each session, the one used last at the end.
+    /// Restores how far a store is in each session, the one used last at the end.
     pub fn restore(&mut self, positions: impl IntoIterator<Item = (String, u64)>) {
         positions.into_iter().for_each(|(name, durable)| self.sessions.restore(name, durable));
     }
@@ -161,7 +161,7 @@ impl Server {
         self.only_control = true;
     }
 
-    /// What each analyzer sent, by name.
+    /// Counts of each analyzer, by name.
     #[must_use]
     pub fn counts(&self) -> Vec<AnalyzerCounts> {
         self.accounts.counts()
@@ -212,7 +212,7 @@ impl Server {
         Ok(happened)
     }
 
-    /// What was received since the last call.
+    /// Positions of the events received since the last call.
     #[must_use]
     pub fn take(&mut self) -> Taken {
         let (positions, over) = self.sessions.take();
@@ -225,7 +225,7 @@ impl Server {
         self.sessions.is_dirty()
     }
 
-    /// What was taken is durable: its analyzers learn it.
+    /// Acknowledges received events that are durable now to their analyzers.
     pub fn acknowledge(&mut self, taken: &Taken) {
         for (session, number) in &taken.positions {
             self.sessions.store(session, *number);
@@ -253,7 +253,7 @@ impl Server {
             let is_left = self.only_control && matches!(client.role, Role::Analyzer(_));
             flags.set(PollFlags::IN, !self.is_paused && until.is_none() && !is_full && !is_left);
             flags.set(PollFlags::OUT, client.owes());
-            // One that is not read from now is not asked either: its end would be told without end.
+            // A client that is not read from now is not polled either: otherwise its end would be reported in each turn.
             if !flags.is_empty() {
                 all.push(Ready::Client { at, may_read: flags.contains(PollFlags::IN) });
                 fds.push(PollFd::new(&client.socket, flags));

@@ -49,7 +49,7 @@ impl Sessions {
     pub fn join(&mut self, name: &str, first: u64) -> u64 {
         self.used += 1;
         let session = self.all.entry(name.to_owned()).or_default();
-        // A store that was made anew knows nothing of what the client has seen acknowledged.
+        // A newly created store does not know which events the client has seen acknowledged.
         session.durable = session.durable.max(if session.accepted == session.durable { first - 1 } else { 0 });
         session.accepted = session.accepted.max(session.durable).max(first - 1);
         (session.used, session.is_over) = (self.used, false);
@@ -92,7 +92,7 @@ impl Sessions {
         self.all.get(name).map_or(0, |session| session.accepted - session.durable)
     }
 
-    /// What changed since the last call: how far sessions are, and which are over.
+    /// Changes since the last call: how far sessions are, and which are over.
     pub fn take(&mut self) -> (Vec<(String, u64)>, Vec<String>) {
         let mut positions = Vec::new();
         for name in std::mem::take(&mut self.dirty) {

@@ -21,7 +21,7 @@ pub struct ServerSettings {
     /// The same by the analyzer's name.
     pub rates: BTreeMap<String, u64>,
     /// Names that belong to a user, as the kernel states it (`SO_PEERCRED`): of other clients only root's and those of the server's
-    /// own user may have them. `None`: of nobody else. Names that are not here are for any user, and of each user another one.
+    /// own user may have them. `None`: reserved for these. Names that are not here are for any user, and of each user another one.
     pub owners: BTreeMap<String, Option<u32>>,
 }
 
@@ -39,7 +39,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// What happened in a turn.
+/// An event of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerEvent {
@@ -66,7 +66,7 @@ pub enum ServerEvent {
     },
 }
 
-/// What was received up to a moment: to be stored, and then given to [`Server::acknowledge`](super::Server::acknowledge).
+/// Positions up to a moment: to be stored, and then passed to [`Server::acknowledge`](super::Server::acknowledge).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Sessions, and the number of the last event of each.
@@ -88,7 +88,7 @@ impl Places {
         user == 0 || user == self.own_user
     }
 
-    /// Why a client of this user has no place beside those of these; nobody else takes what root and the sensor need.
+    /// Why a client of this user has no place beside those of these; no other user takes the places that root and the sensor need.
     pub(super) fn refusal(self, user: u32, others: &[u32]) -> Option<Refusal> {
         if others.len() >= self.max {
             return Some(Refusal::Full { max: self.max });

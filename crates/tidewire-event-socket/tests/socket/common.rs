@@ -1,4 +1,4 @@
-//! A server on a thread that stores in memory, when it is told to.
+//! A server on a thread that stores in memory, when it is configured to.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tidewire_event_socket::{AnalyzerCounts, Received, Server, ServerEvent, ServerSettings};
 use tidewire_events::{Event, Value};
 
-/// What outlives a server: as a store does.
+/// State that outlives a server: as a store does.
 #[derive(Default)]
 pub struct Disk {
     pub events: Vec<Event>,

@@ -117,12 +117,12 @@ fn a_full_window_makes_one_wait_and_refuses_the_other() {
     events.set_wait_limit(Duration::from_millis(20));
     assert!(matches!(events.emit(&event("a", 1000)), Err(EventsError::Timeout { .. })));
     rig.stores.store(true, Ordering::Relaxed);
-    let told = |rig: &Rig| {
+    let reported = |rig: &Rig| {
         let disk = rig.disk.lock().unwrap();
         disk.events.iter().find(|event| event.kind == "sensor.events-refused").cloned()
     };
-    wait_until("it is reported", || told(&rig).is_some());
-    assert_eq!(told(&rig).unwrap().fields[0].value, Value::U64(50));
+    wait_until("it is reported", || reported(&rig).is_some());
+    assert_eq!(reported(&rig).unwrap().fields[0].value, Value::U64(50));
     assert_eq!(events.try_emit(&event("a", 100)).unwrap(), Emitted::Sent);
     events.flush(PATIENCE).unwrap();
     assert!(rig.numbers("a").into_iter().eq(0..=100));
@@ -156,7 +156,7 @@ fn a_spooler_says_what_was_delivered() {
     let mut control = Control::connect(&rig.path()).unwrap();
     control.register(&["central".to_owned(), "folder".to_owned()]).unwrap();
     control.delivered("central", 7).unwrap();
-    wait_until("it is told", || rig.disk.lock().unwrap().delivered == [("central".to_owned(), 7)]);
+    wait_until("it is reported", || rig.disk.lock().unwrap().delivered == [("central".to_owned(), 7)]);
     assert_eq!(rig.disk.lock().unwrap().destinations, ["central", "folder"]);
     control.delivered("no name", 8).unwrap();
     wait_until("it is refused", || control.delivered("central", 9).is_err());

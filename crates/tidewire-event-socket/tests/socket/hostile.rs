@@ -65,7 +65,7 @@ fn every_refusal_has_a_reason() {
         if said.starts_with("welcome") {
             said = answer(&socket);
         }
-        // What came before was taken and acknowledged.
+        // The events before were received and acknowledged.
         while !said.starts_with("refused") {
             said = answer(&socket);
         }

@@ -37,7 +37,7 @@ fn next(socket: &OwnedFd) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A client that has to be told something is told it, and not read for that.
+/// A client with a pending acknowledgment gets it, and is not read from for that.
 #[test]
 fn nothing_is_read_while_nothing_can_be_stored() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn nothing_is_read_while_nothing_can_be_stored() {
         assert!(begun.elapsed() < PATIENCE);
         turn(&mut server);
     }
-    // It does not read what it is told, until there is no room for more.
+    // It does not read acknowledgments, until there is no room for more.
     for number in 1..3000 {
         send(&client, &packet("a", number..number + 1), SendFlags::NOSIGNAL).unwrap();
         while turn(&mut server) == 0 {
@@ -79,9 +79,9 @@ fn nothing_is_read_while_nothing_can_be_stored() {
     }
 }
 
-/// The capture's socket has no room when a new event processor comes: it is asked again who it is.
+/// The capture's socket has no room when a new event processor comes: the request for its first packet is repeated.
 #[test]
-fn the_other_end_of_a_pair_is_asked_until_it_answers() {
+fn the_other_end_of_a_pair_gets_requests_until_it_answers() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     let mut junk = 0;
@@ -93,17 +93,17 @@ fn the_other_end_of_a_pair_is_asked_until_it_answers() {
     for _ in 0..junk {
         assert_eq!(next(&ours).unwrap(), [9; 1000]);
     }
-    assert_eq!(next(&ours), None, "it could not be asked");
+    assert_eq!(next(&ours), None, "there was no room for a request");
     let begun = Instant::now();
     // It goes on where it was with the one before.
     for number in 7.. {
         send(&ours, &packet("a", number..number + 1), SendFlags::NOSIGNAL).unwrap();
         assert_eq!(turn(&mut server), 0);
-        if let Some(asked) = next(&ours) {
-            assert_eq!(asked, b"again\n");
+        if let Some(request) = next(&ours) {
+            assert_eq!(request, b"again\n");
             break;
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody asks");
+        assert!(begun.elapsed() < PATIENCE, "no request comes");
         std::thread::sleep(Duration::from_millis(5));
     }
     send(&ours, HELLO, SendFlags::NOSIGNAL).unwrap();
@@ -115,7 +115,7 @@ fn the_other_end_of_a_pair_is_asked_until_it_answers() {
     }
 }
 
-/// The rate of an analyzer holds for whoever sends its events.
+/// The rate of an analyzer holds for all clients that send its events.
 #[test]
 fn a_rate_holds_for_further_names_of_a_client() {
     let folder = tempfile::tempdir().unwrap();

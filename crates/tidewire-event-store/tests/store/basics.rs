@@ -1,4 +1,4 @@
-//! What is kept and found, in which order, and what retention removes.
+//! Records that are kept and found, their order, and records that retention removes.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -40,7 +40,7 @@ fn everything_is_there_after_opening_again() {
     assert_eq!(store.destinations().unwrap(), [collector], "positions never go back");
     assert_eq!((store.last_id(), store.range().unwrap()), (20, Some((1, 20))));
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&path), 0o600, "events are nobody else's business");
+    assert_eq!(mode(&path), 0o600, "no other user may read events");
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn records_are_found_by_what_is_asked() {
         let mut numbers = found(&query);
         numbers.sort_unstable();
         assert_eq!(numbers, all[300..700]);
-        let odd = ["odd".to_owned()];
+        let uneven = ["uneven".to_owned()];
         let filter = |record: &Record| record.first() % 10 == 3;
         let query = Query {
             order,
-            kinds: &odd,
+            kinds: &uneven,
             severity: Severity::High,
             filter: Some(&filter),
             after: 500,
@@ -83,8 +83,8 @@ fn records_are_found_by_what_is_asked() {
     }
     assert_eq!(found(&Query { fold: Some(77), ..Query::default() }), [77]);
     assert!(found(&Query { fold: Some(7777), order: Order::Time, ..Query::default() }).is_empty());
-    let nobody = ["nobody".to_owned()];
-    assert!(found(&Query { analyzers: &nobody, ..Query::default() }).is_empty());
+    let unknown = ["unknown".to_owned()];
+    assert!(found(&Query { analyzers: &unknown, ..Query::default() }).is_empty());
     let mut first = Vec::new();
     let query = Query { order: Order::Time, ..Query::default() };
     reader
@@ -193,7 +193,7 @@ fn what_is_no_store_is_refused_and_left_alone() {
     assert!(matches!(Store::open(&path), Err(Error::Version { found: 9, .. })));
 }
 
-/// What another user put there beforehand would be read, or believed, or keep its mode: nothing of it is used or changed.
+/// Files that another user put there beforehand could be read, or believed, or keep their mode: none of them is used or changed.
 #[test]
 fn a_store_with_files_of_another_user_is_refused() {
     for ending in ["", "-wal", "-shm", "-journal", ".lock", ".doubt", ".recovering", ".recovering-wal"] {
@@ -247,4 +247,52 @@ fn a_link_in_the_place_of_a_store_is_named() {
     std::os::unix::fs::symlink(&there, &path).unwrap();
     let error = store.append(&Batch { records: records(3..4), ..Batch::default() }).unwrap_err();
     assert!(!error.is_damage() && error.to_string().contains(&expected), "{error}");
+}
+
+/// Who may write in the directory may remove or replace the file of the lock while it is held, or give the store a second name.
+#[test]
+fn a_store_has_one_writer_whatever_happens_to_the_file_of_its_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, lock, other] = ["events.db", "events.db.lock", "other.db"].map(|name| folder.path().join(name));
+    let mut store = open(&path);
+    store.append(&batch(0..10)).unwrap();
+    let replace: [fn(&std::path::Path); 2] =
+        [|lock| std::fs::remove_file(lock).unwrap(), |lock| std::fs::write(lock, "").unwrap()];
+    for replace in replace {
+        replace(&lock);
+        assert!(matches!(Store::open(&path), Err(Error::Locked { .. })));
+        let _ = std::fs::remove_file(&lock);
+    }
+    std::fs::hard_link(&path, &other).unwrap();
+    assert!(matches!(Store::open(&other), Err(Error::Locked { .. })), "a second name");
+    std::fs::remove_file(&other).unwrap();
+    store.append(&batch(10..20)).unwrap();
+    drop(store);
+    assert!(numbers(&path).into_iter().eq(0..20));
+    drop(open(&path));
+}
+
+/// A FIFO in the place of a file is not waited for, and what another name of a file leads to is not written.
+#[test]
+fn files_of_other_types_beside_a_store_are_refused() {
+    for ending in ["", "-wal", ".lock", ".doubt", ".recovering"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.db");
+        drop(open(&path));
+        let theirs = folder.path().join(format!("events.db{ending}"));
+        let _ = std::fs::remove_file(&theirs);
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &theirs, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(!tidewire_event_store::is_of_another_program(&path), "{ending}");
+        let error = Store::open(&path).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: refused: it is a FIFO", theirs.display())), "{error}");
+        std::fs::remove_file(&theirs).unwrap();
+        drop(open(&path));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [path, victim] = ["events.db", "victim"].map(|name| folder.path().join(name));
+    std::fs::write(&victim, "precious").unwrap();
+    std::fs::hard_link(&victim, folder.path().join("events.db.lock")).unwrap();
+    let error = Store::open(&path).map(drop).unwrap_err().to_string();
+    assert!(error.contains("a hard link") && std::fs::read_to_string(&victim).unwrap() == "precious", "{error}");
 }

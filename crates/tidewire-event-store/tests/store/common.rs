@@ -8,7 +8,7 @@ use tidewire_events::{Event, Folder, FolderSettings, Output, Record, Severity, V
 /// An event with a number. Its text makes records of several hundred bytes.
 pub fn event(number: u64) -> Event {
     let severity = Severity::ALL[(number % 5) as usize];
-    let kind = if number.is_multiple_of(2) { "even" } else { "odd" };
+    let kind = if number.is_multiple_of(2) { "even" } else { "uneven" };
     let event = Event {
         time_ns: 1_000_000 + number * 1000,
         analyzer: "test".into(),

@@ -29,7 +29,7 @@ fn stored(path: &Path) -> (Vec<u8>, Vec<u8>, Vec<usize>) {
     (fs::read(path).unwrap(), fs::read(log(path)).unwrap(), ends)
 }
 
-/// What is restored of a database with this log: a prefix of the batches, whole. `is_written`: by a writer, with their positions.
+/// The number of batches restored from a database with this log: a prefix of them, whole. `is_written`: by a writer, with their positions.
 fn restored(path: &Path, database: &[u8], wal: &[u8], is_written: bool) -> u64 {
     for ending in ["db", "db-wal", "db-shm", "db.lock"] {
         let _ = fs::remove_file(path.with_extension(ending));
@@ -89,7 +89,7 @@ fn a_changed_byte_is_found_and_everything_else_is_kept() {
     let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
     bytes[at] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    // Whoever reads beside it is told, and gets all others.
+    // A reader beside it reports the damage, and gets all others.
     let reader = Reader::open(&path).unwrap();
     for order in [Order::Stored, Order::Time] {
         let all = reader.all(&Query { order, ..Query::default() }).unwrap();
@@ -113,7 +113,7 @@ fn a_changed_byte_is_found_and_everything_else_is_kept() {
     assert_eq!(open(&path).last_id(), 2000, "it is whole again");
 }
 
-/// What is in the half that is left is kept, and nobody says that nothing is missing.
+/// Records in the half that is left are kept, and others are reported as missing.
 #[test]
 fn a_store_that_was_cut_keeps_what_is_left() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +162,7 @@ fn a_page_of_garbage_costs_what_is_on_it() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_kept_aside_and_the_store_begins_anew() {
+fn a_file_that_is_no_database_is_kept_aside_and_the_store_begins_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.db");
     for (at, garbage) in

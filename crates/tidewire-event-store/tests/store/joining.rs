@@ -18,7 +18,7 @@ fn folder(times: Times) -> Folder {
 }
 
 #[test]
-fn parts_are_joined_when_nobody_has_to_get_them_any_more() {
+fn parts_are_joined_when_no_destination_awaits_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("events.db");
     let mut store = open(&path);

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    fs::OpenOptions,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, Command, Stdio},
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_event_store::{Batch, Query, Reader, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Loss, Query, Reader, Store, Writer, WriterSettings};
 use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output, Severity, Value};
 use tidewire_testing::{Ends as _, PATIENCE, Signal, filters::Numbers, signal};
 
@@ -86,12 +87,12 @@ fn start(path: &Path) -> (Child, Receiver<u64>) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (tell, acknowledged) = channel();
+    let (sender, acknowledged) = channel();
     let errors = BufReader::new(child.stderr.take().unwrap());
     std::thread::spawn(move || {
         for line in errors.lines().map_while(Result::ok) {
             match line.strip_prefix("acknowledged ").and_then(|number| number.parse().ok()) {
-                Some(number) => drop(tell.send(number)),
+                Some(number) => drop(sender.send(number)),
                 None => println!("{line}"),
             }
         }
@@ -112,7 +113,7 @@ fn check_all(path: &Path, events: u64) {
     }
 }
 
-/// What kills of one store came to.
+/// Counts over all kills of one store.
 #[derive(Default)]
 struct Life {
     kills: u64,
@@ -178,6 +179,32 @@ fn what_was_acknowledged_survives_hundreds_of_kills_and_nothing_is_there_twice()
         "{kills} kills, {stored} with new events, {unacknowledged} between storing and acknowledging; {events} events"
     );
     assert!(stored > kills / 2, "most processes stored something: {stored}");
+}
+
+/// A log that was cut after its writer was killed differs from one that the kill left.
+#[test]
+fn a_log_that_is_cut_between_two_writers_is_known_from_that_of_a_killed_one() {
+    for is_cut in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.db");
+        let (mut child, acknowledged) = start(&path);
+        let mut left = 20;
+        while left > 0 {
+            acknowledged.recv_timeout(PATIENCE).expect("an acknowledgment");
+            left -= 1;
+        }
+        signal(&child, Signal::KILL);
+        child.wait_in_time("a killed process");
+        let log = OpenOptions::new().write(true).open(folder.path().join("events.db-wal")).unwrap();
+        let bytes = log.metadata().unwrap().len();
+        if is_cut {
+            log.set_len(bytes / 2).unwrap();
+        }
+        let store = Store::open(&path).unwrap().0;
+        assert_eq!(store.loss(), is_cut.then_some(Loss::Log), "{bytes} bytes");
+        drop(store);
+        assert_eq!(open(&path).loss(), None, "it is said once");
+    }
 }
 
 fn join_scoped<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {

@@ -65,7 +65,7 @@ fn records_that_are_joined_meanwhile_are_given_once() {
         }
     }
     assert!(found.into_iter().eq((0..400).map(probe)), "each event once, and in order");
-    // Whoever begins now gets all of them, and a fold of another store that has the same numbers.
+    // A reader that begins now gets all of them, and a fold of another store that has the same numbers.
     let all: Vec<Event> =
         reader.all(&Query::default()).unwrap().iter().flat_map(|stored| probes(stored.record().unwrap())).collect();
     assert_eq!(all.len(), 400);
@@ -122,7 +122,7 @@ fn a_filter_passes_no_record_of_a_kind_that_is_new() {
     assert_eq!(found, 2 * PAIRS);
 }
 
-/// Columns for comparisons end in 2262; what is asked beyond is compared with the records themselves.
+/// Columns for comparisons end in 2262; later times are compared with the records themselves.
 #[test]
 fn times_beyond_the_columns_are_compared_as_they_are() {
     let folder = tempfile::tempdir().unwrap();

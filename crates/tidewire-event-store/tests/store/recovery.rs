@@ -1,4 +1,4 @@
-//! Recovery that is interrupted, lost logs, and records that nobody should have made.
+//! Recovery that is interrupted, lost logs, and invalid records.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What removes records, what never does, and how long others wait for it.
+//! Removal of records, records that stay, and how long others wait for a removal.
 
 use std::{sync::mpsc::channel, time::Duration};
 
@@ -61,7 +61,7 @@ fn times_of_a_clock_that_was_wrong_keep_records_as_long_as_others() {
     }
 }
 
-/// Somebody sets the clock to a wrong year while it runs, and back.
+/// The clock is set to a wrong year while it runs, and back.
 #[test]
 fn a_clock_that_is_ahead_for_a_while_removes_nothing_early() {
     let folder = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ fn a_position_behind_the_last_record_is_none() {
     assert_eq!(writer.status().refused_position, Some(("central".to_owned(), 5)));
 }
 
-/// What a destination's filter leaves out is not lost to it.
+/// A record that a destination's filter leaves out is not lost to it.
 #[test]
 fn removed_records_are_lost_to_destinations_that_would_have_got_them() {
     let folder = tempfile::tempdir().unwrap();

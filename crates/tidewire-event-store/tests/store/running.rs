@@ -4,16 +4,16 @@ use std::{
     fs::{self, OpenOptions},
     os::unix::fs::{FileExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    sync::mpsc::channel,
+    sync::{Mutex, mpsc::channel},
     time::Duration,
 };
 
-use tidewire_event_store::{Batch, Error, KeyId, Loss, Opening, Row, Store, Writer, WriterSettings};
+use tidewire_event_store::{Batch, Error, KeyId, Loss, Opening, RestoreProgress, Row, Store, Writer, WriterSettings};
 use tidewire_testing::{PATIENCE, wait_until};
 
 use crate::common::{batch, damage, numbers, open, records};
 
-/// What became of a batch.
+/// Result of storing a batch.
 fn submit(writer: &Writer, batch: Batch) -> Result<u64, Error> {
     let (done, result) = channel();
     writer.submit(batch, move |result| done.send(result).unwrap());
@@ -26,7 +26,7 @@ fn spoil(path: &Path) {
     other.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
     let text = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_by_severity'";
     let page = other.query_row(text, [], |row| row.get::<_, i64>(0)).unwrap() as u64;
-    // Whoever sees that another one has written reads its pages again.
+    // A process that sees that another one has written reads its pages again.
     other.execute("INSERT INTO fact VALUES ('other', 1)", []).unwrap();
     let file = OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(&[0xa5; 4096], (page - 1) * 4096).unwrap();
@@ -109,7 +109,36 @@ fn a_store_that_is_removed_under_a_running_writer_is_put_back() {
     }
 }
 
-/// What cannot be put back is said by the next opening, once: the log was cut, or another store is there.
+/// Putting a store back says how far it is: at its beginning and at its end, and in between as long as it takes.
+#[test]
+fn restoring_a_store_reports_its_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    store.append(&batch(0..20_000)).unwrap();
+    fs::remove_file(&path).unwrap();
+    let reports = Mutex::new(Vec::new());
+    store.close_with(|progress| reports.lock().unwrap().push(progress));
+    let reports = reports.into_inner().unwrap();
+    let (first, last) = (reports[0], reports[reports.len() - 1]);
+    assert!(!first.is_done && first.bytes <= first.bytes_total && first.bytes_total > 1 << 20, "{reports:?}");
+    assert_eq!(last, RestoreProgress { bytes: first.bytes_total, bytes_total: first.bytes_total, is_done: true });
+    assert!(reports[..reports.len() - 1].iter().all(|report| !report.is_done));
+    assert!(first.to_string().contains("is put back") && last.to_string().contains("in its place again"));
+    assert!(numbers(&path).into_iter().eq(0..20_000));
+    // One that is in its place has nothing to report.
+    open(&path).close_with(|progress| panic!("{progress}"));
+    // A writer does it on its own thread.
+    let mut writer = Writer::start(open(&path), WriterSettings::default()).unwrap();
+    submit(&writer, batch(20_000..20_001)).unwrap();
+    fs::remove_file(&path).unwrap();
+    writer.begin_close();
+    wait_until("it is closed", || writer.is_closed());
+    assert!(writer.status().restore_progress.is_some_and(|progress| progress.is_done));
+    assert!(numbers(&path).into_iter().eq(0..20_001));
+}
+
+/// A loss that cannot be undone is reported by the next opening, once: the log was cut, or another store is there.
 #[test]
 fn what_a_running_writer_lost_is_said_once() {
     type Gone = fn(&Path);
@@ -180,7 +209,7 @@ fn a_writer_that_cannot_end_in_order_has_lost_nothing() {
     assert!(numbers(&path).into_iter().eq(0..10));
 }
 
-/// A recovered store is not in use: nobody has written to it whose log could be missing.
+/// A recovered store is not in use: it has no log of a writer that could be missing.
 #[test]
 fn after_a_recovery_that_is_killed_nothing_is_missed() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,7 +273,7 @@ fn a_log_that_is_cut_under_a_running_writer_ends_it_and_the_loss_is_said_once() 
     let settings = WriterSettings { retain_every: std::time::Duration::from_secs(3600), ..WriterSettings::default() };
     let writer = Writer::start(open(&path), settings).unwrap();
     submit(&writer, batch(0..1000)).unwrap();
-    // What it writes of its own accord, behind the first batch, is written.
+    // A write of its own accord, behind the first batch, takes place.
     wait_until("it has looked at its limits", || writer.destinations().is_some());
     OpenOptions::new().write(true).open(beside(&path, "-wal")).unwrap().set_len(0).unwrap();
     let error = submit(&writer, batch(1000..2000)).unwrap_err().to_string();
@@ -258,7 +287,7 @@ fn a_log_that_is_cut_under_a_running_writer_ends_it_and_the_loss_is_said_once() 
     assert!(numbers(&path).into_iter().eq(1000..2000));
 }
 
-/// What a killed writer leaves, with its log and without; and a store that was emptied or removed between two writers.
+/// Files that a killed writer leaves, with its log and without; and a store that was emptied or removed between two writers.
 #[test]
 fn what_is_gone_between_two_writers_is_said() {
     let folder = tempfile::tempdir().unwrap();

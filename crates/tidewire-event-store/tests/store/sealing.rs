@@ -1,4 +1,4 @@
-//! Records that only recipients can read: nobody else, and nobody can change them unnoticed.
+//! Records that only recipients can read: no other process can read them, or change them unnoticed.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn recipients_read_and_others_do_not() {
     assert_eq!(readable(&[&other, &first]), 301);
     assert_eq!(readable(&[&other]), 1);
     let all = Reader::open(&path).unwrap().all(&Query::default()).unwrap();
-    let Content::Sealed(row) = &all[7].content else { panic!("nobody can read it") };
+    let Content::Sealed(row) = &all[7].content else { panic!("it is sealed") };
     let known = event(7);
     assert_eq!((&row.analyzer, &row.kind, row.severity), (&known.analyzer, &known.kind, known.severity));
     assert_eq!((row.events, row.first_ns, row.last_ns), (1, known.time_ns, known.time_ns));
@@ -180,7 +180,7 @@ fn sealed_records_of_any_time_are_read() {
     assert_eq!(found, times);
 }
 
-/// A sensor that was taken over sends what nobody can unseal.
+/// A sensor that was taken over sends records that no key unseals.
 #[test]
 fn a_sealed_record_of_garbage_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();

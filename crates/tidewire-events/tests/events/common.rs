@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::{collection, option, prelude::*};
-use tidewire_events::{Direction, Event, Field, FlowKey, Place, Severity, Value};
+use tidewire_events::{Direction, Event, Field, FlowKey, Severity, StreamPosition, Value};
 
 pub fn address() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
@@ -38,9 +38,9 @@ fn key() -> impl Strategy<Value = FlowKey> {
     )
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = StreamPosition> {
     let direction = prop_oneof![Just(Direction::ClientToServer), Just(Direction::ServerToClient)];
-    (direction, any::<u64>()).prop_map(|(direction, offset)| Place { direction, offset })
+    (direction, any::<u64>()).prop_map(|(direction, offset)| StreamPosition { direction, offset })
 }
 
 /// Any event within the limits.

@@ -10,7 +10,7 @@ use tidewire_events::{
 
 use crate::common::{encoded, event};
 
-/// What is done with a folder.
+/// An operation on a folder.
 #[derive(Clone, Debug)]
 enum Op {
     Push(Event),
@@ -185,7 +185,7 @@ impl Model {
         }
     }
 
-    /// What identifies is the same in all events of a record.
+    /// The identifying fields are the same in all events of a record.
     fn check_identity(&self, events: &[(u64, Event)]) {
         let first = &events[0].1;
         let settings = self.settings.kinds.get(&first.kind).unwrap_or(&self.settings.default);
@@ -252,7 +252,7 @@ fn a_scan_becomes_one_record_by_itself() {
 }
 
 #[test]
-fn scanners_are_told_apart_and_forged_sources_are_folded() {
+fn scanners_are_distinguished_and_forged_sources_are_folded() {
     let mut model = Model::new(FolderSettings::default());
     for at in 0..6000_u32 {
         let mut event = probe(at.into(), 0, at as u16);
@@ -308,7 +308,7 @@ fn identical_events_take_no_space_where_times_are_left_out() {
 }
 
 #[test]
-fn the_first_event_of_a_fold_is_told() {
+fn the_first_event_of_a_fold_is_reported() {
     let mut folder = Folder::new(FolderSettings::default(), [0; 2], 100, 7);
     let mut out = Output::default();
     let first = folder.push_event(0, &probe(1, 1, 1), &mut out).unwrap();

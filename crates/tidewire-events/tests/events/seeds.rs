@@ -6,7 +6,7 @@ mod driver;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output, Place, Value};
+use tidewire_events::{Event, FlowKey, Folder, FolderSettings, Output, StreamPosition, Value};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/events")
@@ -53,7 +53,7 @@ fn examples() -> Vec<(&'static str, Vec<Event>)> {
         Event { time_ns: base.time_ns + at * at % 977, key: Some(key), stream: Some(at), ..base.clone() }
     };
     let full = |at: u64| {
-        let place = Some(Place { direction, offset: at * 3 });
+        let place = Some(StreamPosition { direction, offset: at * 3 });
         let event = Event { key: Some(v6), place, excerpt: Some(vec![at as u8; 9]), ..base.clone() };
         let event =
             event.with("text", Value::Text(format!("text {}", at % 5))).with("yes", Value::Bool(at.is_multiple_of(7)));

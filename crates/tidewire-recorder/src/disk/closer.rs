@@ -2,13 +2,14 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use tidewire_archive::{
     Directory, Error, FolderFile, Now, Repaired, Retention, SegmentName, SegmentWriter, Summary, Unsynced,
 };
+use tidewire_types::clock::wall_ns;
 
 use super::{
     Notice,
@@ -46,11 +47,6 @@ pub(crate) struct Closer {
     pub attempts: Attempts,
     pub jobs: Receiver<Closing>,
     pub status: Arc<Status>,
-}
-
-/// Nanoseconds since the epoch.
-pub(crate) fn wall_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Closer {

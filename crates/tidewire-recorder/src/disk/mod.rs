@@ -21,6 +21,7 @@ use std::{
 
 use tidewire::Stop;
 use tidewire_archive::{Directory, Error, Removed, Repaired, Retention, SegmentName};
+use tidewire_types::counted;
 
 use cores::Cores;
 pub(crate) use pipeline::Pipeline;
@@ -70,6 +71,30 @@ pub enum Notice {
         /// The segment.
         removed: Removed,
     },
+}
+
+impl Notice {
+    /// Its text for people; `None`: it is nothing unusual.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        Some(match self {
+            Self::Failed { error, retries: true } => {
+                format!("{error}; recording goes on in memory, and on the disk when it can")
+            }
+            Self::Failed { error, retries: false } => error.to_string(),
+            Self::Recovered { path, unreported: 0 } => format!("{}: recording goes on", path.display()),
+            Self::Recovered { path, unreported } => {
+                let more = counted(*unreported, "more attempt failed", "more attempts failed");
+                format!("{}: {more} meanwhile; recording goes on", path.display())
+            }
+            Self::Repeated { path, error, times } => {
+                let times = counted(*times, "more time", "more times");
+                format!("{}: {times} the same (last: {error})", path.display())
+            }
+            Self::Repaired { repaired } => repaired.to_string(),
+            Self::Removed { .. } => return None,
+        })
+    }
 }
 
 type Notify = dyn Fn(Notice) + Send + Sync;

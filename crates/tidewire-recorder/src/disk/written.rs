@@ -65,7 +65,7 @@ impl Written {
         name: &SegmentName,
         directory: Option<&Directory>,
     ) -> Packets {
-        match directory.is_some_and(|directory| writer.is_there(directory.storage(), name)) {
+        match directory.is_some_and(|directory| directory.is_in_place() && writer.is_there(directory.storage(), name)) {
             true => self.beyond(writer.kept_bytes()),
             false => self.all,
         }

@@ -11,6 +11,7 @@ use tidewire_archive::{Facts, Fragmented, Outer, facts};
 use tidewire_wire::{
     Batch, Brief, Decoded, Frame, Kind, Settings as WireSettings, Slices, TunnelKind, decode_into, final_destination,
     ports,
+    tcp_flag::{FIN, RST, SYN},
 };
 
 /// Words: address of the lower end (high half, low half; IPv4 in the low one), of the higher end, ports << 32 | protocol << 24 |
@@ -128,16 +129,12 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub const FIN: u8 = 1;
-    pub const SYN: u8 = 2;
-    pub const RST: u8 = 4;
-    pub const ACK: u8 = 16;
     /// Of a frame without a flow.
     pub const NONE: Self = Self { flags: 0, payload_bytes: 0 };
 
     /// SYN, FIN or RST.
     pub fn is_control(self) -> bool {
-        self.flags & (Self::FIN | Self::SYN | Self::RST) != 0
+        self.flags & (FIN | SYN | RST) != 0
     }
 }
 
@@ -198,13 +195,12 @@ impl Walk {
         keyed.map_or(Found::Other, |keyed| Found::Flow(keyed, seen))
     }
 
-    /// Walks a frame again that cannot be walked, if it was cut; `None`: it was not, or its packet is in a tunnel.
+    /// Walks a frame again that cannot be walked, if it was cut; `None`: it was not, or its packet is a fragment.
     #[cold]
     fn cut(&mut self, frame: &Frame, bytes: &[u8]) -> Option<Brief> {
         self.slices.decode(frame, bytes, &self.wire, &mut self.decoded)?;
         let brief = self.decoded.brief();
-        let is_plain = self.decoded.outer_ip_at == self.decoded.ip_at;
-        (is_plain && (brief.kind as u8) < Kind::Fragment as u8).then_some(brief)
+        ((brief.kind as u8) < Kind::Fragment as u8).then_some(brief)
     }
 
     /// Entry of a frame without a flow in a segment's index.
@@ -232,6 +228,11 @@ impl Walk {
         Keyed::new(self.key_of(&fragment.facts, 0), fragment.is_from_lower)
     }
 
+    /// The key of a fragment of a datagram that carries a tunnel: it belongs to no stream that headers show.
+    pub fn of_carrier(&self, facts: &Facts) -> Keyed {
+        Keyed::new(self.key_of(facts, FRAGMENT), true)
+    }
+
     fn key_of(&self, facts: &Facts, kind: u64) -> Key {
         let outer = facts.outer.map_or(0, |outer: Outer| (self.digest.hash_one(outer) & OUTER).max(1));
         let end = |end: Endpoint| {
@@ -250,7 +251,9 @@ impl Walk {
 
     /// The outer header and the tunnel of the packet that was walked last: for the record of a flow.
     pub fn details(&self, frame: &Frame, bytes: &[u8]) -> Details {
-        let outer = match self.decoded.outer_ip_at == self.decoded.ip_at {
+        // Of a frame that cannot be walked, its headers may say more than the walk.
+        let is_plain = self.decoded.outer_ip_at == self.decoded.ip_at && self.decoded.kind != Kind::Malformed;
+        let outer = match is_plain {
             true => None,
             false => facts(frame, bytes, &self.wire).0.and_then(|facts| facts.outer),
         };

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use tidewire::{EndReason, prefetch::prefetch_first};
+use tidewire_archive::CLOSED_NS;
+use tidewire_types::tcp_flag;
 
 use super::{
     cache::Cache,
@@ -11,8 +13,6 @@ use super::{
 };
 use crate::classes::Keep;
 
-/// A closed connection is remembered so long, for packets that are late.
-const CLOSED_NS: u64 = 10_000_000_000;
 /// Flows that are looked at when one has to go.
 const CANDIDATES: usize = 32;
 /// The table is swept within this time, at least.
@@ -146,7 +146,7 @@ impl Flows {
         };
         let first = first.and_then(|&slot| Some((slot, self.get(slot)?)));
         let first = first.filter(|(_, lane)| lane.end.is_none()).map(|(slot, lane)| (slot, lane.clone()));
-        let syn_ack = seen.flags & (Seen::SYN | Seen::ACK) == Seen::SYN | Seen::ACK;
+        let syn_ack = seen.flags & (tcp_flag::SYN | tcp_flag::ACK) == tcp_flag::SYN | tcp_flag::ACK;
         let mut lane = Lane {
             key,
             serial,

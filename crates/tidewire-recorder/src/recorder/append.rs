@@ -6,7 +6,11 @@ use tidewire_archive::block::{Interface, PACKET_OVERHEAD_BYTES, Packet, Statisti
 use tidewire_wire::Frame;
 
 use super::{Recorder, comments::with_comments};
-use crate::{buffer::Buffer, disk::Job, segment::OpenSegment};
+use crate::{
+    buffer::Buffer,
+    disk::Job,
+    segment::{Lost, OpenSegment},
+};
 
 /// How long a buffer is waited for: a ring of 64 MiB has 50 ms at 10 Gbit/s.
 const BUFFER_WAIT: Duration = Duration::from_millis(20);
@@ -83,6 +87,7 @@ impl Recorder {
         }
         segment.describe(&self.interfaces, buffer);
         segment.supplement(self.supplements.list(), buffer);
+        segment.baseline(&self.lost, timestamp_ns, buffer);
         segment.totals = std::mem::take(&mut self.between);
         if let Some(pipeline) = &self.pipeline {
             pipeline.send(self.target, Job::Begin(Box::new(name.clone())));
@@ -117,7 +122,11 @@ impl Recorder {
         self.hand_over();
         let Some((segment, name)) = self.segment.take() else { return };
         let target = segment.target;
-        let ending = segment.end(name, &self.interfaces);
+        let all: Vec<Lost> = self.statistics.iter().map(Lost::of).collect();
+        let before = std::mem::replace(&mut self.lost, all);
+        let before = before.into_iter().chain(std::iter::repeat(Lost::default()));
+        let lost: Vec<Lost> = self.lost.iter().zip(before).map(|(all, before)| all.since(before)).collect();
+        let ending = segment.end(name, &self.interfaces, &lost);
         if let Some(pipeline) = &self.pipeline {
             pipeline.send(target, Job::End(Box::new(ending)));
         }

@@ -1,7 +1,7 @@
 //! Which flow a packet belongs to, and what is kept of it.
 
 use tidewire::{Batch, EndReason};
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, ip_protocol::TCP, tcp_flag};
 
 use super::Recorder;
 use crate::{
@@ -13,8 +13,6 @@ use crate::{
 
 /// Packets that are looked up together.
 pub(super) const AHEAD: usize = 16;
-/// Protocol number of TCP.
-const TCP: u8 = 6;
 
 impl Recorder {
     /// Counts a packet, and writes it if it is to be written; the filter may leave it out.
@@ -151,7 +149,7 @@ impl Recorder {
     #[inline]
     fn flow(&mut self, frame: &Frame, bytes: &[u8], keyed: &Keyed, seen: Seen) -> u32 {
         if let Some(slot) = self.flows.find(keyed) {
-            let opens = seen.flags & (Seen::SYN | Seen::ACK) == Seen::SYN;
+            let opens = seen.flags & (tcp_flag::SYN | tcp_flag::ACK) == tcp_flag::SYN;
             if !opens || self.flows.get(slot).is_none_or(|lane| lane.end.is_none()) {
                 return slot;
             }
@@ -243,9 +241,9 @@ impl Recorder {
         let account = self.flows.account(slot);
         let Some(lane) = self.flows.get_mut(account).filter(|lane| lane.key.proto() == TCP) else { return };
         if let Some(fin) = lane.fins.get_mut(direction) {
-            *fin |= seen.flags & Seen::FIN != 0;
+            *fin |= seen.flags & tcp_flag::FIN != 0;
         }
-        let end = if seen.flags & Seen::RST != 0 {
+        let end = if seen.flags & tcp_flag::RST != 0 {
             EndReason::Rst
         } else if lane.fins == [true; 2] {
             EndReason::Fin

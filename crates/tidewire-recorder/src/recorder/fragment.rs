@@ -5,7 +5,7 @@ use tidewire_wire::Frame;
 use super::{Recorder, flow::kept};
 use crate::{
     flows::{Keyed, Seen},
-    place::{Place, time_of},
+    place::{FragmentLocation, time_of},
 };
 
 /// The record of headers has all fragments in one direction.
@@ -23,10 +23,12 @@ impl Recorder {
                 }
             }
             None => {
-                let slot = self.flow_packet(frame, bytes, keyed, seen);
+                // Of a datagram that carries a tunnel, expressions see the ports of its first fragment.
+                let carrier = self.fragments.carrier().map(|facts| self.walk.of_carrier(&facts));
+                let slot = self.flow_packet(frame, bytes, carrier.as_ref().unwrap_or(keyed), seen);
                 let snap_bytes = slot.and_then(|slot| self.flows.get(slot)).map(|lane| lane.keep.snap_bytes);
                 let (Some(snap_bytes), Some((segment, _))) = (snap_bytes, &self.segment) else { return };
-                self.fragments.wait(Place {
+                self.fragments.wait(FragmentLocation {
                     segment: segment.number,
                     packet: (segment.builder.packets() as usize).saturating_sub(1),
                     captured_bytes: kept(bytes, snap_bytes).len() as u64,
@@ -37,7 +39,7 @@ impl Recorder {
     }
 
     /// Moves fragments of the open segment that came before to the record of their stream.
-    fn attribute(&mut self, slot: u32, is_from_lower: bool, earlier: &[Place]) {
+    fn attribute(&mut self, slot: u32, is_from_lower: bool, earlier: &[FragmentLocation]) {
         if earlier.is_empty() {
             return;
         }

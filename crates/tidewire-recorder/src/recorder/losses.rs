@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn each_loss_is_written_once_with_a_packet_of_its_interface() {
-        let loss = |number, interface, packets| PacketLoss { number, interface, timestamp_ns: 0, packets };
+        let loss = |number, interface, packets| PacketLoss { number, interface, timestamp_ns: 0, since_ns: 0, packets };
         let mut losses = Losses::default();
         assert_eq!(losses.before(&frame(1, 0)), 0);
         losses.add(&[loss(3, 0, 7), loss(4, 1, 5), loss(6, 0, 1)]);

@@ -1,7 +1,8 @@
-use std::collections::HashMap;
+use std::{collections::HashMap, fs, sync::Arc, time::Duration};
 
-use tidewire_archive::{Archive, Directory, Identities, Query, Settings};
-use tidewire_recorder::{RecordClass, RecordSettings};
+use tidewire::{Batch, Capture, FrameHandler, Stop};
+use tidewire_archive::{Archive, Directory, Identities, Query, Retention, Settings};
+use tidewire_recorder::{RecordClass, RecordSettings, Recorder, Status, Targets};
 use tidewire_testing::sums_of_segments;
 use tidewire_wire::{Kind, LinkType, Settings as WireSettings, addresses, decode, ports};
 
@@ -9,7 +10,7 @@ use crate::rig::{Seen, captures, read, recall, record};
 
 const CUTOFF: u64 = 600;
 
-/// What a cutoff leaves of a capture, by a model that knows nothing of streams but addresses and ports.
+/// Packets of a capture behind a cutoff, by a model that knows nothing of streams but addresses and ports.
 fn model(packets: &[Seen]) -> (Vec<Seen>, u64) {
     let (mut seen, mut kept, mut cut_bytes) = (HashMap::<_, u64>::new(), Vec::new(), 0);
     let mut of_datagram = HashMap::new();
@@ -154,4 +155,70 @@ fn segments_have_their_share_of_the_account() {
     let all = figures.totals.all();
     assert_eq!(sums, [all.received_packets, all.written_packets, all.cut_off_packets]);
     assert!(all.cut_off_packets > 0, "{all:?}");
+}
+
+/// A recorder whose capture loses three packets with each twenty.
+struct Losing {
+    recorder: Recorder,
+    frames: u64,
+}
+
+impl FrameHandler for Losing {
+    fn frames(&mut self, batch: &Batch<'_>) {
+        for frames in batch.frames.chunks(1) {
+            self.recorder.frames(&Batch { memory: batch.memory, frames });
+            self.frames += 1;
+            self.recorder.dropped(self.frames / 20 * 3);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.recorder.finish();
+    }
+}
+
+/// 300 datagrams, one a second from second 1,000 on.
+fn datagrams() -> Vec<u8> {
+    let mut file = [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[0, 0, 4, 0], &[1, 0, 0, 0]].concat();
+    let ip = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0], &ip[..], &[0x30, 0x39, 0, 53, 0, 8, 0, 0]].concat();
+    let length = (frame.len() as u32).to_le_bytes();
+    (1000..1300_u32)
+        .for_each(|second| file.extend([&second.to_le_bytes()[..], &[0; 4], &length, &length, &frame].concat()));
+    file
+}
+
+/// Losses of the capture are known by segment, from the index of the recorder and from one that is made of the segment.
+#[test]
+fn losses_are_of_the_segment_in_which_they_came() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (capture, archive) = (folder.path().join("capture.pcap"), folder.path().join("archive"));
+    fs::write(&capture, datagrams()).expect("written");
+    let settings = Settings { segment_time: Duration::from_secs(100), ..Settings::default() };
+    let directory = Directory::open(&archive, &settings, 0).expect("a directory");
+    let stop = Stop::new();
+    let targets = Arc::new(Targets::new(vec![directory], Retention::default(), 1, &stop, |_| ()));
+    let (record, status) = (Arc::new(RecordSettings::default()), Arc::new(Status::default()));
+    let recorder = Recorder::new(&record, 0, &targets, &status).expect("settings");
+    let mut handler = Some(Losing { recorder, frames: 0 });
+    let outcome = Capture::file(&capture).stop_when(&stop).run_frames(|_| handler.take().expect("one"));
+    drop(outcome.expect("a run"));
+    drop(targets);
+    let lost = |from: Option<u64>, to: Option<u64>| {
+        let second = |second: u64| second * 1_000_000_000;
+        let query = Query { from_ns: from.map(second), to_ns: to.map(second), ..Query::default() };
+        let archive = Archive::open([&archive], Identities::default()).expect("an archive");
+        let recall = archive.recall(&query).expect("a query");
+        recall.interface_losses().iter().map(|loss| (loss.dropped, loss.system_dropped)).collect::<Vec<_>>()
+    };
+    for what in ["recorded", "made again"] {
+        assert_eq!(lost(None, None), [(0, 45)], "{what}");
+        for from in [1000, 1100, 1200] {
+            assert_eq!(lost(Some(from), Some(from + 50)), [(0, 15)], "{what}: from second {from}");
+        }
+        assert_eq!(lost(Some(1050), Some(1150)), [(0, 30)], "{what}");
+        assert!(lost(Some(1300), None).is_empty(), "{what}");
+        let directory = Directory::open(&archive, &settings, 0).expect("a directory");
+        directory.index_only(&Identities::default(), true, 0, |_| ()).expect("indexes");
+    }
 }

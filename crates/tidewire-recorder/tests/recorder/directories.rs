@@ -146,7 +146,7 @@ fn segments_that_wait_for_their_names_are_within_the_bound() {
     assert!(bytes <= size + 100_000, "{bytes}");
 }
 
-/// What no search can find is not written, whatever was said before the directory went.
+/// Packets that no search can find are not written, whatever was said before the directory went.
 #[test]
 fn packets_of_a_directory_that_is_removed_are_shed() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -175,7 +175,7 @@ fn packets_of_a_directory_that_is_removed_are_shed() {
     assert!(all.shed_packets > 0, "{all:?}");
 }
 
-/// What cannot be written ends the recording of files, with an error that names the place.
+/// A failure to write ends the recording of files, with an error that names the place.
 #[test]
 fn a_directory_that_refuses_is_named() {
     let folder = tempfile::tempdir().expect("a directory");

@@ -199,6 +199,6 @@ fn a_flood_of_low_priority_pushes_nothing_else_out_of_memory() {
     assert_eq!(found.get(&53), Some(&200), "{found:?}");
     let low = found.get(&9).copied().unwrap_or(0);
     assert!((100..=400).contains(&low), "{found:?}");
-    // What nothing had asked for when it left.
+    // Packets that no trigger had requested when they left.
     assert_eq!(figures.totals.all().filtered_packets, 4000 - 200 - low as u64);
 }

@@ -39,7 +39,7 @@ pub fn read(path: &Path) -> Vec<Seen> {
     drain(&mut tidewire_files::Reader::open(path).expect("a capture"))
 }
 
-/// What a query finds. Nothing may be wrong.
+/// The packets that a query finds. No error may occur.
 pub fn recall(folders: &[&Path], query: &Query) -> Vec<Seen> {
     let archive = Archive::open(folders, Identities::default()).expect("an archive");
     let mut recall = archive.recall(query).expect("a query");

@@ -37,13 +37,13 @@ struct Content {
     dirty: BTreeSet<usize>,
 }
 
-/// What becomes of pages that a sync could not write. The next sync says nothing of them in any case.
+/// State of pages that a sync could not write. The next sync does not report them in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unwritten {
     /// They are in memory as they were.
     #[default]
     Kept,
-    /// What is on the disk is read again: one time in two.
+    /// They are read again from the disk: one time in two.
     Dropped,
 }
 
@@ -140,7 +140,7 @@ impl Lossy {
 }
 
 impl Content {
-    /// What was synced, and of what was written since any sectors: a disk stores them in any order. The length is one of both, or
+    /// The synced content, with any of the sectors written since: a disk stores them in any order. The length is one of both, or
     /// between.
     fn left(&self, numbers: &mut Numbers) -> Vec<u8> {
         let mut left = self.synced.clone();

@@ -61,7 +61,7 @@ fn written(
     }
 }
 
-/// What was acknowledged is found after the power failed, and nothing that was not written.
+/// Checks that acknowledged packets are found after the power failed, and no packet that was not written.
 fn check(
     case: &str,
     storage: &Lossy,
