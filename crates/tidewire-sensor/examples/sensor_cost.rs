@@ -119,7 +119,7 @@ fn main() -> ExitCode {
             });
             served.0 = spent(ClockId::ProcessCPUTime) - begun;
             let analyzers = inline(&counted);
-            producer::run(capture(), &queues, Some(&analyzers), workers).expect("a capture");
+            producer::run(capture(), &queues, Some(&analyzers), None, workers).expect("a capture");
             analyzers.finish();
             assert!(queues.finish());
             let read = attached.into_iter().map(|reader| reader.join().expect("it reads"));

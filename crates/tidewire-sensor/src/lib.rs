@@ -34,3 +34,6 @@ pub const QUEUES_SOCKET: &str = "queues.sock";
 
 /// The socket in a sensor's directory to which analyzers send events.
 pub const EVENTS_SOCKET: &str = "events.sock";
+
+/// The socket in a sensor's directory that fires the triggers of its recording.
+pub const RECORD_SOCKET: &str = "record.sock";

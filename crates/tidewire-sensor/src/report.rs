@@ -1,4 +1,4 @@
-//! What the capture reports to the supervisor: lines of JSON over the descriptor that it was started with.
+//! Reports of the capture to the supervisor: lines of JSON over the descriptor that it was started with.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ pub enum CaptureEvent {
     Status(CaptureStatus),
     /// An analyzer attached, detached, was refused or is waited for, in words. At most one of each kind in a second.
     Reader {
-        /// What happened.
+        /// The event, in words.
         text: String,
     },
     /// Something that does not end the capture.
     Warning {
-        /// What happened.
+        /// The warning.
         text: String,
     },
     /// The input ended or the capture was stopped, and everything was published.
@@ -29,7 +29,7 @@ pub enum CaptureEvent {
     Failed {
         /// Why.
         text: String,
-        /// What to do about it.
+        /// A remedy.
         hint: Option<String>,
     },
 }
@@ -51,6 +51,64 @@ pub struct CaptureStatus {
     /// By analyzer within the capture.
     #[serde(default)]
     pub inline: Vec<InlineStatus>,
+    /// Records that the capture writes; `None`: it writes none.
+    #[serde(default)]
+    pub records: Option<RecordsStatus>,
+    /// The recording; `None`: there is none.
+    #[serde(default)]
+    pub record: Option<RecordStatus>,
+}
+
+/// A recording of packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordStatus {
+    /// Packets by what became of them, segments, what waits for a trigger.
+    #[serde(flatten)]
+    pub figures: tidewire_recorder::Snapshot,
+    /// Where segments are.
+    pub directories: Vec<RecordDirectory>,
+    /// Whether nothing can be recorded any more.
+    pub failed: bool,
+    /// Why nothing can be written at this moment; it is tried again.
+    #[serde(default)]
+    pub failing: Option<String>,
+}
+
+/// A directory of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordDirectory {
+    /// Its path.
+    pub path: std::path::PathBuf,
+    /// Complete segments in it.
+    pub segments: u64,
+    /// Their bytes, with their indexes.
+    pub bytes: u64,
+}
+
+/// Records of streams and transactions, and the outputs that they are passed to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordsStatus {
+    /// Streams that ended and were passed to the outputs.
+    pub flows: u64,
+    /// Transactions that were.
+    pub transactions: u64,
+    /// Streams that lost their protocol fields for lack of memory.
+    pub without_fields: u64,
+    /// Streams of QUIC whose history was cut off for lack of memory.
+    pub cut_histories: u64,
+    /// By output.
+    pub outputs: Vec<OutputStatus>,
+}
+
+/// An output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputStatus {
+    /// Its name.
+    pub name: String,
+    /// Format and place.
+    pub to: String,
+    /// Whether nothing of it can be written any more.
+    pub failed: bool,
 }
 
 /// An interface that is captured.
@@ -104,10 +162,10 @@ pub struct QueueStatus {
     pub readers: Vec<ReaderReport>,
 }
 
-/// Figures of a reader, by its own account: those that are `None` (null) are not known, because it never gave one.
+/// Figures of a reader, by its own account: `None` (null) is an unknown figure, because the reader never gave one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaderReport {
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
     /// Its group.
     pub group: Option<String>,

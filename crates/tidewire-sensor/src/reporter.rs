@@ -82,7 +82,7 @@ impl<R: Report> Reporter<R> {
             return Some(line);
         }
         let left_out = std::mem::take(&mut waiting.left_out);
-        let text = format!("{left_out} events were left out: nobody read those before them");
+        let text = format!("{left_out} events were left out: those before them were not read");
         (left_out != 0).then(|| R::warning(text))
     }
 }
@@ -118,7 +118,7 @@ impl<R: Report> Writer<R> {
         self.is_gone
     }
 
-    /// Writes what can be written now. `true`: nothing is left, or nobody reads it any more.
+    /// Writes what can be written now. `true`: nothing is left, or the reader is gone.
     pub(crate) fn write(&mut self) -> bool {
         while !self.is_gone {
             if self.written == self.line.len() {
@@ -200,7 +200,7 @@ mod tests {
         assert!(!writer.is_gone());
         drop(there);
         assert!(writer.is_gone());
-        events.warn("nobody reads this");
+        events.warn("unread");
         assert!(writer.write());
     }
 }

@@ -1,4 +1,4 @@
-//! What the spooler gives up before it reads a file or connects anywhere.
+//! Privileges that the spooler gives up before it reads a file or connects anywhere.
 
 use std::{
     net::IpAddr,
@@ -8,7 +8,7 @@ use std::{
 use tidewire::live::{Confinement, Connections};
 use tidewire_delivery::{DestinationSettings, Settings, To};
 
-/// What looking up a name reads.
+/// Files that a look-up of a name reads.
 const NAMES: &[&str] = &[
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
 ];
 /// Where names are looked up if answers are large.
 const NAMES_PORT: u16 = 53;
-/// What OpenSSL, which Kafka's library uses, reads of its own.
+/// Files that OpenSSL, which Kafka's library uses, reads by itself.
 const OPENSSL: &[&str] = &["/etc/ssl/openssl.cnf", "/usr/lib/ssl", "/etc/pki/tls/openssl.cnf"];
 
 /// Leaves what delivery needs: the store's directory, folders of destinations, keys, and connections to where events go. Returns what

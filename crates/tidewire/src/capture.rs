@@ -6,7 +6,7 @@ use std::{
 };
 
 use tidewire_core::{
-    ChecksumMode, Config, DefragPolicy, Deliver, Direction, DirectionCutoff, KeyIds, LinkAddresses, Mode, TcpPolicy,
+    ChecksumMode, Config, DefragPolicy, Direction, DirectionCutoff, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy,
 };
 
 #[cfg(feature = "filter")]
@@ -18,7 +18,7 @@ use crate::{
     worker::message,
 };
 
-/// Reads packets from files or interfaces and calls a [`Handler`](crate::Handler).
+/// Reads packets from files or interfaces and calls a [`Handler`].
 ///
 /// `I` is the input: [`Files`](crate::Files), made with `Capture::files`, `reader` or `source`, or `Interfaces`, made with
 /// `Capture::live`. Each input adds its own settings to the common ones. Change the settings that differ from the defaults,
@@ -161,7 +161,7 @@ impl<I> Capture<I> {
     }
 
     /// Counts so many bytes more for each stream in the part of the [`memory`](Self::memory) for the flow table: what each
-    /// [`Handler::Data`](crate::Handler::Data) holds outside of itself. Default 0.
+    /// [`Handler::Data`] holds outside of itself. Default 0.
     pub fn stream_bytes(mut self, bytes: usize) -> Self {
         self.setup.stream_bytes = bytes;
         self
@@ -178,6 +178,14 @@ impl<I> Capture<I> {
     /// engine ([`run_frames`](Self::run_frames)) keep them.
     pub fn duplicates(mut self, which: Duplicates) -> Self {
         self.setup.duplicates = which;
+        self
+    }
+
+    /// Hands each frame to a handler of frames as well, before the engine: so a recorder and streams share one capture. `make` makes the
+    /// handler of each worker of interfaces from its index; files have one, on the thread that reads. The kernel drops nothing for
+    /// cutoffs then. Runs without an engine ([`run_frames`](Self::run_frames)) have handlers of their own, and make none of these.
+    pub fn frames_beside(mut self, make: impl FnMut(usize) -> Box<dyn FrameHandler + Send> + Send + 'static) -> Self {
+        self.setup.frames = Some(Box::new(make));
         self
     }
 
@@ -206,14 +214,14 @@ impl<I: Input> Capture<I> {
     ///
     /// # Errors
     /// [`Error`]: an input that cannot be opened, an expression that is not valid, settings that contradict each other.
-    pub fn run_with<H: Deliver>(mut self, handler: H) -> Result<Outcome<H>, Error> {
+    pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.setup.one_worker()?;
         self.setup.settle(1, size_of::<H::Data>())?;
         self.run_settled(handler)
     }
 
     /// Runs with settings that were checked and completed.
-    pub(crate) fn run_settled<H: Deliver>(self, handler: H) -> Result<Outcome<H>, Error> {
+    pub(crate) fn run_settled<H: Handler>(self, handler: H) -> Result<Outcome<H>, Error> {
         let worker = (handler, self.setup.classifier()?);
         self.input.run_single(self.setup, worker)
     }
@@ -224,7 +232,7 @@ impl<I: Input> Capture<I> {
     /// # Errors
     /// As [`run_with`](Self::run_with), and [`Error::Worker`] where a handler panicked; with one worker, a callback as well. A
     /// callback of a capture with several workers unwinds through this call.
-    pub fn run<H: Deliver + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
+    pub fn run<H: Handler + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
         let count = self.setup.workers;
         if count == 1 {
             // The handler is dropped when it panics: its inconsistent state is never seen.

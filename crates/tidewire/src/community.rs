@@ -4,14 +4,10 @@ use std::net::IpAddr;
 
 use sha1::{Digest, Sha1};
 use tidewire_core::FlowKey;
-use tidewire_wire::icmp_counterpart;
-
-/// IP protocol numbers whose ports (or what stands for them) are part of the hash.
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP6: u8 = 58;
-const SCTP: u8 = 132;
+use tidewire_wire::{
+    icmp_counterpart,
+    ip_protocol::{SCTP, TCP, UDP, is_icmp},
+};
 
 /// A flow's Community ID (version 1): `1:` and the base64 of a SHA-1 over addresses, protocol and ports, the same for
 /// both directions. Tools agree on it for the same `seed`; the customary seed is 0.
@@ -46,7 +42,8 @@ pub fn community_id(key: &FlowKey, seed: u16) -> String {
         }
     }
     add(&[key.proto, 0]);
-    if matches!(key.proto, ICMP | TCP | UDP | ICMP6 | SCTP) {
+    // Protocols whose ports, or what stands for them, are part of the hash.
+    if is_icmp(key.proto) || matches!(key.proto, TCP | UDP | SCTP) {
         add(&from.1.to_be_bytes());
         add(&to.1.to_be_bytes());
     }
@@ -80,7 +77,7 @@ fn bytes(address: IpAddr, port: u16) -> (u128, u16) {
 /// Source and destination port, and whether the flow has one direction only.
 fn ports(key: &FlowKey) -> (u16, u16, bool) {
     let [kind, code] = key.icmp;
-    if !matches!(key.proto, ICMP | ICMP6) {
+    if !is_icmp(key.proto) {
         return (key.client.port, key.server.port, false);
     }
     match icmp_counterpart(key.proto, kind) {
@@ -96,7 +93,7 @@ mod tests {
 
     fn id(proto: u8, from: &str, to: &str, a: u16, b: u16) -> String {
         let at = |address: &str, port| Endpoint { address: address.parse().unwrap(), port };
-        let icmp = matches!(proto, ICMP | ICMP6);
+        let icmp = is_icmp(proto);
         let ports = if icmp { [0; 2] } else { [a, b] };
         let mut key = FlowKey::new(at(from, ports[0]), at(to, ports[1]), proto);
         key.icmp = if icmp { [a as u8, b as u8] } else { [0; 2] };

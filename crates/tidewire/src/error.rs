@@ -76,7 +76,7 @@ pub enum SettingError {
     /// An unknown priority.
     #[error("{of}: priorities are 0 (the lowest) to 7")]
     Priority {
-        /// Its owner.
+        /// The setting that has the priority.
         of: String,
     },
     /// Settings that need more than the memory.
@@ -85,13 +85,13 @@ pub enum SettingError {
     /// More applications than one run can hold.
     #[error("more than {limit} applications in one run")]
     Applications {
-        /// How many it can.
+        /// The most applications.
         limit: usize,
     },
     /// More filter expressions than the applications of one run can have.
     #[error("more than {limit} different expressions among all applications")]
     Expressions {
-        /// How many they can.
+        /// The most expressions.
         limit: usize,
     },
     /// A filter, in a program that was built without the feature `filter`.

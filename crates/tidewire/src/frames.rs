@@ -98,6 +98,9 @@ pub trait FrameHandler {
     fn finish(&mut self) {}
 }
 
+/// The handler of frames beside an engine, if there is one.
+pub(crate) struct FrameTap(pub(crate) Option<Box<dyn FrameHandler + Send>>);
+
 /// Counts the frames on their way to a handler.
 pub(crate) struct Counted<F> {
     pub handler: F,
@@ -109,9 +112,8 @@ impl<F: FrameHandler> Counted<F> {
         Self { handler, ledger: Ledger::default() }
     }
 
-    pub(crate) fn frames(&mut self, batch: &Batch<'_>) {
+    pub(crate) fn count(&mut self, batch: &Batch<'_>) {
         self.ledger.received += batch.frames.len() as u64;
         self.ledger.received_bytes += batch.frames.iter().map(|frame| u64::from(frame.captured_bytes)).sum::<u64>();
-        self.handler.frames(batch);
     }
 }

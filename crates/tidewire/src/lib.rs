@@ -255,6 +255,8 @@ mod frames;
 #[cfg(feature = "live")]
 pub mod live;
 mod outcome;
+#[cfg(feature = "live")]
+mod report;
 mod setup;
 mod timed;
 mod worker;
@@ -279,8 +281,8 @@ pub use setup::{Duplicates, Input};
 pub use tidewire_core::prefetch;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, CHUNK_BYTES_MAX, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, ClientBy,
-    Config, ConfigError, Conflict, Counted, Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff,
-    DirectionStats, DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause,
+    Config, ConfigError, Conflict, Counted, Datagram, DefragPolicy, Direction, DirectionCutoff, DirectionStats,
+    DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause,
     HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, Handler, History, HistoryAge, KeyIds, Ledger, LinkAddresses,
     MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, PacketLoss, Parts,
     Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Classify, Config, Deliver, DuplicateRule, MEMORY_BYTES_DEFAULT, Pattern};
+use tidewire_core::{Classify, Config, DuplicateRule, Handler, MEMORY_BYTES_DEFAULT, Pattern};
 
 use crate::{
     Error, Outcome, Stop,
     classes::{Classes, StreamClass},
     error::{SettingError, WORKERS_MAX},
-    frames::FrameHandler,
+    frames::{FrameHandler, FrameTap},
     worker::Worker,
 };
 
@@ -18,10 +18,10 @@ pub trait Input: Run {}
 /// How an input runs workers. The trait is sealed: it cannot be named outside of this crate.
 pub trait Run: Sized {
     /// Runs one worker, on this thread.
-    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
+    fn run_single<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
 
     /// Runs several workers, each on its own thread.
-    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
+    fn run_threads<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
 
     /// Runs workers without an engine.
     fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error>;
@@ -68,7 +68,12 @@ pub struct Setup {
     pub(crate) classes: Vec<StreamClass>,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: Stop,
+    /// Makes the handlers that get frames beside an engine.
+    pub(crate) frames: Option<MakeFrameTap>,
 }
+
+/// Makes the handler of a worker's frames.
+pub(crate) type MakeFrameTap = Box<dyn FnMut(usize) -> Box<dyn FrameHandler + Send> + Send>;
 
 impl Default for Setup {
     fn default() -> Self {
@@ -84,6 +89,7 @@ impl Default for Setup {
             classes: Vec::new(),
             duplicates: Duplicates::default(),
             stop: Stop::new(),
+            frames: None,
         }
     }
 }
@@ -106,6 +112,11 @@ impl Setup {
     /// An error if several workers are set for a call that runs one.
     pub(crate) fn one_worker(&self) -> Result<(), SettingError> {
         if self.workers > 1 { Err(SettingError::OneWorker { given: self.workers }) } else { Ok(()) }
+    }
+
+    /// The handler that gets the frames of a worker beside the engine.
+    pub(crate) fn frame_tap(&mut self, worker: usize) -> FrameTap {
+        FrameTap(self.frames.as_mut().map(|make| make(worker)))
     }
 
     pub(crate) fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {

@@ -22,7 +22,7 @@ use tidewire_testing::InTime as _;
 /// Packets of the stream that comes when everything is shed.
 const LATE: u64 = 100;
 
-/// Takes its time with each packet for as long as it is told to.
+/// Takes its time with each packet for as long as the flag is set.
 struct Slow(Arc<AtomicBool>);
 
 impl Handler for Slow {
@@ -47,7 +47,7 @@ fn datagram(port: u16) -> Vec<u8> {
     frame
 }
 
-/// Sends until the ring is full and packets are shed, then a stream that nobody saw before; how many there were.
+/// Sends until the ring is full and packets are shed, then a new stream; how many there were.
 fn overload(level: &AtomicU32) -> u64 {
     let wire = PacketSocket::open("tw1").expect("a socket");
     let send = |port| wire.send(&datagram(port)).expect("sent");
@@ -103,7 +103,7 @@ fn run() -> (u64, Outcome<Slow>, LiveReport) {
 }
 
 #[test]
-fn what_is_shed_of_a_stream_that_nobody_knows_is_accounted_for() {
+fn packets_shed_of_an_unknown_stream_are_accounted_for() {
     let test = || {
         if tidewire_testing::privileged(own_namespace).is_err() {
             println!("skipped: network namespaces need root");

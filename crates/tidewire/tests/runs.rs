@@ -1,6 +1,6 @@
 //! Runs of the library over the bundled conversation: one worker and several, stopping, failing, timing.
 
-use std::io::Write;
+use std::io::{Cursor, Write};
 
 use tidewire_testing::InTime as _;
 
@@ -108,7 +108,7 @@ fn cutoffs_by_direction_and_class() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn wrong_settings_are_refused() {
     let refused = |capture: Capture<Files<'_>>| capture.run_with(Said::default()).unwrap_err();
     assert!(matches!(refused(Capture::reader(HELLO).workers(0)), Error::Setting { .. }));
     assert!(matches!(refused(Capture::reader(HELLO).chunks(8, 8)), Error::Setting { .. }));
@@ -124,8 +124,8 @@ fn what_is_wrong_is_told() {
     assert_eq!(cut.ledger.received, 7);
 }
 
-/// What finished streams said, as `said` has it.
-fn told<'a>(streams: impl IntoIterator<Item = &'a FinishedStream>) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
+/// The bytes of finished streams, as `said` returns them.
+fn finished<'a>(streams: impl IntoIterator<Item = &'a FinishedStream>) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
     let bytes = |stream: &FinishedStream, direction| stream.bytes(direction).to_vec();
     let one = |stream: &FinishedStream| {
         (stream.id(), bytes(stream, Direction::ClientToServer), bytes(stream, Direction::ServerToClient))
@@ -136,7 +136,7 @@ fn told<'a>(streams: impl IntoIterator<Item = &'a FinishedStream>) -> Vec<(u64, 
 }
 
 #[test]
-fn finished_streams_are_those_that_a_handler_is_told_of() {
+fn finished_streams_are_those_that_a_handler_gets() {
     let capture = || Capture::reader(std::io::Cursor::new(many(500))).checksum(tidewire::ChecksumMode::Ignore);
     let wanted = said(capture().run_with(Said::default()).unwrap().handlers);
     let mut streams = capture().streams().unwrap();
@@ -144,11 +144,11 @@ fn finished_streams_are_those_that_a_handler_is_told_of() {
     let ledger = streams.finish().ledger;
     assert!(ledger.closes());
     assert_eq!(ledger.received, 4000);
-    assert_eq!(told(&iterated), wanted);
+    assert_eq!(finished(&iterated), wanted);
     let mut called = Vec::new();
     let outcome = capture().for_each_stream(|stream| called.push(stream)).unwrap();
     assert_eq!(outcome.ledger.delivered_bytes, ledger.delivered_bytes);
-    assert_eq!(told(&called), wanted);
+    assert_eq!(finished(&called), wanted);
     let one = &called[0];
     assert_eq!((one.reason().name(), one.gaps().len(), one.dropped_bytes(Direction::ClientToServer)), ("fin", 0, 0));
     assert_eq!(one.stats(Direction::ServerToClient).payload_wire_bytes, 8);
@@ -174,7 +174,7 @@ fn finished_streams_keep_no_more_than_they_may() {
 
 #[test]
 fn of_all_finished_streams_no_more_is_kept_than_the_memory_says() {
-    // 3,000 streams of 8,000 bytes that nobody ends before the input does.
+    // 3,000 streams of 8,000 bytes that end with the input only.
     let source = std::io::Cursor::new(datagrams(3000, 8000));
     let memory = 4 << 20;
     let streams = Capture::reader(source).memory(memory).streams().unwrap();
@@ -292,7 +292,7 @@ fn progress_and_stopping() {
     assert_eq!(outcome.ledger.streams_opened, outcome.ledger.streams_closed);
 }
 
-/// What a capture counts is known while it lasts, packets that the filter rejects included.
+/// Counters of a capture are known while it lasts, packets that the filter rejects included.
 #[test]
 fn a_ledger_is_reported_while_files_are_read() {
     for workers in [1, 3] {
@@ -413,4 +413,35 @@ fn frames_without_an_engine_are_those_of_the_file() {
     assert_eq!(outcome.ledger.received, 8);
     let several = Capture::reader(capture).workers(2).run_frames(|_| Frames::default());
     assert!(several.is_err(), "files have one worker");
+}
+
+/// The frames that a handler got, for the test to read when the run is over.
+#[derive(Clone, Default)]
+struct Seen(std::sync::Arc<std::sync::Mutex<(Vec<u64>, u32)>>);
+
+impl tidewire::FrameHandler for Seen {
+    fn frames(&mut self, batch: &tidewire::Batch<'_>) {
+        self.0.lock().unwrap().0.extend(batch.frames.iter().map(|frame| frame.number));
+    }
+
+    fn finish(&mut self) {
+        self.0.lock().unwrap().1 += 1;
+    }
+}
+
+/// A recorder and streams share a run: each has what it has alone.
+#[test]
+fn frames_beside_an_engine_are_those_of_the_file() {
+    let capture = many(300);
+    let alone = said(Capture::reader(Cursor::new(capture.clone())).run(|_| Said::default()).unwrap().handlers);
+    for workers in [1, 3] {
+        let seen = Seen::default();
+        let tap = seen.clone();
+        let run = Capture::reader(Cursor::new(capture.clone())).workers(workers);
+        let outcome = run.frames_beside(move |_| Box::new(tap.clone())).run(|_| Said::default()).unwrap();
+        let (frames, finished) = seen.0.lock().unwrap().clone();
+        assert_eq!((frames, finished), ((1..=outcome.ledger.received).collect(), 1), "{workers} workers");
+        assert_eq!(outcome.ledger.received, 2400);
+        assert_eq!(said(outcome.handlers), alone, "{workers} workers");
+    }
 }

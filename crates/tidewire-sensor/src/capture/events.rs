@@ -1,4 +1,4 @@
-//! What the capture reports, as lines.
+//! Reports of the capture, as lines.
 
 use crate::{
     report::CaptureEvent,

@@ -32,7 +32,7 @@ impl Failure {
         }
     }
 
-    /// What to do about it.
+    /// Adds a remedy.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -95,7 +95,7 @@ impl InlineAnalyzers {
     pub(super) fn finish(&self, most: Duration) -> Option<String> {
         let begun = Instant::now();
         let socket = self.socket.as_ref();
-        // The rest of a scan is little; nobody waits for it for ever.
+        // The rest of a scan is little; the wait for it is bounded.
         self.analyzers.finish();
         let failed = socket?.events.flush(most.saturating_sub(begun.elapsed())).err()?;
         let counts = socket?.events.counts();
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// Nobody acknowledges: the event processor stands still.
+    /// No acknowledgment arrives: the event processor stands still.
     #[test]
     fn a_flood_of_anomalies_leaves_room_for_matches() {
         let (_here, there) =

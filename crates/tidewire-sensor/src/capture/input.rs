@@ -29,19 +29,18 @@ pub(super) fn interfaces<'a>(config: &CaptureConfig, names: &[String], stop: &St
 
 /// A capture of files; `-` is the standard input.
 pub(super) fn files<'a>(config: &CaptureConfig, paths: &[PathBuf], stop: &Stop) -> Result<Capture<Files<'a>>, Failure> {
-    let mut is_unending = false;
-    for path in paths {
-        if path.as_os_str() == "-" {
-            is_unending = true;
-            continue;
-        }
-        // What cannot be read is known before analyzers start.
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        // An unreadable file is noticed before analyzers start.
         let found = std::fs::metadata(path);
-        let found = found.map_err(|error| Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display())))?;
-        is_unending |= !found.is_file();
+        found.map_err(|error| Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display())))?;
     }
     let capture = common(Capture::files(paths), config, stop);
-    Ok(if is_unending { capture.report_closed(REPORT_CLOSED) } else { capture })
+    Ok(if is_unending(paths) { capture.report_closed(REPORT_CLOSED) } else { capture })
+}
+
+/// Whether one of these may have no end: the standard input, or a pipe.
+pub(super) fn is_unending(paths: &[PathBuf]) -> bool {
+    paths.iter().any(|path| path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_file()))
 }
 
 fn common<I>(capture: Capture<I>, config: &CaptureConfig, stop: &Stop) -> Capture<I> {

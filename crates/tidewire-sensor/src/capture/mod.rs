@@ -20,6 +20,8 @@ mod failure;
 mod figures;
 mod inline;
 mod input;
+mod recording;
+mod records;
 mod run;
 mod service;
 mod visits;

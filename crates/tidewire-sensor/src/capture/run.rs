@@ -8,10 +8,11 @@ use std::{
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::{
-    Capture, Input, Stop,
+    Capture, Input, Ledger, Stop,
     live::{Change, Confinement, InterfaceState, LiveError, Purpose},
 };
 use tidewire_analyzers::Emit;
+use tidewire_live::privilege::Connections;
 use tidewire_queue::Server;
 
 use super::{
@@ -20,6 +21,8 @@ use super::{
     figures::Figures,
     inline::InlineAnalyzers,
     input,
+    recording::Recording,
+    records::RecordWriter,
     service::{Running, Service, Shared},
     words,
 };
@@ -38,7 +41,7 @@ const DAMAGES_MAX: usize = 20;
 pub(super) enum Process {
     /// The capture's: signals end it, privileges are given up.
     Own,
-    /// Somebody else's.
+    /// Another program's, which runs the capture in it.
     Shared,
 }
 
@@ -51,7 +54,7 @@ pub(super) struct Run<'c> {
     /// Where events of the analyzers go; `None`: the standard output.
     pub emit: Option<Arc<dyn Emit>>,
     /// Lent to the service while it runs.
-    pub writer: Place<Writer>,
+    pub writer: Handoff<Writer>,
 }
 
 impl Run<'_> {
@@ -60,14 +63,18 @@ impl Run<'_> {
         self.hide();
         self.set_nice();
         let inline = self.inline()?;
+        let records = RecordWriter::open(self.config, &self.stop, &self.events)?.map(Arc::new);
         let queues = Queues::new(&self.config.queues)?;
         let server = self.server(&queues)?;
+        let recording = Recording::open(self.config, &self.events)?.map(Arc::new);
         let figures = Arc::new(Figures::default());
         let start = Start {
             config: self.config,
             process: self.process,
             writer: Arc::clone(&self.writer),
             inline: inline.as_ref(),
+            records: records.clone(),
+            recording: recording.clone(),
             service: Service {
                 server,
                 events: self.events.clone(),
@@ -79,9 +86,12 @@ impl Run<'_> {
                 is_patient: matches!(self.config.capture.input, CaptureInput::Files(_)),
                 shared: Arc::new(Shared::default()),
                 analyzers: inline.as_ref().map(|inline| Arc::clone(&inline.analyzers)),
+                records: records.clone(),
+                recording: recording.clone(),
             },
         };
-        let beside = Beside { queues: &queues, inline: inline.as_ref() };
+        let (inline_of, records_of, recording_of) = (inline.as_ref(), records.as_deref(), recording.as_deref());
+        let beside = Beside { queues: &queues, inline: inline_of, records: records_of, recording: recording_of };
         let running = Mutex::new(None);
         let ran = match &self.config.capture.input {
             CaptureInput::Interfaces(names) => self.capture_interfaces(names, beside, start, &running, &figures),
@@ -95,6 +105,22 @@ impl Run<'_> {
             self.stop.stop();
             false
         };
+        // Before the figures of the end.
+        let is_live = matches!(self.config.capture.input, CaptureInput::Interfaces(_));
+        let is_written = match (&records, &ran) {
+            // A failed output of interfaces was reported, and the capture went on.
+            (Some(records), Ok(ran)) => records.finish(ran, is_live || !ran.interrupted) || is_live,
+            (Some(records), Err(_)) => {
+                records.abandon();
+                false
+            }
+            (None, _) => true,
+        };
+        // Last, as a disk that refuses is waited for.
+        if let Some(recording) = &recording {
+            recording.finish();
+        }
+        let is_recorded = is_live || recording.as_ref().is_none_or(|recording| recording.is_whole());
         if let Some(left) = inline.as_ref().and_then(|inline| inline.finish(self.config.stop / 4)) {
             self.events.warn(left);
         }
@@ -109,7 +135,7 @@ impl Run<'_> {
         self.warn_of_damage(&ran);
         match status {
             Some(status) if is_whole => {
-                let code = if ran.input_errors.is_empty() { 0 } else { ENVIRONMENT };
+                let code = if ran.input_errors.is_empty() && is_written && is_recorded { 0 } else { ENVIRONMENT };
                 Ok((CaptureStatus { packets: ran.ledger.received, ..status }, code))
             }
             _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
@@ -136,7 +162,7 @@ impl Run<'_> {
         queues.offered().iter().map(|queue| self.config.readers_awaited(queue.place, &queue.name)).collect()
     }
 
-    /// Nobody of the same user looks into this process, takes its descriptors, or finds packets in a core dump.
+    /// No process of the same user looks into this process, takes its descriptors, or finds packets in a core dump.
     fn hide(&self) {
         if self.process == Process::Own
             && let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable)
@@ -182,6 +208,9 @@ impl Run<'_> {
         let capture = input::interfaces(&self.config.capture, names, &self.stop)
             .before_start(move |interfaces| {
                 let inputs = interfaces.iter().map(|one| format!("{}: {}", one.name, one.description)).collect();
+                if let Some(recording) = beside.recording {
+                    recording.set_interfaces(interfaces.iter().map(|one| one.name.clone()).collect());
+                }
                 let started = start.start(inputs, &[]);
                 put(running, started.map_err(|failure| LiveError::Callback(failure.words().into()))?);
                 // No event would report them later.
@@ -190,14 +219,19 @@ impl Run<'_> {
                 }
                 Ok(())
             })
-            .on_report(|report| figures.captured(report))
+            .on_report(move |report| {
+                figures.captured(report);
+                if let Some(records) = beside.records {
+                    records.captured(report);
+                }
+            })
             .on_event(|event| self.events.warn(event.to_string()))
             .on_trouble(|trouble| {
                 if let Some(text) = words::of_trouble(trouble) {
                     self.events.warn(text);
                 }
             });
-        Ok(beside.run(capture, self.config.capture.workers)?)
+        beside.run(capture, self.config.capture.workers)
     }
 
     fn capture_files<'a>(
@@ -223,11 +257,22 @@ impl Run<'_> {
             }
         };
         let capture = input::files(&self.config.capture, paths, &self.stop)?;
-        let capture = capture.on_progress(|progress| figures.read(progress.packets)).before_start(begin);
+        let capture = capture.on_progress(|progress| {
+            figures.read(progress.packets);
+            if let Some(records) = beside.records {
+                records.read();
+            }
+        });
+        let report = |ledger: &Ledger, clock_ns| {
+            if let Some(records) = beside.records {
+                records.report_pipe(ledger, clock_ns);
+            }
+        };
+        let capture = capture.on_ledger(report).before_start(begin);
         let ran = beside.run(capture, self.config.capture.workers);
         match take(&failed) {
             Some(failure) => Err(failure),
-            None => Ok(ran?),
+            None => ran,
         }
     }
 
@@ -246,16 +291,24 @@ impl Run<'_> {
 struct Beside<'c> {
     queues: &'c Queues,
     inline: Option<&'c InlineAnalyzers>,
+    records: Option<&'c RecordWriter>,
+    recording: Option<&'c Recording>,
 }
 
 impl Beside<'_> {
-    fn run<I: Input>(self, capture: Capture<I>, workers: usize) -> Result<Ran, tidewire::Error> {
-        producer::run(capture, self.queues, self.inline.map(|inline| &*inline.analyzers), workers)
+    fn run<I: Input>(self, capture: Capture<I>, workers: usize) -> Result<Ran, Failure> {
+        let capture = match self.recording {
+            Some(recording) => recording.beside(capture)?,
+            None => capture,
+        };
+        let (inline, records) =
+            (self.inline.map(|inline| &*inline.analyzers), self.records.map(RecordWriter::producer));
+        Ok(producer::run(capture, self.queues, inline, records, workers)?)
     }
 }
 
-/// What one function leaves for another.
-pub(super) type Place<T> = Arc<Mutex<Option<T>>>;
+/// A value that one function leaves for another.
+pub(super) type Handoff<T> = Arc<Mutex<Option<T>>>;
 
 /// Takes what is there.
 pub(super) fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
@@ -266,24 +319,26 @@ fn put<T>(place: &Mutex<Option<T>>, value: T) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
 }
 
-/// What begins once the input is open.
+/// State for the step that follows once the input is open.
 struct Start<'c> {
     config: &'c SensorConfig,
     process: Process,
-    writer: Place<Writer>,
+    writer: Handoff<Writer>,
     inline: Option<&'c InlineAnalyzers>,
+    records: Option<Arc<RecordWriter>>,
+    recording: Option<Arc<Recording>>,
     service: Service,
 }
 
 impl Start<'_> {
     /// Gives up privileges, starts the threads, and says that analyzers can attach. `readable`: files that are opened later.
     fn start(self, inputs: Vec<String>, readable: &[PathBuf]) -> Result<Running, Failure> {
-        let Self { config, process, writer, inline, service } = self;
+        let Self { config, process, writer, inline, records, recording, service } = self;
         let (events, stop) = (service.events.clone(), service.stop.clone());
         if process == Process::Own {
             // Before any thread starts: a thread keeps its privileges.
             if config.capture.sandbox {
-                confine(&config.directory, readable, &events)?;
+                confine(&config.directory, readable, records.as_deref(), recording.as_deref(), &events)?;
             }
             let caught = ctrlc::set_handler(move || stop.stop());
             caught.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))?;
@@ -291,7 +346,11 @@ impl Start<'_> {
         if let Some(inline) = inline {
             inline.start()?;
         }
-        let writer = take(&writer).ok_or_else(|| Failure::new(ENVIRONMENT, "nobody to report to"))?;
+        if let Some(recording) = recording {
+            let started = recording.start();
+            started.map_err(|error| Failure::new(ENVIRONMENT, format_args!("no thread for triggers: {error}")))?;
+        }
+        let writer = take(&writer).ok_or_else(|| Failure::new(ENVIRONMENT, "no channel to the supervisor"))?;
         let running = service.start(writer);
         let running = running.map_err(|error| Failure::new(ENVIRONMENT, format_args!("no thread: {error}")))?;
         events.send(CaptureEvent::Ready { inputs });
@@ -299,10 +358,26 @@ impl Start<'_> {
     }
 }
 
-/// Leaves what serving needs: memory for readers, and the directory of the socket, which is removed at the end.
-fn confine(directory: &Path, readable: &[PathBuf], events: &Events) -> Result<(), Failure> {
+/// Leaves what serving needs: memory for readers, the directory of the socket, which is removed at the end, and the folders and ports of
+/// outputs and of the recording.
+fn confine(
+    directory: &Path,
+    readable: &[PathBuf],
+    records: Option<&RecordWriter>,
+    recording: Option<&Recording>,
+    events: &Events,
+) -> Result<(), Failure> {
     let confinement = Confinement::new().pass_descriptors(true).writable(directory);
-    let confinement = readable.iter().fold(confinement, |all, path| all.readable(path));
+    let mut confinement = readable.iter().fold(confinement, |all, path| all.readable(path));
+    if let Some(records) = records {
+        confinement = records.folders().iter().fold(confinement, |all, path| all.writable(path));
+        let ports = records.ports();
+        if !ports.is_empty() {
+            confinement = confinement.connect(Connections::To { ports: Some(ports), names: false });
+        }
+    }
+    let segments = recording.map_or_else(Vec::new, Recording::folders);
+    confinement = segments.iter().fold(confinement, |all, path| all.writable(path));
     let confined = confinement.confine().map_err(tidewire::Error::from)?;
     for missing in &confined.missing {
         events.warn(missing.as_str());

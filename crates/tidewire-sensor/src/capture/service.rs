@@ -7,17 +7,20 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use tidewire::Stop;
 use tidewire_analyzers::Analyzers;
 use tidewire_queue::{ServedStatus, Server};
+use tidewire_types::clock::wall_ns;
 
 use super::{
     events::{Events, Writer},
     figures::Figures,
     inline,
+    recording::Recording,
+    records::RecordWriter,
     visits::Visits,
     words,
 };
@@ -36,7 +39,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// How long readers may take to read the rest once the supervisor is gone.
 const REST_ALONE: Duration = Duration::from_millis(500);
 
-/// What the service works with.
+/// State of the thread that serves readers.
 pub(super) struct Service {
     pub server: Server,
     pub events: Events,
@@ -52,6 +55,10 @@ pub(super) struct Service {
     pub shared: Arc<Shared>,
     /// Analyzers within the capture.
     pub analyzers: Option<Arc<Analyzers>>,
+    /// Records that are written.
+    pub records: Option<Arc<RecordWriter>>,
+    /// The recording of packets.
+    pub recording: Option<Arc<Recording>>,
 }
 
 /// Whether anything goes on.
@@ -80,12 +87,12 @@ impl Activity {
     }
 }
 
-/// What the service and the main thread share.
+/// State that the service and the main thread share.
 #[derive(Default)]
 pub(super) struct Shared {
     /// Every queue was finished, or dropped.
     has_ended: AtomicBool,
-    /// Whether as many readers are attached as must be, or nobody waits for them any more.
+    /// Whether as many readers are attached as must be, or the wait for them is over.
     is_attended: Mutex<bool>,
     attended: Condvar,
 }
@@ -131,7 +138,7 @@ impl Service {
     pub(super) fn start(mut self, mut writer: Writer) -> std::io::Result<Running> {
         let shared = Arc::clone(&self.shared);
         let run = move || {
-            // What it left is not looked at but for the holds, which must end.
+            // After a panic only the holds are looked at, which must end.
             let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut writer)));
             if let Err(panic) = &served {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -218,7 +225,7 @@ impl Service {
         served.iter().fold(self.figures.packets(), queue)
     }
 
-    /// Notices a stop and the supervisor's end: from then on nobody is waited for without end.
+    /// Notices a stop and the supervisor's end: from then on the wait for readers is bounded.
     fn look(&mut self, is_alone: bool, rest_until: &mut Option<Option<Instant>>) {
         if is_alone {
             self.stop.stop();
@@ -238,8 +245,7 @@ impl Service {
     /// Reports scans that are over also while no packet comes. Files have their own time.
     fn look_for_scans(&self) {
         if let Some(analyzers) = self.analyzers.as_ref().filter(|_| !self.is_patient) {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            analyzers.look(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
+            analyzers.look(wall_ns());
         }
     }
 
@@ -262,6 +268,8 @@ impl Service {
             interfaces: self.figures.interfaces(),
             queues: queues.map(|((queue, served), awaited)| queue_status(queue, served, awaited)).collect(),
             inline: inline::status(self.analyzers.as_ref()),
+            records: self.records.as_ref().map(|records| records.status()),
+            record: self.recording.as_ref().map(|recording| recording.status()),
         }
     }
 }

@@ -12,7 +12,7 @@ const TIME: Duration = Duration::from_secs(1);
 /// Attached, detached, refused.
 const KINDS: usize = 3;
 
-/// What happened and is still to be reported.
+/// Arrivals, departures and refusals of readers that are not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     kinds: [Visit; KINDS],

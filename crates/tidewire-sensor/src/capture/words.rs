@@ -1,4 +1,4 @@
-//! What happens to interfaces and readers, in words.
+//! Events of interfaces and readers, in words.
 
 use tidewire::live::{InterfaceProblem, LiveError};
 use tidewire_queue::{ReaderStatus, ServerEvent as Event};
@@ -7,14 +7,14 @@ use crate::report::{CaptureStatus, QueueStatus};
 
 /// An error that does not end the capture; `None`: a change of the interface says so already.
 pub(super) fn of_trouble(error: &LiveError) -> Option<String> {
-    let is_told = matches!(
+    let is_reported = matches!(
         error,
         LiveError::Interface {
             problem: InterfaceProblem::Down | InterfaceProblem::Gone | InterfaceProblem::GoneForGood,
             ..
         }
     );
-    (!is_told).then(|| error.with_hint().to_string())
+    (!is_reported).then(|| error.with_hint().to_string())
 }
 
 fn reader(reader: &ReaderStatus) -> String {
@@ -22,7 +22,7 @@ fn reader(reader: &ReaderStatus) -> String {
     format!("{}{group} (process {}, user {})", reader.name, reader.process, reader.user)
 }
 
-/// What a reader did.
+/// The event of a reader, in words.
 pub(super) fn of_reader(event: &Event) -> String {
     match event {
         Event::Attached(who) => format!("{} reads {} from record {}", reader(who), who.queue, who.first),
@@ -39,7 +39,7 @@ pub(super) fn of_reader(event: &Event) -> String {
     }
 }
 
-/// What the input waits for, if it does.
+/// The readers that the input waits for, if it does.
 pub(super) fn of_waiting(status: &CaptureStatus) -> Option<String> {
     let lacks = |queue: &&QueueStatus| queue.readers.len() < queue.awaited;
     let words = |queue: &QueueStatus| {

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: where, what, and what to write instead.
+//! Mistakes in a configuration: the place, the error, and a correction.
 
 use std::{fmt, ops::Range};
 
@@ -12,9 +12,9 @@ pub struct Mistake {
     pub file: String,
     /// Line and column from 1, in characters; `None`: the mistake is not in the file (an option, or something that is missing).
     pub place: Option<(usize, usize)>,
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// What to write instead; empty where `what` says it.
+    /// A correction; empty where `what` contains it.
     pub instead: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a sensor is configured to do. docs/sensor.md has every key.
+//! Configuration of a sensor. docs/sensor.md has every key.
 
 mod doubt;
 mod mistake;
@@ -21,17 +21,30 @@ use read::Document;
 pub use sections::DIRECTORY;
 pub use sections::OWN_NAMES;
 use sections::{Places, Sections};
+pub(crate) use sums::PACKET_QUEUE_BYTES_MIN;
 pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
 pub use system::{Machine, System};
 pub use types::{
-    AnalyzerConfig, CaptureConfig, CaptureInput, ClassConfig, Distribution, QueueConfig, Restart, SensorConfig,
-    SlowReaders, SpoolConfig, Unit,
+    AnalyzerConfig, CaptureConfig, CaptureInput, ClassConfig, Distribution, OutputConfig, QueueConfig, RecordConfig,
+    RecordsConfig, Restart, SensorConfig, SlowReaders, SpoolConfig, Unit,
 };
 
 /// Bytes of a configuration at most.
 pub const CONFIG_BYTES_MAX: usize = 1 << 20;
 /// The tables of a file.
-const TABLES: &[&str] = &["sensor", "capture", "queue", "analyzer", "events", "inline", "spool", "destination"];
+const TABLES: &[&str] = &[
+    "sensor",
+    "capture",
+    "queue",
+    "analyzer",
+    "events",
+    "inline",
+    "spool",
+    "destination",
+    "records",
+    "output",
+    "record",
+];
 /// See [`SensorConfig::stop`].
 const STOP: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -52,14 +65,14 @@ pub struct Overrides {
     pub is_running: bool,
 }
 
-/// What a configuration means, with all that is wrong or doubtful.
+/// Result of examining a configuration, with all mistakes and warnings.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The configuration, if it has no mistake.
     pub config: Option<SensorConfig>,
     /// Every mistake, in the order of the file.
     pub mistakes: Vec<Mistake>,
-    /// What may be meant and is unusual.
+    /// Unusual settings, which may be meant.
     pub warnings: Vec<Mistake>,
 }
 
@@ -85,10 +98,12 @@ pub fn examine(text: &str, name: &str, given: &Overrides, system: &dyn System) -
         }
         false => Some(completed(&mut sections, text, given)),
     };
-    let Document { mut mistakes, warnings, more, .. } = sections.document;
+    let Document { mut mistakes, of_language, warnings, more, .. } = sections.document;
     let is_right = mistakes.is_empty();
-    // By line and column; what has no place comes last.
-    mistakes.sort_by_key(|mistake| mistake.place.unwrap_or((usize::MAX, 0)));
+    // Mistakes of the language first, which may cause others; then by line and column; what has no place comes last.
+    if let Some(others) = mistakes.get_mut(of_language..) {
+        others.sort_by_key(|mistake| mistake.place.unwrap_or((usize::MAX, 0)));
+    }
     if more > 0 {
         let what = format!("{more} more mistakes are not listed");
         mistakes.push(Mistake { file: name.to_owned(), place: None, what, instead: String::new() });
@@ -105,9 +120,11 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Overrides) -> 
         let span = error.span().unwrap_or_default();
         sections.document.wrong(&span, error.message().to_owned(), "");
     }
+    sections.document.of_language = sections.document.mistakes.len();
     let (mut sensor, mut capture) = (sections::Sensor::default(), sections::Capture::default());
     let (mut queues, mut analyzers) = (Vec::new(), Vec::new());
     let mut events = sections::AllEvents::default();
+    let (mut records, mut outputs, mut record) = (sections::Records::default(), Vec::new(), None);
     for (key, value) in table.get_ref().iter() {
         match key.get_ref().as_ref() {
             "sensor" => sensor = sections.sensor(value),
@@ -124,15 +141,23 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Overrides) -> 
             "inline" => events.inline = sections.inline(value),
             "spool" => events.spool = sections.spool(value),
             "destination" => events.destinations = sections.destinations(value),
+            "record" => record = sections.record(value),
+            "records" => records = sections.records(value),
+            "output" => {
+                let named = sections.named("output", value);
+                outputs = named.into_iter().map(|entry| sections.output(entry)).collect();
+            }
             _ => sections.document.unknown(key, "the configuration", TABLES),
         }
     }
     let input = sections.input(&capture, &given.interfaces, &given.files);
     let is_live = matches!(input, CaptureInput::Interfaces(_));
     let capture = sections.completed_capture(capture, input);
-    let mut queues = sections.completed_queues(queues, is_live);
+    let records = sections.completed_records(records, outputs, is_live);
+    let record = sections.completed_record(record, &capture);
+    let mut queues = sections.completed_queues(queues, is_live, records.is_some() || record.is_some());
     let analyzers = sections.completed_analyzers(analyzers, &queues);
-    sections.check_memory(&capture, &queues);
+    sections.check_memory(&capture, &queues, record.as_ref());
     if is_live && given.wait_for.is_some() {
         let what = "interfaces cannot wait for readers";
         sections.document.wrong_at(None, what, "leave --wait-for out, or use -r FILE");
@@ -154,10 +179,34 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Overrides) -> 
     }
     let stop = sensor.stop.unwrap_or(STOP);
     let common = EventsSettings { directory, users, stop, capture_on_stdout: true, ..EventsSettings::default() };
-    let (events, inline, spool) = sections.completed_events(events, &common);
+    let (mut events, inline, spool) = sections.completed_events(events, &common);
+    sections.take_triggers(record.as_ref(), events.as_mut());
+    let store = events.as_ref().map(|events| events.store.as_path());
+    sections.check_directories(record.as_ref(), &common.directory, store);
     let EventsSettings { directory, users, .. } = common;
+    let mut used = read(&sections.document, &capture, events.as_ref(), inline.as_ref());
+    used.extend(record.iter().flat_map(|record| record.options.directories.iter().cloned()));
+    sections.check_outputs(records.as_ref(), &used);
     let metrics = sections.metrics(given.metrics.clone(), sensor.metrics, given.is_running);
-    SensorConfig { directory, metrics, users, stop, capture, queues, analyzers, events, inline, spool }
+    SensorConfig { directory, metrics, users, stop, capture, queues, analyzers, events, inline, spool, records, record }
+}
+
+/// Files that the sensor reads or keeps: no output may be one of them.
+fn read(
+    document: &Document<'_>,
+    capture: &CaptureConfig,
+    events: Option<&EventsSettings>,
+    inline: Option<&tidewire_analyzers::Settings>,
+) -> Vec<PathBuf> {
+    let mut read = vec![PathBuf::from(document.name)];
+    if let CaptureInput::Files(files) = &capture.input {
+        read.extend(
+            files.iter().map(|file| if file.as_os_str() == "-" { "/proc/self/fd/0".into() } else { file.clone() }),
+        );
+    }
+    read.extend(events.map(|events| events.store.clone()));
+    read.extend(inline.iter().flat_map(|inline| inline.matching.files.iter().cloned()));
+    read
 }
 
 impl SensorConfig {

@@ -1,4 +1,4 @@
-//! What a configuration names and this machine has: folders, the store's place, keys, addresses.
+//! Checks of names in a configuration against this machine: folders, the store's place, keys, addresses.
 
 use std::{fs, io, net::TcpListener, path::Path, time::SystemTime};
 
@@ -28,7 +28,7 @@ fn foreign_links(path: &Path) -> Result<(), Doubt> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Err(Doubt::Now(format!("{}: {error}", path.display())))
         }
-        // What else there is to say is said in other words.
+        // Other errors have messages of their own elsewhere.
         _ => Ok(()),
     }
 }
@@ -43,10 +43,10 @@ fn writable(path: &Path) -> Result<(), Doubt> {
 /// A file that can be made, in a folder that may have to be made first.
 pub fn store(path: &Path) -> Result<(), Doubt> {
     foreign_links(path)?;
-    tidewire_event_store::check_owner(path).map_err(|error| Doubt::Now(error.to_string()))?;
     if path.is_dir() {
         return Err(Doubt::Unreachable(format!("{} is a folder", path.display())));
     }
+    tidewire_event_store::check_owner(path).map_err(|error| Doubt::Now(error.to_string()))?;
     if tidewire_event_store::is_of_another_program(path) {
         return Err(Doubt::Unreachable(format!("{} is a database of another program", path.display())));
     }

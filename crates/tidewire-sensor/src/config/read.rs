@@ -18,6 +18,8 @@ pub struct Document<'a> {
     pub name: &'a str,
     pub text: &'a str,
     pub mistakes: Vec<Mistake>,
+    /// How many of them, the first ones, are mistakes of the language.
+    pub of_language: usize,
     pub warnings: Vec<Mistake>,
     /// Mistakes beyond [`MISTAKES_MAX`].
     pub more: usize,
@@ -31,7 +33,7 @@ pub type Entry<'v> = (&'v Spanned<Cow<'v, str>>, &'v Value<'v>);
 
 impl<'a> Document<'a> {
     pub fn new(text: &'a str, name: &'a str) -> Self {
-        Self { name, text, mistakes: Vec::new(), warnings: Vec::new(), more: 0 }
+        Self { name, text, mistakes: Vec::new(), of_language: 0, warnings: Vec::new(), more: 0 }
     }
 
     fn note(&self, span: Option<&Range<usize>>, what: impl Into<String>, instead: impl Into<String>) -> Mistake {
@@ -96,13 +98,8 @@ impl<'a> Document<'a> {
 
     /// Texts with their places: an array, or one alone.
     pub fn strings(&mut self, key: &str, value: &Value<'_>, example: &str) -> Vec<(String, Range<usize>)> {
-        match value.get_ref() {
-            DeValue::Array(items) => items
-                .iter()
-                .filter_map(|item| self.string(key, item, example).map(|text| (text, item.span())))
-                .collect(),
-            _ => self.string(key, value, example).map(|text| (text, value.span())).into_iter().collect(),
-        }
+        let text = |item: &Value<'_>| self.string(key, item, example).map(|text| (text, item.span()));
+        items(value).iter().filter_map(text).collect()
     }
 
     /// `true` or `false`.
@@ -219,7 +216,15 @@ impl std::fmt::Display for Binary {
     }
 }
 
-/// What kind of value it is.
+/// The values of an array, or one alone.
+pub fn items<'s, 'v>(value: &'s Value<'v>) -> &'s [Value<'v>] {
+    match value.get_ref() {
+        DeValue::Array(items) => items,
+        _ => std::slice::from_ref(value),
+    }
+}
+
+/// The kind of a value, for messages.
 pub fn kind(value: &Value<'_>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "text",

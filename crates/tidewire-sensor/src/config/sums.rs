@@ -1,4 +1,4 @@
-//! What only the whole configuration shows: queues that are not there, too many readers, memory that does not fit.
+//! Checks of the whole configuration: queues that are not there, too many readers, memory that does not fit.
 
 use std::{ops::Range, path::Path, time::Duration};
 
@@ -8,7 +8,10 @@ use super::{
     doubt::Doubt,
     mistake::{nearest, quoted},
     sections::{Analyzer, Capture, Hold, Queue, Sections},
-    types::{AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, QueueConfig, Restart, SlowReaders, Unit},
+    types::{
+        AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, QueueConfig, RecordConfig, Restart, SlowReaders,
+        Unit,
+    },
 };
 use tidewire_queue::READERS_MAX;
 
@@ -26,7 +29,7 @@ const MEMORY_BYTES: u64 = 64 << 20;
 const MEMORY_BYTES_WAITING: u64 = 8 << 20;
 /// A record of the index is there for so many bytes of payload by default.
 const BYTES_A_RECORD: u64 = 512;
-/// A queue of packets has at least so much memory.
+/// Least payload bytes of a packet queue: a record may take an eighth of them, and the longest frames have 256 KiB.
 pub(crate) const PACKET_QUEUE_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of a record in the index.
 const SLOT_BYTES: u64 = 64;
@@ -42,7 +45,7 @@ impl Sections<'_, '_> {
         self.places.get(name).cloned()
     }
 
-    /// What is captured. `given`: the interfaces and files of the command line, which override those of the file.
+    /// The input. `given`: the interfaces and files of the command line, which override those of the file.
     pub fn input(&mut self, capture: &Capture, interfaces: &[String], files: &[std::path::PathBuf]) -> CaptureInput {
         if !interfaces.is_empty() || !files.is_empty() {
             return match files.is_empty() {
@@ -115,13 +118,13 @@ impl Sections<'_, '_> {
         CaptureInput::Files(named.into_iter().map(|(file, _)| file).collect())
     }
 
-    /// The address of the metrics. `asked`: that of the command line overrides that of the file.
-    pub fn metrics(&mut self, asked: Option<String>, own: Option<String>, is_running: bool) -> Option<String> {
-        let (name, place) = match asked {
+    /// The address of the metrics. `given`: that of the command line overrides that of the file.
+    pub fn metrics(&mut self, given: Option<String>, own: Option<String>, is_running: bool) -> Option<String> {
+        let (name, place) = match given {
             Some(_) => ("--metrics", None),
             None => ("metrics", self.place("sensor.metrics")),
         };
-        let address = asked.or(own)?;
+        let address = given.or(own)?;
         if !is_running {
             let shown = |what: String| format!("invalid {name} '{}': {what}", quoted(&address));
             let looked = self.system.listen(&address).map_err(|doubt| match doubt {
@@ -156,9 +159,9 @@ impl Sections<'_, '_> {
         }
     }
 
-    /// The queues; without one a queue of streams.
-    pub fn completed_queues(&mut self, mut queues: Vec<Queue>, is_live: bool) -> Vec<QueueConfig> {
-        if queues.is_empty() {
+    /// The queues; without one, and without outputs, a queue of streams.
+    pub fn completed_queues(&mut self, mut queues: Vec<Queue>, is_live: bool, has_outputs: bool) -> Vec<QueueConfig> {
+        if queues.is_empty() && !has_outputs {
             queues.push(Queue { name: "streams".into(), ..Queue::default() });
         }
         let total: usize = queues.iter().map(|queue| queue.count.unwrap_or(1)).sum();
@@ -298,7 +301,7 @@ impl Sections<'_, '_> {
             let what = if count == 1 { "each of the instances reads every stream".to_owned() } else { what };
             self.document.warn(place.as_ref(), what, "with group = \"NAME\" each stream goes to one of them");
         } else if instances < count {
-            let what = format!("{instances} instances on {count} queues: nobody reads the others");
+            let what = format!("{instances} instances on {count} queues: no instance reads the others");
             self.document.warn(place.as_ref(), what, format!("write instances = {count}"));
         }
     }
@@ -325,18 +328,26 @@ impl Sections<'_, '_> {
     }
 
     /// Refuses more memory than there is.
-    pub fn check_memory(&mut self, capture: &CaptureConfig, queues: &[QueueConfig]) {
+    pub fn check_memory(&mut self, capture: &CaptureConfig, queues: &[QueueConfig], record: Option<&RecordConfig>) {
         let queued = queues.iter().map(queue_bytes).fold(0, u64::saturating_add);
         let engine = capture.memory_bytes.unwrap_or(tidewire::MEMORY_BYTES_DEFAULT);
-        let sum = queued.saturating_add(engine);
+        let recorded = record.map_or(0, |record| record.options.memory_bytes());
+        let sum = queued.saturating_add(engine).saturating_add(recorded);
         let Some((total, available)) = self.system.memory() else { return };
-        let parts = format!("{} for queues and {} for the engine", Binary(queued), Binary(engine));
+        let mut parts = format!("{} for queues and {} for the engine", Binary(queued), Binary(engine));
+        if recorded > 0 {
+            parts = format!("{} for the recording, {parts}", Binary(recorded));
+        }
         // Of several, the first that was set.
         let keys = queues
             .iter()
             .flat_map(|queue| ["memory", "records", "count"].map(|key| format!("queue.{}.{key}", queue.name)));
-        let place = keys.chain(["capture.memory".to_owned()]).find_map(|key| self.place(&key));
-        let instead = "write smaller 'memory' in [capture] or [queue.NAME], or fewer queues";
+        let others = ["record.keep-memory", "record.buffer", "capture.memory"].map(str::to_owned);
+        let place = keys.chain(others).find_map(|key| self.place(&key));
+        let instead = match recorded {
+            0 => "write smaller 'memory' in [capture] or [queue.NAME], or fewer queues",
+            _ => "write smaller 'memory' in [capture] or [queue.NAME], or 'keep-memory' and 'buffer' in [record]",
+        };
         if sum > total {
             let what = format!("{parts} are more than this machine's {}", Binary(total));
             self.document.wrong_at(place.as_ref(), what, instead);

@@ -1,4 +1,4 @@
-//! What a configuration is checked against: users, programs, files, interfaces and memory of this machine.
+//! Facts of this machine that a configuration is checked against: users, programs, files, interfaces and memory.
 
 use std::{ffi::OsStr, fs, path::Path};
 
@@ -156,7 +156,7 @@ impl System for Machine {
     }
 }
 
-/// The number of a user or group, where a name is one. The highest is no id: it tells setresuid(2) and chown(2) to change
+/// The number of a user or group, where a name is one. The highest is no id: setresuid(2) and chown(2) take it as a request to change
 /// nothing, so that a program would keep the sensor's user.
 fn number(name: &str) -> Result<Option<u32>, String> {
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
@@ -210,7 +210,7 @@ mod tests {
         for none in ["4294967295", "4294967296", "04294967295"] {
             assert!(machine.user(none).is_err() && machine.group(none).is_err(), "{none}");
         }
-        assert!(machine.user("nobody-is-called-so").is_err() && machine.user("").is_err());
+        assert!(machine.user("no-such-user").is_err() && machine.user("").is_err());
         assert_eq!((machine.group("root"), machine.group("7")), (Ok(0), Ok(7)));
         assert!(machine.program("sh").is_ok() && machine.program("no-such-program").is_err());
         assert!(machine.file(Path::new("Cargo.toml")).is_ok() && machine.file(Path::new("/")).is_err());

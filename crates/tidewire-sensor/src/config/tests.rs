@@ -378,7 +378,7 @@ fn what_may_be_there_when_the_sensor_starts_is_a_warning() {
 }
 
 #[test]
-fn events_are_on_without_a_file_and_off_when_asked() {
+fn events_are_on_without_a_file_and_off_when_configured() {
     let given = Overrides { interfaces: vec!["eth1".into()], ..Overrides::default() };
     let config = examine("", "-i", &given, &Fixed).config.expect("defaults");
     let events = config.events.expect("they are on");
@@ -433,7 +433,7 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ("[sensor]\n", "nothing to capture", "use -i eth1 or -r FILE"),
         ("[captur]\n", "line 1, column 2", "did you mean 'capture'?"),
         ("capture = 7", "line 1, column 11", "'capture' is a table, not a number; write [capture]"),
-        ("[sensor]\nusers = [\"nobody-here\"]", "line 2, column 10", "there is no such user"),
+        ("[sensor]\nusers = [\"no-such-user\"]", "line 2, column 10", "there is no such user"),
         ("[sensor]\ndirectory = \"run\"", "line 2, column 13", "absolute path"),
         ("[sensor]\nstop = 5", "line 2, column 8", "did you mean stop = \"5s\"?"),
         ("[sensor]\nstop = \"1ns\"", "line 2, column 8", "'stop' must be 100.0ms to 24.0h, got 1us"),
@@ -546,13 +546,13 @@ fn all_mistakes_come_at_once_in_order() {
     let text = "[capture]\ninterfaces = [\"eth1\"]\nworkers = 0\n[queue.q]\nunit = \"x\"\n= 5\n[analyzer.a]\ncommand = [\"no\"]\nuser = \"no\"\n";
     let mistakes = wrong(text);
     let lines: Vec<&str> = mistakes.iter().filter_map(|mistake| mistake.split([' ', ',']).nth(2)).collect();
-    assert_eq!(lines, ["3", "5", "6", "8", "9"], "{mistakes:#?}");
+    assert_eq!(lines, ["6", "3", "5", "8", "9"], "what may cause others comes first: {mistakes:#?}");
 }
 
 #[test]
 fn every_key_is_documented() {
     let document = include_str!("../../../../docs/sensor.md");
-    let tables: [(&str, Vec<&str>); 11] = [
+    let tables: [(&str, Vec<&str>); 14] = [
         ("### `[sensor]`", sections::SENSOR.to_vec()),
         ("### `[capture]`", sections::CAPTURE.to_vec()),
         ("### `[queue.NAME]`", sections::QUEUE.to_vec()),
@@ -563,6 +563,9 @@ fn every_key_is_documented() {
         ("### `[inline.match]`", sections::MATCH.to_vec()),
         ("### `[inline.scan]`", sections::SCAN.to_vec()),
         ("### `[spool]`", sections::SPOOL.to_vec()),
+        ("### `[record]`", sections::RECORD.to_vec()),
+        ("### `[records]`", sections::RECORDS.to_vec()),
+        ("### `[output.NAME]`", sections::OUTPUT.to_vec()),
         (
             "### `[destination.NAME]`",
             [sections::DESTINATION, sections::COLLECTOR, sections::FOLDER, sections::KAFKA].concat(),
@@ -580,7 +583,121 @@ fn every_key_is_documented() {
         assert_eq!(rows.len(), keys.len(), "{title}: {rows:?}");
         assert!(keys.iter().all(|key| rows.iter().any(|row| row == key)), "{title}: {rows:?}, {keys:?}");
     }
-    assert!(sections::CLASS.iter().all(|key| document.contains(&format!("{key} = "))));
+    assert!(sections::CLASS.iter().chain(sections::RECORD_CLASS).all(|key| document.contains(&format!("{key} = "))));
+}
+
+#[test]
+fn a_recording_is_completed() {
+    let text = "[capture]\ninterfaces = [\"eth1\"]\nworkers = 2\n[record]\ndirectory = \"/srv/packets\"\n";
+    let more = "size = \"10G\"\ncompress = \"zstd\"\nsnaplen = 0\nclasses = [{ filter = \"port 443\", snaplen = 96, priority = 3 }]\n";
+    let look_back = "keep-last = \"5m\"\ntrigger-pattern = \"|de ad|x\"\ntrigger-events = [\"scan\"]\n";
+    let config = right(&format!("{text}{more}{look_back}"));
+    let record = config.record.expect("a recording");
+    assert!(config.queues.is_empty(), "a recording needs no queue");
+    let options = &record.options;
+    assert!(options.is_live && options.workers == 2 && options.snap_bytes == u32::MAX, "{options:?}");
+    assert_eq!(
+        (options.size_bytes, options.classes[0].snap_bytes, options.classes[0].priority),
+        (Some(10 << 30), Some(96), Some(3))
+    );
+    assert_eq!(options.look_back.as_ref().map(|one| one.patterns.clone()), Some(vec![b"\xde\xadx".to_vec()]));
+    assert_eq!(config.events.expect("events").trigger_kinds, ["scan"]);
+    let files = right("[capture]\nfiles = [\"a.pcap\"]\nworkers = 4\n[record]\ndirectory = [\"/srv/a\", \"/srv/b\"]\n");
+    let options = files.record.expect("a recording").options;
+    assert!(!options.is_live && options.workers == 1 && options.directories.len() == 2, "files have one order");
+}
+
+#[test]
+fn mistakes_of_a_recording_are_named() {
+    let text = "[capture]\ninterfaces = [\"eth1\"]\n[record]\n";
+    let place = "directory = \"/srv/packets\"\n";
+    for (lines, expected) in [
+        ("", "does not say where packets are recorded"),
+        ("directory = []\n", "does not say where packets are recorded"),
+        ("directory = \"/srv/s\"\n[sensor]\ndirectory = \"/srv/s\"\n", "is that of [sensor]"),
+        ("directory = \"/srv/packets\"\n[events]\nstore = \"/srv/packets/events.db\"\n", "where packets are recorded"),
+        ("directory = \"packets\"\n", "must be an absolute path"),
+        ("directory = [\"/srv/a\", \"/srv/./a\"]\n", "the same directory, named twice"),
+        (&format!("{place}segment-size = \"1K\"\n"), "'segment-size' must be 64K to 64G"),
+        (&format!("{place}size = \"1M\"\nsegment-size = \"1M\"\n"), "'size' 1048576 has no room for 3 segments"),
+        (&format!("{place}encrypt-to = \"analyst\"\n"), "'encrypt-to' "),
+        (&format!("{place}trigger = \"port 80\"\n"), "'trigger' has no meaning where packets are recorded at once"),
+        (&format!("{place}keep-last = \"5m\"\nkeep-memory = \"1M\"\n"), "'keep-memory' must be at least 4 MiB"),
+        (&format!("{place}classes = [{{ snaplen = 96 }}]\n"), "a class has no 'filter'"),
+        (&format!("{place}base-threshold = \"200%\"\n"), "'base-threshold'"),
+        (&format!("{place}compres = \"zstd\"\n"), "did you mean 'compress'?"),
+    ] {
+        let mistakes = wrong(&format!("{text}{lines}"));
+        assert!(mistakes.iter().any(|mistake| mistake.contains(expected)), "{lines}: {mistakes:#?}");
+    }
+    let off = format!("{text}{place}keep-last = \"5m\"\ntrigger-events = \"scan\"\n[events]\nenabled = false\n");
+    assert!(wrong(&off).iter().any(|mistake| mistake.contains("'trigger-events' needs events")));
+    let kind = format!("{text}{place}keep-last = \"5m\"\ntrigger-events = [\"scan.verticle\", \"of-mine\"]\n");
+    assert!(wrong(&kind).iter().any(|mistake| mistake.contains("did you mean \"scan.vertical\"?")));
+    let plural = format!("{text}{place}[records]\ndirectory = \"/srv/packets\"\n");
+    assert!(wrong(&plural).iter().any(|mistake| mistake.contains("it is a key of [record]")));
+    let files = "[capture]\nfiles = [\"a.pcap\"]\n[record]\ndirectory = \"/srv/packets\"\nkeep-last = \"5m\"\n";
+    assert!(wrong(files).iter().any(|mistake| mistake.contains("'keep-last' of files needs a trigger")));
+    let output = format!("{text}{place}[output.eve]\nto = \"eve:/srv/packets/eve.json\"\n");
+    assert!(wrong(&output).iter().any(|mistake| mistake.contains("which is used for something else")));
+}
+
+#[test]
+fn outputs_are_completed() {
+    let text = "[capture]\ninterfaces = [\"eth1\"]\n";
+    let outputs = "[output.eve]\nto = \"eve:/srv/eve.json\"\ntypes = [\"dns\"]\nrotate = \"1h\"\n[output.far]\nto = \"ipfix:udp://192.0.2.1\"\n";
+    let config = right(&format!("{text}{outputs}"));
+    let records = config.records.expect("outputs");
+    assert!(config.queues.is_empty(), "logs need no queue");
+    let seconds = records.active_timeout.as_secs();
+    assert_eq!((records.cutoff_bytes, seconds, records.outputs.len()), (Some(16 << 10), 60, 2));
+    let eve = &records.outputs[0];
+    assert_eq!(
+        (eve.to.as_str(), eve.types.as_slice(), eve.rotate.as_deref()),
+        ("eve:/srv/eve.json", &["dns".to_owned()][..], Some("1h"))
+    );
+    // Files are read whole; queues stay where they are wanted.
+    let more = format!("[capture]\nfiles = [\"a.pcap\"]\n[queue.q]\n{outputs}[records]\nactive-timeout = \"5m\"\n");
+    let config = right(&more);
+    let records = config.records.expect("outputs");
+    assert_eq!((records.cutoff_bytes, records.active_timeout.as_secs(), config.queues.len()), (None, 300, 1));
+    assert!(right(text).records.is_none());
+    assert!(examined(&format!("{text}[records]\ncutoff = 0\n")).warnings[0].to_string().contains("without an output"));
+}
+
+#[test]
+fn outputs_that_cannot_be_are_refused() {
+    let of = |keys: &str| wrong(&format!("[capture]\ninterfaces = [\"eth1\"]\n[output.a]\n{keys}\n")).join("\n");
+    for (keys, said) in [
+        ("", "[output.a] does not say what is written where"),
+        ("to = \"eve\"", "expected FORMAT:PLACE"),
+        ("to = \"eve:-\"", "the standard output is the sensor's log"),
+        ("to = \"eve:eve.json\"", "the path must be absolute"),
+        ("to = \"eve:/a-file/eve.json\"", "/a-file is no folder"),
+        ("to = \"netflow9:/srv/x\"", "netflow9 is sent"),
+        ("to = \"json:/srv/x\"\ntypes = [\"dns\"]", "'types' is for EVE"),
+        ("to = \"eve:/srv/x\"\ntypes = [\"dnss\"]", "did you mean \"dns\"?"),
+        ("to = \"eve:/srv/x\"\nrotate = \"1ms\"", "at least a second"),
+        ("to = \"ipfix:udp://192.0.2.1\"\nrotate = \"1h\"", "'rotate' is for files"),
+        ("to = \"eve:/srv/x\"\nenterprise = 1", "'enterprise' is for IPFIX"),
+        ("to = \"ipfix:/srv/x\"\nenterprise = 29305", "reverse elements"),
+        ("to = \"ipfix:/srv/x\"\nudp-rate = 1", "'udp-rate' is for UDP"),
+        ("to = \"eve:/srv/x\"\n[output.b]\nto = \"json:/srv/x\"", "another output has the same place"),
+        ("to = \"zeek:/srv\"\n[output.b]\nto = \"json:/srv/conn.log\"", "another output has the same place"),
+    ] {
+        let mistakes = of(keys);
+        assert!(mistakes.contains(said), "{keys}: {mistakes}");
+    }
+    let many: String = (0..16).map(|number| format!("[output.o{number}]\nto = \"json:/srv/{number}\"\n")).collect();
+    assert!(of(&format!("to = \"json:/srv/x\"\n{many}")).contains("at most 16 outputs, got 17"));
+    // A capture that is read, by another name.
+    let folder = tempfile::tempdir().unwrap();
+    let [capture, link] = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name));
+    std::fs::write(&capture, "x").unwrap();
+    std::os::unix::fs::symlink(&capture, &link).unwrap();
+    let (capture, link) = (capture.display(), link.display());
+    let mistakes = wrong(&format!("[capture]\nfiles = [\"{capture}\"]\n[output.a]\nto = \"ipfix:{link}\"\n"));
+    assert!(mistakes.iter().any(|one| one.contains("which is used for something else")), "{mistakes:?}");
 }
 
 #[test]

@@ -20,11 +20,11 @@ pub struct SensorConfig {
     pub stop: Duration,
     /// The capture.
     pub capture: CaptureConfig,
-    /// The queues, at least one.
+    /// The queues; none only where there are outputs, or a recording.
     pub queues: Vec<QueueConfig>,
     /// Programs that the supervisor starts.
     pub analyzers: Vec<AnalyzerConfig>,
-    /// What becomes of events; `None`: there are none.
+    /// Settings of events; `None`: there are none.
     #[serde(default)]
     pub events: Option<EventsSettings>,
     /// Analyzers within the capture, whose standard output is the socket of the event processor then; `None`: there are no events.
@@ -33,6 +33,49 @@ pub struct SensorConfig {
     /// Where events go besides the store; `None`: nowhere.
     #[serde(default)]
     pub spool: Option<SpoolConfig>,
+    /// Records of streams and transactions; `None`: none are written.
+    #[serde(default)]
+    pub records: Option<RecordsConfig>,
+    /// A recording of the packets; `None`: there is none.
+    #[serde(default)]
+    pub record: Option<RecordConfig>,
+}
+
+/// A recording beside everything else that is made of the packets: that of `tidewire record`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordConfig {
+    /// Its options.
+    pub options: tidewire_recorder::RecordingOptions,
+    /// Kinds of events that are triggers of look-back.
+    pub trigger_events: Vec<String>,
+}
+
+/// Records that the capture itself writes: those of `tidewire flows --to`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordsConfig {
+    /// Bytes of each direction that protocol fields are read from; `None`: all.
+    pub cutoff_bytes: Option<u64>,
+    /// Of streams that go on, a record of IPFIX and NetFlow is written so often; zero: at their ends only.
+    pub active_timeout: Duration,
+    /// The outputs, at least one.
+    pub outputs: Vec<OutputConfig>,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputConfig {
+    /// Its name.
+    pub name: String,
+    /// Format and place, as `--to` has them.
+    pub to: String,
+    /// Types of EVE's records; empty: all but netflow.
+    pub types: Vec<String>,
+    /// When a file is completed and the next one begun, as `--rotate` has it.
+    pub rotate: Option<String>,
+    /// The private enterprise number of our own elements of IPFIX.
+    pub enterprise: Option<u32>,
+    /// Datagrams a second to a collector, at most.
+    pub udp_rate: Option<u32>,
 }
 
 /// Where packets come from.
@@ -70,11 +113,11 @@ pub struct CaptureConfig {
     pub nice: i32,
 }
 
-/// What a queue holds.
+/// Content of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// What a handler receives: opens, chunks, gaps, conflicts, closes.
+    /// A handler's calls: opens, chunks, gaps, conflicts, closes.
     Streams,
     /// Decoded packets.
     Packets,
@@ -90,7 +133,7 @@ pub enum Distribution {
     RoundRobin,
 }
 
-/// What happens to readers that are too slow.
+/// Treatment of readers that are too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlowReaders {
@@ -117,7 +160,7 @@ pub struct ClassConfig {
 pub struct QueueConfig {
     /// Its name; queues of a set are `name.0`, `name.1` and so on.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub unit: Unit,
     /// How many queues the set has, 1 to 64. 1: no set.
     pub count: usize,
@@ -139,7 +182,7 @@ pub struct QueueConfig {
     pub memory_bytes: u64,
     /// Records in the index; a power of two is used.
     pub records: u64,
-    /// What happens to slow readers.
+    /// Treatment of slow readers.
     pub slow: SlowReaders,
     /// Over files: readers that each queue of a set must have before the first packet is read, besides what
     /// [`SensorConfig::readers_awaited`] adds.

@@ -1,4 +1,4 @@
-//! Why the event processor ends before it is asked to.
+//! Failures that end the event processor before it is stopped.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ pub(super) const SETTINGS: u8 = 2;
 /// The exit code where the store cannot be opened, or the machine lacks something.
 pub(super) const ENVIRONMENT: u8 = 3;
 
-/// What happens where the store is damaged.
+/// Advice where the store is damaged.
 const AGAIN: &str = "the store is opened again, and recovered; what was not stored is sent again";
 
 /// Why, what to do about it, and the exit code.
@@ -41,7 +41,7 @@ impl Failure {
         self
     }
 
-    /// What to do about it.
+    /// Adds a remedy.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

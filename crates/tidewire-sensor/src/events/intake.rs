@@ -25,7 +25,7 @@ pub(super) struct Intake {
     severities: BTreeMap<String, Severity>,
 }
 
-/// What is stored together.
+/// Records and positions that are stored together.
 #[derive(Default)]
 pub(super) struct Cut {
     pub out: Output,

@@ -1,7 +1,7 @@
 //! The event processor of a sensor: receives events, folds them, stores them, and says what is durable.
 //!
 //! ```text
-//! main thread     receives (Server), folds (Folder), cuts records every 20 ms or 1,000, tells analyzers what is durable
+//! main thread     receives (Server), folds (Folder), cuts records every 20 ms or 1,000, acknowledges durable events
 //! "events" thread stores what was cut (Writer), removes what is too old or too much, joins the records of closed folds
 //! ```
 //!
@@ -22,6 +22,7 @@ pub mod report;
 mod run;
 mod seal;
 mod settings;
+mod triggers;
 mod words;
 
 use std::{os::fd::OwnedFd, time::Duration};

@@ -1,15 +1,12 @@
 //! Events of the event processor itself: what an operator has to know is in the store as well, and is delivered.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use tidewire_event_socket::{OWN_NAME, Refusal};
 use tidewire_event_store::{Destination, Loss, Recovery};
 use tidewire_events::{Event, Severity, Value, limits::VALUE_BYTES_MAX};
+use tidewire_types::clock::wall_ns;
 
 fn event(kind: &str, severity: Severity) -> Event {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let time_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-    Event { time_ns, analyzer: OWN_NAME.to_owned(), kind: kind.to_owned(), severity, ..Event::default() }
+    Event { time_ns: wall_ns(), analyzer: OWN_NAME.to_owned(), kind: kind.to_owned(), severity, ..Event::default() }
 }
 
 /// A text that an event can hold.
@@ -26,7 +23,7 @@ pub(super) fn recovered(recovery: &Recovery) -> Event {
         .with("records", Value::U64(recovery.records))
         .with("has_positions", Value::Bool(recovery.has_positions))
         .with("lacked_room", Value::Bool(recovery.lacked_room));
-    // Without the field nobody knows.
+    // Without the field the number is unknown.
     match recovery.missing {
         Some(missing) => event.with("missing", Value::U64(missing)),
         None => event,

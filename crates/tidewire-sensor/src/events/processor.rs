@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_event_socket::{Server, ServerEvent, Taken, Waker};
-use tidewire_event_store::{Batch, Destination, Error, Writer};
+use tidewire_event_store::{Batch, Destination, Error, RestoreProgress, Writer};
 use tidewire_events::Event;
 
 use super::{
@@ -16,10 +16,11 @@ use super::{
     own,
     report::{DestinationStatus, EventsStatus},
     seal::Seal,
+    triggers::Triggers,
     words::{self, Lines, Sparing},
 };
 
-/// What was received is cut into records after this time.
+/// Received events are cut into records after this time.
 const CUT_TIME: Duration = Duration::from_millis(20);
 /// Records after which it is cut, and bytes.
 const CUT_RECORDS: usize = 1000;
@@ -28,6 +29,8 @@ const CUT_BYTES: usize = 2 << 20;
 const STATE_TIME: Duration = Duration::from_secs(1);
 /// Bytes of records that wait to be stored; beyond, nothing is received.
 const STORING_BYTES_MAX: usize = 8 << 20;
+/// How often the end of closing the store is looked for.
+const CLOSE_LOOK: Duration = Duration::from_millis(100);
 /// The last attempt to store takes this part of the time of an orderly end.
 const LAST_ATTEMPT: u32 = 8;
 /// Batches that wait to be stored; beyond, nothing is received.
@@ -40,7 +43,7 @@ struct Storing {
     bytes: usize,
 }
 
-/// What the writer's thread leaves: batches that are durable, or will not be.
+/// Results of the writer's thread: batches that are durable, or will not be.
 #[derive(Default)]
 struct Results(Mutex<Vec<(Storing, Result<(), Error>)>>);
 
@@ -66,7 +69,9 @@ pub(super) struct Processor {
     stored_events: u64,
     /// As they were when losses were last looked at.
     destinations: Vec<Destination>,
-    /// What cannot be stored whatever is done.
+    /// Events that trigger the recording.
+    triggers: Triggers,
+    /// A failure after which nothing more can be stored.
     pub failure: Option<Failure>,
 }
 
@@ -97,8 +102,19 @@ impl Processor {
             storing_bytes: 0,
             stored_events: 0,
             destinations,
+            triggers: Triggers::default(),
             failure: None,
         }
+    }
+
+    /// Has events of these kinds trigger the recording.
+    pub(super) fn trigger_at(&mut self, kinds: Vec<String>) {
+        self.triggers = Triggers::of(kinds);
+    }
+
+    /// Whether the recording is to be triggered now.
+    pub(super) fn triggers(&mut self) -> bool {
+        self.triggers.take()
     }
 
     /// Adds an event of our own.
@@ -117,9 +133,10 @@ impl Processor {
             _ => most,
         };
         self.server.pause(!self.can_store());
-        let intake = &mut self.intake;
+        let (intake, triggers) = (&mut self.intake, &mut self.triggers);
         let happened = self.server.turn(timeout, &mut |one| {
             received += 1;
+            triggers.note(&one);
             intake.take(&one);
         })?;
         for event in &happened {
@@ -192,7 +209,7 @@ impl Processor {
         });
     }
 
-    /// Tells analyzers what is durable.
+    /// Acknowledges durable events to analyzers.
     fn acknowledge(&mut self) {
         let results = std::mem::take(&mut *self.results.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (storing, result) in results {
@@ -263,7 +280,7 @@ impl Processor {
             store_bytes: writer.store_bytes,
             removed_records: writer.removed,
             encrypted: self.seal.is_some(),
-            failing: writer.failing,
+            failing: writer.restore_progress.map(|progress| progress.to_string()).or(writer.failing),
             analyzers,
             destinations: destinations.collect(),
         }
@@ -274,7 +291,7 @@ impl Processor {
     pub(super) fn finish(&mut self, most: Duration) -> io::Result<bool> {
         let until = Instant::now() + storing_time(most);
         self.server.close();
-        // What analyzers sent before they ended is in their sockets. Those that go on keep what is not acknowledged.
+        // Events that analyzers sent before they ended are in their sockets. Analyzers that continue keep unacknowledged ones.
         let receives_until = Instant::now() + most / 2;
         while Instant::now() < receives_until && self.turn(CUT_TIME)? {}
         self.server.only_control();
@@ -305,14 +322,37 @@ impl Processor {
         if self.failure.is_none() && self.intake.since().is_some() {
             self.store_rest(Instant::now() + storing_time(most))?;
         }
-        // What waits is tried once more; what was not stored is given back.
+        // Waiting batches are tried once more; those that cannot be stored are given back.
         self.writer.finish_within(most / LAST_ATTEMPT);
         self.acknowledge();
         let failure = self.not_stored();
         Ok((self.status(), failure))
     }
 
-    /// What was received and is not durable, and why.
+    /// Closes a store that nothing can be written to any more. It may be put back, which takes long if it is large: `meanwhile` is called
+    /// ten times a second. Analyzers wait, and send again what is not acknowledged.
+    pub(super) fn close(&mut self, mut meanwhile: impl FnMut(&Self)) {
+        self.server.pause(true);
+        self.writer.begin_close();
+        let mut said = None;
+        while !self.writer.is_closed() {
+            std::thread::sleep(CLOSE_LOOK);
+            self.say_progress(&mut said);
+            meanwhile(self);
+        }
+        self.say_progress(&mut said);
+    }
+
+    /// Says how far the store is that is put back, where that changed.
+    fn say_progress(&mut self, said: &mut Option<RestoreProgress>) {
+        let progress = self.writer.status().restore_progress;
+        if progress != *said {
+            progress.iter().for_each(|progress| self.lines.say(progress.to_string()));
+            *said = progress;
+        }
+    }
+
+    /// Events that were received and are not durable, and why.
     fn not_stored(&mut self) -> Option<Failure> {
         let events = self.intake.events().saturating_sub(self.stored_events);
         if events == 0 && self.storing == 0 && self.intake.since().is_none() {

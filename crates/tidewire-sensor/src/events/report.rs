@@ -1,4 +1,4 @@
-//! What the event processor reports to the supervisor: lines of JSON over the descriptor that it was started with.
+//! Reports of the event processor to the supervisor: lines of JSON over the descriptor that it was started with.
 
 use serde::{Deserialize, Serialize};
 pub use tidewire_event_socket::AnalyzerCounts as AnalyzerStatus;
@@ -22,12 +22,14 @@ pub enum EventsReport {
     Status(EventsStatus),
     /// An analyzer connected, is gone, or was refused, in words. At most some in a second.
     Analyzer {
-        /// What happened.
+        /// The event, in words.
         text: String,
     },
+    /// An event came that is a trigger of the recording: ten times a second at most.
+    Trigger,
     /// Something that does not end the event processor.
     Warning {
-        /// What happened.
+        /// The warning.
         text: String,
     },
     /// It was stopped, and everything that it had received is stored; it still hears from the spooler where destinations are, until the
@@ -39,7 +41,7 @@ pub enum EventsReport {
     Failed {
         /// Why.
         text: String,
-        /// What to do about it.
+        /// A remedy.
         hint: Option<String>,
         /// The last figures, if it was stopped and could not store everything.
         #[serde(default)]

@@ -8,7 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -17,7 +17,7 @@ use tidewire_event_socket::{Server, ServerSettings, Waker};
 use tidewire_event_store::{Batch, Limits, Producer, Store, Writer, WriterSettings};
 use tidewire_events::Event;
 use tidewire_outputs::place::links::{self, Missing};
-use tidewire_types::random::random_bytes;
+use tidewire_types::{clock::wall_ns, random::random_bytes};
 
 use super::{
     failure::{ENVIRONMENT, Failure, SETTINGS},
@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const SESSION_NS: u64 = 86_400_000_000_000;
 /// How many are kept at most.
 const SESSIONS_MAX: usize = 4096;
-/// How many are kept however old they seem: as many as may be connected. So a clock that jumps makes nobody's events come twice.
+/// How many are kept however old they seem: as many as may be connected. So no event is stored twice because a clock jumps.
 const SESSIONS_MIN: usize = 256;
 
 /// An event processor that is to run.
@@ -90,13 +90,14 @@ impl Run<'_> {
         handle_signals(&stop, server.waker())?;
         let writer = Writer::start(store, self.writer_settings())?;
         let lines = Lines::new(self.reporter.clone());
-        let processor = Processor::new(server, intake, writer, lines, seal, destinations);
+        let mut processor = Processor::new(server, intake, writer, lines, seal, destinations);
+        processor.trigger_at(self.settings.trigger_kinds.clone());
         let store = self.settings.store.display().to_string();
         self.reporter.send(EventsReport::Ready { store, records, events });
         self.process(processor, &own_events, &stop)
     }
 
-    /// Nobody of the same user looks into this process, or finds events in a core dump.
+    /// No process of the same user looks into this process, or finds events in a core dump.
     fn prepare(&self) {
         if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
             self.reporter.warn(format!("processes of the same user can trace the event processor: {error}"));
@@ -109,7 +110,7 @@ impl Run<'_> {
         }
     }
 
-    /// What was stored before there were recipients does not outlast its removal.
+    /// Erases removed records: those from before there were recipients are plain, and do not outlast their removal.
     fn erase(&self, store: &mut Store) -> Result<(), Failure> {
         match store.erase() {
             // Nothing is stored before there is room.
@@ -145,7 +146,7 @@ impl Run<'_> {
 
     fn writer_settings(&self) -> WriterSettings {
         let limits = Limits { age_ns: self.settings.age_ns(), size_bytes: self.settings.size_bytes };
-        // What it is given was gathered already.
+        // The batches that it is given were gathered already.
         WriterSettings {
             limits,
             records: 1,
@@ -169,17 +170,38 @@ impl Run<'_> {
     /// Processes events until it is stopped.
     fn process(&mut self, mut processor: Processor, own: &[Event], stops: &AtomicU32) -> Result<EventsStatus, Failure> {
         own.iter().for_each(|event| processor.add(event));
-        self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 0)?;
-        let is_stored = processor.finish(self.settings.stop).map_err(failed)?;
-        if self.settings.lingers && is_stored {
-            self.reporter.send(EventsReport::Stored(processor.status()));
-            self.turns(&mut processor, || stops.load(Ordering::Relaxed) > 1)?;
+        if let Err(failure) = self.turns_until_stored(&mut processor, stops) {
+            self.close(&mut processor);
+            return Err(failure);
         }
         let (status, failure) = processor.end(self.settings.stop).map_err(failed)?;
         match failure {
             Some(failure) => Err(failure.with(status)),
             None => Ok(status),
         }
+    }
+
+    /// Processes events until it is stopped, and what it has received is stored.
+    fn turns_until_stored(&mut self, processor: &mut Processor, stops: &AtomicU32) -> Result<(), Failure> {
+        self.turns(processor, || stops.load(Ordering::Relaxed) > 0)?;
+        let is_stored = processor.finish(self.settings.stop).map_err(failed)?;
+        if self.settings.lingers && is_stored {
+            self.reporter.send(EventsReport::Stored(processor.status()));
+            self.turns(processor, || stops.load(Ordering::Relaxed) > 1)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the store after a failure, and reports figures while that takes.
+    fn close(&mut self, processor: &mut Processor) {
+        let mut reported = Instant::now();
+        processor.close(|processor| {
+            if reported.elapsed() >= STATUS {
+                reported = Instant::now();
+                self.reporter.send(EventsReport::Status(processor.status()));
+            }
+            self.writer.write();
+        });
     }
 
     /// Does what is to do until it is over, or the supervisor is gone.
@@ -189,6 +211,9 @@ impl Run<'_> {
             processor.turn(LOOK.min(STATUS.saturating_sub(reported.elapsed()))).map_err(failed)?;
             if let Some(failure) = processor.failure.take() {
                 return Err(failure);
+            }
+            if processor.triggers() {
+                self.reporter.send(EventsReport::Trigger);
             }
             if reported.elapsed() >= STATUS {
                 reported = Instant::now();
@@ -223,10 +248,9 @@ fn open(path: &Path) -> Result<(Store, Option<tidewire_event_store::Recovery>), 
     Ok(Store::open(&found.path)?)
 }
 
-/// Forgets sessions that nobody continues.
+/// Forgets sessions that no client continues.
 fn forget_old(store: &mut Store) -> Result<(), Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let forgotten = forgotten(store.producers()?, u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
+    let forgotten = forgotten(store.producers()?, wall_ns());
     if !forgotten.is_empty() {
         store.append(&Batch { forgotten, ..Batch::default() })?;
     }
@@ -268,7 +292,7 @@ mod tests {
         };
         let day = SESSION_NS;
         assert_eq!(forgotten(all(300, 10 * day), 10 * day + 1).len(), 0);
-        // The clock was right, or jumped by a year: nobody knows.
+        // Whether the clock was right, or jumped by a year, is unknown.
         let old = forgotten(all(300, 10 * day), 375 * day);
         assert_eq!((old.len(), old[0].as_str(), old[43].as_str()), (44, "0", "43"), "the oldest of them");
         assert!(forgotten(all(SESSIONS_MIN, 10 * day), u64::MAX).is_empty());

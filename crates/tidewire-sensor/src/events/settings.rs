@@ -24,13 +24,16 @@ pub struct EventsSettings {
     pub rate: Option<u64>,
     /// The same by the analyzer's name.
     pub rates: BTreeMap<String, u64>,
-    /// Names of analyzers that belong to a user: a configured one's to its own, that of a part of the sensor (`None`) to nobody else.
+    /// Names of analyzers that belong to a user: a configured one's to its own, that of a part of the sensor (`None`) to the sensor only.
     #[serde(default)]
     pub owners: BTreeMap<String, Option<u32>>,
     /// Bytes that open folds may take. Default 32 MiB: with all else, the process stays below 64 MiB.
     pub memory_bytes: u64,
     /// How events are folded, by their kind.
     pub kinds: BTreeMap<String, KindSettings>,
+    /// Kinds of events that trigger the recording of the capture: see [`EventsReport::Trigger`](super::report::EventsReport::Trigger).
+    #[serde(default)]
+    pub trigger_kinds: Vec<String>,
     /// Nice value of the process, -20 to 19. Default 0.
     pub nice: i32,
     /// Whether the process gives up what it does not need before the first event. Default `true`.
@@ -77,6 +80,7 @@ impl Default for EventsSettings {
             owners: BTreeMap::new(),
             memory_bytes: 32 << 20,
             kinds: BTreeMap::new(),
+            trigger_kinds: Vec::new(),
             nice: 0,
             sandbox: true,
             stop: Duration::from_secs(10),

@@ -1,4 +1,4 @@
-//! What happens to analyzers, in words; not more of them than a log can hold.
+//! Events of analyzers, in words; not more of them than a log can hold.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::reporter::Reporter;
 /// Lines about analyzers in a second, at most: clients cause them.
 const LINES_MAX: u32 = 10;
 
-/// What happened.
+/// The event of an analyzer, in words.
 pub(super) fn of(event: &ServerEvent) -> String {
     match event {
         ServerEvent::Connected { analyzer, user } => format!("{analyzer} (user {user}) sends events"),
@@ -69,6 +69,11 @@ impl Lines {
         } else {
             self.left_out += 1;
         }
+    }
+
+    /// Says what the event processor does itself: seldom, so it is not counted.
+    pub(super) fn say(&self, text: String) {
+        self.reporter.warn(text);
     }
 
     /// Says what was left out when the second is over.

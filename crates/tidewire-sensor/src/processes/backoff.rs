@@ -12,7 +12,7 @@ pub struct Backoff {
 pub const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait: what cannot run is tried twice a minute, for ever.
 pub const MOST: Duration = Duration::from_secs(30);
-/// What ran for this long ran well: the next wait is the first one again.
+/// A process that ran for this long ran well: the next wait is the first one again.
 pub const WELL: Duration = Duration::from_secs(30);
 
 impl Default for Backoff {

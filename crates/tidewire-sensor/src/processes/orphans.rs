@@ -161,11 +161,11 @@ mod tests {
         assert!(children().contains(&child.id()));
         assert!(looked_for().contains(&child.id()));
         // Between fork and exec it has our environment.
-        let told = (0..500).any(|_| {
+        let is_found = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
             owner(child.id()) == Owner::Instance(7)
         });
-        assert!(told);
+        assert!(is_found);
         assert_eq!(ended(child.id()), None);
         send(child.id(), 9).unwrap();
         assert!(send(child.id(), 0).is_err());

@@ -29,7 +29,7 @@ pub enum ProgramError {
     File {
         /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A name that no folder of `PATH` has.

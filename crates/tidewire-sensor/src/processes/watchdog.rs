@@ -76,13 +76,13 @@ fn hear(watched: &mut Vec<Watched>, line: &str) {
     }
     let (word, leads) = line.strip_prefix(SESSION).map_or((line, false), |rest| (rest, true));
     let Some(number) = number(word) else { return };
-    // Descriptors are few. What a leader leaves behind is still looked for until its end is told.
+    // Descriptors are few. Processes of a leader's session are looked for until its end is reported.
     watched.retain(|one| one.leads || !one.has_ended());
     watched.push(Watched { number, process: pidfd_open(number, PidfdFlags::empty()).ok(), leads });
 }
 
-/// The processes in the first groups of these sessions. While one is left, the kernel gives their id to nobody else; and the end of
-/// the others was told.
+/// The processes in the first groups of these sessions. While one is left, the kernel does not reuse their id; and the end of
+/// the others was reported.
 fn members(leaders: &[i32]) -> Vec<Pid> {
     let is_member = |number: &i32| {
         let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();

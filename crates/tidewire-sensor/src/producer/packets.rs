@@ -3,7 +3,7 @@
 use tidewire::{Handler, Outside, OutsidePacket, Stream, StreamPacket};
 use tidewire_queue::{
     Owners, Record,
-    records::{Kind, PacketHeader, packet_reasons},
+    records::{PacketHeader, RecordType, packet_reasons},
 };
 
 use super::{describe, set::QueueSet};
@@ -23,7 +23,7 @@ pub struct PacketQueue {
     priority: u8,
 }
 
-/// What is kept of a stream.
+/// State of a stream.
 #[derive(Debug, Default)]
 pub struct PacketState {
     owners: Owners,
@@ -87,7 +87,7 @@ impl Handler for PacketQueue {
             payload_bytes: packet.payload_captured_bytes,
             key: describe::key(&stream.key(), stream.client_known()),
         };
-        let record = Record::new(Kind::Packet, stream.id(), packet.timestamp_ns);
+        let record = Record::new(RecordType::Packet, stream.id(), packet.timestamp_ns);
         let record = record.with_direction(packet.direction);
         let room = self.set.record_bytes_max() - PacketHeader::BYTES;
         let bytes = &packet.bytes[..packet.bytes.len().min(room)];
@@ -111,7 +111,7 @@ impl Handler for PacketQueue {
             link_type: packet.link.0.into(),
             ..PacketHeader::default()
         };
-        let record = Record::new(Kind::Packet, 0, packet.timestamp_ns).with_code(match packet.why {
+        let record = Record::new(RecordType::Packet, 0, packet.timestamp_ns).with_code(match packet.why {
             Outside::Arp => packet_reasons::ARP,
             Outside::OtherLink => packet_reasons::OTHER_LINK,
             Outside::UnsupportedLink => packet_reasons::UNSUPPORTED_LINK,

@@ -3,10 +3,7 @@
 use tidewire_queue::{Geometry, Hold, Offer, Publisher, QueueSettings, Server};
 
 use super::set::QueueSet;
-use crate::config::{QueueConfig, SlowReaders, Unit};
-
-/// Least payload bytes of a packet queue: a record may take an eighth of them, and the longest frames have 256 KiB.
-const PACKET_QUEUE_BYTES_MIN: u64 = 4 << 20;
+use crate::config::{PACKET_QUEUE_BYTES_MIN, QueueConfig, SlowReaders, Unit};
 
 /// Why queues cannot be made or offered.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +16,7 @@ pub enum QueuesError {
         name: String,
         /// Bytes of its memory.
         bytes: u64,
-        /// What the kernel says.
+        /// The kernel's error.
         source: tidewire_queue::Error,
     },
     /// The caller's: a name that cannot be offered, or is there twice.
@@ -27,7 +24,7 @@ pub enum QueuesError {
     Name {
         /// The name.
         name: String,
-        /// What the server says.
+        /// The server's error.
         source: std::io::Error,
     },
 }
@@ -44,11 +41,11 @@ pub(super) struct Configured {
 pub struct Offered {
     /// Its name; in a set `name.0`, `name.1` and so on.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub unit: Unit,
     /// Its place in the configuration: the same for all queues of a set.
     pub place: usize,
-    /// What readers are handed.
+    /// The offer that readers attach to.
     pub offer: Offer,
 }
 
@@ -60,7 +57,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Makes the queues. Nobody reads them before they are [offered](Self::offer).
+    /// Makes the queues. Readers cannot attach before they are [offered](Self::offer).
     ///
     /// # Errors
     /// [`QueuesError::Memory`].
@@ -121,7 +118,7 @@ fn publisher(config: &QueueConfig, name: &str) -> Result<Publisher, QueuesError>
     })
 }
 
-/// A random number that tells a queue from its successor.
+/// A random number that distinguishes a queue from its successor.
 fn epoch() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())

@@ -1,4 +1,8 @@
 //! A set of queues with the same settings, shared by the workers.
+//!
+//! A queue is one ring with one order of records, and readers count its losses by that order: workers publish in it in turn,
+//! behind a mutex that is held for one record. A ring for each worker would be a queue for each worker, which a set of queues is
+//! for readers as well. What sharing costs is measured by `crates/tidewire-queue/examples/shared_publisher.rs`.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -23,7 +27,7 @@ pub struct QueueSet {
     distribution: Distribution,
     /// How many streams or packets were distributed in turn.
     turn: Arc<AtomicUsize>,
-    /// The key of flow hashes: random, so that nobody can direct streams at one queue.
+    /// The key of flow hashes: random, so that no sender can direct streams at one queue.
     hasher: RandomState,
     record_bytes_max: usize,
 }

@@ -1,11 +1,11 @@
-//! A stream queue: what a handler is told, as records.
+//! A stream queue: the calls of a handler, as records.
 
 use std::sync::MutexGuard;
 
 use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Stream};
 use tidewire_queue::{
     Owners, Record,
-    records::{Conflict, Gap as GapRecord, Kind, flags},
+    records::{Conflict, Gap as GapRecord, RecordType, flags},
 };
 
 use super::{
@@ -22,11 +22,12 @@ use crate::config::Distribution;
 #[derive(Debug)]
 pub struct StreamQueue {
     set: QueueSet,
-    /// The priority of streams that have none of their own.
+    /// The priority of streams that have none of their own: set in the engine, or stated in the queue alone.
     priority: u8,
+    stated: u8,
 }
 
-/// What is kept of a stream.
+/// State of a stream.
 #[derive(Debug, Default)]
 pub struct StreamState {
     owners: Owners,
@@ -42,7 +43,7 @@ impl StreamQueue {
     /// Publishes to `set`.
     #[must_use]
     pub fn new(set: QueueSet) -> Self {
-        Self { set, priority: 0 }
+        Self { set, priority: 0, stated: 0 }
     }
 
     /// The priority of streams that have none of their own (0), where the engine does not know it.
@@ -51,12 +52,18 @@ impl StreamQueue {
         Self { priority, ..self }
     }
 
+    /// The same, beside a handler of the engine whose records state the stream's own priority (0).
+    #[must_use]
+    pub fn stating(self, priority: u8) -> Self {
+        Self { stated: priority, ..self }
+    }
+
     /// The stream's queue, after what is due before the next record: its OPEN where a reader lacks it, and conflicts.
     #[inline]
-    fn ready<'a>(set: &'a QueueSet, stream: &mut Stream<'_, StreamState>) -> MutexGuard<'a, Queue> {
-        let mut queue = set.queue(stream.data().queue as usize);
+    fn ready<'a>(&'a self, stream: &mut Stream<'_, StreamState>) -> MutexGuard<'a, Queue> {
+        let mut queue = self.set.queue(stream.data().queue as usize);
         if queue.needs_open(&mut stream.data().owners) {
-            publish_open(&mut queue, stream);
+            publish_open(&mut queue, stream, self.stated);
         }
         // Both lists are empty in nearly every stream.
         if stream.conflicts(Direction::BOTH[0]).len() + stream.conflicts(Direction::BOTH[1]).len() != 0 {
@@ -67,11 +74,13 @@ impl StreamQueue {
 }
 
 #[cold]
-fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
-    let record = Record::new(Kind::Open, stream.id(), stream.start_ns());
+fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>, stated: u8) {
+    let record = Record::new(RecordType::Open, stream.id(), stream.start_ns());
     let (ordinal, next_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
     queue.scratch.clear();
-    describe::open(stream, ordinal, next_offset).encode(&mut queue.scratch);
+    let mut open = describe::open(stream, ordinal, next_offset);
+    open.priority = open.priority.max(stated);
+    open.encode(&mut queue.scratch);
     queue.publish_scratch(&mut stream.data().owners, &record);
 }
 
@@ -106,17 +115,17 @@ impl Handler for StreamQueue {
         state.queue = index as u32;
         state.ordinal = queue.count_stream();
         queue.needs_open(&mut state.owners);
-        publish_open(&mut queue, stream);
+        publish_open(&mut queue, stream, self.stated);
     }
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, StreamState>, chunk: Chunk<'_>) {
-        let mut queue = Self::ready(&self.set, stream);
-        let (id, priority) = (stream.id(), stream.priority());
+        let mut queue = self.ready(stream);
+        let (id, priority) = (stream.id(), stream.priority().max(self.stated));
         let owners = &mut stream.data().owners;
         let mut record = Record::data(id, chunk.direction, chunk.offset, 0, chunk.timestamp_ns);
         let (mut bytes, mut repeated) = (chunk.bytes, chunk.repeated_bytes);
-        // A part of a datagram is none.
+        // A part of a datagram is not a datagram.
         let is_datagram = chunk.is_datagram && bytes.len() <= self.set.record_bytes_max();
         record.flags |= if is_datagram { flags::DATAGRAM } else { 0 };
         // Longer than a record may be: several records. One turn, nearly always.
@@ -132,7 +141,7 @@ impl Handler for StreamQueue {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, StreamState>, gap: Gap) {
-        let mut queue = Self::ready(&self.set, stream);
+        let mut queue = self.ready(stream);
         let Gap { direction, offset, bytes, cause, .. } = gap;
         let gap = GapRecord { direction, offset, bytes, cause: cause as u8 };
         let record = gap.record(stream.id(), stream.end_ns());
@@ -140,8 +149,8 @@ impl Handler for StreamQueue {
     }
 
     fn close(&mut self, stream: &mut Stream<'_, StreamState>, reason: EndReason) {
-        let mut queue = Self::ready(&self.set, stream);
-        let record = Record::new(Kind::Close, stream.id(), stream.end_ns()).with_code(reason as u8);
+        let mut queue = self.ready(stream);
+        let record = Record::new(RecordType::Close, stream.id(), stream.end_ns()).with_code(reason as u8);
         let (ordinal, end_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
         queue.scratch.clear();
         describe::close(stream, reason, ordinal, end_offset).encode(&mut queue.scratch);

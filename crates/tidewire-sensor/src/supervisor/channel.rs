@@ -22,7 +22,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 /// Longest report.
 const REPORT_BYTES_MAX: usize = 16 << 20;
-/// What is read at a time, so that a part that writes without end does not keep us from everything else.
+/// Bytes that are read at a time, so that a part that writes without end does not keep us from everything else.
 const READ_BYTES_MAX: usize = 1 << 20;
 /// Longest settings.
 const SETTINGS_BYTES_MAX: usize = 16 << 20;
@@ -33,7 +33,7 @@ const SETTINGS_TIME: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Channel<R> {
     stream: UnixStream,
-    /// What it has not read of its settings.
+    /// The rest of its settings, which it has not read.
     unsent: Vec<u8>,
     /// A descriptor that goes with their first byte.
     passed: Option<OwnedFd>,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_reads_nothing_or_writes_without_end_keeps_nobody() {
+    fn a_part_that_reads_nothing_or_writes_without_end_blocks_no_other() {
         let (mut channel, theirs) = Channel::<CaptureEvent>::pair().expect("a pair");
         // More than a socket holds.
         channel.unsent = vec![b' '; 16 << 20];

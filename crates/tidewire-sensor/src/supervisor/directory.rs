@@ -13,7 +13,7 @@ use rustix::{
 use tidewire_outputs::place::links::{self, Missing};
 
 use super::{error::Error, status::STATUS_SOCKET};
-use crate::{EVENTS_SOCKET, QUEUES_SOCKET};
+use crate::{EVENTS_SOCKET, QUEUES_SOCKET, RECORD_SOCKET};
 
 /// How often a directory is made that others remove.
 const ATTEMPTS: usize = 16;
@@ -61,7 +61,7 @@ impl Directory {
                 Err(Errno::WOULDBLOCK) => return Err(Error::Running { path: path.to_owned() }),
                 Err(error) => return Err(refused(error.into())),
             }
-            // What is locked may have been removed meanwhile, and another one be there.
+            // The locked directory may have been removed meanwhile, and another one be there.
             let now = statat(&above, name, AtFlags::SYMLINK_NOFOLLOW);
             if !now.is_ok_and(|now| (now.st_dev, now.st_ino) == (found.dev(), found.ino())) {
                 continue;
@@ -83,7 +83,7 @@ impl Directory {
     }
 
     fn clear(&self) {
-        for socket in [STATUS_SOCKET, QUEUES_SOCKET, EVENTS_SOCKET] {
+        for socket in [STATUS_SOCKET, QUEUES_SOCKET, EVENTS_SOCKET, RECORD_SOCKET] {
             self.remove(socket);
         }
     }
@@ -134,7 +134,7 @@ fn is_closed(folder: &Path) -> io::Result<()> {
         let metadata = fs::metadata(folder)?;
         let (owner, mode) = (metadata.uid(), metadata.mode());
         let is_of_others = owner != own && owner != 0;
-        // A sticky one lets nobody move what belongs to us.
+        // In a sticky one no other user can move our files.
         let is_open = mode & 0o1000 == 0
             && (mode & 0o002 != 0 || mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != group);
         if is_of_others || is_open {
@@ -180,7 +180,7 @@ mod tests {
         let error = Directory::lock(&open.join("deep")).expect_err("anybody may write above").to_string();
         assert!(error.contains("other users may write to"), "{error}");
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).expect("a mode");
-        drop(Directory::lock(&open.join("deep")).expect("nobody may move it"));
+        drop(Directory::lock(&open.join("deep")).expect("no other user may move it"));
         let (real, link) = (above.path().join("real"), above.path().join("link"));
         fs::create_dir(&real).expect("a folder");
         std::os::unix::fs::symlink(&real, &link).expect("a link");
@@ -222,6 +222,6 @@ mod tests {
         });
         assert!(locked > 0);
         // One that another one made and could not lock stays: it was found, not made.
-        drop(Directory::lock(&path).expect("nobody has it"));
+        drop(Directory::lock(&path).expect("it is not locked"));
     }
 }

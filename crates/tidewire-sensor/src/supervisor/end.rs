@@ -1,4 +1,4 @@
-//! How a sensor ends: the capture publishes what it has, analyzers read to the end, then they are asked to end, then killed; then
+//! The end of a sensor: the capture publishes what it has, analyzers read to the end, then they get SIGTERM, then SIGKILL; then
 //! the event processor stores everything, the spooler tries once more to deliver it, and the event processor stores how far it came.
 
 use std::time::{Duration, Instant};
@@ -22,12 +22,12 @@ const TOGETHER: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(1);
 
 impl Supervisor<'_> {
-    /// A signal asks the sensor to end; each further one goes on to the next step at once.
+    /// A signal requests the sensor's end; each further one goes on to the next step at once.
     pub fn stop(&mut self, signal: i32, now: Instant) {
-        if self.asked.is_some_and(|asked| now.duration_since(asked) < TOGETHER) {
+        if self.stop_requested.is_some_and(|first| now.duration_since(first) < TOGETHER) {
             return;
         }
-        self.asked.get_or_insert(now);
+        self.stop_requested.get_or_insert(now);
         self.changed = true;
         let most = self.config.stop;
         self.notify.stopping(most * 6 + LAST * 5);
@@ -91,7 +91,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Analyzers are asked to end.
+    /// Sends SIGTERM to the analyzers.
     pub fn begin_ending(&mut self, now: Instant) {
         self.phase = Phase::Ending;
         let most = self.config.stop;
@@ -116,7 +116,7 @@ impl Supervisor<'_> {
             self.changed = true;
             self.stop_helper(Which::Events, now);
         }
-        // One that has stored everything and still runs was not asked to end again yet.
+        // One that has stored everything and still runs has not got its second SIGTERM yet.
         let is_storing = |part: &Part| part.process().is_some() && part.state != State::Running;
         let stores = self.events.as_ref().is_some_and(|events| is_storing(&events.part));
         if self.phase == Phase::Storing && !stores {
@@ -163,7 +163,7 @@ impl Supervisor<'_> {
         let is_attended = self.attended || queues.iter().any(|queue| !queue.readers.is_empty());
         let has_records = queues.iter().any(|queue| queue.records > 0);
         if which == Which::Capture && !self.is_live() && !is_attended && has_records {
-            self.log("nobody read the records; with --wait-for 1 the first packet waits for a reader");
+            self.log("no reader attached; with --wait-for 1 the first packet waits for a reader");
         }
     }
 

@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// A remedy.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

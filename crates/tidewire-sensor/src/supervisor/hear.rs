@@ -1,9 +1,9 @@
-//! What parts report, by the supervisor's notion: the same for all of them.
+//! Reports of parts in the supervisor's terms: the same for all of them.
 
 use serde::de::DeserializeOwned;
 use tidewire_delivery::{DestinationStatus, SpoolReport, SpoolStatus};
 
-use super::log::Kind;
+use super::log::LineKind;
 use crate::{
     events::report::{EventsReport, EventsStatus},
     report::{CaptureEvent, CaptureStatus, QueueStatus},
@@ -16,8 +16,10 @@ pub enum Heard<S> {
     /// Figures.
     Status(S),
     /// Something happened, in words; lines of a kind are limited.
-    Line(Kind, String),
-    /// It has done what it had to, and helps others to end until it is asked again.
+    Line(LineKind, String),
+    /// The recording is to be triggered.
+    Trigger,
+    /// It has done what it had to, and helps others to end until it is stopped again.
     Waits(S),
     /// It cannot read the store, which its writer can recover.
     Damaged(String),
@@ -29,10 +31,10 @@ pub enum Heard<S> {
     Unfinished(S, String),
 }
 
-/// What cannot be done at this moment, and is tried again.
+/// An operation that fails at this moment, and is tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// What it is with: the name of a destination, or nothing.
+    /// Its object: the name of a destination, or nothing.
     pub of: String,
     /// Why.
     pub why: String,
@@ -45,13 +47,13 @@ pub trait Reports: DeserializeOwned {
     /// Its figures.
     type Status: Default;
 
-    /// What it says.
+    /// The report in these terms.
     fn heard(self) -> Heard<Self::Status>;
 
     /// Of its figures, those that add up over its processes.
     fn totals(status: &Self::Status) -> [u64; 2];
 
-    /// What cannot be done by these figures, and those before.
+    /// Failing operations by these figures, and those before.
     fn troubles(before: &Self::Status, now: &Self::Status) -> Vec<Trouble>;
 
     /// The lines for a trouble that begins, or that is over after so much had waited (`None`, and how much).
@@ -59,8 +61,11 @@ pub trait Reports: DeserializeOwned {
 }
 
 fn warning<S>(text: &str) -> Heard<S> {
-    Heard::Line(Kind::Warnings, format!("warning: {text}"))
+    Heard::Line(LineKind::Warnings, format!("warning: {text}"))
 }
+
+/// The object of a trouble of the recording: no queue has this name.
+const RECORDING: &str = "[record]";
 
 /// The share of a report's time that the capture waits for readers of a queue, from which on it is in the log.
 const WAITING_SHARE: f64 = 0.5;
@@ -88,11 +93,24 @@ impl Reports for CaptureEvent {
             let is = seconds > 0.0 && waited >= seconds * WAITING_SHARE;
             is.then(|| Trouble { of: queue.name.clone(), why: slowest(queue), waiting })
         };
-        now.queues.iter().filter_map(trouble).collect()
+        let shed = |status: &CaptureStatus| {
+            status.record.as_ref().map_or(0, |record| record.figures.totals.all().shed_packets)
+        };
+        let packets = shed(now);
+        let why = now.record.as_ref().and_then(|record| record.failing.clone());
+        let is_shed = packets > shed(before);
+        let recording = is_shed.then(|| Trouble {
+            of: RECORDING.into(),
+            why: why.unwrap_or_else(|| "the disk is too slow".into()),
+            waiting: packets,
+        });
+        now.queues.iter().filter_map(trouble).chain(recording).collect()
     }
 
     fn of_trouble(of: &str, why: Option<&str>, waiting: u64) -> String {
         match why {
+            Some(why) if of == RECORDING => format!("record: packets are shed: {why}"),
+            None if of == RECORDING => format!("record: packets are shed no more; {waiting} were until then"),
             Some(why) => {
                 format!("queue {of}: the capture waits for {why}; packets wait in the rings or are dropped")
             }
@@ -112,7 +130,7 @@ impl Reports for CaptureEvent {
             Self::Warning { text } => warning(&text),
             Self::Reader { text } => {
                 // No reader has a name with spaces.
-                let kind = if text.starts_with("a reader of user ") { Kind::Refusals } else { Kind::Readers };
+                let kind = if text.starts_with("a reader of user ") { LineKind::Refusals } else { LineKind::Readers };
                 Heard::Line(kind, text)
             }
         }
@@ -137,7 +155,8 @@ impl Reports for EventsReport {
             Self::Failed { text, status: Some(status), .. } => Heard::Unfinished(*status, text),
             Self::Failed { text, hint, status: None } => Heard::Failed(text, hint),
             Self::Warning { text } => warning(&text),
-            Self::Analyzer { text } => Heard::Line(Kind::Analyzers, text),
+            Self::Analyzer { text } => Heard::Line(LineKind::Analyzers, text),
+            Self::Trigger => Heard::Trigger,
         }
     }
 

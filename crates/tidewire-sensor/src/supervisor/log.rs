@@ -1,4 +1,4 @@
-//! Lines about a sensor: written by a thread of their own, so that nobody who does not read them stops the supervisor, and few where
+//! Lines about a sensor: written by a thread of their own, so that a log without a reader does not stop the supervisor, and few where
 //! others decide how many there are.
 
 use std::{
@@ -33,11 +33,11 @@ impl Log {
         Ok(Self { to: Some(to), left_out: Cell::new(0), thread: Some(thread) })
     }
 
-    /// Writes a line as soon as somebody reads it.
+    /// Writes a line as soon as the log accepts it.
     pub fn line(&self, text: &str) {
         let Some(to) = &self.to else { return };
         let left_out = self.left_out.get();
-        if left_out > 0 && to.try_send(format!("{left_out} lines are not here: nobody read those before them")).is_ok()
+        if left_out > 0 && to.try_send(format!("{left_out} lines are missing: those before them were not read")).is_ok()
         {
             self.left_out.set(0);
         }
@@ -62,9 +62,9 @@ impl Drop for Log {
     }
 }
 
-/// What others cause as often as they like.
+/// Kinds of lines that other processes cause as often as they like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// Readers come and go.
     Readers,
     /// Readers are refused.
@@ -77,10 +77,10 @@ pub enum Kind {
     Troubles,
 }
 
-impl Kind {
+impl LineKind {
     const ALL: [Self; 5] = [Self::Readers, Self::Refusals, Self::Warnings, Self::Analyzers, Self::Troubles];
 
-    /// What its lines are about.
+    /// The subject of its lines.
     pub fn words(self) -> &'static str {
         match self {
             Self::Readers => "about readers",
@@ -118,11 +118,11 @@ pub struct Limits([Limit; 5]);
 
 impl Limits {
     pub fn new(now: Instant) -> Self {
-        Self(Kind::ALL.map(|_| Limit { left: BURST, filled: now, left_out: 0 }))
+        Self(LineKind::ALL.map(|_| Limit { left: BURST, filled: now, left_out: 0 }))
     }
 
     /// Whether a line of this kind may be written; otherwise it is counted.
-    pub fn admit(&mut self, kind: Kind, now: Instant) -> bool {
+    pub fn admit(&mut self, kind: LineKind, now: Instant) -> bool {
         let Some(limit) = self.0.get_mut(kind as usize) else { return true };
         let admits = limit.admits(now);
         match admits {
@@ -133,9 +133,9 @@ impl Limits {
     }
 
     /// The kinds of which lines were left out, and how many, where that may be said.
-    pub fn left_out(&mut self, now: Instant) -> Vec<(Kind, u64)> {
+    pub fn left_out(&mut self, now: Instant) -> Vec<(LineKind, u64)> {
         let mut found = Vec::new();
-        for (kind, limit) in Kind::ALL.into_iter().zip(&mut self.0) {
+        for (kind, limit) in LineKind::ALL.into_iter().zip(&mut self.0) {
             if limit.left_out > 0 && limit.admits(now) {
                 limit.left -= 1;
                 found.push((kind, std::mem::take(&mut limit.left_out)));
@@ -165,12 +165,12 @@ mod tests {
     fn a_kind_has_a_line_a_second_and_the_others_are_counted() {
         let begun = Instant::now();
         let mut limits = Limits::new(begun);
-        let admitted = |limits: &mut Limits, at| (0..1000).filter(|_| limits.admit(Kind::Refusals, at)).count();
+        let admitted = |limits: &mut Limits, at| (0..1000).filter(|_| limits.admit(LineKind::Refusals, at)).count();
         assert_eq!(admitted(&mut limits, begun), BURST as usize);
-        assert!(limits.admit(Kind::Readers, begun), "another kind");
+        assert!(limits.admit(LineKind::Readers, begun), "another kind");
         assert_eq!(limits.left_out(begun), []);
         let later = begun + REFILL * 3;
-        assert_eq!(limits.left_out(later), [(Kind::Refusals, 1000 - u64::from(BURST))]);
+        assert_eq!(limits.left_out(later), [(LineKind::Refusals, 1000 - u64::from(BURST))]);
         assert_eq!(admitted(&mut limits, later), 2);
         assert_eq!(admitted(&mut limits, later + REFILL * 100_000), BURST as usize);
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_the_log_stops_nobody() {
+    fn an_unread_log_does_not_stop_the_supervisor() {
         static BLOCKED: Mutex<()> = Mutex::new(());
         static WRITTEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
         fn write(text: &str) {
@@ -201,7 +201,7 @@ mod tests {
         log.line("last");
         log.finish(tidewire_testing::PATIENCE);
         let written = WRITTEN.lock().expect("no panic");
-        assert!(written.iter().any(|line| line.contains("lines are not here")), "{:?}", written.last());
+        assert!(written.iter().any(|line| line.contains("lines are missing")), "{:?}", written.last());
         assert_eq!(written.last().map(String::as_str), Some("last"));
     }
 }

@@ -76,12 +76,12 @@ impl Notify {
         }
     }
 
-    /// When the watchdog is to be told next.
+    /// When the watchdog's next notification is due.
     pub fn due(&self) -> Option<Instant> {
         self.watchdog.map(|(interval, last)| last + interval / 2)
     }
 
-    /// Tells the watchdog that this process is alive, when that is due.
+    /// Notifies the watchdog that this process is alive, when that is due.
     pub fn alive(&mut self, now: Instant) {
         let due = self.watchdog.filter(|(interval, last)| now.duration_since(*last) >= *interval / 2);
         if let Some((interval, _)) = due {

@@ -68,7 +68,7 @@ fn copy(name: &str, mut pipe: impl Read + AsFd, part: &OwnedFd, to: &mut impl Wr
         }
         let most = most.map(|most| Timespec { tv_sec: 0, tv_nsec: most.as_nanos().min(999_999_999) as _ });
         let mut waited = vec![PollFd::new(&pipe, PollFlags::IN)];
-        // What has ended is not asked again.
+        // A process that has ended is not polled again.
         waited.extend(until.is_none().then(|| PollFd::new(part, PollFlags::IN)));
         if poll(&mut waited, most.as_ref()).is_err() {
             continue;
@@ -132,7 +132,7 @@ impl Splitter<'_> {
         }
         line.push('\n');
         self.rest.clear();
-        // In one piece, so that lines of several parts do not mix. Where nobody reads, the part is not disturbed.
+        // In one piece, so that lines of several parts do not mix. Without a reader, the part is not disturbed.
         let _ = to.write_all(line.as_bytes()).and_then(|()| to.flush());
     }
 }
@@ -141,7 +141,7 @@ impl Splitter<'_> {
 mod tests {
     use super::*;
 
-    /// What becomes of these bytes.
+    /// The lines that are made of these bytes.
     fn passed(bytes: &[u8]) -> String {
         let mut out = Vec::new();
         for size in [1, 7, LINE_BYTES_MAX] {

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use super::status::PartStatus;
 use crate::processes::backoff::Backoff;
 
-/// What a part does.
+/// State of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is started as soon as the capture is ready.
@@ -21,7 +21,7 @@ pub enum State {
     Paused(Instant),
     /// It runs.
     Running,
-    /// It was asked to end, and is killed at this time.
+    /// It got a signal to end, and is killed at this time.
     Stopping(Instant),
     /// It has ended, and is not started again.
     Ended,
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!((part.last_exit.as_deref(), part.restarts), (Some("exit code 3"), 0));
         assert_eq!(part.pause(Instant::now()), crate::processes::backoff::FIRST);
         assert!(part.due(true).is_some() && part.process().is_none());
-        assert_eq!(part.due(false), None, "nobody wakes for what cannot be done");
+        assert_eq!(part.due(false), None, "no wake-up for a start that is not possible");
         part.started(Command::new("true").spawn().expect("true"), Instant::now());
         wait_until("its end", || part.reap(Instant::now()).is_some());
         assert_eq!((part.last_exit.as_deref(), part.restarts), (Some("exit code 0"), 1));

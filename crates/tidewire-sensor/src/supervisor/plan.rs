@@ -38,7 +38,7 @@ pub fn plans(config: &SensorConfig) -> Vec<Plan> {
     config.analyzers.iter().flat_map(of).collect()
 }
 
-/// What differs and applies only after a restart of the sensor, as names of tables and keys.
+/// Differences that apply only after a restart of the sensor, as names of tables and keys.
 pub fn pending(running: &SensorConfig, new: &SensorConfig) -> Vec<String> {
     let mut changed = Vec::new();
     let mut differs = |name: &str, is: bool| changed.extend(is.then(|| name.to_owned()));
@@ -47,6 +47,8 @@ pub fn pending(running: &SensorConfig, new: &SensorConfig) -> Vec<String> {
     differs("sensor.users", running.users != new.users);
     differs("capture", running.capture != new.capture);
     differs("inline", running.inline != new.inline);
+    differs("output", running.records != new.records);
+    differs("record", running.record != new.record);
     differs("events", !is_same_store(running, new));
     differs("destination", new.events.is_some() && running.events.is_none() && running.spool != new.spool);
     for queue in &new.queues {
@@ -65,7 +67,7 @@ fn is_same_store(running: &SensorConfig, new: &SensorConfig) -> bool {
     store(running) == store(new)
 }
 
-/// What the event processor is started with: it forgets the positions of destinations that are not configured any more.
+/// Settings that the event processor is started with: it forgets the positions of destinations that are not configured any more.
 pub fn events_settings(config: &SensorConfig) -> Option<EventsSettings> {
     let destinations = config.spool.iter().flat_map(|spool| &spool.destinations).map(|one| one.name.clone());
     let events = config.events.clone()?;
@@ -81,7 +83,7 @@ pub fn events_settings(config: &SensorConfig) -> Option<EventsSettings> {
     Some(EventsSettings { destinations: Some(destinations.collect()), lingers, owners, ..events })
 }
 
-/// What the spooler is started with; `None`: there is no destination.
+/// Settings that the spooler is started with; `None`: there is no destination.
 pub fn spool_settings(config: &SensorConfig) -> Option<tidewire_delivery::Settings> {
     let (events, spool) = (config.events.as_ref()?, config.spool.as_ref()?);
     Some(tidewire_delivery::Settings {

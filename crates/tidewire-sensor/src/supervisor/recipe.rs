@@ -1,4 +1,4 @@
-//! What the supervisor gets from the program that it is a part of.
+//! Inputs of the supervisor from the program that it is a part of.
 
 use std::{ffi::OsString, os::fd::OwnedFd, sync::Arc};
 
@@ -10,11 +10,11 @@ pub type Reread = Result<(SensorConfig, Vec<Mistake>), Vec<Mistake>>;
 /// Reads it, on a thread of its own.
 pub type Rereads = dyn Fn() -> Reread + Send + Sync;
 
-/// What the supervisor needs besides the configuration.
+/// Inputs of the supervisor besides the configuration.
 pub struct Recipe<'a> {
     /// The command that calls [`crate::capture::main`] with the configuration from its standard input, and that socket.
     pub capture: Vec<OsString>,
-    /// What the capture gets as its standard input once it has read that: packets, where a file of it is `-`.
+    /// The capture's standard input once it has read that: packets, where a file of it is `-`.
     pub input: Option<OwnedFd>,
     /// The command that calls [`crate::events::main`] in the same way.
     pub events: Vec<OsString>,

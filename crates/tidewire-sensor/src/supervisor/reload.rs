@@ -88,7 +88,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the event processor and the spooler where their settings changed, to start them with these; nobody loses anything by it.
+    /// Ends the event processor and the spooler where their settings changed, to start them with these; no event is lost by it.
     /// A spooler whose settings are the same reads its keys again.
     fn change_helpers(&mut self, old: &SensorConfig, now: Instant) {
         let most = self.config.stop;

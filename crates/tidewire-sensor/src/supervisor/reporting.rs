@@ -10,7 +10,7 @@ use std::{
 use super::{
     channel::Channel,
     hear::{Heard, Reports, Trouble},
-    log::{Kind, shown},
+    log::{LineKind, shown},
     part::{Part, State},
 };
 
@@ -30,7 +30,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// What the log calls it.
+    /// Its name in the log.
     pub fn words(self) -> &'static str {
         match self {
             Self::Capture => "the capture",
@@ -49,7 +49,7 @@ impl Which {
     }
 }
 
-/// What a part said, in the words of the log.
+/// A report of a part, in the words of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// It is ready; these lines say more.
@@ -57,8 +57,10 @@ pub enum Said {
     /// Figures came.
     Figures,
     /// Something happened.
-    Line(Kind, String),
-    /// What it had to do is done; it helps others to end.
+    Line(LineKind, String),
+    /// The recording is to be triggered.
+    Trigger,
+    /// Its own work is done; it helps others to end.
     Waits,
     /// It cannot read the store.
     Damaged(String),
@@ -110,9 +112,9 @@ pub struct Reporting<R: Reports> {
     earlier: [u64; 2],
     is_new: bool,
     pub figured: Option<Instant>,
-    /// What could not be done by them, with the most that waited.
+    /// Operations that fail by them, with the most that waited.
     troubles: Vec<Trouble>,
-    /// It was asked to end only to be started again at once; why, in words that follow "started".
+    /// It was stopped only to be started again at once; why, in words that follow "started".
     pub again: Option<&'static str>,
 }
 
@@ -141,7 +143,7 @@ impl<R: Reports> Reporting<R> {
         self.before = R::Status::default();
         // Those of the new process begin at 0.
         (self.earlier, self.is_new) = (self.sums(), false);
-        // What a new process cannot do either, it says itself.
+        // A new process reports by itself what it cannot do either.
         self.troubles.clear();
         match started {
             Ok(Started { child, open, channel }) => {
@@ -158,20 +160,20 @@ impl<R: Reports> Reporting<R> {
     }
 }
 
-/// What the supervisor does alike with each of them.
+/// Operations that the supervisor does alike with each of them.
 pub trait Watched {
     fn part(&self) -> &Part;
     fn part_mut(&mut self) -> &mut Part;
     fn is_ready(&self) -> bool;
     /// Reads what it says.
     fn hear(&mut self, now: Instant) -> Vec<Said>;
-    /// What it says next, and where it can be told more, as descriptors to wait for.
+    /// Its socket for the next report, and whether there is more to send to it, as descriptors to wait for.
     fn socket(&self) -> Option<(BorrowedFd<'_>, bool)>;
     /// Whether it has said nothing for long, where that was not returned before.
     fn silence(&mut self, now: Instant) -> Option<Silence>;
     /// Its process has ended.
     fn ended(&mut self);
-    /// Why it is started again at once, if its end was asked for only for that.
+    /// Why it is started again at once, if it was stopped only for that.
     fn takes_again(&mut self) -> Option<&'static str>;
 }
 
@@ -203,7 +205,7 @@ impl<R: Reports> Watched for Reporting<R> {
             let (since, silence) = std::mem::replace(&mut self.heard, (now, Silence::None));
             if silence == Silence::Quiet {
                 let seconds = now.saturating_duration_since(since).as_secs();
-                said.push(Said::Line(Kind::Troubles, format!("it reports again, after {seconds} s")));
+                said.push(Said::Line(LineKind::Troubles, format!("it reports again, after {seconds} s")));
             }
         }
         for report in reports {
@@ -211,7 +213,7 @@ impl<R: Reports> Watched for Reporting<R> {
             let has_figures = matches!(noted, Said::Figures | Said::Waits | Said::Finished);
             said.push(noted);
             if has_figures {
-                said.extend(self.changed().into_iter().map(|line| Said::Line(Kind::Troubles, shown(&line))));
+                said.extend(self.changed().into_iter().map(|line| Said::Line(LineKind::Troubles, shown(&line))));
             }
         }
         said
@@ -247,7 +249,8 @@ impl<R: Reports> Watched for Reporting<R> {
 }
 
 impl<R: Reports> Reporting<R> {
-    fn sums(&self) -> [u64; 2] {
+    /// Sums over all its processes.
+    pub fn sums(&self) -> [u64; 2] {
         let [first, second] = if self.is_new { R::totals(&self.figures) } else { [0; 2] };
         let [before, also] = self.earlier;
         [before.saturating_add(first), also.saturating_add(second)]
@@ -258,7 +261,7 @@ impl<R: Reports> Reporting<R> {
         (self.earlier != [0; 2]).then(|| self.sums())
     }
 
-    /// What begins to fail, fails for another reason, or works again.
+    /// Lines about operations that begin to fail, fail for another reason, or work again.
     fn changed(&mut self) -> Vec<String> {
         let mut now = R::troubles(&self.before, &self.figures);
         let mut lines = Vec::new();
@@ -296,7 +299,7 @@ impl<R: Reports> Reporting<R> {
             }
             Heard::Waits(status) => {
                 (self.figures, self.figured, self.finished) = (status, Some(now), true);
-                // It is asked to end once more, later.
+                // It is stopped once more, later.
                 if let State::Stopping(_) = self.part.state {
                     self.part.state = State::Running;
                 }
@@ -308,6 +311,7 @@ impl<R: Reports> Reporting<R> {
             }
             Heard::Damaged(text) => Said::Damaged(shown(&text)),
             Heard::Line(kind, text) => Said::Line(kind, shown(&text)),
+            Heard::Trigger => Said::Trigger,
             Heard::Failed(text, Some(hint)) => Said::Failed(format!("{}; {}", shown(&text), shown(&hint))),
             Heard::Failed(text, None) => Said::Failed(shown(&text)),
         }
@@ -357,7 +361,7 @@ mod tests {
             [
                 Said::Ready(vec!["/x: 9 events in 2 records".into()]),
                 Said::Figures,
-                words(Kind::Analyzers, "a\\u{1b} came"),
+                words(LineKind::Analyzers, "a\\u{1b} came"),
                 Said::Finished,
                 Said::Failed("no disk; free some".into()),
                 Said::Unfinished("2 events are not stored".into()),
@@ -410,7 +414,7 @@ mod tests {
         }
         let now = Instant::now();
         let lines = |said: Vec<Said>| -> Vec<String> {
-            let text = |one| if let Said::Line(Kind::Troubles, text) = one { Some(text) } else { None };
+            let text = |one| if let Said::Line(LineKind::Troubles, text) = one { Some(text) } else { None };
             said.into_iter().filter_map(text).collect()
         };
         let said = lines(capture.hear(now));
@@ -448,7 +452,7 @@ mod tests {
             capture.started(Ok(Started { child, open, channel }), Instant::now()).expect("it runs");
             packets.into_iter().for_each(|packets| report(&mut theirs, packets));
             capture.hear(Instant::now());
-            assert_eq!(capture.totals(), Some(totals));
+            assert_eq!((capture.totals(), capture.sums()), (Some(totals), totals));
         }
         capture.part.kill();
         wait_until("its end", || capture.part.reap(Instant::now()).is_some());
@@ -478,7 +482,7 @@ mod tests {
             "nothing can be stored: /x: read-only; what comes waits",
             "events are stored again; at most 4 had waited",
         ];
-        assert_eq!(said, expected.map(|text| Said::Line(Kind::Troubles, text.into())));
+        assert_eq!(said, expected.map(|text| Said::Line(LineKind::Troubles, text.into())));
         events.part.kill();
     }
 }

@@ -4,7 +4,7 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// What the capture needs to open interfaces; to start and end programs of other users (`KILL`, `SETGID`, `SETUID`, also when
+/// Capabilities that the capture needs to open interfaces; to start and end programs of other users (`KILL`, `SETGID`, `SETUID`, also when
 /// this process is killed); to give them a better nice value; to read captures and the configuration of other users.
 const KEPT: CapabilitySet = CapabilitySet::NET_RAW
     .union(CapabilitySet::NET_ADMIN)

@@ -10,7 +10,7 @@ use rustix::{
     net::{AddressFamily, SocketFlags, SocketType, socketpair},
 };
 use tidewire_delivery::SpoolReport;
-use tidewire_live::sys::process::{self, CHILD_CHANGED, HANG_UP, INTERRUPT, STOP_ASKED, Signals, TERMINATE};
+use tidewire_live::sys::process::{self, CHILD_CHANGED, HANG_UP, INTERRUPT, STOP_REQUESTED, Signals, TERMINATE};
 
 use super::{
     directory::Directory,
@@ -24,7 +24,7 @@ use super::{
     reporting::{Reporting, Watched, Which},
     rereading::Rereading,
     rights,
-    status::{SensorStatus, StatusServer},
+    status::{SensorStatus, StatusServer, Totals},
 };
 use crate::{
     config::{CaptureInput, SensorConfig},
@@ -47,13 +47,13 @@ pub(super) enum Phase {
     Finishing,
     /// Analyzers read to the end, until this time.
     Reading(Instant),
-    /// They were asked to end.
+    /// They got SIGTERM.
     Ending,
-    /// The event processor was asked to end: it stores everything.
+    /// The event processor was stopped: it stores everything.
     Storing,
-    /// The spooler was asked to end: it tries once more to deliver everything. The event processor notes how far destinations are.
+    /// The spooler was stopped: it tries once more to deliver everything. The event processor notes how far destinations are.
     Delivering,
-    /// The event processor was asked once more: it stores that.
+    /// The event processor was stopped once more: it stores that.
     Closing,
 }
 
@@ -89,8 +89,8 @@ pub(super) struct Supervisor<'a> {
     pub limits: Limits,
     /// When ended processes were looked for last.
     pub gathered: Instant,
-    /// When a signal asked for the end.
-    pub asked: Option<Instant>,
+    /// When the first signal requested the end.
+    pub stop_requested: Option<Instant>,
     /// Whether a reader ever attached.
     pub attended: bool,
     /// Whether the service manager knows that analyzers can attach.
@@ -100,7 +100,7 @@ pub(super) struct Supervisor<'a> {
     pub events: Option<Reporting<EventsReport>>,
     /// The spooler; `None`: there is no destination.
     pub spool: Option<Reporting<SpoolReport>>,
-    /// What the capture and the event processor have as their standard output, to talk to each other: kept here, so that it
+    /// The standard outputs of the capture and the event processor, over which they exchange events: kept here, so that the pair
     /// outlives both.
     pub pair: Option<(OwnedFd, OwnedFd)>,
     pub members: Vec<Member>,
@@ -126,14 +126,14 @@ impl<'a> Supervisor<'a> {
             return Err(Error::User { analyzer, user });
         }
         processes::hide();
-        // What we inherited is nobody else's business. Older kernels pass it on.
+        // Descriptors that we inherited are closed in programs that we start. Older kernels pass them on.
         let _ = process::keep_descriptors();
         let directory = Directory::lock(&config.directory)?;
         let server = StatusServer::bind(&directory.status_socket(), &config.users)
             .map_err(|error| Error::Directory { path: directory.status_socket(), error })?;
         // Before anything is started, so that no signal is lost.
         let signals = Signals::take().map_err(system("no signals"))?;
-        // What may be passed on reaches the capture, whatever our user.
+        // Inheritable capabilities reach the capture, whatever our user.
         tidewire_live::privilege::pass_on_inheritable();
         rights::limit().map_err(|error| system("capabilities cannot be given up")(error.into()))?;
         let mut strangers = orphans::children();
@@ -157,7 +157,7 @@ impl<'a> Supervisor<'a> {
             log,
             limits: Limits::new(Instant::now()),
             gathered: Instant::now(),
-            asked: None,
+            stop_requested: None,
             attended: false,
             is_known: false,
             capture: Reporting::new(Which::Capture),
@@ -238,7 +238,7 @@ impl<'a> Supervisor<'a> {
     fn wait(&self) {
         let now = Instant::now();
         let ends = if let Phase::Reading(at) = self.phase { Some(at) } else { None };
-        // Only what is acted upon now: for anything else nobody wakes.
+        // Only what is acted upon now wakes the loop.
         let is_running = self.phase == Phase::Running;
         let members = self.members.iter().filter_map(|member| member.part.due(is_running && self.capture.ready));
         let reporting = self.reporting().filter_map(|(which, watched)| {
@@ -271,7 +271,7 @@ impl<'a> Supervisor<'a> {
         match signal {
             TERMINATE | INTERRUPT => self.stop(signal, Instant::now()),
             HANG_UP => self.reload(),
-            STOP_ASKED => {
+            STOP_REQUESTED => {
                 // On failure the sensor goes on.
                 let _ = process::stop_myself();
             }
@@ -281,7 +281,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Reports the status to whoever asks.
+    /// Reports the status to the service manager and to clients.
     fn report(&mut self, now: Instant) {
         self.notify.alive(now);
         let is_due = self.reported.is_none_or(|last| now.duration_since(last) >= REPORT);
@@ -308,6 +308,8 @@ impl<'a> Supervisor<'a> {
             Phase::Running => "starting",
             _ => "stopping",
         };
+        let [packets, dropped] = self.capture.sums();
+        let [events, stored_events] = self.events.as_ref().map(Reporting::sums).unwrap_or_default();
         SensorStatus {
             process: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -319,6 +321,7 @@ impl<'a> Supervisor<'a> {
             inputs: self.inputs.clone(),
             pending: self.pending.clone(),
             parts: reporting.chain(analyzers).collect(),
+            totals: Totals { packets, dropped, events, stored_events },
             capture: self.capture.figures.clone(),
             figures_age: self.capture.figured.map(|at| at.elapsed().as_secs_f64()),
             events: self.events.as_ref().map(|events| events.figures.clone()),

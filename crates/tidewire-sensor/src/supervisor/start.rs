@@ -34,7 +34,7 @@ impl Supervisor<'_> {
             State::Paused(at) => now >= at,
             _ => false,
         };
-        // Whoever still emits and delivers needs these two.
+        // While events are emitted or delivered, these two are needed.
         let emits = matches!(self.phase, Phase::Running | Phase::Finishing | Phase::Reading(_) | Phase::Ending);
         if emits && self.events.as_ref().is_some_and(|events| is_due(events.part.state)) {
             self.start(Which::Events, now);
@@ -61,7 +61,7 @@ impl Supervisor<'_> {
     }
 
     /// Whether the first events have to wait for the event processor: those of the first packets are not to be refused. A store
-    /// that fails keeps nobody waiting; files have time.
+    /// that fails delays no start; files have time.
     fn waits_for_events(&self, now: Instant) -> bool {
         let Some(events) = &self.events else { return false };
         let has_failed = events.part.ended.is_some() || events.part.last_exit.is_some();

@@ -1,4 +1,4 @@
-//! What a sensor says about itself at its status socket: one JSON document to each client, then the end.
+//! The status socket of a sensor: one JSON document to each client, then the end.
 
 use std::{
     collections::VecDeque,
@@ -58,6 +58,9 @@ pub struct SensorStatus {
     pub pending: Vec<String>,
     /// The capture, the event processor, the spooler and the analyzers.
     pub parts: Vec<PartStatus>,
+    /// Sums over all processes since the sensor began: figures of each begin at 0.
+    #[serde(default)]
+    pub totals: Totals,
     /// Figures of the capture, and of its queues.
     pub capture: CaptureStatus,
     /// Seconds since the capture reported these figures; `None`: it has not yet.
@@ -69,6 +72,19 @@ pub struct SensorStatus {
     /// Figures of the spooler; `None`: there is no destination.
     #[serde(default)]
     pub spool: Option<SpoolStatus>,
+}
+
+/// Totals of all processes of a sensor, those before a restart included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Packets that captures received.
+    pub packets: u64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// Events of analyzers.
+    pub events: u64,
+    /// Events that were stored, the sensor's own among them.
+    pub stored_events: u64,
 }
 
 /// A process of a sensor.
@@ -110,7 +126,7 @@ pub enum StatusError {
     Answer {
         /// The socket.
         path: PathBuf,
-        /// What it said, or what is wrong with it.
+        /// Its answer, or the error in it.
         what: String,
     },
 }
@@ -184,7 +200,7 @@ impl StatusServer {
         self.clients.iter().map(|client| &client.stream)
     }
 
-    /// Takes whoever has come. Returns whether one of them may ask, and is to be [answered](Self::answer).
+    /// Accepts new clients. Returns whether one of them may read the status, and is to be [answered](Self::answer).
     pub fn accept(&mut self) -> bool {
         for _ in 0..CLIENTS_MAX {
             let Ok((stream, _)) = self.listener.accept() else { break };
@@ -255,7 +271,7 @@ mod tests {
         let mut server = StatusServer::bind(&path, &[]).expect("a socket");
         // Far more than there are places, and none of them reads.
         let idle: Vec<UnixStream> = (0..40).map(|_| UnixStream::connect(&path).expect("a connection")).collect();
-        let asked = {
+        let client = {
             let folder = folder.path().to_owned();
             thread::spawn(move || ask(&folder))
         };
@@ -264,15 +280,15 @@ mod tests {
                 server.answer(&large());
             }
             server.send();
-            asked.is_finished()
+            client.is_finished()
         });
-        assert_eq!(asked.join().expect("no panic").expect("a status"), large());
+        assert_eq!(client.join().expect("no panic").expect("a status"), large());
         assert!(server.waiting().count() <= CLIENTS_MAX);
         drop(idle);
     }
 
     #[test]
-    fn anybody_may_connect_and_nobody_may_send_descriptors() {
+    fn any_user_may_connect_and_none_may_send_descriptors() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(STATUS_SOCKET);

@@ -1,4 +1,4 @@
-//! What the parts have done, in a few lines for the log at their end.
+//! Summaries of the parts' work, in a few lines for the log at their end.
 
 use tidewire_delivery::SpoolStatus;
 
@@ -42,6 +42,16 @@ pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
         })
     });
     lines.extend(limited(readers, "readers"));
+    if let Some(record) = &status.record {
+        let (all, segments) = (record.figures.totals.all(), record.figures.segments);
+        let (written, shed) = (all.written_packets, all.shed_packets);
+        let packets = all.received_packets;
+        let segments = tidewire_types::counted(segments, "segment", "segments");
+        lines.push(format!(
+            "the end: record: {written} of {packets} packets written, {} of them in {segments}; {shed} shed, {} cut off, {} filtered",
+            record.figures.completed_packets, all.cut_off_packets, all.filtered_packets
+        ));
+    }
     lines
 }
 
@@ -69,7 +79,7 @@ pub fn of_events(status: &EventsStatus) -> Vec<String> {
     lines
 }
 
-/// What destinations have, and what they still have to get.
+/// Events that destinations have, and records that they still have to get.
 pub fn of_spool(status: &SpoolStatus) -> Vec<String> {
     let destinations = status.destinations.iter().map(|one| {
         let lost = if one.lost_events == 0 { String::new() } else { format!(", {} events lost", one.lost_events) };
@@ -86,7 +96,7 @@ mod tests {
     use crate::report::QueueStatus;
 
     #[test]
-    fn records_are_told_by_queue_and_losses_by_reader() {
+    fn records_are_reported_by_queue_and_losses_by_reader() {
         let said = |lost| ReaderReport {
             read: Some(5),
             lost: Some(lost),

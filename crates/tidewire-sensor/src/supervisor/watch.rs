@@ -1,21 +1,22 @@
-//! What the parts say, how they end, and what follows from it.
+//! Handles the reports and the ends of parts.
 
 use std::{
     os::unix::process::ExitStatusExt as _,
     process::ExitStatus,
+    thread,
     time::{Duration, Instant},
 };
 
 use tidewire_live::sys::process::{KILL, TERMINATE};
 
 use super::{
-    log::Kind,
+    log::LineKind,
     part::State,
     reporting::{Said, Silence, Watched as _, Which},
     run::{Phase, Supervisor},
 };
 use crate::{
-    EVENTS_SOCKET, QUEUES_SOCKET,
+    EVENTS_SOCKET, QUEUES_SOCKET, RECORD_SOCKET,
     config::Restart,
     processes::{orphans, watchdog::Watchdog},
 };
@@ -29,11 +30,11 @@ const TOGETHER: Duration = Duration::from_secs(2);
 
 /// A watchdog that was killed is replaced so often at most.
 const GUARDED: Duration = Duration::from_secs(1);
-/// How often a socket is read that nobody writes to any more: far more than it can hold.
+/// How often a socket without a writer is read: far more than it can hold.
 const LAST_READS: usize = 16;
 
 /// Whether SIGTERM ended a process, which it does before a capture can answer it.
-fn ended_as_asked(status: ExitStatus) -> bool {
+fn ended_by_sigterm(status: ExitStatus) -> bool {
     status.signal() == Some(TERMINATE)
 }
 
@@ -63,12 +64,13 @@ impl Supervisor<'_> {
                 }
             }
             Said::Line(kind, text) => {
-                self.attended |= kind == Kind::Readers;
+                self.attended |= kind == LineKind::Readers;
                 self.log_some(kind, &format!("{name}: {text}"), now);
             }
+            Said::Trigger => self.trigger_recording(),
             Said::Waits => {
                 self.sum_up(which);
-                // Nobody needs its help: it was asked to end in order to be started again.
+                // Its help is not needed: it was stopped in order to be started again.
                 if !matches!(self.phase, Phase::Storing | Phase::Delivering) {
                     self.stop_helper(which, now);
                 }
@@ -91,8 +93,18 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Fires the trigger of the recording. A capture that does not answer is started again, and has nothing that waits then.
+    fn trigger_recording(&mut self) {
+        let socket = self.config.directory.join(RECORD_SOCKET);
+        // The answer may take long, and is not waited for.
+        let fire = move || drop(tidewire_recorder::fire(&socket));
+        if let Err(error) = thread::Builder::new().name("trigger".into()).spawn(fire) {
+            self.log(format!("the recording is not triggered: {error}"));
+        }
+    }
+
     /// Logs what others can cause as often as they like.
-    fn log_some(&mut self, kind: Kind, text: &str, now: Instant) {
+    fn log_some(&mut self, kind: LineKind, text: &str, now: Instant) {
         self.log_left_out(now);
         if self.limits.admit(kind, now) {
             self.log(text);
@@ -152,7 +164,7 @@ impl Supervisor<'_> {
             }
         }
         self.members.retain(|member| !(member.leaves.is_some() && member.part.process().is_none()));
-        // What parts have left behind is a child of ours.
+        // Processes that parts have left behind are children of ours.
         let known = self.processes();
         for child in orphans::children() {
             if !known.contains(&child)
@@ -195,14 +207,18 @@ impl Supervisor<'_> {
     fn capture_ended(&mut self, status: ExitStatus, now: Instant) {
         self.capture.ended();
         self.directory.remove(QUEUES_SOCKET);
+        self.directory.remove(RECORD_SOCKET);
         let how = self.capture.part.last_exit.clone().unwrap_or_default();
         self.capture.part.state = State::Ended;
         if self.phase != Phase::Running {
             if !self.capture.finished {
-                if ended_as_asked(status) {
+                if ended_by_sigterm(status) {
                     self.log("the capture ended before it had begun");
                 } else {
-                    self.log(format!("the capture ended before it had published everything: {how}"));
+                    self.log(format!(
+                        "the capture ended before it had published everything: {how}; its last figures follow"
+                    ));
+                    self.sum_up(Which::Capture);
                     if status.code().is_none() && self.code == 0 {
                         self.code = FAILED;
                     }
@@ -212,7 +228,7 @@ impl Supervisor<'_> {
         } else if self.capture.finished && status.success() {
             self.begin_reading(now);
         } else if !self.capture.has_begun {
-            // What it said is in the log; one that was killed says nothing.
+            // Its report is in the log; a killed one sends none.
             if status.code().is_none() {
                 self.log(format!("the capture did not begin: {how}"));
             }
@@ -220,7 +236,9 @@ impl Supervisor<'_> {
             self.begin_reading(now);
         } else if self.is_live() {
             let wait = self.capture.part.pause(now);
-            self.log(format!("the capture ended: {how}; started again in {wait:?}"));
+            let (packets, dropped) = (self.capture.figures.packets, self.capture.figures.dropped);
+            let figures = format!("{packets} packets and {dropped} dropped in its last report");
+            self.log(format!("the capture ended: {how}; started again in {wait:?} ({figures})"));
             self.wake_together(now);
         } else {
             // From their beginning, files would be published twice.
@@ -230,7 +248,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The event processor or the spooler has ended: it is started again as long as somebody needs it.
+    /// The event processor or the spooler has ended: it is started again as long as it is needed.
     fn helper_ended(&mut self, which: Which, status: ExitStatus, now: Instant) {
         let is_needed = match which {
             Which::Spool => !matches!(self.phase, Phase::Delivering | Phase::Closing),
@@ -342,7 +360,7 @@ impl Supervisor<'_> {
         self.start_due(now);
     }
 
-    /// Kills what was asked to end and had its time.
+    /// Kills parts that did not end in their time.
     fn kill_overdue(&mut self, now: Instant) {
         // Once more, if the kernel needs longer.
         let again = State::Stopping(now + Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Files: nothing is lost, whoever reads, and all ends in order.
+//! Files: nothing is lost, with any readers, and all ends in order.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::process::{DumpableBehavior, dumpable_behavior};
-use tidewire_queue::{Ended, Reader};
+use tidewire_queue::{QueueEnd, Reader};
 use tidewire_sensor::{
     config::{AnalyzerConfig, ClassConfig, Distribution, Restart, SensorConfig, SlowReaders},
     report::{CaptureEvent, ReaderReport},
@@ -23,7 +23,7 @@ const SOCKET: &str = "TIDEWIRE_TEST_QUEUES";
 /// Names a directory to a capture that is a process of its own.
 const CAPTURE: &str = "TIDEWIRE_TEST_CAPTURE";
 
-/// What one analyzer sees that nobody disturbs.
+/// Streams that one undisturbed analyzer sees.
 fn alone(files: &[PathBuf]) -> SeenStreams {
     let mut streams = queue("streams");
     streams.wait_for = 1;
@@ -33,7 +33,7 @@ fn alone(files: &[PathBuf]) -> SeenStreams {
     let seen = rig.analyzer("streams", None).join().unwrap();
     assert_eq!(seen.first(), 0, "it was waited for");
     let (status, _) = running.finish();
-    assert_eq!(seen.ended, Some(Ended::Finished));
+    assert_eq!(seen.ended, Some(QueueEnd::Finished));
     assert_eq!(seen.progress().read, status.queues[0].records);
     assert!(status.packets > 0 && !rig.socket().exists());
     seen.streams
@@ -241,7 +241,7 @@ fn members_of_a_group_share_streams_while_they_come_and_go() {
     share_streams(true);
 }
 
-fn share_streams(somebody_goes: bool) {
+fn share_streams(one_goes: bool) {
     let files = hostile();
     let expected = alone(&files);
     let mut streams = queue("streams");
@@ -261,7 +261,7 @@ fn share_streams(somebody_goes: bool) {
     }
     let mut members = vec![stays, comes, attached("group")];
     let mut seen = Vec::new();
-    if somebody_goes {
+    if one_goes {
         seen.push(goes.leave());
     } else {
         members.push(goes)
@@ -288,18 +288,18 @@ fn share_streams(somebody_goes: bool) {
             }
             bytes += parts.iter().map(|part| part.bytes[at].len()).sum::<usize>();
         }
-        // What was for the one that went, and it had not read, is nobody's.
-        assert!(!parts.is_empty() || somebody_goes, "stream {id} is nobody's");
+        // The stream of a reader that went, and had not read it, has no member.
+        assert!(!parts.is_empty() || one_goes, "stream {id} has no member");
         let closes = parts.iter().filter(|part| part.close.is_some()).count();
-        assert!(parts.len() == 1 || somebody_goes, "stream {id} has {} members", parts.len());
-        assert!(closes <= 1 && (closes == 1 || somebody_goes), "stream {id}: {closes} closes");
+        assert!(parts.len() == 1 || one_goes, "stream {id} has {} members", parts.len());
+        assert!(closes <= 1 && (closes == 1 || one_goes), "stream {id}: {closes} closes");
         // Which end is the client may be known by then.
         let ends = |stream: &SeenStream| stream.open.map(|open| (open.key.client, open.key.server));
         assert!(parts.iter().all(|part| ends(part) == ends(stream)));
     }
     let whole: usize = expected.values().map(|stream| stream.bytes[0].len() + stream.bytes[1].len()).sum();
     assert!(bytes <= whole, "{bytes} of {whole}");
-    assert!(whole == bytes || somebody_goes, "{bytes} of {whole}, {given_up} given up; {status:?}");
+    assert!(whole == bytes || one_goes, "{bytes} of {whole}, {given_up} given up; {status:?}");
 }
 
 /// Produced = read + missed + lost + waiting, whenever one looks.
@@ -337,7 +337,7 @@ fn a_slow_reader_that_loses_knows_how_much() {
     for seen in [&slow, &quick] {
         let progress = seen.progress();
         assert_eq!(progress.read + progress.missed + progress.lost, status.queues[0].records);
-        assert_eq!(seen.ended, Some(Ended::Finished));
+        assert_eq!(seen.ended, Some(QueueEnd::Finished));
         // Both kinds of bytes are in the figures: with heads that are known, and without.
         let bytes = progress.missed_bytes + progress.lost_bytes;
         let reported = |reader: &ReaderReport| {
@@ -346,7 +346,7 @@ fn a_slow_reader_that_loses_knows_how_much() {
         assert!(status.queues[0].readers.iter().any(reported), "{progress:?} {status:?}");
     }
     assert!(slow.progress().lost + slow.progress().missed > 0, "it was overtaken");
-    assert_eq!(kept.progress().read, status.queues[1].records, "whoever holds loses nothing beside it");
+    assert_eq!(kept.progress().read, status.queues[1].records, "a reader that holds loses nothing beside it");
 }
 
 /// A chunk that is longer than a record may be is several, which follow one another; only a whole datagram is called one.
@@ -424,7 +424,7 @@ fn sleeper(rig: &Rig) -> Child {
 }
 
 #[test]
-fn a_reader_that_is_killed_holds_nobody_up() {
+fn a_reader_that_is_killed_delays_no_other() {
     let expected = alone(&hostile());
     let mut streams = queue("streams");
     streams.wait_for = 2;
@@ -463,7 +463,7 @@ fn a_stop_ends_a_run_that_waits() {
     let (status, _) = running.finish();
     while sleeper.step_lossy() {}
     let progress = sleeper.progress();
-    assert_eq!(sleeper.ended, Some(Ended::Finished));
+    assert_eq!(sleeper.ended, Some(QueueEnd::Finished));
     assert_eq!(progress.read + progress.missed + progress.lost, status.queues[0].records);
     assert!(sleeper.streams.values().any(|stream| stream.close.is_some()), "streams were ended");
 }

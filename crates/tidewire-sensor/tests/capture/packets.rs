@@ -7,7 +7,7 @@ use tidewire_sensor::config::{Distribution, Unit};
 
 use crate::rig::{Packet, Rig, corpus, hostile, queue};
 
-/// What analyzers of a packet queue or a set of them see.
+/// Packets that analyzers of a packet queue or a set of them see.
 fn packets(files: &[std::path::PathBuf], count: usize, distribution: Distribution) -> Vec<Vec<Packet>> {
     let mut packets = queue("packets");
     (packets.unit, packets.count, packets.distribution, packets.wait_for) = (Unit::Packets, count, distribution, 1);

@@ -14,7 +14,7 @@ use std::{
 use tempfile::TempDir;
 use tidewire::Stop;
 use tidewire_queue::{
-    Attach, Ended, Next, Progress, Reader,
+    Attach, Next, Progress, QueueEnd, Reader,
     records::{Close, Direction, Event, Gap, Open, PacketHeader},
 };
 use tidewire_sensor::{
@@ -95,6 +95,8 @@ impl Rig {
             events: None,
             inline: None,
             spool: None,
+            records: None,
+            record: None,
             stop: Duration::from_secs(10),
         };
         Self { directory, config }
@@ -211,7 +213,7 @@ impl Running {
     }
 }
 
-/// What an analyzer knows of a stream.
+/// An analyzer's view of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenStream {
     pub open: Option<Open>,
@@ -246,7 +248,7 @@ pub struct Seen {
     reader: Reader,
     payload: Vec<u8>,
     pub streams: SeenStreams,
-    pub ended: Option<Ended>,
+    pub ended: Option<QueueEnd>,
     pub packets: Vec<Packet>,
 }
 

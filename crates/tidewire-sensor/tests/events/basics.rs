@@ -70,7 +70,7 @@ fn the_capture_sends_over_a_pair() {
     let events = Events::over(ours, "capture", &["anomaly"]).unwrap();
     let mut processor = start();
     for number in 0..2000 {
-        events.emit(&event("anomaly", "odd", number)).unwrap();
+        events.emit(&event("anomaly", "unusual", number)).unwrap();
         if number == 700 || number == 1500 {
             processor.kill();
             processor = start();
@@ -180,7 +180,7 @@ fn a_damaged_store_is_recovered_and_reported() {
     damaged[bytes.len() / 2..bytes.len() / 2 + 4096].fill(0x55);
     std::fs::write(&rig.settings.store, damaged).unwrap();
     send(500..510);
-    let own = rig.events().into_iter().find(|event| event.kind == "store.recovered").expect("it is told");
+    let own = rig.events().into_iter().find(|event| event.kind == "store.recovered").expect("it is reported");
     assert_eq!((own.analyzer.as_str(), own.severity), ("tidewire", Severity::High));
     let numbers = rig.numbers("a");
     assert!(numbers.ends_with(&(500..510).collect::<Vec<_>>()), "{numbers:?}");

@@ -87,7 +87,7 @@ fn ends_on_a_full_disk(rig: &Rig, ballast: &Path) {
     }
     processor.status("nothing can be stored", |status| status.failing.is_some());
     processor.ask();
-    let asked = Instant::now();
+    let stopped = Instant::now();
     let (text, status) = processor.until("its end", |report| match report {
         EventsReport::Failed { text, status, .. } => Some((text.clone(), status.clone().expect("its figures"))),
         EventsReport::Finished(status) => panic!("not everything is stored: {status:?}"),
@@ -95,7 +95,7 @@ fn ends_on_a_full_disk(rig: &Rig, ballast: &Path) {
     });
     assert!(text.contains("full"), "{text}");
     assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
-    assert!(asked.elapsed() < rig.settings.stop, "it would have been killed");
+    assert!(stopped.elapsed() < rig.settings.stop, "it would have been killed");
     let missing = status.events - status.stored_events;
     assert!(missing > 0 && text.contains(&format!("the last {missing} events received could not be stored")), "{text}");
     assert_eq!(events.counts().acknowledged, 0);

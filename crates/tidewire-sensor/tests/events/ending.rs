@@ -1,4 +1,4 @@
-//! Its end, asked for or not: what the spooler still says, and what happens to a store that is damaged while it is open.
+//! Its end, requested or not: reports of the spooler until then, and a store that is damaged while it is open.
 
 use std::{
     fs::OpenOptions,
@@ -51,9 +51,9 @@ fn positions_of_the_last_delivery_are_stored() {
     }
 }
 
-/// Nobody told it to wait: it ends as soon as everything is stored.
+/// Without the setting to wait, it ends as soon as everything is stored.
 #[test]
-fn it_waits_for_the_spooler_only_if_it_was_told_to() {
+fn it_waits_for_the_spooler_only_if_it_is_configured_to() {
     let rig = Rig::new();
     let processor = rig.start();
     let control = Control::connect(&rig.socket()).unwrap();
@@ -108,7 +108,7 @@ fn a_flood_of_refusals_is_a_few_events() {
         let events: Vec<_> = rig.events().into_iter().filter(|event| event.kind == "sensor.analyzer-refused").collect();
         (events.len() as u64, events.iter().map(number).sum())
     };
-    wait_until("all are told", || {
+    wait_until("all are reported", || {
         let (events, left_out) = refusals();
         events + left_out == 601
     });
@@ -169,6 +169,12 @@ fn a_store_that_is_removed_or_renamed_under_the_running_process_is_put_back() {
         events.flush(PATIENCE).unwrap();
         gone(&rig.settings.store);
         (10..20).for_each(|number| events.emit(&event("a", "k", number)).unwrap());
+        // A small store is there again before it says more.
+        let is_back = |report: &EventsReport| match report {
+            EventsReport::Warning { text } => text.contains("the store is in its place again").then_some(()),
+            _ => None,
+        };
+        processor.until("the store is put back", is_back);
         assert_eq!(processor.child.wait_in_time("it").code(), Some(3));
         let processor = rig.start();
         events.flush(PATIENCE).unwrap();

@@ -1,4 +1,4 @@
-use tidewire_core::Frame;
+use tidewire_core::wire::LinkType;
 
 use crate::{Error, SettingError, classes::whole_filter, filter::Filter};
 
@@ -29,11 +29,12 @@ impl Expressions {
     }
 
     /// The marks of a stream by its first packet. An expression that has no meaning for its link type does not match.
-    pub(super) fn matching(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
-        let matching =
-            self.filters.iter_mut().enumerate().map(|(at, filter)| {
-                u64::from(filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false)) << at
-            });
+    pub(super) fn matching(&mut self, link: LinkType, bytes: &[u8], wire_bytes: u32) -> u64 {
+        let matching = self
+            .filters
+            .iter_mut()
+            .enumerate()
+            .map(|(at, filter)| u64::from(filter.matches(link, bytes, wire_bytes).unwrap_or(false)) << at);
         matching.fold(0, |marks, mark| marks | mark)
     }
 }

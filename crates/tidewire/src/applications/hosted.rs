@@ -28,6 +28,8 @@ pub(super) trait Hosted: Send {
     fn data(&mut self, stream: &mut Stream<'_, States>, place: usize, chunk: Chunk<'_>);
     fn gap(&mut self, stream: &mut Stream<'_, States>, place: usize, gap: Gap);
     fn packet(&mut self, stream: &mut Stream<'_, States>, place: usize, packet: StreamPacket<'_>);
+    fn wants_visits(&self) -> bool;
+    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock_ns: u64);
     fn close(&mut self, stream: &mut Stream<'_, States>, place: usize, reason: EndReason);
     fn datagram(&mut self, datagram: &Datagram<'_>);
     fn unfinished(&mut self, unfinished: &Unfinished);
@@ -140,6 +142,18 @@ impl<A: Handler<Data: 'static> + Send + 'static> Hosted for Occupant<A> {
             && let Some(mut stream) = own(stream, place)
         {
             self.handler.packet(&mut stream, packet);
+        }
+    }
+
+    fn wants_visits(&self) -> bool {
+        A::VISITS
+    }
+
+    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock_ns: u64) {
+        if A::VISITS
+            && let Some(mut stream) = own(stream, place)
+        {
+            self.handler.visit(&mut stream, clock_ns);
         }
     }
 

@@ -10,8 +10,8 @@ mod hosted;
 use std::marker::PhantomData;
 
 use tidewire_core::{
-    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, OutsidePacket, Stream, StreamPacket, Subscription,
-    Unfinished, sealed,
+    Chunk, Datagram, EndReason, Frame, Gap, Handler, Join, Membership, OutsidePacket, Stream, StreamPacket,
+    Subscription, Unfinished,
 };
 
 use crate::{Error, SettingError};
@@ -152,6 +152,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         A: Handler<Data: 'static> + Send + 'static,
     {
         const { assert!(PACKETS || !A::PACKETS, "an application that wants packets needs Applications::with_packets()") };
+        const { assert!(!A::APPLICATIONS, "applications are not one application of others") };
         let index = self.members.len();
         if index == APPLICATIONS_MAX {
             return Err(SettingError::Applications { limit: APPLICATIONS_MAX }.into());
@@ -211,22 +212,13 @@ impl<const PACKETS: bool> Applications<PACKETS> {
     }
 }
 
-impl<const PACKETS: bool> sealed::Sealed for Applications<PACKETS> {}
-
-impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
-    type Data = States;
-    const PACKETS: bool = PACKETS;
-    const DATAGRAMS: bool = true;
-    const UNFINISHED: bool = true;
-    const OUTSIDE: bool = true;
-    const SUBSCRIBERS: bool = true;
-
-    fn subscribers(&self) -> Vec<Subscription> {
+impl<const PACKETS: bool> Membership for Applications<PACKETS> {
+    fn subscriptions(&self) -> Vec<Subscription> {
         self.members.iter().map(|member| member.subscription()).collect()
     }
 
     fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
-        self.expressions.matching(frame, bytes)
+        self.expressions.matching(frame.link, bytes, frame.wire_bytes)
     }
 
     fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
@@ -236,6 +228,24 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
 
     fn select(&mut self, joined: usize, place: usize) {
         (self.current, self.place) = (joined, place);
+    }
+
+    fn wants_visits(&self) -> bool {
+        self.members.iter().any(|member| member.wants_visits())
+    }
+}
+
+impl<const PACKETS: bool> Handler for Applications<PACKETS> {
+    type Data = States;
+    const PACKETS: bool = PACKETS;
+    const DATAGRAMS: bool = true;
+    const UNFINISHED: bool = true;
+    const OUTSIDE: bool = true;
+    const VISITS: bool = true;
+    const APPLICATIONS: bool = true;
+
+    fn membership(&mut self) -> Option<&mut dyn Membership> {
+        Some(self)
     }
 
     fn open(&mut self, stream: &mut Stream<'_, States>) {
@@ -265,6 +275,12 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
         }
     }
 
+    fn visit(&mut self, stream: &mut Stream<'_, States>, clock_ns: u64) {
+        if let Some((member, place)) = self.turned() {
+            member.visit(stream, place, clock_ns);
+        }
+    }
+
     fn close(&mut self, stream: &mut Stream<'_, States>, reason: EndReason) {
         if let Some((member, place)) = self.turned() {
             member.close(stream, place, reason);
@@ -286,11 +302,11 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
     }
 
     /// Filters are applied to the packet itself.
-    fn outside(&mut self, frame: &Frame, packet: OutsidePacket<'_>) {
+    fn outside(&mut self, packet: OutsidePacket<'_>) {
         if !self.members.iter().any(|member| member.wants_outside()) {
             return;
         }
-        let marks = self.expressions.matching(frame, packet.bytes);
+        let marks = self.expressions.matching(packet.link, packet.bytes, packet.wire_bytes);
         for member in &mut self.members {
             member.outside(marks, packet);
         }

@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::PathBuf};
 
-use tidewire_core::{Deliver, Ledger};
+use tidewire_core::{Handler, Ledger};
 use tidewire_files::{Reader, Source};
 
 use super::{
@@ -108,8 +108,9 @@ impl<'a> Capture<Files<'a>> {
 }
 
 impl<'a> Files<'a> {
-    fn open(self, setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
+    fn open(self, mut setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
         let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
+        let tap = setup.frame_tap(0);
         let mut again = None;
         let is_named = matches!(self.from, FileInput::Paths(_));
         let source: Box<dyn Source> = match self.from {
@@ -125,25 +126,27 @@ impl<'a> Files<'a> {
         }
         let mut input = InputLoop::new(source, filter, self.calls, setup.stop, again);
         input.look_for_copies(setup.duplicates, is_named);
+        input.tap(tap);
         Ok((input, setup.config))
     }
 }
 
 impl Run for Files<'_> {
-    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn run_single<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let (input, config) = self.open(setup)?;
         let mut alone = SingleRun::new(input, config, worker);
         while alone.step() {}
         Ok(alone.outcome())
     }
 
-    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn run_threads<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let (input, config) = self.open(setup)?;
         run_threads(input, &config, workers)
     }
 
-    fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {
+    fn run_frames<F: FrameHandler + Send>(self, mut setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {
         setup.one_worker()?;
+        setup.frames = None;
         let (input, _) = self.open(setup)?;
         Ok(run_frames(input, handlers))
     }

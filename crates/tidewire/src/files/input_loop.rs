@@ -13,7 +13,12 @@ use tidewire_core::{Config, DuplicatePattern, Fate, Ledger, Pattern};
 use tidewire_files::{Block, CaptureLoss, Error as FileError, Source, Supplement, encode::Interface};
 
 use super::filtered::Filtered;
-use crate::{Error, Outcome, Progress, Stop, filter::Filter, setup::Duplicates};
+use crate::{
+    Error, Outcome, Progress, Stop,
+    filter::Filter,
+    frames::{FrameHandler, FrameTap},
+    setup::Duplicates,
+};
 
 /// The callback for the ledger and the time of the input.
 type OnLedger<'a> = Box<dyn FnMut(&Ledger, u64) + Send + 'a>;
@@ -47,11 +52,15 @@ pub(crate) struct InputLoop<'a> {
     duplicates: Duplicates,
     /// Blocks that are read ahead to look for copies, at most.
     ahead_max: usize,
-    /// Blocks that were read ahead.
-    ahead: VecDeque<Block>,
+    /// Blocks that were read ahead, with descriptions and comments of each.
+    ahead: VecDeque<(Block, News)>,
     /// Whether a block that was read ahead was passed on.
     has_begun: bool,
     pattern: Option<Pattern>,
+    /// The handler of frames beside the engine.
+    tap: FrameTap,
+    /// Descriptions and comments of a read ahead that found no frame.
+    early: News,
 }
 
 /// Next step of an input.
@@ -123,7 +132,17 @@ impl<'a> InputLoop<'a> {
             ahead: VecDeque::new(),
             has_begun: false,
             pattern: None,
+            tap: FrameTap(None),
+            early: News::default(),
         }
+    }
+
+    /// Has a handler get frames beside the engine. To be called before anything is read.
+    pub(crate) fn tap(&mut self, tap: FrameTap) {
+        if tap.0.as_ref().is_some_and(|handler| handler.wants_comments()) {
+            self.keep_comments();
+        }
+        self.tap = tap;
     }
 
     /// Has [`learn`](Self::learn) look for copies. Of a reader or source (`is_named`: no) whose end is unknown only one block is read
@@ -149,11 +168,14 @@ impl<'a> InputLoop<'a> {
         let mut pattern = DuplicatePattern::new(config.hash_key(), config.wire());
         while self.ahead.len() < self.ahead_max {
             let mut block = Block::new();
-            if !matches!(self.read(&mut block), Next::Frames) {
+            let next = self.read(&mut block);
+            let news = self.source_news();
+            if !matches!(next, Next::Frames) {
+                self.early = news;
                 break;
             }
             let goes_on = pattern.observe(&block.batch());
-            self.ahead.push_back(block);
+            self.ahead.push_back((block, news));
             if !goes_on {
                 break;
             }
@@ -171,14 +193,20 @@ impl<'a> InputLoop<'a> {
     /// were read before that.
     pub(crate) fn next(&mut self, block: &mut Block) -> Next {
         let is_wanted = !self.has_begun || !self.stop.is_stopped();
-        match self.ahead.pop_front().filter(|_| is_wanted) {
-            Some(read) => {
+        let (next, news) = match self.ahead.pop_front().filter(|_| is_wanted) {
+            Some((read, news)) => {
                 *block = read;
                 self.has_begun = true;
-                Next::Frames
+                (Next::Frames, Some(news))
             }
-            None => self.read(block),
+            None => (self.read(block), None),
+        };
+        if let Some(mut handler) = self.tap.0.take() {
+            let news = news.unwrap_or_else(|| self.news(&next));
+            news.hand(&next, block, &mut *handler);
+            self.tap.0 = Some(handler);
         }
+        next
     }
 
     fn read(&mut self, block: &mut Block) -> Next {
@@ -216,8 +244,27 @@ impl<'a> InputLoop<'a> {
         }
     }
 
+    /// Descriptions, comments and losses in what was read last, for handlers of frames.
+    pub(crate) fn news(&mut self, next: &Next) -> News {
+        let mut news = mem::take(&mut self.early);
+        let read = self.source_news();
+        news.described.extend(read.described);
+        news.comments.extend(read.comments);
+        news.supplements.extend(read.supplements);
+        if matches!(next, Next::End) {
+            news.losses = self.losses();
+        }
+        news
+    }
+
+    /// The same of the source's last read alone.
+    fn source_news(&mut self) -> News {
+        let (described, comments) = (self.described(), self.comments());
+        News { described, comments, supplements: self.supplements(), losses: Vec::new() }
+    }
+
     /// Interfaces that were described in what was read last, by their number in frames.
-    pub(crate) fn described(&mut self) -> Vec<(u16, Interface)> {
+    fn described(&mut self) -> Vec<(u16, Interface)> {
         match &mut self.source {
             MaybeFiltered::All(source) => source.described(),
             MaybeFiltered::Some(source) => source.described(),
@@ -233,7 +280,7 @@ impl<'a> InputLoop<'a> {
     }
 
     /// Comments of packets in what was read last, by frame number.
-    pub(crate) fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
+    fn comments(&mut self) -> Vec<(u64, Vec<u8>)> {
         match &mut self.source {
             MaybeFiltered::All(source) => source.comments(),
             MaybeFiltered::Some(source) => source.comments(),
@@ -241,7 +288,7 @@ impl<'a> InputLoop<'a> {
     }
 
     /// Texts of sections, secrets and names in what was read last.
-    pub(crate) fn supplements(&mut self) -> Vec<Supplement> {
+    fn supplements(&mut self) -> Vec<Supplement> {
         match &mut self.source {
             MaybeFiltered::All(source) => source.supplements(),
             MaybeFiltered::Some(source) => source.supplements(),
@@ -249,7 +296,7 @@ impl<'a> InputLoop<'a> {
     }
 
     /// Losses of captures, as the files read so far state them.
-    pub(crate) fn losses(&self) -> Vec<CaptureLoss> {
+    fn losses(&self) -> Vec<CaptureLoss> {
         match &self.source {
             MaybeFiltered::All(source) => source.losses(),
             MaybeFiltered::Some(source) => source.losses(),
@@ -311,6 +358,39 @@ impl<'a> InputLoop<'a> {
             interrupted: self.interrupted,
             #[cfg(feature = "live")]
             live: None,
+        }
+    }
+}
+
+/// Descriptions, comments and losses for handlers of frames.
+#[derive(Default)]
+pub(crate) struct News {
+    described: Vec<(u16, Interface)>,
+    comments: Vec<(u64, Vec<u8>)>,
+    supplements: Vec<Supplement>,
+    losses: Vec<CaptureLoss>,
+}
+
+impl News {
+    /// Hands them, and the frames, to a handler.
+    pub(crate) fn hand(&self, next: &Next, block: &Block, handler: &mut (impl FrameHandler + ?Sized)) {
+        if !self.supplements.is_empty() {
+            handler.supplements(&self.supplements);
+        }
+        self.described.iter().for_each(|(number, interface)| handler.describe(*number, interface));
+        self.comments.iter().for_each(|(number, options)| handler.comment(*number, options));
+        match next {
+            Next::Frames => {
+                if !block.losses().is_empty() {
+                    handler.losses(block.losses());
+                }
+                handler.frames(&block.batch());
+            }
+            Next::Silence(..) => handler.quiet(0),
+            Next::End => {
+                handler.capture_losses(&self.losses);
+                handler.finish();
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use tidewire_core::{Config, Deliver, Engine, Ledger, Share};
+use tidewire_core::{Config, Engine, Handler, Ledger, Share};
 use tidewire_files::Block;
 
 use super::{
@@ -39,7 +39,7 @@ use crate::{
 /// up the others at once, few enough to stay in the cache that cores share.
 const BLOCKS_QUEUED: usize = 8;
 
-fn engine<H: Deliver>(
+fn engine<H: Handler>(
     mut config: Config,
     share: Share,
     (handler, classifier): Worker<H>,
@@ -69,7 +69,7 @@ fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
 }
 
 /// One worker on the calling thread, a step at a time.
-pub(super) struct SingleRun<'a, H: Deliver> {
+pub(super) struct SingleRun<'a, H: Handler> {
     input: InputLoop<'a>,
     engine: Engine<H>,
     block: Block,
@@ -83,7 +83,7 @@ pub(super) struct SingleRun<'a, H: Deliver> {
 /// Streams closed in one step at the end of the input: few enough to keep until they are taken.
 const CLOSED_AT_ONCE: usize = 64;
 
-impl<'a, H: Deliver> SingleRun<'a, H> {
+impl<'a, H: Handler> SingleRun<'a, H> {
     pub(super) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
         let engine = engine(config.clone(), Share::ALL, worker, input.again());
@@ -144,27 +144,12 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
     }
     loop {
         let next = input.next(&mut block);
-        let (described, comments, supplements) = (input.described(), input.comments(), input.supplements());
-        let losses = if matches!(next, Next::End) { input.losses() } else { Vec::new() };
+        let news = input.news(&next);
         for handler in &mut handlers {
-            if !supplements.is_empty() {
-                handler.handler.supplements(&supplements);
+            if matches!(next, Next::Frames) {
+                handler.count(&block.batch());
             }
-            described.iter().for_each(|(number, interface)| handler.handler.describe(*number, interface));
-            comments.iter().for_each(|(number, options)| handler.handler.comment(*number, options));
-            match next {
-                Next::Frames => {
-                    if !block.losses().is_empty() {
-                        handler.handler.losses(block.losses());
-                    }
-                    handler.frames(&block.batch());
-                }
-                Next::Silence(..) => handler.handler.quiet(0),
-                Next::End => {
-                    handler.handler.capture_losses(&losses);
-                    handler.handler.finish();
-                }
-            }
+            news.hand(&next, &block, &mut handler.handler);
         }
         if matches!(next, Next::End) {
             break;
@@ -178,7 +163,7 @@ pub(super) fn run_frames<F: FrameHandler>(mut input: InputLoop<'_>, handlers: Ve
 }
 
 /// Runs several workers, each on its own thread. Every worker gets every block; the calling thread reads.
-pub(super) fn run_threads<H: Deliver + Send>(
+pub(super) fn run_threads<H: Handler + Send>(
     mut input: InputLoop<'_>,
     config: &Config,
     workers: Vec<Worker<H>>,
@@ -254,13 +239,13 @@ fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Rece
 }
 
 /// Publishes the ledger of a worker, if a slot is attached.
-fn publish<H: Deliver>(engine: &Engine<H>, ledger: Option<&Published>) {
+fn publish<H: Handler>(engine: &Engine<H>, ledger: Option<&Published>) {
     if let Some(ledger) = ledger {
         ledger.lock().unwrap_or_else(PoisonError::into_inner).clone_from(engine.ledger());
     }
 }
 
-fn work<H: Deliver>(
+fn work<H: Handler>(
     mut engine: Engine<H>,
     queue: &Receiver<Handed>,
     give_back: &Sender<Block>,

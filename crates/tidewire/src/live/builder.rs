@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Deliver, DirectionCutoff, DuplicateRule};
+use tidewire_core::{DirectionCutoff, DuplicateRule, Handler};
 use tidewire_live::{
     self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, Role, kernel::Shed,
 };
@@ -118,23 +118,29 @@ impl Interfaces<'_> {
 }
 
 impl Run for Interfaces<'_> {
-    fn run_single<H: Deliver>(self, mut setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn run_single<H: Handler>(self, mut setup: Setup, mut worker: Worker<H>) -> Result<Outcome<H>, Error> {
         setup.leave_out_copies(&self.settings);
-        let settings = setup.in_kernel(self.settings(&setup), &worker.0);
+        let settings = setup.in_kernel(self.settings(&setup), &mut worker.0);
         let opened = live::open(&settings.with_workers(1))?;
+        let tap = setup.frame_tap(0);
         // The caller's thread is not pinned.
         let hooks = Hooks { stop: setup.stop, pin: false, ..self.hooks };
-        super::run_single(opened, setup.config, worker, hooks)
+        super::run_single(opened, setup.config, worker, tap, hooks)
     }
 
-    fn run_threads<H: Deliver + Send>(self, mut setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn run_threads<H: Handler + Send>(
+        self,
+        mut setup: Setup,
+        mut workers: Vec<Worker<H>>,
+    ) -> Result<Outcome<H>, Error> {
         setup.leave_out_copies(&self.settings);
         let settings = self.settings(&setup);
-        let settings = match workers.first() {
+        let settings = match workers.first_mut() {
             Some((handler, _)) => setup.in_kernel(settings, handler),
             None => settings,
         };
         let opened = live::open(&settings)?;
+        let workers = workers.into_iter().enumerate().map(|(index, worker)| (worker, setup.frame_tap(index))).collect();
         let hooks = Hooks { stop: setup.stop, pin: settings.pin(), ..self.hooks };
         super::run_threads(opened, &setup.config, workers, hooks)
     }
@@ -162,16 +168,16 @@ impl Setup {
     }
 
     /// Derives the in-kernel settings from the engine's settings and from those of the applications in `handler`.
-    fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
+    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings, handler: &mut H) -> LiveSettings {
         let (config, mut needs) = (&self.config, settings.kernel().clone());
         needs.set_leaves_out_copies(config.duplicates() != DuplicateRule::Keep);
-        let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
-        if H::PACKETS {
-            // The handler needs packets beyond a cutoff, too.
+        let subscribers = handler.membership().map_or_else(Vec::new, |membership| membership.subscriptions());
+        if H::PACKETS || self.frames.is_some() {
+            // Handlers need packets beyond a cutoff, too.
             needs.set_offload(InKernel::Never);
         }
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();
-        let (cuts, cuts_all) = if H::SUBSCRIBERS {
+        let (cuts, cuts_all) = if H::APPLICATIONS {
             (
                 subscribers
                     .iter()
@@ -191,7 +197,7 @@ impl Setup {
             priorities,
             overload_cutoff_bytes: config.overload_cutoff_bytes(),
             priority: 0,
-            ports: self.classes.iter().filter(|_| !H::SUBSCRIBERS).filter_map(StreamClass::port_priority).collect(),
+            ports: self.classes.iter().filter(|_| !H::APPLICATIONS).filter_map(StreamClass::port_priority).collect(),
         });
         needs.set_key_vlan(config.key_ids().vlan);
         needs.set_wire(config.wire().clone());

@@ -2,12 +2,11 @@
 
 mod builder;
 mod count;
-mod report;
 mod run;
 mod work;
 
+pub use crate::report::{LiveReport, LostPackets, WorkerReport};
 pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
-pub use report::{LiveReport, WorkerReport};
 pub(crate) use run::{Hooks, count, run_frames, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Config, Deliver, Engine, Ledger, Share};
+use tidewire_core::{Config, Engine, Handler, Ledger, Share};
 use tidewire_live::{
     Error as LiveError, InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings, sys::wait,
 };
@@ -19,11 +19,11 @@ use tidewire_live::{
 use super::{
     LiveReport, WorkerReport,
     count::Counter,
-    work::{Consume, Shared, Work},
+    work::{Consume, Shared, Tapped, Work},
 };
 use crate::{
     Error, Outcome, Stop,
-    frames::{Counted, FrameHandler},
+    frames::{Counted, FrameHandler, FrameTap},
     worker::{Worker, message},
 };
 
@@ -133,8 +133,13 @@ fn watch(mut hooks: Hooks<'_>, mut monitor: Monitor, workers: usize) -> Result<W
     Ok(Watch { hooks, monitor, shared, begun: now, reported: now, interrupted: false })
 }
 
-/// An engine over these rings.
-fn engine<H: Deliver>(rings: &mut Rings, config: Config, (handler, classifier): Worker<H>) -> Engine<H> {
+/// An engine over these rings, and what gets their frames before it.
+fn engine<H: Handler>(
+    rings: &mut Rings,
+    config: Config,
+    (handler, classifier): Worker<H>,
+    tap: FrameTap,
+) -> Tapped<Engine<H>> {
     let mut engine = Engine::new(config, Share::ALL, handler);
     if let Some(classifier) = classifier {
         engine.set_classifier(classifier);
@@ -142,14 +147,15 @@ fn engine<H: Deliver>(rings: &mut Rings, config: Config, (handler, classifier): 
     if let Some(shunt) = rings.take_shunt() {
         engine.set_shunt(shunt);
     }
-    engine
+    Tapped { engine, tap }
 }
 
 /// Runs one worker on the calling thread, which also monitors.
-pub(crate) fn run_single<H: Deliver>(
+pub(crate) fn run_single<H: Handler>(
     live: Live,
     config: Config,
     worker: Worker<H>,
+    tap: FrameTap,
     hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
@@ -158,30 +164,31 @@ pub(crate) fn run_single<H: Deliver>(
     let shared = Arc::clone(&watch.shared);
     // The caller's thread is not pinned.
     let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
-    let engine = engine(&mut rings, config, worker);
+    let engine = engine(&mut rings, config, worker, tap);
     let mut work =
         Work { index: 0, rings, engine, shared: &shared, cpu: None, memory_bytes, reported_at: Instant::now() };
     while !watch.look() {
         work.step();
     }
     work.finish();
-    let (handler, ledger) = work.engine.into_parts();
+    let (handler, ledger) = work.engine.engine.into_parts();
     Ok(watch.outcome(vec![handler], ledger))
 }
 
 /// Runs several workers, each on its own thread.
-pub(crate) fn run_threads<H: Deliver + Send>(
+pub(crate) fn run_threads<H: Handler + Send>(
     live: Live,
     config: &Config,
-    workers: Vec<Worker<H>>,
+    workers: Vec<(Worker<H>, FrameTap)>,
     hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
-    let builders = workers.into_iter().map(|worker| {
-        let build = move |rings: &mut Rings| engine(rings, config.clone(), worker);
+    let builders = workers.into_iter().map(|(worker, tap)| {
+        let build = move |rings: &mut Rings| engine(rings, config.clone(), worker, tap);
         (build, memory_bytes)
     });
-    let (watch, results) = threads(live, builders.collect(), Engine::into_parts, hooks)?;
+    let take_apart = |tapped: Tapped<Engine<H>>| tapped.engine.into_parts();
+    let (watch, results) = threads(live, builders.collect(), take_apart, hooks)?;
     let mut handlers = Vec::with_capacity(results.len());
     let mut ledger = Ledger::default();
     for (handler, share) in results {

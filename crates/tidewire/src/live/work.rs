@@ -8,11 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Deliver, Engine, Ledger, PacketLoss};
+use tidewire_core::{Batch, Engine, Handler, Ledger, PacketLoss};
 use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
-use crate::frames::{Counted, FrameHandler};
+use crate::frames::{Counted, FrameHandler, FrameTap};
 
 /// How often a worker reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ pub(crate) trait Consume {
     }
 }
 
-impl<H: Deliver> Consume for Engine<H> {
+impl<H: Handler> Consume for Engine<H> {
     fn process(&mut self, batch: &Batch<'_>) {
         Engine::process(self, batch);
     }
@@ -84,9 +84,69 @@ impl<H: Deliver> Consume for Engine<H> {
     }
 }
 
+/// An engine, and what gets frames before it.
+pub(crate) struct Tapped<C> {
+    pub engine: C,
+    pub tap: FrameTap,
+}
+
+impl<C: Consume> Consume for Tapped<C> {
+    fn process(&mut self, batch: &Batch<'_>) {
+        if let Some(handler) = &mut self.tap.0 {
+            handler.frames(batch);
+        }
+        self.engine.process(batch);
+    }
+
+    fn lost(&mut self, losses: &[PacketLoss]) {
+        self.engine.lost(losses);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        if let Some(handler) = &mut self.tap.0 {
+            handler.quiet(now_ns);
+        }
+        self.engine.tick(now_ns);
+    }
+
+    fn publish_level(&mut self, permille: u32) {
+        if let Some(handler) = &mut self.tap.0 {
+            handler.level(permille);
+        }
+        self.engine.publish_level(permille);
+    }
+
+    fn dropped(&mut self, frames: u64) {
+        if let Some(handler) = &mut self.tap.0 {
+            handler.dropped(frames);
+        }
+        self.engine.dropped(frames);
+    }
+
+    fn finish(&mut self) {
+        if let Some(handler) = &mut self.tap.0 {
+            handler.finish();
+        }
+        self.engine.finish();
+    }
+
+    fn patience(&self) -> Duration {
+        self.tap.0.as_ref().map_or(Duration::MAX, |handler| handler.patience()).min(self.engine.patience())
+    }
+
+    fn ledger(&self) -> &Ledger {
+        self.engine.ledger()
+    }
+
+    fn buffered_bytes(&self) -> u64 {
+        self.engine.buffered_bytes()
+    }
+}
+
 impl<F: FrameHandler> Consume for Counted<F> {
     fn process(&mut self, batch: &Batch<'_>) {
-        self.frames(batch);
+        self.count(batch);
+        self.handler.frames(batch);
     }
 
     fn tick(&mut self, now_ns: u64) {

@@ -1,14 +1,19 @@
-//! What all tables share: their keys, names, users, filters and times.
+//! Readers that all tables share: for keys, names, users, filters and times.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
+use super::keys::{RECORD, RECORDS};
 use crate::config::{
     doubt::Doubt,
     mistake::quoted,
@@ -23,6 +28,9 @@ pub type Places = BTreeMap<String, Range<usize>>;
 pub const TIME_MAX: Duration = Duration::from_secs(86_400);
 /// Bytes of a name: a queue of a set has a dot and two digits after it, an instance three.
 const NAME_BYTES_MAX: usize = tidewire_queue::NAME_BYTES_MAX - 4;
+
+/// Classes of a queue or of the recording.
+const CLASSES_MAX: usize = 64;
 
 /// Whether it can be the name of a queue or an analyzer.
 fn is_name(name: &str) -> bool {
@@ -51,9 +59,20 @@ impl Sections<'_, '_> {
                 self.places.insert(format!("{title}.{name}"), value.span());
                 each(self, name, value);
             } else {
-                self.document.unknown(key, &format!("[{title}]"), known);
+                self.unknown(title, key, known);
             }
         }
+    }
+
+    /// Notes a key that a table does not have. `[record]` and `[records]` are taken for each other easily.
+    fn unknown(&mut self, title: &str, key: &Spanned<Cow<'_, str>>, known: &[&str]) {
+        let name = key.get_ref().as_ref();
+        let other = match title {
+            "records" if RECORD.contains(&name) => "record",
+            "record" if RECORDS.contains(&name) => "records",
+            _ => return self.document.unknown(key, &format!("[{title}]"), known),
+        };
+        self.document.wrong(&key.span(), format!("[{title}] has no key '{name}'"), format!("it is a key of [{other}]"));
     }
 
     pub fn filter(&mut self, key: &str, value: &Value<'_>) -> Option<String> {
@@ -123,6 +142,48 @@ impl Sections<'_, '_> {
         found
     }
 
+    /// Reads `classes`: tables with a filter each, of which `read` takes the other keys. `of`: whose they are, in words.
+    pub fn classes<C: Default>(
+        &mut self,
+        value: &Value<'_>,
+        of: &str,
+        known: &[&str],
+        mut read: impl FnMut(&mut Self, &mut C, &str, &Value<'_>),
+    ) -> Vec<(String, C)> {
+        let example = "as in classes = [{ filter = \"port 443\", cutoff = \"16K\" }]";
+        let DeValue::Array(items) = value.get_ref() else {
+            self.document.wrong(&value.span(), "'classes' is an array of tables", example);
+            return Vec::new();
+        };
+        if items.len() > CLASSES_MAX {
+            let what = format!("{of} has at most {CLASSES_MAX} classes, got {}", items.len());
+            self.document.wrong(&value.span(), what, "");
+        }
+        let mut classes = Vec::new();
+        for item in items.iter().take(CLASSES_MAX) {
+            let Some(table) = self.document.table(item, "classes", example) else { continue };
+            let (mut class, mut filter, mut has_filter) = (C::default(), None, false);
+            for (key, value) in table.iter() {
+                match key.get_ref().as_ref() {
+                    "filter" => (filter, has_filter) = (self.filter("filter", value), true),
+                    name if known.contains(&name) => read(self, &mut class, name, value),
+                    _ => self.document.unknown(key, "a class", known),
+                }
+            }
+            if !has_filter {
+                self.document.wrong(&item.span(), "a class has no 'filter'", example);
+            }
+            classes.extend(filter.map(|filter| (filter, class)));
+        }
+        classes
+    }
+
+    /// A priority of streams or packets.
+    pub fn priority(&mut self, key: &str, value: &Value<'_>) -> Option<u8> {
+        let most = i64::from(tidewire_types::PRIORITIES_MAX) - 1;
+        self.document.whole(key, value, 0, most).map(|level| level as u8)
+    }
+
     /// A path from the root.
     pub fn absolute(&mut self, key: &str, value: &Value<'_>, example: &str) -> Option<PathBuf> {
         let path = PathBuf::from(self.document.string(key, value, example)?);
@@ -166,6 +227,7 @@ fn article(of: &str) -> &'static str {
     match of {
         "queue" => "a queue",
         "destination" => "a destination",
+        "output" => "an output",
         _ => "an analyzer",
     }
 }

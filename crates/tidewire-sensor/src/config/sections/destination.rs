@@ -36,7 +36,7 @@ pub const KAFKA: &[&str] = &[
     "key",
     "timeout",
 ];
-/// What a destination can be.
+/// Types of destinations, with their keys.
 const TYPES: [(&str, &[&str]); 3] = [("collector", COLLECTOR), ("folder", FOLDER), ("kafka", KAFKA)];
 /// Destinations, at most: each has a thread.
 const DESTINATIONS_MAX: usize = 32;
@@ -234,7 +234,7 @@ impl Sections<'_, '_> {
             self.document.wrong(span, what, instead);
         }
         let files = [&keys.keys, &keys.certificate, &keys.key, &keys.authority];
-        // What cannot be read is a mistake already.
+        // An unreadable file is reported as a mistake already.
         let are_readable = files.into_iter().flatten().all(|file| self.system.file(file).is_ok());
         if is_whole && are_readable {
             let looked = self.system.keys(&Places {

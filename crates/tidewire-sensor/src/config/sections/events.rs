@@ -42,7 +42,7 @@ const SIZE_BYTES_MIN: u64 = 1 << 20;
 const AGE_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Highest rate, events a second.
 const RATE_MAX: i64 = 1_000_000_000;
-/// Analyzers with rates of their own, at most: so many names an event processor tells apart.
+/// Analyzers with rates of their own, at most: so many names an event processor counts separately.
 const RATES_MAX: usize = 256;
 /// Kinds with settings, at most.
 const KINDS_MAX: usize = 1024;

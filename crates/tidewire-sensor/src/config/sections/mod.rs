@@ -6,13 +6,17 @@ mod common;
 mod destination;
 mod events;
 mod inline;
+mod keys;
+mod output;
 mod queue;
+mod record;
 mod sensor;
 
 pub use analyzer::{Analyzer, OWN_NAMES};
 pub use capture::Capture;
 pub use common::{Places, Sections};
 pub use events::{AllEvents, DIRECTORY};
+pub use output::Records;
 pub use queue::{Hold, Queue};
 pub use sensor::Sensor;
 #[cfg(test)]
@@ -22,6 +26,9 @@ pub use {
     destination::{COLLECTOR, DESTINATION, FOLDER, KAFKA},
     events::{EVENTS, KIND, SPOOL},
     inline::{ANOMALY, MATCH, SCAN},
+    keys::{RECORD, RECORDS},
+    output::OUTPUT,
     queue::{CLASS, QUEUE},
+    record::RECORD_CLASS,
     sensor::SENSOR,
 };

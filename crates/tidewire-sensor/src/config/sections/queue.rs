@@ -12,8 +12,6 @@ use crate::config::{
 
 /// Sets of queues have at most so many.
 const COUNT_MAX: usize = 64;
-/// Classes of a queue.
-const CLASSES_MAX: usize = 64;
 /// Bytes of a chunk, as the engine has them.
 const CHUNK_BYTES_MAX: u64 = tidewire::CHUNK_BYTES_MAX as u64;
 /// Memory of a queue at least: a record may have an eighth of it, and the largest datagram is to fit in one.
@@ -39,7 +37,7 @@ pub const QUEUE: &[&str] = &[
 /// The keys of a class.
 pub const CLASS: &[&str] = &["filter", "cutoff", "priority"];
 
-/// What `hold` is set to.
+/// Value of `hold`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     Unlimited,
@@ -91,8 +89,8 @@ impl Sections<'_, '_> {
                 "cutoff" => queue.cutoff = document.size(key, value, 0, u64::MAX),
                 "chunk" => queue.chunk = document.size(key, value, 0, CHUNK_BYTES_MAX).map(|bytes| bytes as u32),
                 "flush" => queue.flush = this.time(key, value, Duration::ZERO),
-                "priority" => queue.priority = document.whole(key, value, 0, 7).map(|level| level as u8),
-                "classes" => queue.classes = this.classes(value),
+                "priority" => queue.priority = this.priority(key, value),
+                "classes" => queue.classes = this.queue_classes(value),
                 "memory" => {
                     queue.memory = document.size(key, value, QUEUE_BYTES_MIN, tidewire_queue::PAYLOAD_BYTES_MAX);
                 }
@@ -120,35 +118,15 @@ impl Sections<'_, '_> {
         self.time(key, value, Duration::from_micros(1)).map(Hold::AtMost)
     }
 
-    fn classes(&mut self, value: &Value<'_>) -> Vec<ClassConfig> {
-        let example = "as in classes = [{ filter = \"port 443\", cutoff = \"16K\" }]";
-        let DeValue::Array(items) = value.get_ref() else {
-            self.document.wrong(&value.span(), "'classes' is an array of tables", example);
-            return Vec::new();
-        };
-        if items.len() > CLASSES_MAX {
-            let what = format!("a queue has at most {CLASSES_MAX} classes, got {}", items.len());
-            self.document.wrong(&value.span(), what, "");
-        }
-        let mut classes = Vec::new();
-        for item in items.iter().take(CLASSES_MAX) {
-            let Some(table) = self.document.table(item, "classes", example) else { continue };
-            let (mut filter, mut cutoff_bytes, mut priority, mut has_filter) = (None, None, None, false);
-            for (key, value) in table.iter() {
-                match key.get_ref().as_ref() {
-                    "filter" => (filter, has_filter) = (self.filter("filter", value), true),
-                    "cutoff" => cutoff_bytes = self.document.size("cutoff", value, 0, u64::MAX),
-                    "priority" => {
-                        priority = self.document.whole("priority", value, 0, 7).map(|level| level as u8);
-                    }
-                    _ => self.document.unknown(key, "a class", CLASS),
+    fn queue_classes(&mut self, value: &Value<'_>) -> Vec<ClassConfig> {
+        let read =
+            |this: &mut Self, (cutoff, priority): &mut (Option<u64>, Option<u8>), key: &str, value: &Value<'_>| {
+                match key {
+                    "cutoff" => *cutoff = this.document.size(key, value, 0, u64::MAX),
+                    _ => *priority = this.priority(key, value),
                 }
-            }
-            if !has_filter {
-                self.document.wrong(&item.span(), "a class has no 'filter'", example);
-            }
-            classes.extend(filter.map(|filter| ClassConfig { filter, cutoff_bytes, priority }));
-        }
-        classes
+            };
+        let classes = self.classes(value, "a queue", CLASS, read).into_iter();
+        classes.map(|(filter, (cutoff_bytes, priority))| ClassConfig { filter, cutoff_bytes, priority }).collect()
     }
 }

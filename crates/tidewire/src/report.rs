@@ -1,7 +1,9 @@
+//! The place of every packet of a live capture, from the interface to the handler.
+
 use std::time::{Duration, Instant};
 
 use tidewire_core::Ledger;
-use tidewire_live::{InterfaceReport, RingCounts};
+use tidewire_live::{InterfaceCounts, InterfaceReport, RingCounts};
 
 /// The place of every packet, from the interface to the handler: a snapshot of a running capture, or the final state.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +41,40 @@ pub struct WorkerReport {
     pub ended: bool,
 }
 
+/// Packets lost before they could be read, of all interfaces and workers: by place, starting at the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostPackets {
+    /// The card had no room for them.
+    pub missed_by_card: u64,
+    /// They arrived damaged.
+    pub damaged: u64,
+    /// The driver or the kernel dropped them before any reader; some drivers count here what an XDP program drops.
+    pub dropped_by_interface: u64,
+    /// The program in the kernel found no socket for their queue.
+    pub without_socket: u64,
+    /// They found no room in a ring.
+    pub without_room_in_ring: u64,
+    /// They could not be put into a ring for another reason: no free buffer, or too long.
+    pub failed_before_ring: u64,
+}
+
+impl LostPackets {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let Self {
+            missed_by_card,
+            damaged,
+            dropped_by_interface,
+            without_socket,
+            without_room_in_ring,
+            failed_before_ring,
+        } = *self;
+        let before_rings = missed_by_card + damaged + dropped_by_interface + without_socket;
+        before_rings + without_room_in_ring + failed_before_ring
+    }
+}
+
 impl LiveReport {
     /// All workers' ledgers together.
     #[must_use]
@@ -46,6 +82,29 @@ impl LiveReport {
         let mut sum = Ledger::default();
         self.workers.iter().for_each(|worker| sum.add(&worker.ledger));
         sum
+    }
+
+    /// Packets lost before they could be read, by place.
+    #[must_use]
+    pub fn lost(&self) -> LostPackets {
+        let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {
+            self.interfaces.iter().filter_map(|interface| interface.counts.as_ref()).map(count).sum()
+        };
+        let rings = self.rings();
+        LostPackets {
+            missed_by_card: of_interfaces(|counts| counts.rx_missed),
+            damaged: of_interfaces(|counts| counts.rx_errors),
+            dropped_by_interface: of_interfaces(|counts| counts.rx_dropped),
+            without_socket: self.interfaces.iter().filter_map(|one| one.kernel).map(|kernel| kernel.absent).sum(),
+            without_room_in_ring: rings.dropped,
+            failed_before_ring: rings.failed,
+        }
+    }
+
+    /// Packets lost before they could be read.
+    #[must_use]
+    pub fn lost_packets(&self) -> u64 {
+        self.lost().total()
     }
 
     /// All workers' rings together.

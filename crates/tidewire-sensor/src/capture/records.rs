@@ -1,0 +1,214 @@
+//! Records of the capture's streams: the handler's settings, the outputs, and their status.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tidewire::{Ledger, Stop, live::LiveReport};
+use tidewire_exports::eve;
+use tidewire_outputs::{
+    ExportKind, Exporting, Exports, Facts, KeptState, MemoryParts, OutputDestination, OutputError, Rotate, Settings,
+    Sink, Source, Target, UDP_RATE,
+};
+
+use super::{
+    events::Events,
+    failure::{CONFIGURATION, ENVIRONMENT, Failure},
+    input,
+};
+use crate::{
+    config::{CaptureInput, OutputConfig, RecordsConfig, SensorConfig},
+    producer,
+    report::{OutputStatus, RecordsStatus},
+};
+
+/// How often lines that were gathered are written while files are read.
+const FLUSH: Duration = Duration::from_millis(200);
+
+/// When a file of a capture from interfaces is completed by default.
+const DAILY: Rotate = Rotate { bytes: None, ns: Some(86_400_000_000_000) };
+
+/// The records of a capture.
+pub(super) struct RecordWriter {
+    exporting: Exporting,
+    parts: MemoryParts,
+    cutoff_bytes: u64,
+    outputs: Vec<OutputConfig>,
+    is_unending: bool,
+    flushed: Mutex<Instant>,
+    begun: Instant,
+    events: Events,
+}
+
+impl RecordWriter {
+    /// Opens the outputs of the configuration, if it has some. The privileges are those of the start.
+    pub(super) fn open(config: &SensorConfig, stop: &Stop, events: &Events) -> Result<Option<Self>, Failure> {
+        let Some(records) = &config.records else { return Ok(None) };
+        let kind = ExportKind::Flows;
+        let memory = config.capture.memory_bytes.unwrap_or(tidewire::MEMORY_BYTES_DEFAULT);
+        let has_columns =
+            |output: &&OutputConfig| output.to.parse().is_ok_and(|target: Target| target.format.has_columns());
+        let columns = records.outputs.iter().filter(has_columns).count() as u64;
+        let log = events.clone();
+        let common = Settings {
+            source: match &config.capture.input {
+                CaptureInput::Interfaces(names) => Source::of_interfaces(names),
+                CaptureInput::Files(paths) => Source::of_files(paths),
+            },
+            tables: kind.tables(),
+            csv_header: kind.csv_header(),
+            rows_bytes: MemoryParts::of(memory, config.capture.workers, KeptState::RECORDS).records() / columns.max(1),
+            active_timeout_ns: Some(records.active_timeout.as_nanos() as u64).filter(|ns| *ns > 0),
+            stop: stop.clone(),
+            // Queues and events need no outputs.
+            goes_on_without: true,
+            notify: Arc::new(move |notice| log.warn(notice.to_string())),
+            ..Settings::default()
+        };
+        let sinks = records.outputs.iter().map(|output| open(output, &common)).collect::<Result<_, _>>()?;
+        let exports = Arc::new(Exports::of(sinks, common));
+        let (services, select, cuts) = (Arc::from([]), None, None);
+        let exporting = Exporting { kind, services, select, cuts, exports };
+        let parts = MemoryParts::of(memory, config.capture.workers, exporting.kept());
+        Ok(Some(Self {
+            exporting,
+            parts,
+            cutoff_bytes: cutoff(records),
+            outputs: records.outputs.clone(),
+            is_unending: matches!(&config.capture.input, CaptureInput::Files(paths) if input::is_unending(paths)),
+            flushed: Mutex::new(Instant::now()),
+            begun: Instant::now(),
+            events: events.clone(),
+        }))
+    }
+
+    /// Settings of the engine's handler.
+    pub(super) fn producer(&self) -> producer::RecordSettings<'_> {
+        let (exporting, parts, cutoff_bytes) = (&self.exporting, self.parts, self.cutoff_bytes);
+        producer::RecordSettings { exporting, parts, cutoff_bytes }
+    }
+
+    /// The folders that files are made in.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        self.exporting.exports.folders()
+    }
+
+    /// The ports of collectors that are connected to again.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.exporting.exports.ports()
+    }
+
+    /// Writes what was gathered of interfaces, and counters where they are due.
+    pub(super) fn captured(&self, report: &LiveReport) {
+        let exports = &self.exporting.exports;
+        exports.report_counters(report.elapsed, 0, || (report.ledger(), Some(report.lost_packets())));
+        exports.flush();
+    }
+
+    /// Writes what was gathered of files, now and then.
+    pub(super) fn read(&self) {
+        let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
+        if flushed.elapsed() < FLUSH {
+            return;
+        }
+        *flushed = Instant::now();
+        match self.is_unending {
+            true => self.exporting.exports.flush(),
+            false => self.exporting.exports.flush_lines(),
+        }
+    }
+
+    /// Writes counters of a pipe where they are due.
+    pub(super) fn report_pipe(&self, ledger: &Ledger, clock_ns: u64) {
+        if self.is_unending {
+            self.exporting.exports.report_counters(self.begun.elapsed(), clock_ns, || (ledger.clone(), None));
+        }
+    }
+
+    /// Completes the outputs of a capture that failed, as parts.
+    pub(super) fn abandon(&self) {
+        if let Err(error) = self.exporting.exports.finish(&Facts::default(), false) {
+            self.events.warn(error.to_string());
+        }
+    }
+
+    /// Completes everything, and reports failures. `is_whole`: whether the input was read to its end, or to a stop of interfaces.
+    /// Returns whether all was written.
+    pub(super) fn finish(&self, ran: &producer::Ran, is_whole: bool) -> bool {
+        let [without_fields, cut_histories] = self.exporting.exports.losses();
+        let warn = |count: u64, what: &str| {
+            if count > 0 {
+                self.events.warn(format!("{what}: {count} (raise 'memory' in [capture])"));
+            }
+        };
+        warn(without_fields, "streams without protocol fields for lack of memory");
+        warn(cut_histories, "streams of QUIC whose history was cut off for lack of memory");
+        let lost = ran.live.as_ref().map(LiveReport::lost_packets);
+        let facts = Facts::of(&ran.ledger, lost, self.begun.elapsed());
+        match self.exporting.exports.finish(&facts, is_whole) {
+            Ok(()) => true,
+            Err(error) => {
+                self.events.warn(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Figures of now.
+    pub(super) fn status(&self) -> RecordsStatus {
+        let exports = &self.exporting.exports;
+        let [flows, transactions] = exports.counts();
+        let output = |(output, failed): (&OutputConfig, bool)| OutputStatus {
+            name: output.name.clone(),
+            to: output.to.clone(),
+            failed,
+        };
+        let [without_fields, cut_histories] = exports.losses();
+        RecordsStatus {
+            flows,
+            transactions,
+            without_fields,
+            cut_histories,
+            outputs: self.outputs.iter().zip(exports.failed()).map(output).collect(),
+        }
+    }
+}
+
+fn cutoff(records: &RecordsConfig) -> u64 {
+    records.cutoff_bytes.unwrap_or(u64::MAX)
+}
+
+/// Opens an output with its own settings.
+fn open(output: &OutputConfig, common: &Settings) -> Result<(String, Box<dyn Sink>), Failure> {
+    let wrong = |what: String| Failure::new(CONFIGURATION, format_args!("output {}: {what}", output.name));
+    let target: Target = output.to.parse().map_err(wrong)?;
+    let types = match output.types.as_slice() {
+        [] => eve::Types::default(),
+        names => names.iter().filter_map(|name| eve::Types::of_name(name)).collect(),
+    };
+    let rotate = match output.rotate.as_deref() {
+        Some(limits) => limits.parse().map_err(wrong)?,
+        // A capture that is started again replaces nothing of the one before.
+        None if common.source.is_live && is_file(&target) => DAILY,
+        None => Rotate::default(),
+    };
+    let settings = Settings {
+        eve: types,
+        rotate,
+        enterprise: output.enterprise,
+        udp_rate: output.udp_rate.unwrap_or(UDP_RATE),
+        ..common.clone()
+    };
+    Exports::sink(&target, &settings).map_err(|error| match error {
+        OutputError::Usage(what) => wrong(what),
+        error => Failure::new(ENVIRONMENT, format_args!("output {}: {error}", output.name)),
+    })
+}
+
+/// Whether it makes files, and not what is written to a pipe or a device.
+fn is_file(target: &Target) -> bool {
+    let OutputDestination::Path(path) = &target.place else { return false };
+    std::fs::metadata(path).map_or(true, |found| found.is_file() || found.is_dir())
+}
