@@ -1561,11 +1561,11 @@ _tidewire() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server client_port server_port icmp_type icmp_code tunnel_id start_ns end_ns time_back_ns time_outliers priority packets_c2s packets_s2c bytes_c2s bytes_s2c frames_c2s frames frames_s2c frame_bytes_c2s frame_bytes frame_bytes_s2c payload_bytes_c2s payload_bytes payload_bytes_s2c tcp_flags_c2s tcp_flags_s2c reassembled_bytes_c2s reassembled_bytes reassembled_bytes_s2c delivered_bytes_c2s delivered_bytes delivered_bytes_s2c retransmitted_bytes_c2s retransmitted_bytes retransmitted_bytes_s2c out_of_order_packets_c2s out_of_order_packets out_of_order_packets_s2c missing_bytes_c2s missing_bytes missing_bytes_s2c ignored_bytes_c2s ignored_bytes ignored_bytes_s2c cutoff_bytes_c2s cutoff_bytes cutoff_bytes_s2c shed_packets_c2s shed_packets shed_packets_s2c shed_bytes_c2s shed_bytes shed_bytes_s2c chunks_c2s chunks chunks_s2c start_ns_c2s start_ns_s2c end_ns_c2s end_ns_s2c cut_off_packets_c2s cut_off_packets cut_off_packets_s2c cut_off_bytes_c2s cut_off_bytes cut_off_bytes_s2c" -- "${cur}"))
                     return 0
                     ;;
                 --top)
-                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server client_port server_port icmp_type icmp_code tunnel_id start_ns end_ns time_back_ns time_outliers priority packets_c2s packets_s2c bytes_c2s bytes_s2c frames_c2s frames frames_s2c frame_bytes_c2s frame_bytes frame_bytes_s2c payload_bytes_c2s payload_bytes payload_bytes_s2c tcp_flags_c2s tcp_flags_s2c reassembled_bytes_c2s reassembled_bytes reassembled_bytes_s2c delivered_bytes_c2s delivered_bytes delivered_bytes_s2c retransmitted_bytes_c2s retransmitted_bytes retransmitted_bytes_s2c out_of_order_packets_c2s out_of_order_packets out_of_order_packets_s2c missing_bytes_c2s missing_bytes missing_bytes_s2c ignored_bytes_c2s ignored_bytes ignored_bytes_s2c cutoff_bytes_c2s cutoff_bytes cutoff_bytes_s2c shed_packets_c2s shed_packets shed_packets_s2c shed_bytes_c2s shed_bytes shed_bytes_s2c chunks_c2s chunks chunks_s2c start_ns_c2s start_ns_s2c end_ns_c2s end_ns_s2c cut_off_packets_c2s cut_off_packets cut_off_packets_s2c cut_off_bytes_c2s cut_off_bytes cut_off_bytes_s2c" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -4713,11 +4713,11 @@ _tidewire() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server client_port server_port icmp_type icmp_code tunnel_id start_ns end_ns time_back_ns time_outliers priority packets_c2s packets_s2c bytes_c2s bytes_s2c frames_c2s frames frames_s2c frame_bytes_c2s frame_bytes frame_bytes_s2c payload_bytes_c2s payload_bytes payload_bytes_s2c tcp_flags_c2s tcp_flags_s2c reassembled_bytes_c2s reassembled_bytes reassembled_bytes_s2c delivered_bytes_c2s delivered_bytes delivered_bytes_s2c retransmitted_bytes_c2s retransmitted_bytes retransmitted_bytes_s2c out_of_order_packets_c2s out_of_order_packets out_of_order_packets_s2c missing_bytes_c2s missing_bytes missing_bytes_s2c ignored_bytes_c2s ignored_bytes ignored_bytes_s2c cutoff_bytes_c2s cutoff_bytes cutoff_bytes_s2c shed_packets_c2s shed_packets shed_packets_s2c shed_bytes_c2s shed_bytes shed_bytes_s2c chunks_c2s chunks chunks_s2c start_ns_c2s start_ns_s2c end_ns_c2s end_ns_s2c cut_off_packets_c2s cut_off_packets cut_off_packets_s2c cut_off_bytes_c2s cut_off_bytes cut_off_bytes_s2c" -- "${cur}"))
                     return 0
                     ;;
                 --top)
-                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "id start end duration packets bytes retransmitted missing proto client server client_port server_port icmp_type icmp_code tunnel_id start_ns end_ns time_back_ns time_outliers priority packets_c2s packets_s2c bytes_c2s bytes_s2c frames_c2s frames frames_s2c frame_bytes_c2s frame_bytes frame_bytes_s2c payload_bytes_c2s payload_bytes payload_bytes_s2c tcp_flags_c2s tcp_flags_s2c reassembled_bytes_c2s reassembled_bytes reassembled_bytes_s2c delivered_bytes_c2s delivered_bytes delivered_bytes_s2c retransmitted_bytes_c2s retransmitted_bytes retransmitted_bytes_s2c out_of_order_packets_c2s out_of_order_packets out_of_order_packets_s2c missing_bytes_c2s missing_bytes missing_bytes_s2c ignored_bytes_c2s ignored_bytes ignored_bytes_s2c cutoff_bytes_c2s cutoff_bytes cutoff_bytes_s2c shed_packets_c2s shed_packets shed_packets_s2c shed_bytes_c2s shed_bytes shed_bytes_s2c chunks_c2s chunks chunks_s2c start_ns_c2s start_ns_s2c end_ns_c2s end_ns_s2c cut_off_packets_c2s cut_off_packets cut_off_packets_s2c cut_off_bytes_c2s cut_off_bytes cut_off_bytes_s2c" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

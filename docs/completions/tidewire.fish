@@ -53,7 +53,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s F -l filter 
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duration -d 'Stop after TIME' -r
@@ -91,7 +91,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l inactivity-t
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -120,7 +120,72 @@ retransmitted\t''
 missing\t''
 proto\t''
 client\t''
-server\t''"
+server\t''
+client_port\t''
+server_port\t''
+icmp_type\t''
+icmp_code\t''
+tunnel_id\t''
+start_ns\t''
+end_ns\t''
+time_back_ns\t''
+time_outliers\t''
+priority\t''
+packets_c2s\t''
+packets_s2c\t''
+bytes_c2s\t''
+bytes_s2c\t''
+frames_c2s\t''
+frames\t''
+frames_s2c\t''
+frame_bytes_c2s\t''
+frame_bytes\t''
+frame_bytes_s2c\t''
+payload_bytes_c2s\t''
+payload_bytes\t''
+payload_bytes_s2c\t''
+tcp_flags_c2s\t''
+tcp_flags_s2c\t''
+reassembled_bytes_c2s\t''
+reassembled_bytes\t''
+reassembled_bytes_s2c\t''
+delivered_bytes_c2s\t''
+delivered_bytes\t''
+delivered_bytes_s2c\t''
+retransmitted_bytes_c2s\t''
+retransmitted_bytes\t''
+retransmitted_bytes_s2c\t''
+out_of_order_packets_c2s\t''
+out_of_order_packets\t''
+out_of_order_packets_s2c\t''
+missing_bytes_c2s\t''
+missing_bytes\t''
+missing_bytes_s2c\t''
+ignored_bytes_c2s\t''
+ignored_bytes\t''
+ignored_bytes_s2c\t''
+cutoff_bytes_c2s\t''
+cutoff_bytes\t''
+cutoff_bytes_s2c\t''
+shed_packets_c2s\t''
+shed_packets\t''
+shed_packets_s2c\t''
+shed_bytes_c2s\t''
+shed_bytes\t''
+shed_bytes_s2c\t''
+chunks_c2s\t''
+chunks\t''
+chunks_s2c\t''
+start_ns_c2s\t''
+start_ns_s2c\t''
+end_ns_c2s\t''
+end_ns_s2c\t''
+cut_off_packets_c2s\t''
+cut_off_packets\t''
+cut_off_packets_s2c\t''
+cut_off_bytes_c2s\t''
+cut_off_bytes\t''
+cut_off_bytes_s2c\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l top -d 'Print the N largest by KEY, largest first; N is --limit, or 10' -r -f -a "id\t''
 start\t''
 end\t''
@@ -131,7 +196,72 @@ retransmitted\t''
 missing\t''
 proto\t''
 client\t''
-server\t''"
+server\t''
+client_port\t''
+server_port\t''
+icmp_type\t''
+icmp_code\t''
+tunnel_id\t''
+start_ns\t''
+end_ns\t''
+time_back_ns\t''
+time_outliers\t''
+priority\t''
+packets_c2s\t''
+packets_s2c\t''
+bytes_c2s\t''
+bytes_s2c\t''
+frames_c2s\t''
+frames\t''
+frames_s2c\t''
+frame_bytes_c2s\t''
+frame_bytes\t''
+frame_bytes_s2c\t''
+payload_bytes_c2s\t''
+payload_bytes\t''
+payload_bytes_s2c\t''
+tcp_flags_c2s\t''
+tcp_flags_s2c\t''
+reassembled_bytes_c2s\t''
+reassembled_bytes\t''
+reassembled_bytes_s2c\t''
+delivered_bytes_c2s\t''
+delivered_bytes\t''
+delivered_bytes_s2c\t''
+retransmitted_bytes_c2s\t''
+retransmitted_bytes\t''
+retransmitted_bytes_s2c\t''
+out_of_order_packets_c2s\t''
+out_of_order_packets\t''
+out_of_order_packets_s2c\t''
+missing_bytes_c2s\t''
+missing_bytes\t''
+missing_bytes_s2c\t''
+ignored_bytes_c2s\t''
+ignored_bytes\t''
+ignored_bytes_s2c\t''
+cutoff_bytes_c2s\t''
+cutoff_bytes\t''
+cutoff_bytes_s2c\t''
+shed_packets_c2s\t''
+shed_packets\t''
+shed_packets_s2c\t''
+shed_bytes_c2s\t''
+shed_bytes\t''
+shed_bytes_s2c\t''
+chunks_c2s\t''
+chunks\t''
+chunks_s2c\t''
+start_ns_c2s\t''
+start_ns_s2c\t''
+end_ns_c2s\t''
+end_ns_s2c\t''
+cut_off_packets_c2s\t''
+cut_off_packets\t''
+cut_off_packets_s2c\t''
+cut_off_bytes_c2s\t''
+cut_off_bytes\t''
+cut_off_bytes_s2c\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
@@ -162,7 +292,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s F -l filte
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duration -d 'Stop after TIME' -r
@@ -200,7 +330,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l inactivity
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -229,7 +359,72 @@ retransmitted\t''
 missing\t''
 proto\t''
 client\t''
-server\t''"
+server\t''
+client_port\t''
+server_port\t''
+icmp_type\t''
+icmp_code\t''
+tunnel_id\t''
+start_ns\t''
+end_ns\t''
+time_back_ns\t''
+time_outliers\t''
+priority\t''
+packets_c2s\t''
+packets_s2c\t''
+bytes_c2s\t''
+bytes_s2c\t''
+frames_c2s\t''
+frames\t''
+frames_s2c\t''
+frame_bytes_c2s\t''
+frame_bytes\t''
+frame_bytes_s2c\t''
+payload_bytes_c2s\t''
+payload_bytes\t''
+payload_bytes_s2c\t''
+tcp_flags_c2s\t''
+tcp_flags_s2c\t''
+reassembled_bytes_c2s\t''
+reassembled_bytes\t''
+reassembled_bytes_s2c\t''
+delivered_bytes_c2s\t''
+delivered_bytes\t''
+delivered_bytes_s2c\t''
+retransmitted_bytes_c2s\t''
+retransmitted_bytes\t''
+retransmitted_bytes_s2c\t''
+out_of_order_packets_c2s\t''
+out_of_order_packets\t''
+out_of_order_packets_s2c\t''
+missing_bytes_c2s\t''
+missing_bytes\t''
+missing_bytes_s2c\t''
+ignored_bytes_c2s\t''
+ignored_bytes\t''
+ignored_bytes_s2c\t''
+cutoff_bytes_c2s\t''
+cutoff_bytes\t''
+cutoff_bytes_s2c\t''
+shed_packets_c2s\t''
+shed_packets\t''
+shed_packets_s2c\t''
+shed_bytes_c2s\t''
+shed_bytes\t''
+shed_bytes_s2c\t''
+chunks_c2s\t''
+chunks\t''
+chunks_s2c\t''
+start_ns_c2s\t''
+start_ns_s2c\t''
+end_ns_c2s\t''
+end_ns_s2c\t''
+cut_off_packets_c2s\t''
+cut_off_packets\t''
+cut_off_packets_s2c\t''
+cut_off_bytes_c2s\t''
+cut_off_bytes\t''
+cut_off_bytes_s2c\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l top -d 'Print the N largest by KEY, largest first; N is --limit, or 10' -r -f -a "id\t''
 start\t''
 end\t''
@@ -240,7 +435,72 @@ retransmitted\t''
 missing\t''
 proto\t''
 client\t''
-server\t''"
+server\t''
+client_port\t''
+server_port\t''
+icmp_type\t''
+icmp_code\t''
+tunnel_id\t''
+start_ns\t''
+end_ns\t''
+time_back_ns\t''
+time_outliers\t''
+priority\t''
+packets_c2s\t''
+packets_s2c\t''
+bytes_c2s\t''
+bytes_s2c\t''
+frames_c2s\t''
+frames\t''
+frames_s2c\t''
+frame_bytes_c2s\t''
+frame_bytes\t''
+frame_bytes_s2c\t''
+payload_bytes_c2s\t''
+payload_bytes\t''
+payload_bytes_s2c\t''
+tcp_flags_c2s\t''
+tcp_flags_s2c\t''
+reassembled_bytes_c2s\t''
+reassembled_bytes\t''
+reassembled_bytes_s2c\t''
+delivered_bytes_c2s\t''
+delivered_bytes\t''
+delivered_bytes_s2c\t''
+retransmitted_bytes_c2s\t''
+retransmitted_bytes\t''
+retransmitted_bytes_s2c\t''
+out_of_order_packets_c2s\t''
+out_of_order_packets\t''
+out_of_order_packets_s2c\t''
+missing_bytes_c2s\t''
+missing_bytes\t''
+missing_bytes_s2c\t''
+ignored_bytes_c2s\t''
+ignored_bytes\t''
+ignored_bytes_s2c\t''
+cutoff_bytes_c2s\t''
+cutoff_bytes\t''
+cutoff_bytes_s2c\t''
+shed_packets_c2s\t''
+shed_packets\t''
+shed_packets_s2c\t''
+shed_bytes_c2s\t''
+shed_bytes\t''
+shed_bytes_s2c\t''
+chunks_c2s\t''
+chunks\t''
+chunks_s2c\t''
+start_ns_c2s\t''
+start_ns_s2c\t''
+end_ns_c2s\t''
+end_ns_s2c\t''
+cut_off_packets_c2s\t''
+cut_off_packets\t''
+cut_off_packets_s2c\t''
+cut_off_bytes_c2s\t''
+cut_off_bytes\t''
+cut_off_bytes_s2c\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'
@@ -269,7 +529,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l csv -d 'Pr
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l wide -d 'Show all columns that have a value, however long the lines are'
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s o -l output -d 'Write to this directory; it is created if it does not exist' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fill -d 'What to write for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most 16 MiB for each gap; marker: a line of text with their number' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fill -d 'Filler for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most 16 MiB for each gap; marker: a line of text with their number' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l max-open -d 'Most files open at once [default: the system\'s limit; interfaces: at most 480]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l digest -d 'Digest of each file in the index: sha256 or none' -r -f -a "sha256\t''
 none\t''"
@@ -277,7 +537,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s F -l filte
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duration -d 'Stop after TIME' -r
@@ -315,7 +575,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l inactivity
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -347,7 +607,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l json -d 'P
 complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l stream -d 'The stream\'s id, in place of the last argument' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l community-id -d 'The stream with this Community ID (seed 0), in place of the last argument; of several the first, or the one open at --at' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l at -d 'With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l at -d 'With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970; few digits mean all times that begin with them' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l as -d 'text: unprintable characters as dots; hex: offsets, hexadecimal and text; raw: only the bytes; json: one object for each piece, data in hexadecimal' -r -f -a "text\t''
 hex\t''
 raw\t''
@@ -357,7 +617,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s F -l filter
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duration -d 'Stop after TIME' -r
@@ -395,7 +655,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l inactivity-
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -436,7 +696,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s F -l filter 
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duration -d 'Stop after TIME' -r
@@ -474,7 +734,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l inactivity-t
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -521,7 +781,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s F -l fil
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duration -d 'Stop after TIME' -r
@@ -559,7 +819,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l inactivi
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -596,7 +856,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s F -l 
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l duration -d 'Stop after TIME' -r
@@ -634,7 +894,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l inact
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -724,7 +984,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l compress -d 'Compress segments: lz4 or zstd, which any program reads' -r -f -a "lz4\t''
 zstd\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l encrypt-to -d 'Encrypt segments and indexes for this recipient of age, as `tidewire keys identity` prints it (repeatable)' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l durable -d 'What was captured is on the disk after TIME at most, even if the power fails' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l durable -d 'Captured packets are on the disk after TIME at most, even if the power fails' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff -d 'Write at most the first SIZE of payload of each direction of a stream; the rest is counted' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand record; and not __fish_seen_subcommand_from trigger" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'udp port 53=all\'; the first match wins (repeatable)' -r
@@ -789,7 +1049,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s F -l filter -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s j -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l identity -d 'Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l from -d 'Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l until -d 'Of archives: only packets before this time' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r -f -a "(echo any; command ls /sys/class/net 2>/dev/null)"
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duration -d 'Stop after TIME' -r
@@ -827,7 +1087,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l inactivity-tim
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l sliced -d 'Frames that were cut before the capture, which has the cut length as theirs. auto: recognise a packet broker by the beginning of the input; never: such packets are malformed; BYTES: all frames of this length' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l tunnel-depth -d 'Most nested tunnels to decode' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l key -d 'Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
@@ -1012,7 +1272,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l exec -d 'Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Restart and reattach it whenever it ends, after 0.1 s to 30 s' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l socket -d 'The sensor\'s socket [default: queues.sock in --directory, else TIDEWIRE_SOCKET]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l directory -d 'The sensor\'s directory [default: /run/tidewire]' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l name -d 'What this reader is called in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l name -d 'Name of this reader in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l group -d 'Join a group of readers: each stream goes to one of its members [default: TIDEWIRE_GROUP, else none]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l kind -d 'Only records of these kinds: open, data, gap, conflict, close, packet' -r -f -a "open\t''
 data\t''
@@ -1032,8 +1292,8 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s h -l help -
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l store -d 'A store, a folder of stores as a collector has them, or .jsonl files (a folder of them) that a destination of a sensor wrote. May be repeated' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l directory -d 'The directory of the sensor whose store is read [default: /run/tidewire]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l identity -d 'A file of identities (AGE-SECRET-KEY-1…) that read encrypted events, as tidewire keys identity makes it. May be repeated' -r -F
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l since -d 'Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds since 1970' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l until -d 'Only events until then, as for --since' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l since -d 'Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds or nanoseconds since 1970' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l until -d 'Only events until then, as for --since; of a time with few digits, until the end of all times that begin with them' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l kind -d 'Only events of these kinds, as in scan.horizontal or \'scan.*\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l severity -d 'Only events of this severity or worse: info, low, medium, high, critical' -r -f -a "info\t''
 low\t''
@@ -1063,26 +1323,26 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand events" -s h -l help -
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -s h -l help -d 'Print help'
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -f -a "emit" -d 'Emit an event, or those of standard input'
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and not __fish_seen_subcommand_from emit help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l kind -d 'What it is, as in login.failed; without it, events are read from standard input' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l kind -d 'Kind of the event, as in login.failed; without it, events are read from standard input' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l severity -d 'How bad it is: info, low, medium, high, critical [default: info]' -r -f -a "info\t''
 low\t''
 medium\t''
 high\t''
 critical\t''"
-complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l field -d 'What else is known, as in user=alice or user:text=1. May be repeated' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l field -d 'A further field, as in user=alice or user:text=1. May be repeated' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l client -d 'The client: an address, or an address and a port, as in 192.0.2.7:40000 (IPv6 with a port in brackets)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l server -d 'The server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l proto -d 'The protocol: tcp, udp, icmp … or a number [default: tcp]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l stream -d 'The id of the stream' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l time -d 'When it was, as for tidewire events --since [default: now]' -r
-complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l excerpt -d 'What it is about, a text of at most 4096 bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l excerpt -d 'Text that the event is about, at most 4096 bytes' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l analyzer -d 'Who found it [default: TIDEWIRE_NAME, else command]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l directory -d 'The sensor\'s directory [default: that of TIDEWIRE_EVENTS, else /run/tidewire]' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -l wait -d 'How long storing may take [default: 30s]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from emit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from help" -f -a "emit" -d 'Emit an event, or those of standard input'
 complete -c tidewire -n "__fish_tidewire_using_subcommand event; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l by -d 'What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may leave another way than the rest of their flow' -r -f -a "addresses\t''
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l by -d 'Fields that select the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may leave another way than the rest of their flow' -r -f -a "addresses\t''
 ports\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l steering -d 'Select the output by a steering program (docs/steering.md) whose workers are the outputs; @FILE reads it from a file' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l tunnels -d 'Most nested tunnels to decode' -r

@@ -9,12 +9,12 @@ use std::{
 
 use clap::Args;
 use tidewire_archive::{Archive, Error, Figures, Identities, KeyError, Note, Query, Recall};
+use tidewire_outputs::CutOffs;
 
 use crate::{
     cut_off::Amount,
-    cut_off_join::{self, CutOffs},
     error::{self, CliError},
-    times,
+    own_input, times,
     units::counted,
 };
 
@@ -22,10 +22,10 @@ use crate::{
 #[derive(Args, Clone, Debug, Default)]
 pub struct ArchiveOptions {
     /// Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)
-    #[arg(long, value_name = "FILE", display_order = 5, hide_short_help = true, help_heading = "Input")]
+    #[arg(long, value_name = "FILE", value_parser = own_input::noted(), display_order = 5, hide_short_help = true, help_heading = "Input")]
     pub identity: Vec<PathBuf>,
 
-    /// Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00 or seconds since 1970
+    /// Of archives: only packets from this time on, as 3h (ago), 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970
     #[arg(long, value_name = "TIME", display_order = 6, hide_short_help = true, help_heading = "Input")]
     pub from: Option<String>,
 
@@ -33,7 +33,7 @@ pub struct ArchiveOptions {
     #[arg(long, value_name = "TIME", display_order = 7, hide_short_help = true, help_heading = "Input")]
     pub until: Option<String>,
 
-    /// What `tidewire recall` looks for beside the expression.
+    /// The search of `tidewire recall`, beside the expression.
     #[arg(skip)]
     pub search: Option<Arc<Search>>,
 }
@@ -45,7 +45,7 @@ pub struct Search {
     pub found: Mutex<Found>,
 }
 
-/// What a search read, and what it could not use.
+/// Figures of a search, and notes on what it could not use.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub figures: Arc<Mutex<Figures>>,
@@ -76,7 +76,7 @@ impl ArchiveOptions {
         Ok(())
     }
 
-    /// What is looked for, but for the expression.
+    /// The query without the expression.
     fn query(&self) -> Result<Query, CliError> {
         let mut query = self.search.as_ref().map(|search| search.query.clone()).unwrap_or_default();
         let now_ns = times::now_ns();
@@ -117,7 +117,7 @@ impl ArchiveOptions {
 }
 
 impl ArchiveOptions {
-    /// What was cut off of the streams in these archives when they were recorded; `None`: nothing, or they are files.
+    /// Parts of the streams in these archives that were cut off when they were recorded; `None`: no part, or they are files.
     pub fn cut_off(&self, captures: &[PathBuf]) -> Result<Option<CutOffs>, CliError> {
         // Files beside archives are refused where they are read.
         if !captures.iter().all(|path| path.is_dir()) {
@@ -125,9 +125,9 @@ impl ArchiveOptions {
         }
         let identities = Identities::from_files(&self.identity)?;
         let query = self.query()?;
-        let (streams, is_all) = Archive::open(captures, identities)?.cut_off(&query, cut_off_join::STREAMS_MAX)?;
+        let (streams, is_all) = Archive::open(captures, identities)?.cut_off(&query, tidewire_outputs::STREAMS_MAX)?;
         if !is_all {
-            let most = counted(cut_off_join::STREAMS_MAX as u64, "stream", "streams");
+            let most = counted(tidewire_outputs::STREAMS_MAX as u64, "stream", "streams");
             error::notify(format_args!("what was cut off is shown of {most} only; search for fewer (tidewire recall)"));
         }
         let mut found = CutOffs::default();

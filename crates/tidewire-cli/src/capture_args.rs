@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What `--where` takes is suggested as it stands.
+    /// An argument of `--where` is suggested as it stands.
     #[test]
     fn tests_of_fields_belong_to_where() {
         for words in ["tls.sni contains x", "http.host contains \"x\"", "port in (80, 443)", "proto = 6", "vlan = 5"] {

@@ -1,4 +1,4 @@
-//! What a capture lost before it was written, as its file says itself: as JSON and in words.
+//! Losses of a capture before it was written, as its file states them: as JSON and in words.
 
 use tidewire::CaptureLoss;
 

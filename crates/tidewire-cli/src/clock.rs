@@ -34,7 +34,7 @@ pub struct Clock(Arc<Inner>);
 struct Inner {
     form: TimeForm,
     /// Whether `--time` was given.
-    is_asked: bool,
+    is_given: bool,
     zone: TimeZone,
     /// Abbreviation of the zone at the first time in a cell, for the title.
     title_zone: OnceLock<String>,
@@ -61,8 +61,8 @@ fn is_no_file(name: &OsStr) -> bool {
 impl Clock {
     /// Creates a clock with the form of `--time`. The zone is read now: a capture from interfaces later has no access to its
     /// file. An unknown zone is reported, and UTC is used.
-    pub fn new(asked: Option<TimeForm>) -> Self {
-        let form = asked.unwrap_or(TimeForm::Local);
+    pub fn new(option: Option<TimeForm>) -> Self {
+        let form = option.unwrap_or(TimeForm::Local);
         let name = std::env::var_os("TZ").filter(|name| !name.is_empty());
         let zone = match form {
             // A file is read to its end, so it must be a regular one.
@@ -77,7 +77,7 @@ impl Clock {
             }
             TimeZone::UTC
         });
-        Self::with(form, asked.is_some(), zone)
+        Self::with(form, option.is_some(), zone)
     }
 
     /// Times as `--time iso` has them, in UTC.
@@ -85,13 +85,13 @@ impl Clock {
         Self::with(TimeForm::Iso, true, TimeZone::UTC)
     }
 
-    fn with(form: TimeForm, is_asked: bool, zone: TimeZone) -> Self {
-        Self(Arc::new(Inner { form, is_asked, zone, title_zone: OnceLock::new() }))
+    fn with(form: TimeForm, is_given: bool, zone: TimeZone) -> Self {
+        Self(Arc::new(Inner { form, is_given, zone, title_zone: OnceLock::new() }))
     }
 
     /// Whether `--time` was given.
-    pub fn is_asked(&self) -> bool {
-        self.0.is_asked
+    pub fn is_given(&self) -> bool {
+        self.0.is_given
     }
 
     /// Whether a cell may be shortened to its time of day.
@@ -139,7 +139,7 @@ impl Clock {
 
     /// Passes on how times are written, if a form was requested.
     pub fn with_times<T>(&self, write: impl FnOnce(Option<&dyn Fn(u64) -> String>) -> T) -> T {
-        match self.is_asked() {
+        match self.is_given() {
             true => write(Some(&|ns| self.value(ns))),
             false => write(None),
         }

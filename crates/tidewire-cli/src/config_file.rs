@@ -92,7 +92,7 @@ impl File<'_> {
         let captures =
             if id == "files" { crate::capture_args::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
         let names_none = id == "files" && (captures == 0 || captures == 1 && self.command.get_name() == "follow");
-        // What the command line has overrides what it excludes, too: --csv overrides `json = true`.
+        // An option of the command line overrides those that it excludes, too: --csv overrides `json = true`.
         let excludes = |a: &Arg, b: &Arg| {
             self.command.get_arg_conflicts_with(a).iter().any(|excluded| excluded.get_id() == b.get_id())
         };

@@ -16,6 +16,7 @@ use crate::{
     arg_types::whole,
     error::{self, CliError},
     live::{self, Live},
+    live_report::lost_list,
     output::{Object, Out},
     terminal,
     units::{BitRate, Bytes, Count, Span, counted},
@@ -301,15 +302,12 @@ fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, CliErro
 
 /// The number of lost packets, and where they were lost.
 fn loss(report: &LiveReport, packets: u64) -> String {
-    let places = live::lost(report);
-    let lost: u64 = places.iter().map(|(_, count)| count).sum();
+    let (lost, places) = (report.lost().total(), lost_list(&report.lost()));
     if lost == 0 {
         return "nothing lost".into();
     }
     let share = lost as f64 * 100.0 / (lost + packets).max(1) as f64;
-    let places = places.iter().filter(|(_, count)| *count > 0);
-    let places: Vec<_> = places.map(|(name, count)| format!("{} {name}", Count(*count))).collect();
-    format!("lost {} ({share:.3} %): {}", Count(lost), places.join(", "))
+    format!("lost {} ({share:.3} %): {places}", Count(lost))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a recorder cut off of a stream, in words.
+//! Parts of a stream that a recorder cut off, in words.
 
 pub use tidewire_exports::CutOff as Amount;
 

@@ -4,18 +4,19 @@ use std::{cmp::Ordering, net::IpAddr, sync::Arc};
 
 use clap::Args;
 use sha2::{Digest, Sha256};
-use tidewire::{Datagram, DefragPolicy, Handler, Mode, Rejection};
+use tidewire::{Datagram, Handler, Mode};
+use tidewire_exports::{DatagramRecord, records};
+use tidewire_outputs::KeptState;
 
 use crate::{
     clock::Clock,
     error::{self, CliError},
     layout::{ColumnOptions, Layout, TimeOption},
-    memory::Kept,
     options::Common,
-    output::{self, Object, Out},
+    output::Out,
     record,
-    row::Column,
-    row::{Cells, Form, Row},
+    row::{Cells, Column, Form, Row, described},
+    selection,
     session::Session,
     shared_output::SharedOutput,
     sorted::{Key, Room, Sortable, Sorted, Sorter},
@@ -44,19 +45,13 @@ pub struct Options {
     write: WriteOption,
 }
 
-/// A record of a datagram.
-struct Entry {
-    packet: u64,
-    source: IpAddr,
-    destination: IpAddr,
-    ip_id: u32,
-    proto: u8,
-    fragments: u32,
-    bytes: u64,
-    sha256: [u8; 32],
-    policy: DefragPolicy,
-    overlaps: u32,
-    rejected: Option<Rejection>,
+/// A datagram as a row.
+struct Entry(DatagramRecord);
+
+impl Entry {
+    fn view<T>(&self, _: records::Form, call: impl FnOnce(&DatagramRecord) -> T) -> T {
+        call(&self.0)
+    }
 }
 
 /// By packet, then by addresses.
@@ -76,7 +71,7 @@ impl Sorter<Entry> for ByPacket {
     }
 
     /// Datagrams of one packet lie within each other: few, so that halves of IPv6 addresses may be folded.
-    fn key(&self, entry: &Entry) -> Key {
+    fn key(&self, Entry(entry): &Entry) -> Key {
         let folded = |address: IpAddr| match address {
             IpAddr::V4(address) => address.to_bits().into(),
             IpAddr::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
@@ -116,7 +111,7 @@ impl Handler for Datagrams {
         if self.counts_only {
             return;
         }
-        let entry = Entry {
+        let entry = Entry(DatagramRecord {
             packet: datagram.packet,
             source: datagram.source,
             destination: datagram.destination,
@@ -128,7 +123,7 @@ impl Handler for Datagrams {
             policy: datagram.policy,
             overlaps: datagram.overlaps,
             rejected: datagram.rejected,
-        };
+        });
         match &self.sink {
             Some(sink) => self.printed = sink.push(&entry, &mut self.scratch).into(),
             None => self.entries.push(entry),
@@ -149,7 +144,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, Form::of(options.json, options.csv));
     let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
-    let mut session = Session::new(common)?.keeping(Kept::RECORDS);
+    let mut session = Session::new(common)?.keeping(KeptState::RECORDS);
     let sink = common.is_unending().then(|| SharedOutput::stdout::<Entry>(form, &layout, common.limit, &session.stop));
     let all_or_none = match common.limit {
         None => Want::Yes,
@@ -177,7 +172,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let mut out = Out::last();
     let code = entries.print(limit != Some(0) && sink.is_none(), &mut out).and_then(|()| {
         if form == Form::Table {
-            out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
+            let shown = selection::shown_of(common.limit, rebuilt + rejected);
+            out.line(&format!("{} rebuilt, {rejected} rejected{shown}", counted(rebuilt, "datagram", "datagrams")))?;
         }
         closing.finish(common, options.json, &mut out, error::OK)
     });
@@ -187,64 +183,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 impl Row for Entry {
     const COLUMNS: &'static [Column] = &COLUMNS;
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        push_json(out, self);
-    }
-
-    fn csv_header(_: &Clock) -> String {
-        "packet,src,dst,ip_id,proto,fragments,bytes,sha256,policy,overlaps,rejected".into()
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, _: &Clock) {
-        out.extend_from_slice(csv(self).as_bytes());
-        out.push(b'\n');
-    }
+    described!(records::datagram_json, records::datagram_csv, records::datagram_csv);
 
     fn cells(&self, _: &Clock) -> Cells {
-        Cells::of(cells(self))
+        Cells::of(cells(&self.0))
     }
-}
-
-fn push_json(out: &mut Vec<u8>, entry: &Entry) {
-    let mut object = Object::open(out);
-    object.number("packet", entry.packet);
-    object.address("src", entry.source);
-    object.address("dst", entry.destination);
-    object.number("ip_id", u64::from(entry.ip_id));
-    object.plain("proto", &record::proto_name(entry.proto));
-    object.number("fragments", u64::from(entry.fragments));
-    object.number("bytes", entry.bytes);
-    match entry.rejected {
-        None => object.plain("sha256", &output::hex(&entry.sha256)),
-        Some(_) => object.null("sha256"),
-    }
-    object.plain("policy", entry.policy.name());
-    object.number("overlaps", u64::from(entry.overlaps));
-    match entry.rejected {
-        None => object.null("rejected"),
-        Some(reason) => object.plain("rejected", reason.name()),
-    }
-    object.close();
-    out.push(b'\n');
-}
-
-fn csv(entry: &Entry) -> String {
-    let (sha256, rejected) = match entry.rejected {
-        None => (output::hex(&entry.sha256), ""),
-        Some(reason) => (String::new(), reason.name()),
-    };
-    format!(
-        "{},{},{},{},{},{},{},{sha256},{},{},{rejected}",
-        entry.packet,
-        entry.source,
-        entry.destination,
-        entry.ip_id,
-        record::proto_name(entry.proto),
-        entry.fragments,
-        entry.bytes,
-        entry.policy.name(),
-        entry.overlaps
-    )
 }
 
 const COLUMNS: [Column; 10] = [
@@ -260,7 +203,7 @@ const COLUMNS: [Column; 10] = [
     Column::words("REJECTED", "rejected", 0),
 ];
 
-fn cells(entry: &Entry) -> Vec<String> {
+fn cells(entry: &DatagramRecord) -> Vec<String> {
     let whole = entry.rejected.is_none();
     vec![
         entry.packet.to_string(),

@@ -11,7 +11,7 @@ use tidewire::{Error, FileError, legible::legible};
 use tidewire_outputs::OutputError;
 
 #[cfg(feature = "live")]
-use crate::live::advice;
+use crate::advice;
 use crate::progress;
 
 /// Success.

@@ -5,13 +5,21 @@ use std::{convert::Infallible, path::PathBuf};
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
-use crate::{cut_off_join::CutOffs, error::CliError, output::Object, outputs::Outputs};
+use tidewire_outputs::CutOffs;
+
+use crate::{error::CliError, output::Object, outputs::Outputs};
 
 /// Captures from interfaces do not exist.
 pub type Interfaces<'a> = &'a Infallible;
 
 /// Captures from files have no counters before the engine.
 pub enum LiveReport {}
+
+impl LiveReport {
+    pub fn lost_packets(&self) -> u64 {
+        match *self {}
+    }
+}
 
 /// Archives are not read.
 #[derive(Args, Clone, Debug, Default)]
@@ -96,10 +104,6 @@ pub fn report_of<H>(_: &Outcome<H>) -> Option<LiveReport> {
 }
 
 pub fn push_json(_: &mut Object<'_>, report: &LiveReport, _: &Ledger) {
-    match *report {}
-}
-
-pub fn lost_packets(report: &LiveReport) -> u64 {
     match *report {}
 }
 

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use clap::Args;
 use tidewire::{Chunk, EndReason, Gap, Handler, Stream};
 use tidewire_exports::{FlowRecord, records, table::FLOWS};
+use tidewire_outputs::{ConversationTracker, CutOffs, ExportKind, KeptState, Totals, TrackedStream};
 
 use crate::{
-    app::{self, AppTexts, Follower, Wants, Watched},
+    app::{self, AppTexts, Wants},
     clock::Clock,
-    cut_off_join::CutOffs,
+    cut_off_records,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
-    memory::Kept,
+    export::{ExportOptions, Job},
     options::Common,
     output::Out,
     record::{self, Record},
-    row::Column,
-    row::{Cells, Form, Row},
-    selection::{Order, Selection, Totals},
+    row::{Cells, Column, Form, Row, described},
+    selection::{self, Order, Selection},
     session::Session,
     shared_output::SharedOutput,
     sorted::{Room, Sortable, Sorted},
@@ -55,8 +54,8 @@ struct Flows {
     order: Order,
     totals: Totals,
     kept: Sorted<Flow, Order>,
-    follower: Follower,
-    /// What was cut off of an archive's streams.
+    tracker: ConversationTracker,
+    /// Parts of an archive's streams that were cut off.
     cuts: Option<Arc<CutOffs>>,
     /// Prints flows as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
@@ -80,6 +79,14 @@ impl From<Record> for Flow {
     }
 }
 
+impl Flow {
+    fn view<T>(&self, _: records::Form, call: impl FnOnce(&FlowRecord<'_>) -> T) -> T {
+        let mut record = self.record.view();
+        record.app_json = self.app.as_deref();
+        call(&record)
+    }
+}
+
 impl AsRef<Record> for Flow {
     fn as_ref(&self) -> &Record {
         &self.record
@@ -93,21 +100,21 @@ impl Sortable for Flow {
 }
 
 impl Handler for Flows {
-    type Data = Watched;
+    type Data = TrackedStream;
 
     #[inline]
-    fn data(&mut self, stream: &mut Stream<'_, Watched>, chunk: Chunk<'_>) {
-        if !self.follower.passes_over(stream, &chunk) {
-            self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+    fn data(&mut self, stream: &mut Stream<'_, TrackedStream>, chunk: Chunk<'_>) {
+        if !self.tracker.passes_over(stream, &chunk) {
+            self.tracker.track(stream, |tracker, stream, report| tracker.data(stream, &chunk, report));
         }
     }
 
-    fn gap(&mut self, stream: &mut Stream<'_, Watched>, gap: Gap) {
-        self.follower.watch(stream, |follower, stream, report| follower.gap(stream, &gap, report));
+    fn gap(&mut self, stream: &mut Stream<'_, TrackedStream>, gap: Gap) {
+        self.tracker.track(stream, |tracker, stream, report| tracker.gap(stream, &gap, report));
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Watched>, reason: EndReason) {
-        let Some(app) = self.follower.end(stream, reason) else {
+    fn close(&mut self, stream: &mut Stream<'_, TrackedStream>, reason: EndReason) {
+        let Some(app) = self.tracker.end(stream, reason) else {
             self.printed = Want::No;
             return;
         };
@@ -119,7 +126,7 @@ impl Handler for Flows {
             // Anomalies are not printed here.
             let mut record = Record { app, ..Record::of_figures(stream, reason) };
             if let Some(cuts) = &self.cuts {
-                cuts.apply(&mut record, stream.gaps());
+                cut_off_records::apply(cuts, &mut record, stream.gaps());
             }
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&Flow::from(record), &mut self.scratch).into(),
@@ -138,7 +145,7 @@ impl Handler for Flows {
 }
 
 impl Choose for Flows {
-    fn want(&self, _: u64, _: &Watched) -> Want {
+    fn want(&self, _: u64, _: &TrackedStream) -> Want {
         self.want
     }
 
@@ -150,10 +157,6 @@ impl Choose for Flows {
         self.sink.is_none().then(|| self.kept.ids())
     }
 }
-
-/// Flows for exports.
-const ROWS: Texts =
-    Texts::Records(Rows { header: csv_header::<Flow>, row: |record| Box::new(Text(Flow::from(record))) });
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -174,21 +177,21 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             ("--time", options.selection.time.time.is_some()),
             ("--write", options.write.is_on()),
         ])?;
-        return options.export.run(&Job { common, mode, kind: Kind::Streams, services: &[], rows: ROWS, select, cuts });
+        return options.export.run(&Job { common, mode, kind: ExportKind::Flows, services: &[], select, cuts });
     }
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
     let layout = options.selection.layout::<Flow>(select.as_deref())?;
-    let mut session = Session::new(common)?.keeping(Kept::FIELDS);
+    let mut session = Session::new(common)?.keeping(KeptState::FIELDS);
     let is_unending = options.selection.is_unending(common);
     let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, mode, sink.is_none() && want == Want::Later, &mut session)?;
-    let (room, parts) = (Room::new(common, form, &layout), common.parts(Kept::FIELDS));
+    let (room, parts) = (Room::new(common, form, &layout), common.parts(KeptState::FIELDS));
     let make = |_| Flows {
         order,
         totals: Totals::default(),
         kept: Sorted::new(order, &room),
-        follower: Follower::new(&parts).with(&select, &cuts),
+        tracker: ConversationTracker::new(&parts).with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
         form,
@@ -200,8 +203,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
-    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
-    cuts.iter().for_each(|cuts| cuts.say_ambiguous());
+    app::say_refused(handlers.iter().map(|handler| handler.tracker.refused()).sum());
+    cuts.iter().for_each(|cuts| cut_off_records::say_ambiguous(cuts));
     let flows = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
     let ids = if options.write.is_on() { flows.ids()? } else { Vec::new() };
     let written = writing.finish(ids, closing.is_whole());
@@ -222,18 +225,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 impl Row for Flow {
     const COLUMNS: &'static [Column] = &stream_columns::FLOWS;
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        let view = FlowRecord { app_json: self.app.as_deref(), ..self.record.view() };
-        records::flow_json().push(out, &view);
-    }
-
-    fn csv_header(clock: &Clock) -> String {
-        records::flow_csv().header(clock.is_asked())
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        clock.with_times(|times| records::flow_csv().push(out, &self.record.view(), times));
-    }
+    described!(records::flow_json, records::flow_csv, records::flow_values);
 
     fn cells(&self, clock: &Clock) -> Cells {
         Cells {
@@ -247,5 +239,6 @@ impl Row for Flow {
 fn closing_lines(totals: &Totals, order: Order, clock: &Clock) -> Vec<String> {
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
     let shown = order.shown_of(totals.streams);
-    totals.closing_lines(&format!("{flows}{shown}, {packets}, {}{}", Bytes(totals.bytes), totals.cut_off()), clock)
+    let counts = format!("{flows}{shown}, {packets}, {}{}", Bytes(totals.bytes), selection::cut_off(totals));
+    selection::closing_lines(totals, &counts, clock)
 }

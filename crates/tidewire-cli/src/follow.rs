@@ -39,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "1:TEXT", conflicts_with = "stream", help_heading = "Stream")]
     community_id: Option<String>,
 
-    /// With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00 or seconds since 1970
+    /// With a Community ID: the stream that is open at this time, as 2026-11-23T06:00:00Z, 06:00, seconds or nanoseconds since 1970; few digits mean all times that begin with them
     #[arg(long, value_name = "TIME", help_heading = "Stream")]
     at: Option<String>,
 

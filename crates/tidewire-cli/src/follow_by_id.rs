@@ -1,14 +1,21 @@
 //! Which stream a Community ID names: connections that reuse addresses and ports have the same one.
 
+use std::ops::RangeInclusive;
+
 use tidewire::{EndReason, Handler, Mode, Stream};
 
-use crate::{error::CliError, options::Common, session::Session};
+use crate::{
+    error::{self, CliError},
+    options::Common,
+    session::Session,
+    times,
+};
 
-/// A Community ID, and the time at which the stream is open.
+/// A Community ID, and the time in which the stream is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     community_id: String,
-    at_ns: Option<u64>,
+    at: Option<RangeInclusive<u64>>,
 }
 
 /// A stream with the Community ID.
@@ -27,8 +34,9 @@ impl Named {
                 "invalid Community ID '{community_id}': expected version 1, as in 1:LQU9qZlK+B5F3KDmev6m5PMibrg="
             )));
         }
-        let at_ns = at.map(time).transpose().map_err(|error| CliError::Usage(format!("--at: {error}")))?;
-        Ok(Self { community_id: community_id.to_owned(), at_ns })
+        let at = at.map(|text| times::span(text, times::now_ns())).transpose();
+        let at = at.map_err(|error| CliError::Usage(format!("--at: {error}")))?;
+        Ok(Self { community_id: community_id.to_owned(), at })
     }
 
     /// Restricts an archive to the streams with the ID, so that no others are read.
@@ -61,21 +69,15 @@ impl Named {
         let (finders, _) = session.run(Mode::Track, &[], make)?;
         let mut found: Vec<Candidate> = finders.into_iter().flat_map(|finder| finder.found).collect();
         found.sort_by_key(|candidate| (candidate.start_ns, candidate.id));
-        Ok(chosen(&found, self.at_ns).map_or(0, |candidate| candidate.id))
+        let chosen = chosen(&found, self.at.as_ref());
+        if let ([first, _, ..], Some(_)) = (&chosen[..], &self.at) {
+            let (count, start_ns) = (chosen.len(), first.start_ns);
+            error::notify(format_args!(
+                "{count} streams with this Community ID are open at that time; this is the first, which began at {start_ns} ns since 1970"
+            ));
+        }
+        Ok(chosen.first().map_or(0, |candidate| candidate.id))
     }
-}
-
-/// A time, nanoseconds since the epoch.
-#[cfg(feature = "live")]
-fn time(text: &str) -> Result<u64, String> {
-    crate::times::parse(text, crate::times::now_ns())
-}
-
-/// A time in seconds since 1970: this build reads no others.
-#[cfg(not(feature = "live"))]
-fn time(text: &str) -> Result<u64, String> {
-    let seconds = text.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1_000_000_000));
-    seconds.ok_or_else(|| format!("invalid time '{text}': this build reads whole seconds since 1970"))
 }
 
 /// Whether a text is a Community ID of version 1: a SHA-1 in base64.
@@ -83,12 +85,10 @@ pub fn is_community_id(text: &str) -> bool {
     text.strip_prefix("1:").is_some_and(|digest| digest.len() == 28 && digest.ends_with('='))
 }
 
-/// The stream that is open at a time, or else the first one.
-fn chosen(found: &[Candidate], at_ns: Option<u64>) -> Option<&Candidate> {
-    match at_ns {
-        Some(at_ns) => found.iter().find(|one| (one.start_ns..=one.end_ns).contains(&at_ns)),
-        None => found.first(),
-    }
+/// The streams that are open at a time, which is a range where it has few digits.
+fn chosen<'a>(found: &'a [Candidate], at: Option<&RangeInclusive<u64>>) -> Vec<&'a Candidate> {
+    let is_open = |one: &&Candidate| at.is_none_or(|at| one.start_ns <= *at.end() && one.end_ns >= *at.start());
+    found.iter().filter(is_open).collect()
 }
 
 struct Finder {
@@ -113,8 +113,11 @@ mod tests {
     #[test]
     fn the_stream_that_is_open_at_a_time_is_chosen() {
         let found = [(1, 10, 20), (7, 30, 40)].map(|(id, start_ns, end_ns)| Candidate { id, start_ns, end_ns });
-        let id = |at_ns| chosen(&found, at_ns).map(|candidate| candidate.id);
-        assert_eq!([None, Some(10), Some(20), Some(25), Some(35)].map(id), [Some(1), Some(1), Some(1), None, Some(7)]);
+        let id = |at: Option<RangeInclusive<u64>>| chosen(&found, at.as_ref()).first().map(|candidate| candidate.id);
+        let at = [None, Some(10..=10), Some(20..=20), Some(25..=25), Some(35..=35)];
+        assert_eq!(at.map(id), [Some(1), Some(1), Some(1), None, Some(7)]);
+        let ranges = [0..=9, 0..=10, 21..=29, 21..=30, 31..=39, 20..=30].map(Some);
+        assert_eq!(ranges.map(id), [None, Some(1), None, Some(7), Some(7), Some(1)]);
     }
 
     #[test]

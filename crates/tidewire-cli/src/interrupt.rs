@@ -29,7 +29,7 @@ pub const LIVE_PATIENCE: Duration = Duration::from_millis(800);
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the process waits.
 const LOOK: Duration = Duration::from_millis(50);
-/// Computing time within [`PATIENCE`] that is none: of threads that wait and look from time to time.
+/// Computing time within [`PATIENCE`] that counts as none: of threads that wait and look from time to time.
 const COMPUTED_MAX: Duration = Duration::from_millis(10);
 /// How long a message may take: standard error may be a pipe without a reader, too.
 const MESSAGE: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 /// A private folder that goes with the process, however a signal ends it.
 static PRIVATE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Declares a folder of this process alone: whoever made it removes it, and an end by a signal does, too.
+/// Declares a folder of this process alone: its owner removes it, and an end by a signal does, too.
 pub fn remove_at_end(folder: &Path) {
     let _ = PRIVATE.set(folder.to_owned());
 }

@@ -1,11 +1,12 @@
 //! Columns of tables and comma-separated values, and the format of times.
 
 use clap::Args;
+use tidewire_exports::table;
 
 use crate::{
     clock::{Clock, TimeForm},
     error::CliError,
-    row::{Form, Row},
+    row::{Cells, Column, Form, Row},
 };
 
 /// Heading of the help.
@@ -53,6 +54,8 @@ pub struct Layout {
     /// Of the table: columns that are omitted, and columns that are always shown.
     pub without: Vec<usize>,
     pub essential: Vec<usize>,
+    /// Columns of values behind those of the table, each with its place among the values of a record.
+    pub extra: Vec<(usize, Column)>,
     /// Whether columns were named, or added: they are whole.
     pub is_named: bool,
     /// Whether lines may have any length.
@@ -69,10 +72,14 @@ impl Layout {
         let is_named = columns.columns.iter().any(|name| !name.starts_with('-'));
         let mut layout = Self { wide: columns.wide, clock, is_named, ..Self::default() };
         let header = R::csv_header(&layout.clock);
-        let names: Vec<&str> = match form {
+        let values = R::values();
+        let mut names: Vec<&str> = match form {
             Form::Csv => header.split(',').collect(),
             Form::Table | Form::Json => R::COLUMNS.iter().map(|column| column.name).collect(),
         };
+        if form == Form::Table {
+            names.extend(values.iter().map(|(name, _)| name.as_str()));
+        }
         let of_name = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
         // The id of a stream, where a record has none of its own.
         let place =
@@ -83,8 +90,11 @@ impl Layout {
                 let shown = R::COLUMNS.iter().filter(|column| column.name.eq_ignore_ascii_case(name));
                 places = shown.flat_map(|column| column.values).filter_map(|name| place(name)).collect();
             }
-            let unknown =
-                || CliError::Usage(format!("--columns: unknown column '{name}'; expected {}", names.join(", ")));
+            let unknown = || {
+                let known = names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name));
+                let known = known.map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+                CliError::Usage(format!("--columns: unknown column '{name}'; expected {known}"))
+            };
             if places.is_empty() { Err(unknown()) } else { Ok(places) }
         };
         let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
@@ -97,7 +107,7 @@ impl Layout {
             let places: Vec<Vec<usize>> =
                 columns.columns.iter().map(|name| find(name.trim())).collect::<Result<_, _>>()?;
             layout.exactly = Some(places.concat());
-            return Ok(layout);
+            return Ok(layout.with_values::<R>(&values, form));
         }
         for name in &columns.columns {
             match name.split_at(1) {
@@ -108,17 +118,43 @@ impl Layout {
         if form == Form::Csv && !layout.without.is_empty() {
             layout.exactly = Some((0..names.len()).filter(|index| !layout.without.contains(index)).collect());
         }
-        if layout.clock.is_asked() && form == Form::Table {
+        if layout.clock.is_given() && form == Form::Table {
             let times = R::COLUMNS.iter().enumerate().filter(|(_, column)| column.is_time).map(|(index, _)| index);
             layout.essential.extend(times.filter(|index| !layout.without.contains(index)));
         }
-        Ok(layout)
+        Ok(layout.with_values::<R>(&values, form))
+    }
+
+    /// Gives values that were named as columns of a table their places behind its own ones.
+    fn with_values<R: Row>(mut self, values: &[(String, table::Column)], form: Form) -> Self {
+        let own = R::COLUMNS.len();
+        if form == Form::Table {
+            self.without.retain(|place| *place < own);
+            for place in self.exactly.iter_mut().flatten().chain(&mut self.essential).filter(|place| **place >= own) {
+                let index = *place - own;
+                *place = own + self.extra.len();
+                self.extra.extend(values.get(index).map(|(name, column)| (index, Column::of_value(name, column))));
+            }
+        }
+        self
     }
 
     /// Always shows a column of the table, unless the chosen columns do not have it.
     pub fn keep<R: Row>(&mut self, name: &str) {
         let place = R::COLUMNS.iter().position(|column| column.name == name);
         self.essential.extend(place.filter(|place| !self.without.contains(place)));
+    }
+
+    /// The columns of the table.
+    pub fn columns<R: Row>(&self) -> Vec<Column> {
+        R::COLUMNS.iter().chain(self.extra.iter().map(|(_, column)| column)).copied().collect()
+    }
+
+    /// A record's row of the table.
+    pub fn cells<R: Row>(&self, row: &R) -> Cells {
+        let mut cells = row.cells(&self.clock);
+        cells.cells.extend(self.extra.iter().map(|(index, _)| row.value(*index, &self.clock)));
+        cells
     }
 
     /// The header of comma-separated values.
@@ -165,7 +201,77 @@ fn select(line: &[u8], chosen: &[usize], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
+    use tidewire_exports::{
+        DatagramRecord,
+        records::{self, Csv, DatagramKind, Description as _, Field},
+        table::Kind,
+    };
+
     use super::*;
+    use crate::row::described;
+
+    /// A datagram with a field more in its description.
+    struct Wider(DatagramRecord);
+
+    fn values() -> &'static Csv<DatagramKind> {
+        static VALUES: LazyLock<Csv<DatagramKind>> = LazyLock::new(|| {
+            let hops = Field::<DatagramKind>::number("hops", Kind::Long, |of| of.packet + 3, "routers on the way");
+            let fields: Vec<_> = DatagramKind::FIELDS.iter().copied().chain([hops]).collect();
+            Csv::of(&fields, records::Form::CSV)
+        });
+        &VALUES
+    }
+
+    impl Wider {
+        fn view<T>(&self, _: records::Form, call: impl FnOnce(&DatagramRecord) -> T) -> T {
+            call(&self.0)
+        }
+    }
+
+    impl Row for Wider {
+        const COLUMNS: &'static [Column] =
+            &[Column::figures("PACKET", "packet", 0), Column::words("POLICY", "policy", 0)];
+
+        described!(records::datagram_json, values, values);
+
+        fn cells(&self, _: &Clock) -> Cells {
+            Cells::of(vec![self.0.packet.to_string(), self.0.policy.name().to_owned()])
+        }
+    }
+
+    /// A field that is added to a description is a column of the table on request, and of comma-separated values.
+    #[test]
+    fn an_added_field_is_a_column() {
+        let (source, destination) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+        let (packet, ip_id, proto, fragments, bytes, overlaps) = (9, 7, 17, 3, 4000, 0);
+        let (sha256, policy, rejected) = ([0; 32], tidewire::DefragPolicy::Linux, None);
+        #[rustfmt::skip]
+        let row = Wider(DatagramRecord {
+            packet, source, destination, ip_id, proto, fragments, bytes, sha256, policy, overlaps, rejected,
+        });
+        let of = |names: &[&str], form| {
+            let columns = names.iter().map(|name| (*name).to_owned()).collect();
+            Layout::of::<Wider>(&ColumnOptions { columns, wide: false }, &TimeOption::default(), form)
+        };
+        let layout = of(&["hops", "packet", "bytes"], Form::Table).unwrap();
+        let titles: Vec<&str> = layout.columns::<Wider>().iter().map(|column| column.title).collect();
+        assert_eq!(
+            (titles, layout.exactly.as_deref()),
+            (vec!["PACKET", "POLICY", "HOPS", "BYTES"], Some(&[2, 0, 3][..]))
+        );
+        assert_eq!(layout.cells(&row).cells, ["9", "linux", "12", "4.0 kB"]);
+        let added = of(&["+hops", "-policy"], Form::Table).unwrap();
+        assert_eq!((added.essential, added.without, added.extra.len()), (vec![2], vec![1], 1));
+        let none = of(&[], Form::Table).unwrap();
+        assert_eq!(none.cells(&row).cells, ["9", "linux"]);
+        let mut line = Vec::new();
+        of(&["hops", "proto"], Form::Csv).unwrap().push_csv(&row, &mut line);
+        assert_eq!(line, b"12,udp\n");
+        let message = of(&["hopps"], Form::Table).unwrap_err().to_string();
+        assert!(message.contains("expected packet, policy, ") && message.contains(", hops"), "{message}");
+    }
 
     #[test]
     fn values_are_chosen_by_their_place() {

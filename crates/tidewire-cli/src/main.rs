@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
+#[cfg(feature = "live")]
+mod advice;
 mod app;
 mod app_cells;
 #[cfg(feature = "live")]
@@ -35,7 +37,7 @@ mod config_file;
 #[cfg(feature = "live")]
 mod count;
 mod cut_off;
-mod cut_off_join;
+mod cut_off_records;
 mod datagrams;
 mod error;
 #[cfg(feature = "live")]
@@ -60,9 +62,10 @@ mod layout;
 mod ledger;
 #[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "live")]
+mod live_report;
 mod manual;
 mod matching;
-mod memory;
 #[cfg(feature = "live")]
 mod metrics;
 mod option_hints;
@@ -70,6 +73,7 @@ mod options;
 mod output;
 mod outputs;
 mod own_input;
+mod packet_file;
 mod packets_outside;
 mod print_rows;
 mod progress;
@@ -95,7 +99,6 @@ mod streams;
 mod table;
 mod terminal;
 mod text_file;
-#[cfg(feature = "live")]
 mod times;
 #[cfg(feature = "live")]
 mod top;
@@ -189,8 +192,8 @@ fn main() -> ExitCode {
     let words = join_stats(std::env::args_os().collect());
     let program = match parse(words) {
         Ok(program) => program,
-        Err(Ended::Clap(error, words)) => return ExitCode::from(explain(error, words)),
-        Err(Ended::CliError(failure)) => return ExitCode::from(failure.report()),
+        Err(StartError::Clap(error, words)) => return ExitCode::from(explain(error, words)),
+        Err(StartError::CliError(failure)) => return ExitCode::from(failure.report()),
     };
     let result = match &program.command {
         Command::Flows(options) => flows::run(options),
@@ -246,7 +249,7 @@ fn main() -> ExitCode {
 }
 
 /// Why no subcommand runs: help was requested, or the arguments are invalid.
-enum Ended {
+enum StartError {
     /// With the arguments that were parsed.
     Clap(clap::Error, Vec<OsString>),
     CliError(CliError),
@@ -267,6 +270,13 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     {
         return files_only::without(&format!("the command {name}")).report();
     }
+    if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
+        let program = Program::command();
+        names.retain(|name| program.find_subcommand(name).is_some_and(|command| !command.is_hide_set()));
+        if !names.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+        }
+    }
     if let Some(hint) = option_hints::hint(&error, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
@@ -279,7 +289,7 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Makes the arguments that an error quotes [`legible`]: they may be file names that somebody else chose.
+/// Makes the arguments that an error quotes [`legible`]: they may be file names that another user chose.
 fn without_commands(error: clap::Error, words: Vec<OsString>) -> clap::Error {
     let shown: Vec<OsString> = words.iter().map(|word| legible(&word.to_string_lossy()).into_owned().into()).collect();
     if shown == words || !error.use_stderr() {
@@ -308,19 +318,19 @@ fn definition(words: &[OsString]) -> clap::Command {
 }
 
 /// Parses the command line together with the options of a configuration file.
-fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
+fn parse(words: Vec<OsString>) -> Result<Program, StartError> {
     let matches = match definition(&words).try_get_matches_from(&words) {
         Ok(matches) => matches,
-        Err(error) => return Err(Ended::Clap(error, words)),
+        Err(error) => return Err(StartError::Clap(error, words)),
     };
-    let (matches, words) = match configured(&matches, &words).map_err(Ended::CliError)? {
+    let (matches, words) = match configured(&matches, &words).map_err(StartError::CliError)? {
         Some(words) => match definition(&words).try_get_matches_from(&words) {
             Ok(matches) => (matches, words),
-            Err(error) => return Err(Ended::Clap(error, words)),
+            Err(error) => return Err(StartError::Clap(error, words)),
         },
         None => (matches, words),
     };
-    Program::from_arg_matches(&matches).map_err(|error| Ended::Clap(error, words))
+    Program::from_arg_matches(&matches).map_err(|error| StartError::Clap(error, words))
 }
 
 /// The command line with the options of `--config` inserted; `None` without that option.

@@ -10,12 +10,11 @@ use crate::{
     error::{self, CliError},
     export::{ExportOptions, Shown, csv_header},
     layout::{ColumnOptions, Layout, TimeOption},
-    memory::Kept,
     options::Common,
-    output::{Object, Out, push_number},
+    output::{Object, Out},
     record,
-    row::Column,
-    row::{Cells, Form, Row},
+    row::{Cells, Column, Form, Row, described},
+    selection,
     session::Session,
     shared_output::SharedOutput,
     sorted::{Key, Room, Sortable, Sorted, Sorter},
@@ -24,8 +23,8 @@ use crate::{
     units::counted,
     write::{Choose, Comment, Want, WriteOption},
 };
-use tidewire_exports::{MatchRecord, table::MATCHES};
-use tidewire_outputs::{Exports, Record};
+use tidewire_exports::{MatchRecord, Origin, records, table::MATCHES};
+use tidewire_outputs::{Exports, KeptState, Record};
 use tidewire_patterns::{self as patterns, Border, MATCHES_AT_MAX, Pattern, Patterns, Syntax};
 
 /// Search streams for byte patterns, across segment borders
@@ -117,6 +116,29 @@ struct Hit<'a> {
     key: FlowKey,
     one: Match,
     pattern: &'a Pattern,
+}
+
+impl<'a> Hit<'a> {
+    /// The record, without times.
+    fn record(&self) -> MatchRecord<'a> {
+        MatchRecord {
+            stream: self.id,
+            key: self.key,
+            stream_start_ns: 0,
+            time_ns: 0,
+            direction: record::DIRECTIONS[usize::from(self.one.direction)],
+            offset: self.one.offset,
+            length: self.pattern.bytes.len() as u64,
+            pattern: &self.pattern.name,
+            pattern_index: self.one.pattern.into(),
+            severity: self.pattern.severity,
+            origin: Origin::default(),
+        }
+    }
+
+    fn view<T>(&self, _: records::Form, call: impl FnOnce(&MatchRecord<'_>) -> T) -> T {
+        call(&self.record())
+    }
 }
 
 /// By stream, direction, offset and pattern.
@@ -273,19 +295,7 @@ impl Matcher<'_> {
             let pattern = &list[one.pattern as usize];
             let hit = Hit { id, key, one, pattern };
             if let Some(exports) = &self.exports {
-                let found = MatchRecord {
-                    stream: id,
-                    key,
-                    stream_start_ns,
-                    time_ns,
-                    direction: record::DIRECTIONS[usize::from(one.direction)],
-                    offset: one.offset,
-                    length: pattern.bytes.len() as u64,
-                    pattern: &pattern.name,
-                    pattern_index: one.pattern.into(),
-                    severity: pattern.severity,
-                    origin: exports.origin(),
-                };
+                let found = MatchRecord { stream_start_ns, time_ns, origin: exports.origin(), ..hit.record() };
                 exports.write(&Record::Match(&found), time_ns, &mut self.scratch);
                 exports.write(&Record::Text(&Shown(&hit)), time_ns, &mut self.scratch);
             }
@@ -341,7 +351,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let keeps = !options.count && !is_exported && common.limit != Some(0);
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
-    let mut session = Session::new(&common)?.keeping(Kept::RECORDS);
+    let mut session = Session::new(&common)?.keeping(KeptState::RECORDS);
     let opened = match is_exported {
         true => Some(options.export.open(Some(&common), &[MATCHES], csv_header::<Hit>(), &session.stop)?),
         false => None,
@@ -398,7 +408,10 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             found.print(common.limit != Some(0) && sink.is_none(), &mut out)?;
         }
         if !options.json && !options.csv && opened.as_ref().is_none_or(|opened| opened.is_shown) {
-            out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
+            let shown =
+                if options.count || is_exported { String::new() } else { selection::shown_of(common.limit, total) };
+            let (matches, streams) = (counted(total, "match", "matches"), counted(streams, "stream", "streams"));
+            out.line(&format!("{matches}{shown} in {streams}"))?;
             closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
         }
         if left_out > 0 {
@@ -462,42 +475,7 @@ impl Options {
 impl Row for Hit<'_> {
     const COLUMNS: &'static [Column] = &COLUMNS;
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.number("stream", self.id);
-        object.plain("direction", record::DIRECTIONS[usize::from(self.one.direction)].name());
-        object.number("offset", self.one.offset);
-        object.number("length", self.pattern.bytes.len() as u64);
-        object.text("pattern", &self.pattern.name);
-        object.number("pattern_index", u64::from(self.one.pattern));
-        object.plain("proto", &record::proto_name(self.key.proto));
-        record::push_endpoints(&mut object, &self.key);
-        object.close();
-        out.push(b'\n');
-    }
-
-    fn csv_header(_: &Clock) -> String {
-        "stream,direction,offset,length,pattern_index,pattern,proto,client_addr,client_port,server_addr,server_port"
-            .into()
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, _: &Clock) {
-        push_number(out, self.id);
-        let (key, length) = (&self.key, self.pattern.bytes.len());
-        let text = format!(
-            ",{},{},{length},{},{},{},{},{},{},{}\n",
-            record::DIRECTIONS[usize::from(self.one.direction)].name(),
-            self.one.offset,
-            self.one.pattern,
-            quoted(&self.pattern.name),
-            record::proto_name(key.proto),
-            key.client.address,
-            key.client.port,
-            key.server.address,
-            key.server.port
-        );
-        out.extend_from_slice(text.as_bytes());
-    }
+    described!(records::match_json, records::match_csv, records::match_csv);
 
     fn cells(&self, _: &Clock) -> Cells {
         let key = &self.key;

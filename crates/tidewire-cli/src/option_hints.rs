@@ -8,7 +8,7 @@ use clap::{
 /// Commands that read capture files.
 const READERS: [&str; 6] = ["flows", "streams", "follow", "match", "extract", "datagrams"];
 
-/// What to write instead of the option that an error names, if it is one of another tool. `words`: the command line.
+/// The option to use instead of one that an error names, if it is one of another tool. `words`: the command line.
 pub fn hint(error: &Error, words: &[String]) -> Option<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
     let command = words.first()?;

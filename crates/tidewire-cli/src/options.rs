@@ -1,11 +1,17 @@
 //! The options that all subcommands share, and the configuration that they set.
 
-use std::{fs::File, os::fd::AsFd as _, path::PathBuf, sync::Arc};
+use std::{
+    fs::File,
+    os::fd::AsFd as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use tidewire::{
     Capture, ChecksumMode, Config, DefragPolicy, Files, KeyIds, LinkAddresses, Mode, StreamClass, TargetPolicies,
 };
+use tidewire_outputs::{CutOffs, ENGINE_BYTES_MIN, KeptState, MemoryParts};
 
 use crate::{
     archive::ArchiveOptions,
@@ -14,10 +20,9 @@ use crate::{
         Sliced, StatsFormat, TargetPolicy, UrgentName, whole,
     },
     capture_args,
-    cut_off_join::CutOffs,
     error::CliError,
     live::{Interfaces, Live},
-    memory::{ENGINE_BYTES_MIN, Kept, Parts},
+    own_input,
     units::{Binary, Share, Size, Span, counted},
 };
 
@@ -125,7 +130,7 @@ pub struct Common {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub tunnel_depth: u8,
 
-    /// What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids
+    /// Fields that identify a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids
     /// as well, which then must be the same in both directions
     #[arg(long, value_name = "IDS", default_value = "5tuple", help_heading = STREAMS)]
     pub key: KeyIds,
@@ -224,8 +229,8 @@ impl Common {
     }
 
     /// The parts of the memory for a command that keeps `kept`.
-    pub fn parts(&self, kept: Kept) -> Parts {
-        Parts::of(self.memory.0, self.workers, kept)
+    pub fn parts(&self, kept: KeptState) -> MemoryParts {
+        MemoryParts::of(self.memory.0, self.workers, kept)
     }
 
     /// Checks the options without running a capture.
@@ -278,6 +283,8 @@ impl Common {
             )));
         }
         capture_args::need_files(files)?;
+        // The shell appends to what standard output is, which may be what is read.
+        own_input::refuse_over(files, Path::new("-"))?;
         if let Some(recall) = self.archive.open(files, self.filter_expression()?)? {
             return Ok(Capture::source(recall));
         }
@@ -287,7 +294,7 @@ impl Common {
         Ok(Capture::files(files.iter().cloned()))
     }
 
-    /// What was cut off of the streams of archives when they were recorded.
+    /// Parts of the streams of archives that were cut off when they were recorded.
     pub fn cut_off(&self) -> Result<Option<Arc<CutOffs>>, CliError> {
         if !self.is_archive() {
             return Ok(None);
@@ -454,8 +461,8 @@ impl Common {
         if self.mode == Some(ModeName::Track) {
             return Some("--mode track");
         }
-        let is_none = self.direction_cutoff() == tidewire::DirectionCutoff::both(0);
-        (is_none && self.cutoff_class.iter().all(|ClassCutoff(_, bytes)| *bytes == 0)).then_some("--cutoff 0")
+        let cuts_all = self.direction_cutoff() == tidewire::DirectionCutoff::both(0);
+        (cuts_all && self.cutoff_class.iter().all(|ClassCutoff(_, bytes)| *bytes == 0)).then_some("--cutoff 0")
     }
 
     /// Refuses a `--memory` that is too small for the workers. The engine checks it, too, but knows only bytes.

@@ -41,7 +41,7 @@ impl Write for Stdout {
 pub struct Out {
     inner: Stdout,
     buffer: Vec<u8>,
-    /// What the last of a run is printed with: a reader that went away keeps nobody from saying what else failed.
+    /// Set for the last output of a run: after a reader went away, other failures are still reported.
     is_last: bool,
     is_closed: bool,
 }

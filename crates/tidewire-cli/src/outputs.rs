@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidewire_outputs::Exports;
 
-use crate::{error::CliError, shared_output::SharedOutput, write::PacketFile};
+use crate::{error::CliError, packet_file::PacketFile, shared_output::SharedOutput};
 
 /// Outputs that get records and packets as they come.
 #[derive(Clone, Copy)]
@@ -26,11 +26,7 @@ impl Outputs<'_> {
     #[cfg(feature = "live")]
     pub fn report(&self, report: &tidewire::live::LiveReport) {
         let Some(exports) = self.exports else { return };
-        exports.report_counters(report.elapsed, 0, || {
-            let mut ledger = tidewire::Ledger::default();
-            report.workers.iter().for_each(|worker| ledger.add(&worker.ledger));
-            (ledger, Some(crate::live::lost_packets(report)))
-        });
+        exports.report_counters(report.elapsed, 0, || (report.ledger(), Some(report.lost_packets())));
     }
 
     /// Writes the counters of a capture from a pipe, where they are due.

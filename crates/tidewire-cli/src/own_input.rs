@@ -1,11 +1,12 @@
-//! What is read is not written over.
+//! Refuses to write over files that are read.
 
 use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use tidewire_outputs::place::{Overlap, overlap};
 
 use crate::{
     error::CliError,
@@ -20,29 +21,29 @@ pub fn note(path: &Path) {
     READ.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
 }
 
+/// Parses the path of a file that is read, and notes it. An option that has it is safe from its own command's outputs before the file is opened.
+pub fn noted() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        note(&path);
+        path
+    })
+}
+
 /// Refuses a place for output that is one of the files that are read, by whatever name, or lies in an archive that is: one of `captures`,
 /// or what was [noted](note).
 pub fn refuse_over(captures: &[PathBuf], output: &Path) -> Result<(), CliError> {
     // Also the file that standard output is appended to.
     let is_stdout = output.as_os_str() == "-" || place::named(output) == Some(Standard::Output);
-    let there = fs::metadata(if is_stdout { Path::new("/proc/self/fd/1") } else { output }).ok();
-    let folder = match output.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => output,
-    };
-    let folder = if output.is_dir() { output } else { folder };
-    let folder = fs::canonicalize(folder).ok().filter(|_| !is_stdout);
+    let there = if is_stdout { Path::new("/proc/self/fd/1") } else { output };
     let noted = READ.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for input in captures.iter().filter(|input| input.as_os_str() != "-").chain(&noted) {
-        let Ok(read) = fs::metadata(input) else { continue };
-        let is_same = there.as_ref().is_some_and(|there| (there.dev(), there.ino()) == (read.dev(), read.ino()));
-        let is_inside = read.is_dir()
-            && fs::canonicalize(input)
-                .is_ok_and(|input| folder.as_ref().is_some_and(|folder| folder.starts_with(input)));
-        if is_same && read.is_file() || is_inside {
-            let (input, output) = (input.display(), output.display());
-            let what = if is_inside { "lies in the archive" } else { "is the file" };
+    let captures = captures.iter().map(|input| (input, input.as_os_str() == "-"));
+    for (input, is_stdin) in captures.chain(noted.iter().map(|input| (input, false))) {
+        // The file that standard input is open on, by whatever name.
+        let found = overlap(there, if is_stdin { Path::new("/proc/self/fd/0") } else { input });
+        if let Some(found) = found {
+            let (shown, output) = (input.to_string_lossy(), output.display());
+            let input = if is_stdin { "on standard input" } else { &*shown };
+            let what = if found == Overlap::Inside { "lies in the archive" } else { "is the file" };
             return Err(CliError::Usage(format!(
                 "the output {output} {what} {input} that is read: name another place"
             )));
@@ -53,6 +54,8 @@ pub fn refuse_over(captures: &[PathBuf], output: &Path) -> Result<(), CliError> 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -32,8 +32,8 @@ fn outliers(ledger: &Ledger) -> Option<String> {
 
 /// Reports that the filter accepted no packet, and whether VLAN tags are the reason; not if `stop` is set before that is known.
 pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<String> {
-    let is_none = ledger.received > 0 && ledger.fate(Fate::Filtered) == ledger.received;
-    let expression = common.filter_expression().ok().flatten().filter(|_| is_none)?;
+    let accepts_none = ledger.received > 0 && ledger.fate(Fate::Filtered) == ledger.received;
+    let expression = common.filter_expression().ok().flatten().filter(|_| accepts_none)?;
     let packets = counted(ledger.received, "packet", "packets");
     let tagged = format!("vlan and ({expression})");
     let hint = match accepts_any(&tagged, common, stop) {
@@ -66,7 +66,6 @@ fn outside_of_flows(ledger: &Ledger) -> Option<String> {
         (Fate::OtherLink, "of", "of", other_links(ledger)),
         (Fate::UnsupportedLink, "of", "of", " an unknown link type".into()),
         (Fate::Malformed, "malformed", "malformed", String::new()),
-        (Fate::BadChecksum, "with a wrong checksum", "with wrong checksums", String::new()),
         (Fate::AfterClose, "after the end of its connection", "after the end of their connections", String::new()),
         (Fate::NoRoom, "without room", "without room", " in the flow table".into()),
     ];

@@ -1,5 +1,7 @@
 //! Prints records as JSON, CSV or table.
 
+use tidewire_exports::table;
+
 use crate::{
     clock::Clock,
     error::CliError,
@@ -22,10 +24,10 @@ pub struct Printer<'a> {
 impl<'a> Printer<'a> {
     /// Nothing printed yet.
     pub fn new<R: Row>(form: Form, layout: &'a Layout, out: &'a mut Out) -> Self {
-        Self { form, layout, table: Table::new(R::COLUMNS, layout), has_header: false, out }
+        Self { form, layout, table: Table::new(&layout.columns::<R>(), layout), has_header: false, out }
     }
 
-    /// Whether nobody reads it any more.
+    /// Whether the reader is gone.
     pub fn is_closed(&self) -> bool {
         self.out.is_closed()
     }
@@ -46,7 +48,7 @@ impl<'a> Printer<'a> {
                 self.header::<R>()?;
                 self.layout.push_csv(row, self.out.buffer());
             }
-            Form::Table => return self.cells(row.cells(&self.layout.clock)),
+            Form::Table => return self.cells(self.layout.cells(row)),
         }
         self.out.settle()
     }
@@ -104,5 +106,13 @@ impl<R: Row> Row for &R {
 
     fn cells(&self, clock: &Clock) -> Cells {
         R::cells(self, clock)
+    }
+
+    fn values() -> Vec<(String, table::Column)> {
+        R::values()
+    }
+
+    fn value(&self, index: usize, clock: &Clock) -> String {
+        R::value(self, index, clock)
     }
 }

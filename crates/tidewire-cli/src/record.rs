@@ -6,12 +6,12 @@ use tidewire::{
     Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState,
     Tunnel, TunnelKind,
 };
-use tidewire_exports::{FlowRecord, Origin, records::mptcp_token};
+use tidewire_exports::{FlowRecord, Origin};
 use tidewire_protocols::App;
+use tidewire_types::ip_protocol::has_ports;
 
 use crate::{
     app_cells, cut_off,
-    output::Object,
     row::Aside,
     units::{Bytes, counted},
 };
@@ -37,7 +37,7 @@ pub struct Record {
     pub irregularities: Option<Box<Irregularities>>,
     /// The protocol and its fields, if one was recognised.
     pub app: Option<Box<App>>,
-    /// What was cut off when an archive was recorded, by direction; `None`: nothing, or it is not known.
+    /// Parts that were cut off when an archive was recorded, by direction; `None`: no part, or unknown.
     pub cut_off: Option<Box<[cut_off::Amount; 2]>>,
     /// The connection of Multipath TCP, of a subflow.
     pub mptcp: Option<Box<Mptcp>>,
@@ -153,11 +153,6 @@ pub fn proto_name(proto: u8) -> Cow<'static, str> {
     tidewire::protocol_name(proto).map_or_else(|| proto.to_string().into(), Cow::Borrowed)
 }
 
-/// Whether flows of a protocol have ports.
-pub fn has_ports(proto: u8) -> bool {
-    matches!(proto, 6 | 17 | 132 | 136)
-}
-
 /// The name of a tunnel in records; `None` outside of tunnels.
 pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
     (tunnel.kind != TunnelKind::None).then(|| tunnel.kind.name())
@@ -180,27 +175,6 @@ pub fn endpoint(endpoint: Endpoint, proto: u8) -> String {
 /// TCP flags as tcpdump's letters, in the order FSRPAUEWe.
 pub fn flags(flags: u16) -> String {
     "FSRPAUEWe".chars().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, letter)| letter).collect()
-}
-
-/// `client` and `server`.
-pub fn push_endpoints(object: &mut Object<'_>, key: &FlowKey) {
-    for (name, endpoint) in [("client", key.client), ("server", key.server)] {
-        object.object(name, |object| {
-            object.address("addr", endpoint.address);
-            object.number("port", u64::from(endpoint.port));
-        });
-    }
-}
-
-/// `tunnel`: null, or its kind and id.
-pub fn push_tunnel(object: &mut Object<'_>, key: &FlowKey) {
-    match tunnel_name(key.tunnel) {
-        None => object.null("tunnel"),
-        Some(kind) => object.object("tunnel", |object| {
-            object.plain("kind", kind);
-            object.number("id", u64::from(key.tunnel.id));
-        }),
-    }
 }
 
 /// The VLAN ids as one cell.
@@ -252,9 +226,14 @@ pub fn asides(record: &Record) -> Vec<Aside> {
         say("CUT OFF", format!("{} {}", direction.name(), cut_off::words(amount)));
     }
     if let Some(mptcp) = record.mptcp.as_deref() {
-        let token = mptcp_token(mptcp).map_or(String::new(), |token| format!(", token {token:08x}"));
-        let which = if mptcp.is_joined { "further" } else { "first" };
-        say("MPTCP", format!("{which} subflow of MPTCP{token}"));
+        let token = mptcp.known_token().map_or(String::new(), |token| format!(", token {token:08x}"));
+        let which = match (mptcp.is_joined, mptcp.subflows) {
+            (true, _) if mptcp.is_together => "further subflow of MPTCP, part of the first one's stream".into(),
+            (true, _) => "further subflow of MPTCP".into(),
+            (false, 0) => "first subflow of MPTCP".to_owned(),
+            (false, subflows) => format!("stream of {} of MPTCP", counted(subflows.into(), "subflow", "subflows")),
+        };
+        say("MPTCP", format!("{which}{token}"));
     }
     let vlan = vlan_cell(&record.key);
     if !vlan.is_empty() {

@@ -1,6 +1,14 @@
 //! Printable records and their columns.
 
-use crate::clock::Clock;
+use tidewire_exports::{
+    records::{Csv, RecordKind},
+    table::{self, Kind, Unit},
+};
+
+use crate::{
+    clock::Clock,
+    units::{Bytes, Lasting},
+};
 
 /// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +88,15 @@ impl Column {
         Self::figures("DURATION", "duration", dispensable).of(&["start_ns", "start_time", "end_ns", "end_time"])
     }
 
+    /// A column of a value that has none of its own. Its title lives as long as the program, which has one table.
+    pub fn of_value(name: &str, column: &table::Column) -> Self {
+        let title = &*name.replace('_', " ").to_uppercase().leak();
+        let is_number = matches!(column.kind, Kind::Long | Kind::Int | Kind::List(Kind::Object(_)));
+        let is_time = column.unit == Unit::Time;
+        let align = if is_number && !is_time { Align::Right } else { Align::Left };
+        Self { align, is_time, ..Self::words(title, column.name, 0) }
+    }
+
     /// A column of times, as [`crate::clock::Clock::cell`] makes them.
     pub const fn time(title: &'static str, name: &'static str, dispensable: u8) -> Self {
         Self { is_time: true, ..Self::words(title, name, dispensable) }
@@ -120,4 +137,55 @@ pub trait Row {
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock);
     /// Its table row.
     fn cells(&self, clock: &Clock) -> Cells;
+
+    /// Values that a table has on request, beside its columns.
+    fn values() -> Vec<(String, table::Column)> {
+        Vec::new()
+    }
+
+    /// One of them as a cell.
+    fn value(&self, _: usize, _: &Clock) -> String {
+        String::new()
+    }
+}
+
+/// The forms of a record whose fields are described: JSON, comma-separated values, and values that a table has on request. Its method
+/// `view` passes on the record as descriptions have it.
+macro_rules! described {
+    ($json:path, $csv:path, $values:path) => {
+        fn push_json(&self, out: &mut Vec<u8>) {
+            self.view(tidewire_exports::records::Form::JSON, |record| $json().push(out, record));
+        }
+
+        fn csv_header(clock: &Clock) -> String {
+            $csv().header(clock.is_given())
+        }
+
+        fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+            let form = tidewire_exports::records::Form::CSV;
+            self.view(form, |record| clock.with_times(|times| $csv().push(out, record, times)));
+        }
+
+        fn values() -> Vec<(String, tidewire_exports::table::Column)> {
+            $values().columns().map(|(name, column)| (name.to_owned(), *column)).collect()
+        }
+
+        fn value(&self, index: usize, clock: &Clock) -> String {
+            let form = tidewire_exports::records::Form::CSV;
+            self.view(form, |record| $crate::row::value($values(), index, record, clock))
+        }
+    };
+}
+pub(crate) use described;
+
+/// A value as a cell, with its unit.
+pub fn value<'r, K: RecordKind>(values: &Csv<K>, index: usize, record: &'r K::Record<'r>, clock: &Clock) -> String {
+    let unit = values.columns().nth(index).map_or(Unit::None, |(_, column)| column.unit);
+    match (values.number(index, record), unit) {
+        (Some(bytes), Unit::Bytes) => Bytes(bytes).to_string(),
+        (Some(ns), Unit::Time) => clock.cell(ns),
+        (Some(ns), Unit::Duration | Unit::Nanoseconds) => Lasting(ns).to_string(),
+        (Some(number), _) => number.to_string(),
+        (None, _) => values.text(index, record),
+    }
 }

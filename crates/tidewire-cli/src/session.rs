@@ -8,7 +8,7 @@ use std::{
 };
 
 use tidewire::{Capture, CaptureLoss, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Pattern, Progress, Stop};
-use tidewire_outputs::Exports;
+use tidewire_outputs::{Exports, KeptState};
 
 use crate::{
     arg_types::StatsFormat,
@@ -17,15 +17,14 @@ use crate::{
     interrupt::{INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
-    memory::Kept,
     options::Common,
     output::Out,
     outputs::Outputs,
+    packet_file::PacketFile,
     packets_outside,
     progress::Bar,
     shared_output::SharedOutput,
     units::{Count, counted},
-    write::PacketFile,
 };
 
 /// Interval between outputs of records from a pipe.
@@ -37,8 +36,8 @@ const REPORT_CLOSED: Duration = Duration::from_secs(1);
 /// A run before its start.
 pub struct Session<'a> {
     common: &'a Common,
-    /// What of the memory is not the engine's.
-    kept: Kept,
+    /// The part of the memory that is not the engine's.
+    kept: KeptState,
     /// Ends the run.
     pub stop: Stop,
     /// Paths below which files are written.
@@ -74,11 +73,11 @@ impl<'a> Session<'a> {
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
-        Ok(Self { common, kept: Kept::default(), stop, writable: Vec::new(), packets: None, exports: None })
+        Ok(Self { common, kept: KeptState::default(), stop, writable: Vec::new(), packets: None, exports: None })
     }
 
     /// Declares what the command keeps of the traffic: the engine has the rest of the memory.
-    pub fn keeping(mut self, kept: Kept) -> Self {
+    pub fn keeping(mut self, kept: KeptState) -> Self {
         self.kept = kept;
         self
     }
@@ -228,15 +227,15 @@ impl Closing {
 impl Closing {
     /// Packets lost before they could be read; `None` for files.
     pub fn lost(&self) -> Option<u64> {
-        self.live.as_ref().map(live::lost_packets)
+        self.live.as_ref().map(LiveReport::lost_packets)
     }
 
-    /// Whether the input was read to its end, or for as long as was asked.
+    /// Whether the input was read to its end, or to a configured limit.
     pub fn is_whole(&self) -> bool {
         self.is_whole_with(false)
     }
 
-    /// The same for a run that ends where what was asked for is found (`is_found`).
+    /// The same for a run that ends when its result is found (`is_found`).
     pub fn is_whole_with(&self, is_found: bool) -> bool {
         !self.interrupted && (!self.stopped || is_found)
     }

@@ -60,7 +60,7 @@ impl SharedOutput {
         let gathered = Gathered {
             bytes: Vec::new(),
             header: (form == Form::Csv).then(|| layout.csv_header::<R>()),
-            table: (form == Form::Table).then(|| Table::unending(R::COLUMNS, layout)),
+            table: (form == Form::Table).then(|| Table::unending(&layout.columns::<R>(), layout)),
         };
         Arc::new(Self {
             gathered: Mutex::new(gathered),
@@ -81,7 +81,7 @@ impl SharedOutput {
         }
         let is_much = if self.form == Form::Table {
             // Formatted before the lock is taken, as lines are.
-            let cells = row.cells(&self.layout.clock);
+            let cells = self.layout.cells(row);
             let mut gathered = lock(&self.gathered);
             gathered.table.as_mut().is_some_and(|table| {
                 table.row_with_notes(cells.cells, cells.asides, cells.notes);

@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(value_name = "OUT", required = true)]
     outputs: Vec<String>,
 
-    /// What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may
+    /// Fields that select the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may
     /// leave another way than the rest of their flow
     #[arg(long, value_name = "WHAT", value_enum, default_value = "addresses", hide_possible_values = true)]
     by: By,
@@ -136,7 +136,7 @@ impl Options {
     }
 }
 
-/// What an output's own counters say since it was seen first; those of one that is gone say what they said last.
+/// Counts of an output's own counters since it was seen first; of one that is gone, its last counts.
 #[derive(Default)]
 struct Sent {
     counts: InterfaceCounts,
@@ -234,7 +234,7 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut [Sent]) -> Result<(
     say_down(options);
     let began = Instant::now();
     let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
-    let (mut told, mut looked, mut last) = (Instant::now(), Instant::now(), 0);
+    let (mut reported, mut looked, mut last) = (Instant::now(), Instant::now(), 0);
     let mut silent = vec![0; options.outputs.len()];
     let (mut lost, mut losing) = (0, 0);
     let mut refused = None;
@@ -253,10 +253,10 @@ fn watch(options: &Options, split: &mut Split, outputs: &mut [Sent]) -> Result<(
             _ => {}
         }
         refused = failure;
-        if told.elapsed() < Duration::from_secs(1) {
+        if reported.elapsed() < Duration::from_secs(1) {
             continue;
         }
-        told = Instant::now();
+        reported = Instant::now();
         let counts = split.counts().map_err(from_live)?;
         if !options.quiet {
             let rate = counts.received.packets - last;

@@ -129,3 +129,23 @@ fn rate(record: &Record) -> String {
 fn place(record: &Record) -> String {
     [record::vlan_cell(&record.key), record::tunnel_cell(&record.key)].join(" ").trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use tidewire_exports::records;
+
+    use super::*;
+
+    /// Columns name the values that they show, but for times as text, and those that are computed.
+    #[test]
+    fn columns_name_described_values() {
+        let values = [records::flow_values(), records::stream_values()];
+        let is_described = |name: &str| values.iter().any(|values| values.columns().any(|(known, _)| known == name));
+        for Shown { column, .. } in &ALL {
+            let own = std::slice::from_ref(&column.name);
+            let names = if column.values.is_empty() { own } else { column.values };
+            let is_known = |name: &&str| is_described(name) || name.ends_with("_time") || *name == "rate";
+            assert!(names.iter().all(is_known), "{}: {names:?}", column.title);
+        }
+    }
+}

@@ -6,22 +6,21 @@ use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
 use tidewire::{AnomalyKind, Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
 use tidewire_exports::{FlowRecord, records, table::FLOWS};
+use tidewire_outputs::{ConversationTracker, CutOffs, ExportKind, HasConversation, KeptState, Totals, TrackedStream};
 use tidewire_protocols::Conversation;
 
 use crate::{
-    app::{self, Follower, HasConversation, Watched},
+    app,
     arg_types::ModeName,
     clock::Clock,
-    cut_off_join::CutOffs,
+    cut_off_records,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
-    memory::Kept,
+    export::{ExportOptions, Job},
     options::Common,
     output::{self, Out},
     record::{self, DIRECTIONS, Record},
-    row::Column,
-    row::{Cells, Form, Row},
-    selection::{Order, Selection, Totals},
+    row::{Cells, Column, Form, Row, described},
+    selection::{self, Order, Selection},
     session::Session,
     shared_output::SharedOutput,
     sorted::{Room, Sortable, Sorted},
@@ -66,9 +65,9 @@ enum DigestName {
 struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
-    kept: Sorted<Ended, Order>,
-    follower: Follower,
-    /// What was cut off of an archive's streams.
+    kept: Sorted<ClosedStream, Order>,
+    tracker: ConversationTracker,
+    /// Parts of an archive's streams that were cut off.
     cuts: Option<Arc<CutOffs>>,
     /// Prints streams as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
@@ -79,24 +78,26 @@ struct Streams<const DIGEST: bool> {
 }
 
 /// A closed stream, with its digests if requested.
-struct Ended {
+struct ClosedStream {
     record: Record,
     digests: Option<[[u8; 32]; 2]>,
 }
 
-impl Ended {
-    fn view(&self) -> FlowRecord<'_> {
-        FlowRecord { digests: self.digests.as_ref(), ..self.record.view() }
+impl ClosedStream {
+    fn view<T>(&self, _: records::Form, call: impl FnOnce(&FlowRecord<'_>) -> T) -> T {
+        let mut record = self.record.view();
+        record.digests = self.digests.as_ref();
+        call(&record)
     }
 }
 
-impl AsRef<Record> for Ended {
+impl AsRef<Record> for ClosedStream {
     fn as_ref(&self) -> &Record {
         &self.record
     }
 }
 
-impl Sortable for Ended {
+impl Sortable for ClosedStream {
     fn heap_bytes(&self) -> usize {
         self.record.heap_bytes()
     }
@@ -104,44 +105,44 @@ impl Sortable for Ended {
 
 /// State of a stream.
 #[derive(Default)]
-struct Following {
+struct StreamState {
     /// A running digest for each direction.
     digests: Option<Box<[Sha256; 2]>>,
-    watched: Watched,
+    tracked: TrackedStream,
 }
 
-impl HasConversation for Following {
+impl HasConversation for StreamState {
     fn conversation(&mut self) -> &mut Conversation {
-        self.watched.conversation()
+        self.tracked.conversation()
     }
 }
 
-impl AsMut<Watched> for Following {
-    fn as_mut(&mut self) -> &mut Watched {
-        &mut self.watched
+impl AsMut<TrackedStream> for StreamState {
+    fn as_mut(&mut self) -> &mut TrackedStream {
+        &mut self.tracked
     }
 }
 
 impl<const DIGEST: bool> Handler for Streams<DIGEST> {
-    type Data = Following;
+    type Data = StreamState;
 
     #[inline(always)]
-    fn data(&mut self, stream: &mut Stream<'_, Following>, chunk: Chunk<'_>) {
+    fn data(&mut self, stream: &mut Stream<'_, StreamState>, chunk: Chunk<'_>) {
         if DIGEST {
             let digests = stream.data().digests.get_or_insert_default();
             digests[chunk.direction as usize].update(chunk.fresh());
         }
-        if !self.follower.passes_over(stream, &chunk) {
-            self.follower.watch(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        if !self.tracker.passes_over(stream, &chunk) {
+            self.tracker.track(stream, |tracker, stream, report| tracker.data(stream, &chunk, report));
         }
     }
 
-    fn gap(&mut self, stream: &mut Stream<'_, Following>, gap: Gap) {
-        self.follower.watch(stream, |follower, stream, report| follower.gap(stream, &gap, report));
+    fn gap(&mut self, stream: &mut Stream<'_, StreamState>, gap: Gap) {
+        self.tracker.track(stream, |tracker, stream, report| tracker.gap(stream, &gap, report));
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Following>, reason: EndReason) {
-        let Some(app) = self.follower.end(stream, reason) else {
+    fn close(&mut self, stream: &mut Stream<'_, StreamState>, reason: EndReason) {
+        let Some(app) = self.tracker.end(stream, reason) else {
             self.printed = Want::No;
             return;
         };
@@ -154,9 +155,9 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
             let digests = DIGEST.then(|| digests.unwrap_or_default().map(|hash| hash.finalize().into()));
             let mut record = Record { app, ..Record::of(stream, reason) };
             if let Some(cuts) = &self.cuts {
-                cuts.apply(&mut record, stream.gaps());
+                cut_off_records::apply(cuts, &mut record, stream.gaps());
             }
-            let ended = Ended { record, digests };
+            let ended = ClosedStream { record, digests };
             match &self.sink {
                 Some(sink) => self.printed = sink.push(&ended, &mut self.scratch).into(),
                 None => {
@@ -169,7 +170,7 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
 }
 
 impl<const DIGEST: bool> Choose for Streams<DIGEST> {
-    fn want(&self, _: u64, _: &Following) -> Want {
+    fn want(&self, _: u64, _: &StreamState) -> Want {
         self.want
     }
 
@@ -181,10 +182,6 @@ impl<const DIGEST: bool> Choose for Streams<DIGEST> {
         self.sink.is_none().then(|| self.kept.ids())
     }
 }
-
-/// Streams for exports.
-const ROWS: Texts =
-    Texts::Records(Rows { header: csv_header::<Ended>, row: |record| Box::new(Text(Ended { record, digests: None })) });
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -198,8 +195,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         ])?;
         let (common, mode) = (&options.common, Mode::Strict);
         let select = options.selected.select(&FLOWS, &options.common)?;
-        let (kind, cuts) = (Kind::Streams, common.cut_off()?);
-        return options.export.run(&Job { common, mode, kind, services: &[], rows: ROWS, select, cuts });
+        let (kind, cuts) = (ExportKind::Streams, common.cut_off()?);
+        return options.export.run(&Job { common, mode, kind, services: &[], select, cuts });
     }
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.
@@ -212,17 +209,17 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let cuts = common.cut_off()?;
     let order = options.selection.order(common);
     let want = if select.is_some() { Want::Later } else { order.want() };
-    let layout = options.selection.layout::<Ended>(select.as_deref())?;
-    let mut session = Session::new(common)?.keeping(Kept::FIELDS);
+    let layout = options.selection.layout::<ClosedStream>(select.as_deref())?;
+    let mut session = Session::new(common)?.keeping(KeptState::FIELDS);
     let is_unending = options.selection.is_unending(common);
-    let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
+    let sink = is_unending.then(|| SharedOutput::stdout::<ClosedStream>(form, &layout, common.limit, &session.stop));
     let mut writing = options.write.begin(common, Mode::Strict, sink.is_none() && want == Want::Later, &mut session)?;
-    let (room, parts) = (Room::new(common, form, &layout), common.parts(Kept::FIELDS));
+    let (room, parts) = (Room::new(common, form, &layout), common.parts(KeptState::FIELDS));
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
         kept: Sorted::new(order, &room),
-        follower: Follower::new(&parts).with(&select, &cuts),
+        tracker: ConversationTracker::new(&parts).with(&select, &cuts),
         cuts: cuts.clone(),
         sink: sink.clone(),
         scratch: Vec::new(),
@@ -232,8 +229,8 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (handlers, closing) = writing.run(&session, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
-    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
-    cuts.iter().for_each(|cuts| cuts.say_ambiguous());
+    app::say_refused(handlers.iter().map(|handler| handler.tracker.refused()).sum());
+    cuts.iter().for_each(|cuts| cut_off_records::say_ambiguous(cuts));
     let streams = Sorted::merged(handlers.into_iter().map(|handler| handler.kept), order, room);
     let ids = if options.write.is_on() { streams.ids()? } else { Vec::new() };
     let written = writing.finish(ids, closing.is_whole());
@@ -248,20 +245,10 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     error::concluded(written, code)
 }
 
-impl Row for Ended {
+impl Row for ClosedStream {
     const COLUMNS: &'static [Column] = &stream_columns::STREAMS;
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        records::stream_json().push(out, &self.view());
-    }
-
-    fn csv_header(clock: &Clock) -> String {
-        records::stream_csv().header(clock.is_asked())
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        clock.with_times(|times| records::stream_csv().push(out, &self.view(), times));
-    }
+    described!(records::stream_json, records::stream_csv, records::stream_values);
 
     fn cells(&self, clock: &Clock) -> Cells {
         let mut asides = record::asides(&self.record);
@@ -295,9 +282,12 @@ fn closing_lines(totals: &Totals, order: Order, common: &Common, clock: &Clock) 
     };
     let streams = counted(totals.streams, "stream", "streams");
     let packets = counted(totals.packets, "packet", "packets");
-    let counts =
-        format!("{streams}{}, {packets}, {bytes}{missing}{}", order.shown_of(totals.streams), totals.cut_off());
-    let mut lines = totals.closing_lines(&counts, clock);
+    let counts = format!(
+        "{streams}{}, {packets}, {bytes}{missing}{}",
+        order.shown_of(totals.streams),
+        selection::cut_off(totals)
+    );
+    let mut lines = selection::closing_lines(totals, &counts, clock);
     if totals.bad_checksums > 0 {
         let streams = counted(totals.bad_checksums, "stream has", "streams have");
         let line = format!("{streams} packets with wrong checksums, as where a card computes them (--json has which)");
@@ -306,7 +296,7 @@ fn closing_lines(totals: &Totals, order: Order, common: &Common, clock: &Clock) 
     lines
 }
 
-fn notes(stream: &Ended) -> Vec<String> {
+fn notes(stream: &ClosedStream) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(digests) = &stream.digests {
         for direction in DIRECTIONS {

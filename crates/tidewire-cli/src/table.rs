@@ -240,9 +240,9 @@ impl Table {
         let is_cut =
             |index: &&usize| !self.columns[**index].is_time && row.cells[**index].chars().count() > widths[**index];
         for &index in shown.iter().filter(|_| self.cuts).filter(is_cut) {
-            let told = format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]);
-            if told.chars().count() <= room || self.is_name(index) {
-                lines.push(told);
+            let note = format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]);
+            if note.chars().count() <= room || self.is_name(index) {
+                lines.push(note);
             }
         }
         let moved: Vec<_> = self.beneath.iter().filter(|&&index| !row.cells[index].is_empty()).collect();

@@ -1,8 +1,12 @@
 //! Properties of standard output: terminal or not, width, colours.
 
 use std::io::{self, IsTerminal};
+#[cfg(feature = "live")]
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(feature = "live")]
+use tidewire::legible::legible;
 
 /// Whether standard output is a terminal.
 pub fn is_terminal() -> bool {
@@ -27,9 +31,13 @@ pub fn width() -> Option<usize> {
     width.filter(|&columns| columns > 0)
 }
 
-/// Wraps a line at spaces to at most `width` characters; longer words stay whole.
+/// The beginning of a line that is a command.
+const COMMAND: &str = "tidewire ";
+
+/// Wraps a line at spaces to at most `width` characters; longer words stay whole, and so does a command, which is there to be pasted.
 pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
-    let Some(width) = width.filter(|width| line.chars().count() > *width) else { return vec![line.to_owned()] };
+    let is_long = |width: &usize| line.chars().count() > *width && !line.starts_with(COMMAND);
+    let Some(width) = width.filter(is_long) else { return vec![line.to_owned()] };
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
         let last = lines.last_mut().expect("there is always one");
@@ -43,6 +51,14 @@ pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A path as a word of a command that is there to be pasted into a shell.
+#[cfg(feature = "live")]
+pub fn shell_word(path: &Path) -> String {
+    let text = legible(&path.to_string_lossy()).into_owned();
+    let is_plain = |of: char| of.is_alphanumeric() || "/._-+:@%,=".contains(of);
+    if !text.is_empty() && text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Whether the terminal understands escape sequences, by `TERM`.

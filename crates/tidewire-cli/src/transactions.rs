@@ -9,20 +9,20 @@ use tidewire_exports::{
     select::Seen,
     table::{Row as TableRow, TRANSACTIONS},
 };
+use tidewire_outputs::{ConversationTracker, ExportKind, KeptState, Selected};
 use tidewire_protocols::{Conversation, Report, Service, Transaction};
 
 use crate::{
-    app::{self, Follower, Selected},
-    app_cells,
+    app, app_cells,
     clock::Clock,
     error::{self, CliError},
-    export::{ExportOptions, Job, Kind, Rows, Text, Texts, csv_header},
+    export::{ExportOptions, Job},
     layout::{ColumnOptions, Layout, TimeOption},
-    memory::Kept,
     options::Common,
     output::Out,
     record,
-    row::{Cells, Column, Form, Row},
+    row::{Cells, Column, Form, Row, described},
+    selection,
     session::Session,
     shared_output::SharedOutput,
     sorted::{Key, Room, Sortable, Sorted, Sorter},
@@ -30,7 +30,7 @@ use crate::{
     where_option::WhereOption,
 };
 
-/// Most characters of what was asked and answered in a table.
+/// Most characters of a request and its answer in a table.
 const CELL_CHARS: usize = 64;
 
 /// List DNS queries, HTTP requests, handshakes of TLS and SSH ...
@@ -80,7 +80,7 @@ struct Transactions<'a> {
     keeps: bool,
     count: u64,
     found: Sorted<Found, ByTime>,
-    follower: Follower,
+    tracker: ConversationTracker,
     /// Prints transactions as they are complete, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
@@ -94,9 +94,9 @@ struct Found {
 }
 
 impl Found {
-    fn view(&self) -> Exchange<'_> {
+    fn view<T>(&self, _: records::Form, call: impl FnOnce(&Exchange<'_>) -> T) -> T {
         let (stream, key, transaction) = (self.stream, self.key, &self.transaction);
-        Exchange { stream, key, stream_start_ns: 0, number: 0, transaction, origin: Origin::default() }
+        call(&Exchange { stream, key, stream_start_ns: 0, number: 0, transaction, origin: Origin::default() })
     }
 }
 
@@ -138,7 +138,7 @@ impl Transactions<'_> {
     fn follow(
         &mut self,
         stream: &mut Stream<'_, Conversation>,
-        pass: impl FnOnce(&mut Follower, &mut Stream<'_, Conversation>, &mut Report<'_>),
+        pass: impl FnOnce(&mut ConversationTracker, &mut Stream<'_, Conversation>, &mut Report<'_>),
     ) {
         let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
         let select = self.select.as_deref();
@@ -163,7 +163,7 @@ impl Transactions<'_> {
                 None => {}
             }
         };
-        pass(&mut self.follower, stream, &mut Report::Each(&mut each));
+        pass(&mut self.tracker, stream, &mut Report::Each(&mut each));
     }
 }
 
@@ -172,29 +172,23 @@ impl Handler for Transactions<'_> {
 
     #[inline]
     fn data(&mut self, stream: &mut Stream<'_, Conversation>, chunk: Chunk<'_>) {
-        if self.follower.passes_over(stream, &chunk) {
+        if self.tracker.passes_over(stream, &chunk) {
             return;
         }
-        self.follow(stream, |follower, stream, report| follower.data(stream, &chunk, report));
+        self.follow(stream, |tracker, stream, report| tracker.data(stream, &chunk, report));
         if stream.data().is_over() {
             stream.discard();
         }
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Conversation>, gap: Gap) {
-        self.follow(stream, |follower, stream, report| follower.gap(stream, &gap, report));
+        self.follow(stream, |tracker, stream, report| tracker.gap(stream, &gap, report));
     }
 
     fn close(&mut self, stream: &mut Stream<'_, Conversation>, _: EndReason) {
-        self.follow(stream, |follower, stream, report| drop(follower.close(stream, report)));
+        self.follow(stream, |tracker, stream, report| drop(tracker.close(stream, report)));
     }
 }
-
-/// Transactions for exports.
-const ROWS: Texts = Texts::Transactions(Rows {
-    header: csv_header::<Found>,
-    row: |(stream, key, transaction)| Box::new(Text(Found { stream, key, transaction })),
-});
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
@@ -203,36 +197,37 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let select = options.selected.select(&TRANSACTIONS, common)?;
     if options.export.is_on() {
         options.export.refuse(&[("--time", options.time.time.is_some())])?;
-        let (kind, services) = (Kind::Transactions, options.service.as_slice());
-        let job = Job { common, mode: Mode::Strict, kind, services, rows: ROWS, select, cuts: None };
+        let (kind, services) = (ExportKind::Transactions, options.service.as_slice());
+        let job = Job { common, mode: Mode::Strict, kind, services, select, cuts: None };
         return options.export.run(&job);
     }
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Found>(&options.columns, &options.time, form)?;
-    let session = Session::new(common)?.keeping(Kept::FIELDS);
+    let session = Session::new(common)?.keeping(KeptState::FIELDS);
     let keeps = common.limit != Some(0);
     let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| SharedOutput::stdout::<Found>(form, &layout, common.limit, &session.stop));
     let (order, room) = (ByTime::new(common.limit), Room::new(common, form, &layout));
-    let parts = common.parts(Kept::FIELDS);
+    let parts = common.parts(KeptState::FIELDS);
     let make = |_| Transactions {
         services: &options.service,
         select: select.clone(),
         keeps,
         count: 0,
         found: Sorted::new(order, &room),
-        follower: Follower::new(&parts),
+        tracker: ConversationTracker::new(&parts),
         sink: sink.clone(),
         scratch: Vec::new(),
     };
     let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
-    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
+    app::say_refused(handlers.iter().map(|handler| handler.tracker.refused()).sum());
     let count: u64 = handlers.iter().map(|handler| handler.count).sum();
     let found = Sorted::merged(handlers.into_iter().map(|handler| handler.found), order, room);
     let mut out = Out::last();
     found.print(false, &mut out)?;
     if form == Form::Table {
-        out.line(&counted(count, "transaction", "transactions"))?;
+        let shown = selection::shown_of(common.limit, count);
+        out.line(&format!("{}{shown}", counted(count, "transaction", "transactions")))?;
         closing.lines(common).into_iter().try_for_each(|line| out.line(&line))?;
     }
     closing.finish(common, options.json, &mut out, error::OK)
@@ -241,17 +236,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
 impl Row for Found {
     const COLUMNS: &'static [Column] = &COLUMNS;
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        records::transaction_json().push(out, &self.view());
-    }
-
-    fn csv_header(clock: &Clock) -> String {
-        records::transaction_csv().header(clock.is_asked())
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        clock.with_times(|times| records::transaction_csv().push(out, &self.view(), times));
-    }
+    described!(records::transaction_json, records::transaction_csv, records::transaction_csv);
 
     fn cells(&self, clock: &Clock) -> Cells {
         let (key, transaction) = (&self.key, &self.transaction);

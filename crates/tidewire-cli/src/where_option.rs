@@ -16,7 +16,7 @@ use crate::{error::CliError, options::Common};
 pub struct WhereOption {
     /// Only records whose fields fulfil this, as in 'tls.sni ends with example.org'
     ///
-    /// FIELD OPERATOR VALUE, joined by and, or, not and parentheses. Operators: = != < <= > >=, in (a, b), contains, starts with, ends
+    /// FIELD OPERATOR VALUE, joined by and, or, not and parentheses. Operators: = (or ==) != < <= > >=, in (a, b), contains, starts with, ends
     /// with. A field alone has to be there, a count to be more than 0. Fields have the names of CSV, as client_addr, packets_c2s,
     /// http.status; and addr and port of either end, packets, bytes, duration of both directions; all are listed below. Packets,
     /// bytes and anomalies are fields of flows and streams, not of transactions. Values have units, as 1M, 30s, 10.0.0.0/8. != of either
@@ -55,10 +55,10 @@ fn listed(table: &'static Table) -> String {
 }
 
 impl WhereOption {
-    /// What is selected of a table; `None`: everything.
+    /// The selection from a table; `None`: everything.
     ///
     /// # Errors
-    /// The test is wrong, or these options leave nothing of what it asks for.
+    /// The test is wrong, or these options leave no stream for it.
     pub fn select(&self, table: &'static Table, common: &Common) -> Result<Option<Arc<Select>>, CliError> {
         let Some(text) = &self.where_test else { return Ok(None) };
         let select = Select::new(text, table).map_err(|error| CliError::Usage(format!("--where: {error}")))?;

@@ -2,16 +2,16 @@
 
 use tidewire::{Direction, FlowKey, Tunnel, TunnelKind, community_id};
 use tidewire_queue::{
-    Ended, Missing, Record,
+    Missing, QueueEnd, Record,
     records::{
-        Close, DirectionStats, Event, Gap, Key, Kind, OFFSET_NONE, Open, PacketHeader, anomaly_name, end_reason_name,
-        flags, gap_cause_name, tcp_state_name,
+        Close, DirectionStats, Event, Gap, Key, OFFSET_NONE, Open, PacketHeader, RecordType, anomaly_name,
+        end_reason_name, flags, gap_cause_name, tcp_state_name,
     },
 };
 
 use crate::{
     output::{Object, hex, push_number, push_string},
-    record::{DIRECTIONS, proto_name, push_endpoints, push_tunnel, vlans},
+    record::{DIRECTIONS, proto_name, tunnel_name, vlans},
 };
 
 /// Appends a line for a record.
@@ -103,7 +103,7 @@ pub fn push_attached(out: &mut Vec<u8>, queue: &str, epoch: u64, sequence: u64) 
 }
 
 /// Appends a line for the end of a queue.
-pub fn push_ended(out: &mut Vec<u8>, why: Ended) {
+pub fn push_ended(out: &mut Vec<u8>, why: QueueEnd) {
     let mut object = Object::open(out);
     object.plain("kind", "ended");
     object.plain("reason", ended_name(why));
@@ -112,23 +112,23 @@ pub fn push_ended(out: &mut Vec<u8>, why: Ended) {
 }
 
 /// The name of an end.
-pub fn ended_name(why: Ended) -> &'static str {
+pub fn ended_name(why: QueueEnd) -> &'static str {
     match why {
-        Ended::Finished => "finished",
-        Ended::Aborted => "aborted",
-        Ended::Gone => "gone",
+        QueueEnd::Finished => "finished",
+        QueueEnd::Aborted => "aborted",
+        QueueEnd::Gone => "gone",
         _ => "other",
     }
 }
 
 fn kind_name(number: u16) -> &'static str {
-    match Kind::from_number(number) {
-        Some(Kind::Open) => "open",
-        Some(Kind::Data) => "data",
-        Some(Kind::Gap) => "gap",
-        Some(Kind::Conflict) => "conflict",
-        Some(Kind::Close) => "close",
-        Some(Kind::Packet) => "packet",
+    match RecordType::from_number(number) {
+        Some(RecordType::Open) => "open",
+        Some(RecordType::Data) => "data",
+        Some(RecordType::Gap) => "gap",
+        Some(RecordType::Conflict) => "conflict",
+        Some(RecordType::Close) => "close",
+        Some(RecordType::Packet) => "packet",
         _ => "unknown",
     }
 }
@@ -144,12 +144,33 @@ fn flow_key(key: &Key) -> FlowKey {
     flow
 }
 
+/// `client` and `server`.
+fn push_endpoints(object: &mut Object<'_>, key: &FlowKey) {
+    for (name, endpoint) in [("client", key.client), ("server", key.server)] {
+        object.object(name, |object| {
+            object.address("addr", endpoint.address);
+            object.number("port", u64::from(endpoint.port));
+        });
+    }
+}
+
+/// `tunnel`: null, or its kind and id.
+fn push_tunnel(object: &mut Object<'_>, key: &FlowKey) {
+    match tunnel_name(key.tunnel) {
+        None => object.null("tunnel"),
+        Some(kind) => object.object("tunnel", |object| {
+            object.plain("kind", kind);
+            object.number("id", u64::from(key.tunnel.id));
+        }),
+    }
+}
+
 fn push_key(object: &mut Object<'_>, key: &Key) {
     let flow = flow_key(key);
     object.plain("proto", &proto_name(flow.proto));
     push_endpoints(object, &flow);
     object.truth("client_known", key.is_client_known);
-    if matches!(flow.proto, 1 | 58) {
+    if tidewire_types::ip_protocol::is_icmp(flow.proto) {
         object.number("icmp_type", u64::from(flow.icmp[0]));
         object.number("icmp_code", u64::from(flow.icmp[1]));
     }

@@ -15,10 +15,10 @@ use std::{
 
 pub use options::Options;
 
-use tidewire_queue::{Attach, Ended, Error, Losses, Next, Reader, Record, Refusal, records::Kind};
+use tidewire_queue::{Attach, Error, Losses, Next, QueueEnd, Reader, Record, Refusal, records::RecordType};
 
 use self::{
-    options::{KindName, Place},
+    options::{AttachTarget, KindName},
     sink::Sink,
 };
 use crate::{
@@ -43,10 +43,10 @@ enum Stopped {
     /// The program of `--exec` ended, or takes no more.
     Program,
     /// A signal, or the limit.
-    Asked,
+    Requested,
 }
 
-/// What was read, over all queues.
+/// Sums over all queues.
 #[derive(Default)]
 struct Totals {
     read: u64,
@@ -58,7 +58,7 @@ struct Totals {
     /// Records between two attachments: published while the program was being started again.
     between: u64,
     /// Why the last queue ended.
-    ended: Option<Ended>,
+    ended: Option<QueueEnd>,
 }
 
 struct Attaching<'a> {
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let message = "a terminal cannot show --raw; redirect it, as in > records.bin, or use --json";
         return Err(CliError::Usage(message.into()));
     }
-    let Place { socket, request } = options.place()?;
+    let AttachTarget { socket, request } = options.place()?;
     // A program that gets the records has its own time to end.
     on_signal_within(if options.exec.is_some() { Duration::MAX } else { LIVE_PATIENCE });
     let Some(reader) = attach(&socket, &request, options.follow, None)? else { return Ok(error::OK) };
@@ -136,7 +136,7 @@ impl Attaching<'_> {
         loop {
             if stopped() || self.options.limit.is_some_and(|limit| self.totals.written >= limit) {
                 self.sink.flush()?;
-                return Ok(Stopped::Asked);
+                return Ok(Stopped::Requested);
             }
             payload.clear();
             let mut next = reader.next(&mut payload).map_err(from_queue)?;
@@ -195,7 +195,7 @@ impl Attaching<'_> {
 
     fn is_wanted(&self, record: &Record) -> bool {
         let Options { kind, stream, direction, .. } = self.options;
-        let of_both = matches!(Kind::from_number(record.kind), Some(Kind::Open | Kind::Close));
+        let of_both = matches!(RecordType::from_number(record.kind), Some(RecordType::Open | RecordType::Close));
         (kind.is_empty() || kind.iter().any(|kind| kind.number() == record.kind))
             && stream.is_none_or(|stream| stream == record.stream)
             && direction.is_none_or(|direction| of_both || direction.name() == record.direction().name())
@@ -225,8 +225,8 @@ impl Attaching<'_> {
             text.push_str(&format!(", {} lost ({}; this reader was too slow)", missed + lost, Bytes(lost_bytes)));
         }
         match ended {
-            Some(Ended::Finished) => text.push_str("; the queue has ended"),
-            Some(Ended::Gone) => text.push_str("; the sensor's process died"),
+            Some(QueueEnd::Finished) => text.push_str("; the queue has ended"),
+            Some(QueueEnd::Gone) => text.push_str("; the sensor's process died"),
             Some(_) => text.push_str("; the sensor failed"),
             None => {}
         }
@@ -296,12 +296,12 @@ fn exit_code(status: ExitStatus) -> u8 {
 impl KindName {
     fn number(self) -> u16 {
         let kind = match self {
-            Self::Open => Kind::Open,
-            Self::Data => Kind::Data,
-            Self::Gap => Kind::Gap,
-            Self::Conflict => Kind::Conflict,
-            Self::Close => Kind::Close,
-            Self::Packet => Kind::Packet,
+            Self::Open => RecordType::Open,
+            Self::Data => RecordType::Data,
+            Self::Gap => RecordType::Gap,
+            Self::Conflict => RecordType::Conflict,
+            Self::Close => RecordType::Close,
+            Self::Packet => RecordType::Packet,
         };
         kind as u16
     }

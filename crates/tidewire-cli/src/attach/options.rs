@@ -64,7 +64,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", help_heading = RECORDS)]
     pub(super) directory: Option<PathBuf>,
 
-    /// What this reader is called in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]
+    /// Name of this reader in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]
     #[arg(long, value_name = "NAME", help_heading = RECORDS)]
     pub(super) name: Option<String>,
 
@@ -97,7 +97,7 @@ pub struct Options {
     pub(super) quiet: bool,
 }
 
-/// See [`tidewire_queue::records::Kind`].
+/// See [`tidewire_queue::records::RecordType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum KindName {
     Open,
@@ -109,14 +109,14 @@ pub(super) enum KindName {
 }
 
 /// Where to attach, and as what.
-pub(super) struct Place {
+pub(super) struct AttachTarget {
     pub socket: PathBuf,
     pub request: Attach,
 }
 
 impl Options {
     /// The options, completed by the environment of an analyzer that a sensor started.
-    pub(super) fn place(&self) -> Result<Place, CliError> {
+    pub(super) fn place(&self) -> Result<AttachTarget, CliError> {
         let said = |given: &Option<String>, variable: &str| {
             given.clone().or_else(|| env::var(variable).ok()).filter(|text| !text.is_empty())
         };
@@ -135,6 +135,6 @@ impl Options {
             (None, None, Some(socket)) if !socket.is_empty() => socket.into(),
             _ => Path::new(DIRECTORY).join(SOCKET),
         };
-        Ok(Place { socket, request: Attach { queue, name, group } })
+        Ok(AttachTarget { socket, request: Attach { queue, name, group } })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
+use tidewire_types::ip_protocol;
 use tidewire_wire::{Decoded, Kind, addresses, ports};
 
 /// Most flows; each takes about 200 bytes.
@@ -133,10 +134,8 @@ fn is_flow(decoded: &Decoded) -> bool {
 
 /// The ports at the start of a first fragment, if its protocol has ports.
 fn fragment_ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
-    /// TCP, UDP, SCTP, UDP-Lite.
-    const WITH_PORTS: [u8; 4] = [6, 17, 132, 136];
     match frame.get(decoded.fragment.data_at as usize..) {
-        Some(&[a, b, c, d, ..]) if WITH_PORTS.contains(&decoded.proto) => {
+        Some(&[a, b, c, d, ..]) if ip_protocol::has_ports(decoded.proto) => {
             (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
         }
         _ => (0, 0),
@@ -147,11 +146,11 @@ impl Key {
     /// As a line names it.
     pub fn text(&self) -> String {
         let proto = match self.proto {
-            1 => "icmp".into(),
-            6 => "tcp".into(),
-            17 => "udp".into(),
-            58 => "icmp6".into(),
-            132 => "sctp".into(),
+            ip_protocol::ICMP => "icmp".into(),
+            ip_protocol::TCP => "tcp".into(),
+            ip_protocol::UDP => "udp".into(),
+            ip_protocol::ICMP6 => "icmp6".into(),
+            ip_protocol::SCTP => "sctp".into(),
             other => format!("proto {other}"),
         };
         let end = |(address, port): (IpAddr, u16)| match (address, port) {
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_is_split_when_nobody_got_all_of_it() {
+    fn a_flow_is_split_when_no_worker_got_all_of_it() {
         let mut flow = Flow::default();
         flow.add(1, &[2]);
         flow.add(2, &[2, 3]);
@@ -177,7 +176,7 @@ mod tests {
         assert!(flow.is_split());
         let mut dropped = Flow::default();
         dropped.add(1, &[]);
-        assert!(!dropped.is_split(), "nobody has a part of it");
+        assert!(!dropped.is_split(), "no worker has a part of it");
         dropped.add(2, &[1]);
         assert!(dropped.is_split(), "a part is missing");
     }

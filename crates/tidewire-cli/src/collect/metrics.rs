@@ -2,7 +2,7 @@
 
 use tidewire_delivery::collector::{CollectStatus, SensorFigures};
 
-use crate::metrics::{Family, Kind, Sample};
+use crate::metrics::{Family, MetricKind, Sample};
 
 /// All families.
 pub(super) fn families(status: &CollectStatus) -> Vec<Family> {
@@ -14,7 +14,7 @@ pub(super) fn families(status: &CollectStatus) -> Vec<Family> {
             |sensor: &SensorFigures| Sample { labels: vec![("sensor", sensor.name.clone())], value: value(sensor) };
         status.sensors.iter().map(of).collect()
     };
-    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
     add(gauge, "tidewire_collect_connections", "Sensors connected", alone(status.connections));
     add(counter, "tidewire_collect_refused", "Connections that were refused", alone(status.refused));
     let connected = sensors(|one| f64::from(u8::from(one.connected)));

@@ -24,7 +24,7 @@ use crate::{
 /// A sensor's directory, and its socket for events.
 const DIRECTORY: &str = "/run/tidewire";
 const SOCKET: &str = "events.sock";
-/// The name of whoever has no other.
+/// The default name of an analyzer.
 const NAME: &str = "command";
 /// How long the event processor may take to store what was sent.
 const WAIT: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ enum Commands {
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct EmitOptions {
-    /// What it is, as in login.failed; without it, events are read from standard input
+    /// Kind of the event, as in login.failed; without it, events are read from standard input
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
@@ -72,7 +72,7 @@ pub struct EmitOptions {
     #[arg(long, value_name = "SEVERITY", value_enum, hide_possible_values = true, requires = "kind")]
     severity: Option<SeverityName>,
 
-    /// What else is known, as in user=alice or user:text=1. May be repeated
+    /// A further field, as in user=alice or user:text=1. May be repeated
     ///
     /// Whole numbers, true and false are what they look like, all else is text; NAME:TYPE=VALUE says what it is: text, u64, i64,
     /// f64, bool, addr, time (nanoseconds since 1970) or bytes (hexadecimal).
@@ -99,7 +99,7 @@ pub struct EmitOptions {
     #[arg(long, value_name = "TIME", requires = "kind")]
     time: Option<String>,
 
-    /// What it is about, a text of at most 4096 bytes
+    /// Text that the event is about, at most 4096 bytes
     #[arg(long, value_name = "TEXT", requires = "kind")]
     excerpt: Option<String>,
 

@@ -4,9 +4,9 @@ use std::{cmp::Reverse, collections::BinaryHeap, collections::VecDeque};
 
 use tidewire::legible::legible;
 use tidewire_events::{DecodeError, Event, Record};
+use tidewire_exports::json::push_escaped;
 
 use super::{
-    folded::push_json,
     options::Options,
     selection::Selection,
     stores::{Opened, Store, Stores},
@@ -152,7 +152,7 @@ pub fn run(options: &Options, selection: &Selection, stores: &Stores, form: Form
             printed += 1;
         }
         let stepped = of.step(selection);
-        // What was read before is printed.
+        // The event before the interruption is printed.
         if interrupt::is_interrupted() {
             break;
         }
@@ -181,12 +181,12 @@ fn print(event: &Event, sensor: &str, form: Form, clock: &Clock, out: &mut Vec<u
     if form == Form::Json {
         let json = event.to_json();
         match (sensor, json.strip_prefix('{')) {
-            ("", _) | (_, None) => push_json(out, &json),
+            ("", _) | (_, None) => push_escaped(out, &json),
             (sensor, Some(rest)) => {
                 out.extend_from_slice(b"{\"sensor\":");
                 crate::output::push_string(out, sensor);
                 out.push(b',');
-                push_json(out, rest);
+                push_escaped(out, rest);
             }
         }
         return out.push(b'\n');

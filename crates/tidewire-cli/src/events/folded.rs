@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use tidewire::legible::legible;
 use tidewire_event_store::Row as StoredRow;
 use tidewire_events::{Event, Field, FlowKey, Record, Severity, Value, Varied};
-use tidewire_exports::EventRecord;
+use tidewire_exports::{EventRecord, records};
 use tidewire_outputs::{self as outputs, Exports};
 
 use super::{
@@ -20,9 +20,9 @@ use crate::{
     error::CliError,
     export::Shown,
     layout::Layout,
-    output::{Object, hex, push_number, push_string},
+    output::hex,
     record::proto_name,
-    row::{Aside, Cells, Column, Form, Row},
+    row::{Aside, Cells, Column, Form, Row, described},
     units::{Count, Lasting},
 };
 
@@ -60,10 +60,10 @@ pub struct Fold {
     pub is_sealed: bool,
 }
 
-/// What one row is made of. Numbers of folds begin again with another store of a sensor, so that they do not suffice.
+/// The identity of a row. Numbers of folds begin again with another store of a sensor, so that they do not suffice.
 type Identity = (Subject, String, String, Severity, bool);
 
-/// What the events of a row have in common.
+/// The common subject of a row's events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     /// Their fold.
@@ -233,7 +233,7 @@ impl Folded {
         let mut notes = Vec::new();
         if let Some(totals) = &self.totals {
             notes.push(totals.fields.iter().map(|field| named(field, clock)).collect::<Vec<_>>().join(" "));
-            notes.extend(scans::recall(totals));
+            notes.extend(scans::recall(totals).into_iter().flatten());
             return notes;
         }
         let varies = |name: &str| rows.iter().any(|row| row.name == name);
@@ -250,16 +250,17 @@ impl Folded {
         {
             let first_ns = scans::first_ns(event).unwrap_or(self.first_ns).min(self.first_ns);
             let period = scans::period(first_ns, self.last_ns);
-            notes.push(format!("its packets: tidewire recall DIR --community-id {id} {period}"));
+            notes.extend(scans::its_packets(&format!("--community-id {id} {period}")));
         }
         notes
     }
 }
 
 impl Folded {
-    /// Writes it. An end of the key is there as far as all events have the same.
-    pub fn export(&self, exports: &Exports, scratch: &mut Vec<u8>) {
-        let rows = self.varied(1);
+    /// Passes on the record, as far as this form has it. An end of the key is there as far as all events have the same.
+    fn view<T>(&self, form: records::Form, call: impl FnOnce(&EventRecord<'_>) -> T) -> T {
+        let has = |other: records::Form| form.has(other);
+        let rows = if has(records::Form::TABLE.and(records::Form::CSV)) { self.varied(1) } else { Vec::new() };
         let of_all = |name: &str| self.distinct(&rows, name) == 1;
         let key = self.key();
         let proto = key.filter(|_| of_all("proto")).map(|key| proto_name(key.protocol));
@@ -267,8 +268,11 @@ impl Folded {
             let end = key.map(of);
             (end.map(|end| end.0).filter(|_| of_all(names[0])), end.map(|end| end.1).filter(|_| of_all(names[1])))
         };
-        let json = self.read.as_ref().map(|(event, varied)| (event.to_json(), varied_json(varied)));
-        let record = EventRecord {
+        let read = self.read.as_ref();
+        let json = read.filter(|_| has(records::Form::TABLE.and(records::Form::JSON)));
+        let json = json.map(|(event, varied)| (event.to_json(), varied_json(varied)));
+        let fields = read.filter(|_| has(records::Form::CSV)).map(|(event, _)| fields(event));
+        call(&EventRecord {
             sensor: Some(self.sensor.as_str()).filter(|sensor| !sensor.is_empty()),
             fold: self.fold,
             analyzer: &self.analyzer,
@@ -284,19 +288,24 @@ impl Folded {
             stream: self.stream(&rows),
             event: json.as_ref().map(|(event, _)| event.as_str()),
             varied: json.as_ref().map(|(_, varied)| varied.as_str()),
-        };
-        exports.write(&outputs::Record::Event(&record), self.last_ns, scratch);
+            fields: fields.as_deref(),
+        })
+    }
+
+    /// Writes it.
+    pub fn export(&self, exports: &Exports, scratch: &mut Vec<u8>) {
+        self.view(records::Form::TABLE, |record| exports.write(&outputs::Record::Event(record), self.last_ns, scratch));
         exports.write(&outputs::Record::Text(&Shown(self)), self.last_ns, scratch);
     }
 }
 
-/// What varied, as JSON.
+/// Members that varied, as JSON.
 fn varied_json(varied: &Varied) -> String {
     let table = serde_json::from_str::<Json>(&varied.to_json(JSON_TOP)).unwrap_or_default();
     table.get("varied").map(Json::to_string).unwrap_or_else(|| "[]".into())
 }
 
-/// What varied of a member: how many values, from where to where, or the most frequent ones.
+/// The variation of a member: how many values, from where to where, or the most frequent ones.
 fn varied(row: &tidewire_events::Row, clock: &Clock) -> String {
     let at_least = if row.is_at_least { "at least " } else { "" };
     let head = format!("{}: {at_least}{} values", row.name, Count(row.distinct));
@@ -347,7 +356,7 @@ fn value_within(value: &Value, room: usize, clock: &Clock) -> String {
     }
 }
 
-/// Bytes as text, with escapes for what is none.
+/// Bytes as text, with escapes for bytes that are not text.
 pub fn quoted(bytes: &[u8]) -> String {
     let (mut text, mut shown) = (String::new(), 0);
     for byte in bytes.iter().take(EXCERPT_BYTES) {
@@ -379,71 +388,7 @@ impl Row for Folded {
         Column::figures("FOLD", "fold", 7),
     ];
 
-    fn push_json(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        if !self.sensor.is_empty() {
-            object.text("sensor", &self.sensor);
-        }
-        object.number("fold", self.fold);
-        object.text("analyzer", &self.analyzer);
-        object.text("kind", &self.kind);
-        object.plain("severity", self.severity.name());
-        object.number("count", self.count);
-        object.number("first_ns", self.first_ns);
-        object.number("last_ns", self.last_ns);
-        match &self.read {
-            None => object.truth("encrypted", true),
-            Some((event, varied)) => {
-                // What is written by the events themselves is JSON already, with every character that a terminal obeys escaped.
-                push_json(object.key("event"), &event.to_json());
-                push_json(object.key("varied"), &varied_json(varied));
-            }
-        }
-        object.close();
-        out.push(b'\n');
-    }
-
-    fn csv_header(clock: &Clock) -> String {
-        let times = if clock.is_asked() { "start_time,end_time" } else { "first_ns,last_ns" };
-        format!(
-            "{times},sensor,severity,analyzer,kind,count,proto,client_addr,client_port,server_addr,server_port,stream,fold,fields"
-        )
-    }
-
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        let rows = self.varied(1);
-        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-        for (place, time) in [self.first_ns, self.last_ns].into_iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            if clock.is_asked() { out.extend_from_slice(clock.value(time).as_bytes()) } else { push_number(out, time) }
-        }
-        let key = self.key();
-        let same = |name: &str, text: String| if self.distinct(&rows, name) == 1 { text } else { String::new() };
-        let of_key = |name: &str, text: &dyn Fn(&FlowKey) -> String| same(name, key.map(text).unwrap_or_default());
-        let fields = self.read.as_ref().map(|(event, _)| fields(event)).unwrap_or_default();
-        let texts = [
-            csv(&self.sensor),
-            self.severity.name().to_owned(),
-            csv(&self.analyzer),
-            csv(&self.kind),
-            self.count.to_string(),
-            of_key("proto", &|key| proto_name(key.protocol).into_owned()),
-            of_key("client_addr", &|key| key.client_addr.to_string()),
-            of_key("client_port", &|key| key.client_port.to_string()),
-            of_key("server_addr", &|key| key.server_addr.to_string()),
-            of_key("server_port", &|key| key.server_port.to_string()),
-            number(self.stream(&rows)),
-            self.fold.to_string(),
-            csv(&fields),
-        ];
-        for text in texts {
-            out.push(b',');
-            out.extend_from_slice(text.as_bytes());
-        }
-        out.push(b'\n');
-    }
+    described!(records::event_json, records::event_csv, records::event_csv);
 
     fn cells(&self, clock: &Clock) -> Cells {
         let rows = self.varied(TOP);
@@ -476,29 +421,4 @@ impl Row for Folded {
 fn fields(event: &Event) -> String {
     let event = serde_json::from_str::<Json>(&event.to_json()).unwrap_or_default();
     event.get("fields").map(Json::to_string).unwrap_or_default()
-}
-
-/// A comma-separated value that may have any character (RFC 4180).
-fn csv(text: &str) -> String {
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-    if plain { text.to_owned() } else { format!("\"{}\"", legible(text).replace('"', "\"\"")) }
-}
-
-/// Appends JSON, with what a terminal obeys as escapes: serde_json leaves some of it in texts.
-pub fn push_json(out: &mut Vec<u8>, json: &str) {
-    let is_safe = |c: char| !tidewire::legible::is_hidden(c);
-    if json.chars().all(is_safe) {
-        return out.extend_from_slice(json.as_bytes());
-    }
-    let mut escaped = Vec::new();
-    for c in json.chars() {
-        if is_safe(c) {
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-        } else {
-            // Such characters stand in texts only.
-            escaped.clear();
-            push_string(&mut escaped, c.encode_utf8(&mut [0; 4]));
-            out.extend_from_slice(escaped.get(1..escaped.len() - 1).unwrap_or_default());
-        }
-    }
 }

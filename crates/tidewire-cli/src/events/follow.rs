@@ -62,7 +62,7 @@ pub fn run(options: &Options, selection: &Selection, stores: Stores, form: Form)
         let after = if selection.has_begin() { 0 } else { store.last_id()? };
         positions.push(Position { after, file: file(&store.path), id: store.id() });
     }
-    let table = Table::unending(Folded::COLUMNS, &layout);
+    let table = Table::unending(&layout.columns::<Folded>(), &layout);
     let left = options.limit;
     let mut following = Following { options, selection, stores, positions, form, layout, table, out, left };
     let mut searched = Instant::now();
@@ -105,7 +105,7 @@ impl Following<'_> {
                     Form::Json => folded.push_json(out.buffer()),
                     Form::Csv => layout.push_csv(&folded, out.buffer()),
                     Form::Table => {
-                        let cells = folded.cells(&layout.clock);
+                        let cells = layout.cells(&folded);
                         table.row_with_notes(cells.cells, cells.asides, cells.notes);
                         table.finish(out)?;
                     }

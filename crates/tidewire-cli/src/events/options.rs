@@ -6,6 +6,7 @@ use tidewire_events::Severity;
 use crate::{
     export::ExportOptions,
     layout::{ColumnOptions, TimeOption},
+    own_input,
 };
 
 /// Headings of the help.
@@ -48,14 +49,14 @@ pub struct Options {
     pub(super) directory: Option<PathBuf>,
 
     /// A file of identities (AGE-SECRET-KEY-1…) that read encrypted events, as tidewire keys identity makes it. May be repeated
-    #[arg(long, value_name = "FILE", help_heading = STORE)]
+    #[arg(long, value_name = "FILE", value_parser = own_input::noted(), help_heading = STORE)]
     pub(super) identity: Vec<PathBuf>,
 
-    /// Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds since 1970
+    /// Only events since then: how long ago (1h, 30m), a time (2026-11-23T06:00:00Z, 06:00), or seconds or nanoseconds since 1970
     #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) since: Option<String>,
 
-    /// Only events until then, as for --since
+    /// Only events until then, as for --since; of a time with few digits, until the end of all times that begin with them
     #[arg(long, value_name = "TIME", help_heading = EVENTS)]
     pub(super) until: Option<String>,
 

@@ -42,7 +42,7 @@ pub fn later(one: Option<Event>, other: Option<Event>) -> Option<Event> {
     [one, other].into_iter().flatten().max_by_key(|event| (attempts(event), event.time_ns))
 }
 
-/// What was scanned: a network with the port, or a host.
+/// The target of a scan: a network with the port, or a host.
 pub fn target(event: &Event) -> Option<String> {
     let key = event.key?;
     match field(event, "network") {
@@ -61,8 +61,13 @@ pub fn period(first_ns: u64, last_ns: u64) -> String {
     format!("--from {} --to {}", time(first_ns), time(last_ns.saturating_add(SECOND_NS)))
 }
 
+/// The notes of the command that finds packets.
+pub fn its_packets(search: &str) -> [String; 2] {
+    ["its packets:".into(), format!("tidewire recall DIR {search}")]
+}
+
 /// The command that finds the packets of a scan.
-pub fn recall(event: &Event) -> Option<String> {
+pub fn recall(event: &Event) -> Option<[String; 2]> {
     let key = event.key?;
     let period = period(first_ns(event).unwrap_or(event.time_ns), event.time_ns);
     let port = if key.server_port == 0 { String::new() } else { format!(" and port {}", key.server_port) };
@@ -71,5 +76,5 @@ pub fn recall(event: &Event) -> Option<String> {
         (_, Some(Value::Text(network))) => format!("host {} and net {network}", key.client_addr),
         _ => format!("host {} and host {}", key.client_addr, key.server_addr),
     };
-    Some(format!("its packets: tidewire recall DIR {period} {hosts}{port}"))
+    Some(its_packets(&format!("{period} {hosts}{port}")))
 }

@@ -13,7 +13,7 @@ use tidewire_filter::Filter;
 use super::options::Options;
 use crate::{error::CliError, times};
 
-/// What has to hold.
+/// Conditions on records and events.
 pub struct Selection {
     since_ns: Option<u64>,
     until_ns: Option<u64>,
@@ -21,14 +21,13 @@ pub struct Selection {
     kinds: Vec<String>,
     analyzers: Vec<String>,
     filter: Option<RefCell<Filter>>,
-    /// Encrypted records that nobody compared with the filter.
+    /// Encrypted records that could not be compared with the filter.
     unexamined: Cell<u64>,
 }
 
 impl Selection {
     pub fn new(options: &Options) -> Result<Self, CliError> {
         let now = times::now_ns();
-        let time = |text: &Option<String>| text.as_ref().map(|text| times::parse(text, now)).transpose();
         let filter = match &options.filter[..] {
             [] => None,
             words => {
@@ -46,8 +45,18 @@ impl Selection {
             return Err(CliError::Usage(format!("invalid --kind '{wrong}': {expected}")));
         }
         Ok(Self {
-            since_ns: time(&options.since).map_err(CliError::Usage)?,
-            until_ns: time(&options.until).map_err(CliError::Usage)?,
+            since_ns: options
+                .since
+                .as_ref()
+                .map(|text| times::parse(text, now))
+                .transpose()
+                .map_err(CliError::Usage)?,
+            until_ns: options
+                .until
+                .as_ref()
+                .map(|text| times::parse_last(text, now))
+                .transpose()
+                .map_err(CliError::Usage)?,
             severity: options.severity.map_or(Severity::Info, Severity::from),
             kinds: options.kind.clone(),
             analyzers: options.analyzer.clone(),
@@ -56,7 +65,7 @@ impl Selection {
         })
     }
 
-    /// What a store can look for by itself.
+    /// The part of the selection that a store can look for by itself.
     pub fn query(&self, after: u64) -> Query<'_> {
         Query {
             after,
@@ -74,12 +83,12 @@ impl Selection {
         self.since_ns.is_some()
     }
 
-    /// Records that were encrypted, so that nobody knows whether the filter matches them.
+    /// Encrypted records, of which it is unknown whether the filter matches them.
     pub fn unexamined(&self) -> u64 {
         self.unexamined.get()
     }
 
-    /// Whether any event of a record matches the filter. Of one that is encrypted nobody knows: it is counted.
+    /// Whether any event of a record matches the filter. Of an encrypted one that is unknown: it is counted.
     pub fn matches(&self, record: Option<&Record>) -> bool {
         let Some(filter) = &self.filter else { return true };
         let Some(record) = record else {

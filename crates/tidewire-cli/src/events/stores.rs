@@ -42,14 +42,14 @@ pub struct Store {
     keyring: Option<RefCell<Keyring>>,
     /// Records that cannot be read.
     damaged: Cell<u64>,
-    /// What was read: records may be joined meanwhile.
+    /// Progress of reading: records may be joined meanwhile.
     given: RefCell<ReadProgress>,
 }
 
-/// What a record is.
+/// Content of a record.
 pub enum Opened {
     Plain(Record),
-    /// It is encrypted, and nobody has its key.
+    /// It is encrypted, and no key for it was given.
     Sealed,
     /// It cannot be read, which was noted.
     Damaged,
@@ -171,7 +171,7 @@ impl Store {
         }
     }
 
-    /// Notes a record that cannot be read: another sensor's, or a hostile one's, keeps nobody from reading the others.
+    /// Notes a record that cannot be read: another sensor's, or a hostile one's, does not keep the others from being read.
     pub fn note_damage(&self, id: u64, what: &dyn std::fmt::Display) {
         self.damaged.set(self.damaged.get() + 1);
         if self.damaged.get() <= NAMED_MAX {
@@ -182,7 +182,7 @@ impl Store {
     /// Calls `each` with every row that a query finds, in the order of storing, until it returns `false`.
     pub fn each(&self, query: &Query<'_>, mut each: impl FnMut(Row) -> Result<bool, CliError>) -> Result<(), CliError> {
         let mut after = query.after;
-        // Whoever begins at the beginning reads all again.
+        // A reader that begins at the beginning reads all again.
         if after == 0 {
             self.given.take();
         }
@@ -218,7 +218,7 @@ impl Store {
         Ok(read.rows.into_iter().next().filter(|row| row.id == id))
     }
 
-    /// Which store it is: one that was made anew has another id.
+    /// The store's id: a newly created one has another id.
     pub fn id(&self) -> Option<[u8; 16]> {
         self.reader.store_id().ok()
     }
@@ -238,7 +238,7 @@ fn note_read(path: &Path) {
     }
 }
 
-/// The identities of files that nobody else may read.
+/// The identities of files that no other user may read.
 fn keyring(files: &[PathBuf]) -> Result<Keyring, CliError> {
     let mut keyring = Keyring::default();
     for path in files {
@@ -309,7 +309,7 @@ pub fn places(options: &Options) -> Result<Vec<(PathBuf, String)>, CliError> {
             found.push((path.clone(), name_of(path)));
         }
     }
-    // Of a store alone nobody asks whose it is; to a folder others may come.
+    // A single store needs no name; to a folder others may come.
     if let ([(_, name)], false) = (&mut found[..], is_folder) {
         name.clear();
     }
@@ -353,7 +353,7 @@ fn folder_name(folder: &Path) -> String {
     folder.file_name().map(|name| legible(&name.to_string_lossy()).into_owned()).unwrap_or_default()
 }
 
-/// What a store is called that was named as a file: its folder where it has the usual name, else itself.
+/// The name of a store that was named as a file: its folder where it has the usual name, else itself.
 fn name_of(path: &Path) -> String {
     let is_usual = path.file_name().is_some_and(|name| name == NAME);
     match path.parent().filter(|_| is_usual) {

@@ -1,7 +1,5 @@
 //! `--to FORMAT:PLACE`: records in formats of other programs, to files, folders and collectors.
 
-mod follow;
-mod interim;
 mod text;
 
 use std::{
@@ -15,38 +13,28 @@ use clap::{
     builder::{OsStringValueParser, TypedValueParser as _},
 };
 use tidewire::{Handler, Mode, Stop};
-use tidewire_exports::{
-    eve, ipfix,
-    table::{self, Table},
+use tidewire_exports::{eve, ipfix, table::Table};
+use tidewire_outputs::{
+    ACTIVE_TIMEOUT, CutOffs, ExportHandler, ExportKind, Exporting, Exports, Facts, Format, KeptState,
+    OutputDestination, OutputOption, Rotate, Selected, Settings, Source, Target, Totals, UDP_RATE,
 };
-use tidewire_outputs::{Exports, Facts, Format, Place, Rotate, Settings, Source, Target};
 use tidewire_protocols::Service;
 
 use crate::{
-    app::{self, Selected},
-    capture_args,
+    app, capture_args,
     clock::Clock,
-    cut_off_join::CutOffs,
+    cut_off_records,
     error::{self, CliError},
-    memory::Kept,
     options::Common,
     output::Out,
     own_input,
     place::{self, Standard},
-    selection::Totals,
+    selection,
     session::{Closing, Session},
     terminal,
     units::{Bytes, Span, counted},
 };
-use follow::Exporting;
-pub use follow::{Kind, Texts};
-pub use text::{Rows, Shown, Text, csv_header};
-
-/// How long a stream goes on before a collector hears of it: the usual active timeout of exporters.
-const ACTIVE_TIMEOUT: Span = Span(60_000_000_000);
-
-/// Messages a second over UDP: a socket's buffer of Linux's default size holds those of 50 milliseconds.
-const UDP_RATE: u32 = 2000;
+pub use text::{Shown, csv_header};
 
 /// Memory for rows on their way to columns where no capture is read, bytes.
 const MEMORY_BYTES: u64 = 128 << 20;
@@ -76,10 +64,15 @@ pub struct ExportOptions {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv", "columns", "limit"], help_heading = "Report")]
     format: Option<String>,
 
-    /// Which records of eve are written [default: all but netflow]: alert, anomaly, dns, fileinfo, flow, http, mdns, netflow, quic, ssh,
-    /// stats, tls
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = eve_type, help_heading = "Report")]
-    eve_types: Vec<&'static str>,
+    #[arg(
+        long,
+        value_name = "TYPES",
+        value_delimiter = ',',
+        value_parser = eve_type,
+        help = eve_types(),
+        help_heading = "Report"
+    )]
+    eve_types: Vec<eve::Types>,
 
     /// Add elements of our own to IPFIX under this private enterprise number: service, names, JA4, Community ID, missing bytes and others
     /// (docs/formats.md)
@@ -150,10 +143,16 @@ fn target(words: &OsStr) -> Result<Target, String> {
     Target::parse(words)
 }
 
+/// The help of `--eve-types`.
+fn eve_types() -> String {
+    let names = eve::Types::names().join(", ");
+    format!("Which records of eve are written [default: all but netflow]: {names}")
+}
+
 /// A type of EVE's records.
-fn eve_type(name: &str) -> Result<&'static str, String> {
-    let found = eve::TYPES.into_iter().find(|known| *known == name);
-    found.ok_or_else(|| format!("unknown type; expected {}", eve::TYPES.join(", ")))
+fn eve_type(name: &str) -> Result<eve::Types, String> {
+    let found = eve::Types::of_name(name);
+    found.ok_or_else(|| format!("unknown type; expected {}", eve::Types::names().join(", ")))
 }
 
 /// A private enterprise number: not 0, which is IANA's, nor that of reverse elements.
@@ -171,26 +170,13 @@ fn enterprise(text: &str) -> Result<u32, String> {
 pub struct Job<'a> {
     pub common: &'a Common,
     pub mode: Mode,
-    pub kind: Kind,
+    pub kind: ExportKind,
     /// Only these protocols; empty: all.
     pub services: &'a [Service],
-    /// What is written as JSON and comma-separated values.
-    pub rows: Texts,
-    /// What is selected.
+    /// The selection.
     pub select: Selected,
-    /// What was cut off of an archive's streams.
+    /// Parts of an archive's streams that were cut off.
     pub cuts: Option<Arc<CutOffs>>,
-}
-
-impl Job<'_> {
-    fn tables(&self) -> (&'static [Table], String) {
-        const OF_STREAMS: &[Table] = &[table::FLOWS, table::TRANSACTIONS];
-        const OF_TRANSACTIONS: &[Table] = &[table::TRANSACTIONS];
-        match self.rows {
-            Texts::Records(rows) => (OF_STREAMS, (rows.header)()),
-            Texts::Transactions(rows) => (OF_TRANSACTIONS, (rows.header)()),
-        }
-    }
 }
 
 impl ExportOptions {
@@ -216,59 +202,56 @@ impl ExportOptions {
     }
 
     fn eve(&self) -> eve::Types {
-        if self.eve_types.is_empty() {
-            return eve::Types::default();
+        match self.eve_types.as_slice() {
+            [] => eve::Types::default(),
+            types => types.iter().copied().collect(),
         }
-        let mut types = eve::Types::NONE;
-        self.eve_types.iter().for_each(|name| types.add(name));
-        types
+    }
+
+    /// An error if no target has an option that is given.
+    fn check_options(&self, targets: &[Target]) -> Result<(), CliError> {
+        const IPFIX: &str = "ipfix:udp://192.0.2.1";
+        const EVE: &str = "eve:eve.json";
+        let on_stdout = self.format.as_deref().and_then(|name| name.parse().and_then(Target::on_stdout).ok());
+        let applies = |option: OutputOption| targets.iter().chain(&on_stdout).any(|target| option.applies_to(target));
+        let has_target = !targets.is_empty() || self.format.is_some();
+        if !self.eve_types.is_empty() && has_target && !applies(OutputOption::EveTypes) {
+            return Err(CliError::Usage("--eve-types is for EVE, which no --to writes here: leave it out".into()));
+        }
+        for (name, option, is_given, example) in [
+            ("--eve-types", OutputOption::EveTypes, !self.eve_types.is_empty(), EVE),
+            ("--ipfix-enterprise", OutputOption::Enterprise, self.ipfix_enterprise.is_some(), IPFIX),
+            ("--active-timeout", OutputOption::ActiveTimeout, self.active_timeout.is_some(), IPFIX),
+            ("--udp-rate", OutputOption::UdpRate, self.udp_rate.is_some(), IPFIX),
+        ] {
+            if is_given && !applies(option) {
+                let outputs = option.outputs();
+                return Err(CliError::Usage(format!(
+                    "{name} is for {outputs}: name a place with --to, as in --to {example}"
+                )));
+            }
+        }
+        if self.rotate.is_some() && targets.is_empty() {
+            let outputs = OutputOption::Rotate.outputs();
+            return Err(CliError::Usage(format!("--rotate is for {outputs}: name one with --to, as in --to {EVE}")));
+        }
+        Ok(())
     }
 
     fn targets(&self) -> Result<Vec<Target>, CliError> {
         let mut targets = self.to.clone();
         for target in &mut targets {
             let is_stdout = |path: &PathBuf| place::named(path) == Some(Standard::Output);
-            if matches!(&target.place, Place::Path(path) if is_stdout(path)) {
+            if matches!(&target.place, OutputDestination::Path(path) if is_stdout(path)) {
                 *target = Target::on_stdout(target.format).map_err(CliError::Usage)?;
             }
         }
-        if !self.eve_types.is_empty() && targets.is_empty() && self.format.is_none() {
-            return Err(CliError::Usage(
-                "--eve-types is for EVE: name a place with --to, as in --to eve:eve.json".into(),
-            ));
-        }
-        let is_eve = |target: &Target| target.format == Format::Eve;
-        if !self.eve_types.is_empty() && !targets.iter().any(is_eve) && self.format.as_deref() != Some("eve") {
-            return Err(CliError::Usage("--eve-types is for EVE, which no --to writes here: leave it out".into()));
-        }
-        let is_ipfix = |format: &str| matches!(format, "ipfix" | "ipfix-uniflow");
-        let has_ipfix =
-            targets.iter().any(|target| is_ipfix(target.format.name())) || self.format.as_deref().is_some_and(is_ipfix);
-        if self.ipfix_enterprise.is_some() && !has_ipfix {
-            return Err(CliError::Usage(
-                "--ipfix-enterprise is for IPFIX: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
-            ));
-        }
-        let has_messages = has_ipfix || targets.iter().any(|target| target.format.is_messages());
-        if self.active_timeout.is_some() && !has_messages {
-            return Err(CliError::Usage(
-                "--active-timeout is for IPFIX and NetFlow: name a place with --to, as in --to ipfix:udp://192.0.2.1"
-                    .into(),
-            ));
-        }
-        if self.udp_rate.is_some() && !targets.iter().any(|target| matches!(target.place, Place::Udp(_))) {
-            return Err(CliError::Usage(
-                "--udp-rate is for UDP: name a place with --to, as in --to ipfix:udp://192.0.2.1".into(),
-            ));
-        }
-        if self.rotate.is_some() && targets.is_empty() {
-            return Err(CliError::Usage("--rotate is for files: name one with --to, as in --to eve:eve.json".into()));
-        }
+        self.check_options(&targets)?;
         if let Some(name) = &self.format {
             let target = name.parse().and_then(Target::on_stdout);
             targets.push(target.map_err(|error| CliError::Usage(format!("--format {name}: {error}")))?);
         }
-        let is_binary = |target: &Target| target.place == Place::Stdout && target.format.is_binary();
+        let is_binary = |target: &Target| target.place == OutputDestination::Stdout && target.format.is_binary();
         if let Some(target) = targets.iter().find(|target| is_binary(target))
             && terminal::is_terminal()
         {
@@ -277,11 +260,10 @@ impl ExportOptions {
                 "{name} is not for a terminal: redirect it, or name a file: --to {name}:FILE"
             )));
         }
-        if targets.iter().filter(|target| target.place == Place::Stdout).count() > 1 {
+        if targets.iter().filter(|target| target.place == OutputDestination::Stdout).count() > 1 {
             return Err(CliError::Usage("only one format fits on standard output".into()));
         }
-        let is_again =
-            |(index, target): (usize, &Target)| targets[..index].iter().any(|other| other.place.is_same(&target.place));
+        let is_again = |(index, target): (usize, &Target)| targets[..index].iter().any(|other| other.collides(target));
         if targets.iter().enumerate().any(is_again) {
             return Err(CliError::Usage("two of --to have the same place; each needs its own".into()));
         }
@@ -290,9 +272,10 @@ impl ExportOptions {
 
     /// Whether transactions of streams are written, which are beside these in some formats.
     pub fn writes_transactions(&self) -> Result<bool, CliError> {
-        // Of EVE's types, those that say nothing of what streams carry.
-        const OF_FIGURES: [&str; 4] = ["alert", "flow", "netflow", "stats"];
-        let is_of_figures = !self.eve_types.is_empty() && self.eve_types.iter().all(|name| OF_FIGURES.contains(name));
+        // Of EVE's types, those without protocol fields.
+        use eve::Types;
+        const OF_FIGURES: Types = Types::ALERT.with(Types::FLOW).with(Types::NETFLOW).with(Types::STATS);
+        let is_of_figures = !self.eve_types.is_empty() && self.eve_types.iter().all(|one| OF_FIGURES.has(*one));
         let writes = |target: &Target| target.format.has_both() && !(target.format == Format::Eve && is_of_figures);
         Ok(self.targets()?.iter().any(writes))
     }
@@ -306,25 +289,20 @@ impl ExportOptions {
         stop: &Stop,
     ) -> Result<Opened, CliError> {
         let targets = self.targets()?;
-        let fits = |target: &&Target| target.format.has_place_for(tables[0].name);
-        if let Some(target) = targets.iter().find(|target| !fits(target)) {
-            let (name, records) = (target.format.name(), tables[0].name);
-            let others = Format::with_place_for(records);
-            return Err(CliError::Usage(format!("{name} has no place for {records}; {others} have")));
+        if let Some([what, others]) = targets.iter().find_map(|target| target.format.lacks(tables[0].name)) {
+            return Err(CliError::Usage(format!("{what}; {others}")));
         }
         let inputs = captures.map(|common| capture_args::split(&common.files)).transpose()?;
         let inputs = inputs.map_or(&[][..], |(files, _)| files);
         for target in &targets {
             match &target.place {
-                Place::Path(path) => own_input::refuse_over(inputs, path)?,
-                Place::Stdout => own_input::refuse_over(inputs, Path::new("-"))?,
-                Place::Udp(_) | Place::Tcp(_) => {}
+                OutputDestination::Path(path) => own_input::refuse_over(inputs, path)?,
+                OutputDestination::Stdout => own_input::refuse_over(inputs, Path::new("-"))?,
+                OutputDestination::Udp(_) | OutputDestination::Tcp(_) => {}
             }
         }
-        let memory_bytes = captures.map_or(MEMORY_BYTES, |common| common.parts(Kept::RECORDS).records());
-        let outputs =
-            targets.iter().filter(|target| matches!(target.format, Format::Parquet | Format::Arrow)).count().max(1)
-                as u64;
+        let memory_bytes = captures.map_or(MEMORY_BYTES, |common| common.parts(KeptState::RECORDS).records());
+        let outputs = targets.iter().filter(|target| target.format.has_columns()).count().max(1) as u64;
         let settings = Settings {
             source: captures.map(source).unwrap_or_default(),
             rows_bytes: memory_bytes / outputs,
@@ -333,13 +311,15 @@ impl ExportOptions {
             eve: self.eve(),
             enterprise: self.ipfix_enterprise,
             udp_rate: self.udp_rate.unwrap_or(UDP_RATE),
-            active_timeout_ns: Some(self.active_timeout.unwrap_or(ACTIVE_TIMEOUT).0).filter(|ns| *ns > 0),
+            active_timeout_ns: Some(self.active_timeout.map_or(ACTIVE_TIMEOUT.as_nanos() as u64, |time| time.0))
+                .filter(|ns| *ns > 0),
             rotate: self.rotate.unwrap_or_default(),
             stop: stop.clone(),
-            notify: |notice| error::notify(notice),
+            goes_on_without: false,
+            notify: Arc::new(|notice| error::notify(notice)),
         };
         let exports = Exports::open(&targets, settings)?;
-        let is_shown = !targets.iter().any(|target| target.place == Place::Stdout);
+        let is_shown = !targets.iter().any(|target| target.place == OutputDestination::Stdout);
         Ok(Opened { exports: Arc::new(exports), is_shown })
     }
 
@@ -348,21 +328,29 @@ impl ExportOptions {
         // Options are checked before a file is created.
         job.common.check(job.mode)?;
         let mut session = Session::new(job.common)?;
-        let (tables, csv_header) = job.tables();
-        let opened = self.open(Some(job.common), tables, csv_header, &session.stop)?;
+        let opened = self.open(Some(job.common), job.kind.tables(), job.kind.csv_header(), &session.stop)?;
         let has_both = job.select.is_none() && self.writes_transactions()?;
         let exports = &opened.exports;
-        session = session.keeping(kept(exports));
+        let exporting = Exporting {
+            kind: job.kind,
+            services: job.services.into(),
+            select: job.select.clone(),
+            cuts: job.cuts.clone(),
+            exports: Arc::clone(exports),
+        };
+        session = session.keeping(exporting.kept());
         session.export(exports);
-        let (totals, transactions, closing) = run(exports, job, &session)?;
+        let (totals, transactions, closing) = run(&exporting, job, &session)?;
         let finished = opened.finish(&closing);
         let mut out = Out::last();
         if opened.is_shown {
             let written = if finished.is_ok() { "written" } else { "found, not all of them written" };
             let counts = counts(job.kind, has_both, &totals, transactions, written);
-            let lines = totals.closing_lines(&counts, &Clock::default()).into_iter().chain(closing.lines(job.common));
+            let lines = selection::closing_lines(&totals, &counts, &Clock::default())
+                .into_iter()
+                .chain(closing.lines(job.common));
             lines.into_iter().try_for_each(|line| out.line(&line))?;
-            if job.kind == Kind::Streams && job.select.is_some() && self.writes_transactions()? {
+            if job.kind != ExportKind::Transactions && job.select.is_some() && self.writes_transactions()? {
                 out.line(
                     "no transactions, which --where of streams leaves out: tidewire transactions --where selects them",
                 )?;
@@ -393,10 +381,10 @@ impl Opened {
     }
 }
 
-/// What was found, and whether it was `written`. `has_both`: transactions beside streams.
-fn counts(kind: Kind, has_both: bool, totals: &Totals, transactions: u64, written: &str) -> String {
+/// Counts of found records, and whether they were `written`. `has_both`: transactions beside streams.
+fn counts(kind: ExportKind, has_both: bool, totals: &Totals, transactions: u64, written: &str) -> String {
     let transactions = counted(transactions, "transaction", "transactions");
-    if kind == Kind::Transactions {
+    if kind == ExportKind::Transactions {
         return format!("{transactions} {written}");
     }
     let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
@@ -404,46 +392,34 @@ fn counts(kind: Kind, has_both: bool, totals: &Totals, transactions: u64, writte
     format!("{records} {written}, {packets}, {}", Bytes(totals.bytes))
 }
 
-fn run(exports: &Arc<Exports>, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {
-    // What is selected by may be fields or figures of reassembly.
-    let is_figures = job.kind == Kind::Streams && job.select.is_none() && exports.wants_figures_only();
-    if is_figures && job.common.mode.is_none() {
-        return run_with::<false>(exports, &Job { mode: Mode::Track, ..job.clone() }, session);
+fn run(exporting: &Exporting, job: &Job<'_>, session: &Session<'_>) -> Result<(Totals, u64, Closing), CliError> {
+    if exporting.wants_figures_only() && job.common.mode.is_none() {
+        return run_with::<false>(exporting, job, Mode::Track, session);
     }
-    if exports.wants_history() && job.kind == Kind::Streams {
-        return run_with::<true>(exports, job, session);
+    if exporting.wants_history() {
+        return run_with::<true>(exporting, job, job.mode, session);
     }
-    run_with::<false>(exports, job, session)
+    run_with::<false>(exporting, job, job.mode, session)
 }
 
 fn run_with<const HISTORY: bool>(
-    exports: &Arc<Exports>,
+    exporting: &Exporting,
     job: &Job<'_>,
+    mode: Mode,
     session: &Session<'_>,
 ) -> Result<(Totals, u64, Closing), CliError>
 where
-    Exporting<HISTORY>: Handler,
+    ExportHandler<HISTORY>: Handler,
 {
-    let services: Arc<[Service]> = job.services.into();
-    let parts = job.common.parts(kept(exports));
-    let make = |_| {
-        let (rows, selected) = ((job.kind, job.rows), (job.select.clone(), job.cuts.clone()));
-        Exporting::<HISTORY>::new(rows, selected, &services, exports, &parts)
-    };
-    let (handlers, closing) = session.run(job.mode, &[], make)?;
+    let parts = job.common.parts(exporting.kept());
+    let (handlers, closing) = session.run(mode, &[], |_| ExportHandler::<HISTORY>::new(exporting, &parts))?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
-    job.cuts.iter().for_each(|cuts| cuts.say_ambiguous());
-    app::say_refused(handlers.iter().map(|handler| handler.follower.refused()).sum());
-    say_cut(handlers.iter().map(|handler| handler.cut_histories).sum());
+    job.cuts.iter().for_each(|cuts| cut_off_records::say_ambiguous(cuts));
+    let [without_fields, cut_histories] = exporting.exports.losses();
+    app::say_refused(without_fields);
+    say_cut(cut_histories);
     Ok((totals, handlers.iter().map(|handler| handler.transactions).sum(), closing))
-}
-
-/// What a run that writes keeps of the traffic.
-fn kept(exports: &Exports) -> Kept {
-    let (has_history, has_interim) = (exports.wants_history(), exports.active_timeout_ns().is_some());
-    let fields = !exports.wants_figures_only();
-    Kept { fields, quic: has_history, stream_bytes: follow::stream_bytes(has_history, has_interim), ..Kept::FIELDS }
 }
 
 /// Says which histories are not whole.
@@ -456,15 +432,10 @@ fn say_cut(histories: u64) {
 
 /// Where packets come from, as far as it is one place.
 fn source(common: &Common) -> Source {
-    let interface = match common.live.interface.as_slice() {
-        [name] if name != "any" && !name.contains(':') => Some(name.clone()),
-        _ => None,
-    };
-    let file = match common.captures().as_deref() {
-        Some([file]) if file.as_os_str() != "-" => Some(file.to_string_lossy().into_owned()),
-        _ => None,
-    };
-    Source { is_live: common.live.is_on(), interface, file }
+    match common.live.is_on() {
+        true => Source::of_interfaces(&common.live.interface),
+        false => Source::of_files(&common.captures().unwrap_or_default()),
+    }
 }
 
 fn facts(closing: &Closing) -> Facts {

@@ -10,15 +10,6 @@ use crate::{clock::Clock, row::Row};
 static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::iso_utc);
 
 /// A record of a subcommand, for the outputs.
-pub struct Text<R>(pub R);
-
-impl<R: Row> TextRow for Text<R> {
-    fn push(&self, form: TextForm, out: &mut Vec<u8>) {
-        Shown(&self.0).push(form, out);
-    }
-}
-
-/// A record that the caller keeps.
 pub struct Shown<'a, R>(pub &'a R);
 
 impl<R: Row> TextRow for Shown<'_, R> {
@@ -34,19 +25,3 @@ impl<R: Row> TextRow for Shown<'_, R> {
 pub fn csv_header<R: Row>() -> String {
     R::csv_header(&CLOCK)
 }
-
-/// How a subcommand makes rows of its records.
-pub struct Rows<T> {
-    /// The first line of comma-separated values.
-    pub header: fn() -> String,
-    pub row: fn(T) -> Box<dyn TextRow>,
-}
-
-// Derived ones would want `T: Copy`.
-impl<T> Clone for Rows<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Rows<T> {}

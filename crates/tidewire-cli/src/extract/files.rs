@@ -4,13 +4,14 @@ use std::{
     collections::VecDeque,
     fs::File,
     io::{self, Write},
+    os::unix::fs::MetadataExt as _,
     sync::Arc,
 };
 
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::place::folder::{Folder, Identity, identity};
+use crate::place::folder::{Folder, Identity, identity, replaced};
 
 /// Bytes that are collected for one file before they are written.
 const PIECE_BYTES: usize = 64 << 10;
@@ -34,8 +35,8 @@ struct Entry {
     /// Bytes to be written.
     waiting: Vec<u8>,
     file: Option<File>,
-    /// Identity of the file under its hidden name, once it exists.
-    exists: Option<Identity>,
+    /// Identity and owner of the file under its hidden name, once it exists. While it is closed, another file may get its number, but not its owner.
+    exists: Option<(Identity, u32)>,
     bytes: u64,
     /// Whether bytes were lost: the file can never be complete.
     spoiled: bool,
@@ -68,7 +69,7 @@ pub struct Files {
     spare: Vec<Vec<u8>>,
     buffers: usize,
     waiting_bytes: usize,
-    /// Files in the order in which their bytes began to wait, with a number that tells whether they still wait.
+    /// Files in the order in which their bytes began to wait, with a number that shows whether they still wait.
     queue: VecDeque<(u32, u64)>,
     turns: u64,
     open: usize,
@@ -185,17 +186,42 @@ impl Files {
         let written = self.flush(index);
         self.close(index);
         let entry = &mut self.entries[index as usize];
-        let (name, bytes) = (std::mem::take(&mut entry.name), entry.bytes);
+        let (name, bytes, exists) = (std::mem::take(&mut entry.name), entry.bytes, entry.exists);
         let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
         self.free.push(index);
         let draft = self.draft(&name);
-        let shown =
-            written.and_then(|()| if self.hides { self.folder.show(&draft, &name, is_whole) } else { Ok(true) });
-        let is_shown = shown.inspect_err(|_| {
-            // An incomplete file is removed: the index needs the space.
-            let _ = self.folder.remove(&draft);
-        })?;
+        let shown = written.and_then(|()| self.show(&draft, exists, bytes, &name, is_whole));
+        // An incomplete file is removed: the index needs the space.
+        let is_shown = shown.inspect_err(|_| self.remove(&draft, exists))?;
         Ok(Written { name: if is_shown { name } else { draft }, is_hidden: !is_shown, bytes, sha256 })
+    }
+
+    /// Gives a file of this run its name, if it is hidden and has all bytes that were written.
+    fn show(
+        &self,
+        draft: &str,
+        exists: Option<(Identity, u32)>,
+        bytes: u64,
+        name: &str,
+        is_whole: bool,
+    ) -> io::Result<bool> {
+        if let Some((identity, owner)) = exists {
+            self.folder.check_whole(draft, identity, owner, bytes)?;
+        }
+        if !self.hides {
+            return Ok(true);
+        }
+        if is_whole {
+            self.folder.check_replaceable(name.as_ref())?;
+        }
+        self.folder.show(draft, name, is_whole)
+    }
+
+    /// Removes a file of this run: what another process put into its place stays.
+    fn remove(&self, draft: &str, exists: Option<(Identity, u32)>) {
+        if exists.is_some_and(|(identity, _)| self.folder.check(draft, identity).is_ok()) {
+            let _ = self.folder.remove(draft);
+        }
     }
 
     /// Abandons a file and removes it.
@@ -205,9 +231,7 @@ impl Files {
         self.waiting_bytes -= std::mem::take(&mut entry.waiting).len();
         entry.turn = 0;
         let (name, exists) = (std::mem::take(&mut entry.name), entry.exists);
-        if exists.is_some() {
-            let _ = self.folder.remove(self.draft(&name));
-        }
+        self.remove(&self.draft(&name), exists);
         self.free.push(index);
     }
 
@@ -251,10 +275,16 @@ impl Files {
         let draft = self.draft(&self.entries[index as usize].name);
         let entry = &mut self.entries[index as usize];
         let file = match entry.exists {
-            Some(identity) => self.folder.reopen(&draft, identity).map_err(with_hint)?,
+            Some((identity, owner)) => {
+                let file = self.folder.reopen(&draft, identity).map_err(with_hint)?;
+                if file.metadata()?.uid() != owner {
+                    return Err(replaced());
+                }
+                file
+            }
             None => {
                 let file = self.folder.create(&draft).map_err(with_hint)?;
-                entry.exists = Some(identity(&file)?);
+                entry.exists = Some((identity(&file)?, file.metadata()?.uid()));
                 file
             }
         };
@@ -369,5 +399,35 @@ mod tests {
         let left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["whole"]);
         assert_eq!((files.open, files.waiting_bytes), (0, 0));
+    }
+
+    /// Another process that may write to the directory puts something into the place of a file, or of its name.
+    #[test]
+    fn what_another_process_put_there_is_neither_shown_nor_removed() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let mut files = Files::new(folder(&directory), true, false, 1);
+        let draft = |files: &Files, name: &str| directory.path().join(files.draft(name));
+        let piece = [7; DIRECT_BYTES];
+        let [exchanged, cut, taken] = ["exchanged", "cut", "taken"].map(|name| {
+            let index = files.begin(name.into());
+            files.append(index, &piece).unwrap();
+            index
+        });
+        let place = draft(&files, "exchanged");
+        fs::remove_file(&place).unwrap();
+        symlink(&victim, &place).unwrap();
+        fs::File::options().write(true).open(draft(&files, "cut")).unwrap().set_len(1).unwrap();
+        fs::create_dir(directory.path().join("taken")).unwrap();
+        let failures =
+            [exchanged, cut, taken].map(|index| files.finish(index, true).map(drop).unwrap_err().to_string());
+        let expected = ["was replaced", "has 1 bytes, and 16384 were written", "is a directory, not a file"];
+        for (failure, expected) in failures.iter().zip(expected) {
+            assert!(failure.contains(expected), "{failure}");
+        }
+        assert!(place.is_symlink() && directory.path().join("taken").is_dir());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 }

@@ -7,15 +7,13 @@ use std::{
 };
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
+use tidewire_exports::{FileRecord, records};
 
 use super::files::Written;
 use crate::{
     clock::Clock,
-    output::{self, Object, push_number},
     place::folder::Folder,
-    record,
-    row::Column,
-    row::{Cells, Row},
+    row::{Cells, Column, Row},
     shared_output::SharedOutput,
     units::Bytes,
 };
@@ -68,7 +66,12 @@ impl Lines {
 pub fn write(folder: &Folder, lines: &[Line], is_whole: bool) -> io::Result<Option<String>> {
     let hidden = folder.hidden(INDEX);
     let written = folder.create(&hidden).and_then(|file| write_to(file, lines));
-    let named = written.and_then(|()| folder.show(&hidden, INDEX, is_whole));
+    let named = written.and_then(|()| {
+        if is_whole {
+            folder.check_replaceable(INDEX.as_ref())?;
+        }
+        folder.show(&hidden, INDEX, is_whole)
+    });
     match named {
         Ok(is_named) => Ok((!is_named).then_some(hidden)),
         Err(error) => {
@@ -91,30 +94,20 @@ fn write_to(mut file: File, lines: &[Line]) -> io::Result<()> {
 }
 
 fn push_line(out: &mut Vec<u8>, line: &Line) {
-    let mut object = Object::open(out);
-    match &line.written {
-        Some(written) => object.plain("name", &written.name),
-        None => object.null("name"),
-    }
-    object.number("stream", line.id);
-    object.plain("direction", line.direction.name());
-    object.plain("proto", &record::proto_name(line.key.proto));
-    record::push_endpoints(&mut object, &line.key);
-    object.array("vlan", record::vlans(&line.key), push_number);
-    record::push_tunnel(&mut object, &line.key);
-    object.number("start_ns", line.start_ns);
-    object.number("end_ns", line.end_ns);
-    object.plain("end_reason", line.end.name());
-    object.number("bytes", line.written.as_ref().map_or(0, |written| written.bytes));
-    match line.written.as_ref().and_then(|written| written.sha256) {
-        Some(sha256) => object.plain("sha256", &output::hex(&sha256)),
-        None => object.null("sha256"),
-    }
-    object.array("gaps", &line.gaps, |out, gap| {
-        let _ = write!(out, "[{},{},\"{}\"]", gap.offset, gap.bytes, gap.cause.name());
-    });
-    object.close();
-    out.push(b'\n');
+    let written = line.written.as_ref();
+    let record = FileRecord {
+        name: written.map(|written| written.name.as_str()),
+        stream: line.id,
+        key: line.key,
+        direction: line.direction,
+        start_ns: line.start_ns,
+        end_ns: line.end_ns,
+        end: line.end,
+        bytes: written.map_or(0, |written| written.bytes),
+        sha256: written.and_then(|written| written.sha256),
+        gaps: &line.gaps,
+    };
+    records::file_json().push(out, &record);
 }
 
 /// The index is always JSON; its table has only name, length and number of gaps.

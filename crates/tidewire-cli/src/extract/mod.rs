@@ -2,6 +2,7 @@
 
 mod files;
 mod index;
+mod other_output;
 
 use std::{
     ffi::OsString,
@@ -58,7 +59,7 @@ pub struct Options {
     #[arg(long, help_heading = "Files")]
     force: bool,
 
-    /// What to write for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most
+    /// Filler for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most
     /// 16 MiB for each gap; marker: a line of text with their number
     #[arg(long, value_name = "WHAT", default_value = "skip", help_heading = "Files")]
     fill: Fill,
@@ -92,7 +93,7 @@ enum DigestName {
     None,
 }
 
-/// What to write for missing bytes.
+/// Filler for missing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Skip,
@@ -216,7 +217,7 @@ impl Extract {
 fn name(id: u64, key: &FlowKey, direction: Direction) -> String {
     let place = |endpoint: tidewire::Endpoint| {
         let address = endpoint.address.to_string().replace(':', "_");
-        if record::has_ports(key.proto) { format!("{address}.{}", endpoint.port) } else { address }
+        if key.has_ports() { format!("{address}.{}", endpoint.port) } else { address }
     };
     let proto = record::proto_name(key.proto);
     format!("{id:08}-{proto}-{}-{}.{}", place(key.client), place(key.server), direction.name())
@@ -328,13 +329,18 @@ impl OutputDir {
             if !directory.is_dir() {
                 return Err(CliError::Usage(format!("{name} is a file; -o needs a directory")));
             }
-            let entries = fs::read_dir(directory);
+            let folder = Folder::open(directory);
+            let folder = folder.map_err(|error| CliError::Output(format!("{name}: cannot be used: {error}")))?;
+            // Two runs at once would mix their files.
+            folder.lock().map_err(|error| CliError::Output(format!("{name}: cannot be used: {error}")))?;
+            let entries = fs::read_dir(folder.by_handle());
             let mut entries = entries.map_err(|error| CliError::Output(format!("{name}: cannot be read: {error}")))?;
             if entries.next().is_some() && !force {
                 return Err(CliError::Usage(format!("{name} is not empty; name another directory, or use --force")));
             }
-            let folder = Folder::open(directory);
-            let folder = folder.map_err(|error| CliError::Output(format!("{name}: cannot be used: {error}")))?;
+            if let Some(what) = other_output::in_folder(&folder.by_handle()) {
+                return Err(CliError::Usage(format!("{name} holds {what}; name another directory")));
+            }
             return Ok(Self { folder: Arc::new(folder), staged: None });
         }
         let Some(last) = directory.file_name() else {
@@ -342,7 +348,9 @@ impl OutputDir {
         };
         let parent = folder::parent(directory).map_err(cannot)?;
         if is_live {
-            return Ok(Self { folder: Arc::new(parent.make(last).map_err(cannot)?), staged: None });
+            let folder = parent.make(last).map_err(cannot)?;
+            folder.lock().map_err(cannot)?;
+            return Ok(Self { folder: Arc::new(folder), staged: None });
         }
         let hidden = parent.hidden(&last.to_string_lossy());
         let folder = Arc::new(parent.make(&hidden).map_err(cannot)?);
@@ -352,21 +360,26 @@ impl OutputDir {
     /// Shows the complete directory.
     fn show(&self) -> io::Result<()> {
         let Some(staged) = &self.staged else { return Ok(()) };
-        staged.parent.rename_new(&staged.hidden, &staged.name).map_err(|error| {
+        let checked = staged.parent.check_folder(staged.hidden.as_ref(), &self.folder);
+        checked.and_then(|()| staged.parent.rename_new(&staged.hidden, &staged.name)).map_err(|error| {
             let why = match error.kind() {
                 io::ErrorKind::AlreadyExists => "it is there by now, made by another".to_owned(),
                 _ => error.to_string(),
             };
-            io::Error::other(format!("{why}; what was written is {}", staged.parent.place_of(&staged.hidden)))
+            io::Error::other(format!("{why}; what was written is {}", self.place_of(staged)))
         })
     }
 
     /// Where it is while it is not complete, for messages.
     fn hidden(&self) -> String {
-        self.staged
-            .as_ref()
-            .map(|staged| format!("; they are {}", staged.parent.place_of(&staged.hidden)))
-            .unwrap_or_default()
+        self.staged.as_ref().map(|staged| format!("; they are {}", self.place_of(staged))).unwrap_or_default()
+    }
+
+    fn place_of(&self, staged: &Staged) -> String {
+        match staged.parent.check_folder(staged.hidden.as_ref(), &self.folder) {
+            Ok(()) => staged.parent.place_of(&staged.hidden, None),
+            Err(_) => "gone: another process removed, renamed or replaced the directory".into(),
+        }
     }
 
     /// Removes the directory if nothing was read.
@@ -392,7 +405,8 @@ impl Options {
     fn sinks(&self, directory: &Path, folder: &Folder, stop: &Stop) -> Result<Vec<Arc<SharedOutput>>, CliError> {
         let path = directory.join(INDEX);
         let cannot = |error| CliError::Output(format!("{}: cannot be written: {error}", path.display()));
-        // With --force the index of an earlier run, or a link, may exist: it is removed, never written through.
+        // With --force the index of an earlier run, or a link, may exist: it is removed, never written through. Nothing else is removed.
+        folder.check_replaceable(INDEX.as_ref()).map_err(cannot)?;
         let _ = folder.remove(INDEX);
         let file = folder.create(INDEX).map_err(cannot)?;
         let mut sinks = vec![SharedOutput::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
@@ -426,7 +440,7 @@ impl Options {
         let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         match self.max_open {
             Some(0) => Err(CliError::Usage("--max-open must be at least 1, got 0".into())),
-            Some(asked) => Ok(asked.min(allowed)),
+            Some(given) => Ok(given.min(allowed)),
             None => Ok(allowed),
         }
     }

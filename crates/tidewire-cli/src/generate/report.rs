@@ -1,6 +1,6 @@
 //! The report of sent traffic, as table and JSON.
 
-use tidewire_gen::{Ended, Report, Sender};
+use tidewire_gen::{Report, RunEnd, Sender};
 
 use crate::{
     error::CliError,
@@ -8,11 +8,11 @@ use crate::{
     units::{Bytes, Count},
 };
 
-fn why(ended: Ended) -> &'static str {
+fn why(ended: RunEnd) -> &'static str {
     match ended {
-        Ended::Done => "done",
-        Ended::Duration => "duration",
-        Ended::Stopped => "stopped",
+        RunEnd::Done => "done",
+        RunEnd::Duration => "duration",
+        RunEnd::Stopped => "stopped",
     }
 }
 
@@ -83,18 +83,18 @@ pub fn print(out: &mut Out, report: &Report) -> Result<(), CliError> {
     for (name, count) in &report.tally {
         line(&name.replace('_', " "), *count, "")?;
     }
-    let odd = [
+    let problems = [
         ("failed", report.failed, "frames could not be made"),
         ("refused", report.refused, "times there was no room, and the frame was offered again"),
         ("late", report.late, "times the sender was held up for longer than it makes up for"),
     ];
-    for (name, count, note) in odd.into_iter().filter(|odd| odd.1 > 0) {
+    for (name, count, note) in problems.into_iter().filter(|one| one.1 > 0) {
         line(name, count, note)?;
     }
     if let Some(why) = &report.fallback {
         out.line(&format!("not from the kernel: {why}"))?;
     }
-    if report.ended == Ended::Stopped {
+    if report.ended == RunEnd::Stopped {
         out.line("stopped before the end")?;
     }
     Ok(())

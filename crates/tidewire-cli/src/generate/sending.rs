@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Traffic};
+use tidewire_gen::{Plan, Progress, Rate, RunEnd, Sender, run as send, traffic::Traffic};
 
 use super::report;
 use crate::{
@@ -162,7 +162,7 @@ pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Resul
         report::print(&mut out, &report)?;
     }
     out.flush()?;
-    Ok(if report.ended == Ended::Stopped { error::INTERRUPTED } else { error::OK })
+    Ok(if report.ended == RunEnd::Stopped { error::INTERRUPTED } else { error::OK })
 }
 
 fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {

@@ -1,4 +1,4 @@
-//! What the threads of this process wait for, as the kernel has it.
+//! Waits of the threads of this process, as the kernel reports them.
 
 use std::{fs, time::Duration};
 
@@ -30,7 +30,7 @@ pub fn all_threads_wait() -> bool {
     threads().all(|thread| about(&thread, "stat").is_none_or(waits))
 }
 
-/// What an input or output does that one of the threads waits for, for a message; `None` where all wait for each other, for a
+/// The input or output that one of the threads waits for, as a message; `None` where all wait for each other, for a
 /// time or for packets, or where the kernel does not say.
 pub fn blocked() -> Option<String> {
     let calls: Vec<(i64, u64)> = threads().filter_map(|thread| call(&about(&thread, "syscall")?)).collect();
@@ -76,7 +76,7 @@ fn call(line: &str) -> Option<(i64, u64)> {
     Some((number, u64::from_str_radix(argument, 16).ok()?))
 }
 
-/// What a descriptor is called.
+/// Name of a descriptor in messages.
 fn named(descriptor: u64) -> String {
     match descriptor {
         0 => "standard input".into(),

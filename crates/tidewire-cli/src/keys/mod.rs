@@ -18,6 +18,7 @@ use words::{date, failed};
 use crate::{
     error::{self, CliError, notify},
     output::Out,
+    terminal,
     units::Span,
 };
 
@@ -26,7 +27,7 @@ const AUTHORITY_VALID: Duration = Duration::from_secs(3650 * 86_400);
 /// The longest validity: times in certificates have four digits for the year.
 const VALID_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// What a sensor's configuration needs.
+/// Lines that a sensor's configuration needs.
 const CONFIGURATION: [&str; 4] = [
     "  [destination.central]",
     "  type = \"collector\"",
@@ -41,9 +42,11 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let validity = valid(options.by.valid)?;
             let text = authority(&options.by)?.collector(&options.hosts, validity).map_err(failed)?;
             files::create(&options.output, &text).map_err(failed)?;
-            let file = options.output.display();
             made(&options.output, format_args!("key and certificate of the collector {}", options.hosts.join(", ")))?;
-            notify(format_args!("start the collector: tidewire collect --store DIR --keys {file}"));
+            notify(format_args!(
+                "start the collector:\n  tidewire collect --store DIR --keys {}",
+                terminal::shell_word(&options.output)
+            ));
         }
         Commands::Sensor(options) => {
             let validity = valid(options.by.valid)?;

@@ -7,7 +7,7 @@ use tidewire_delivery::keys::KeyError;
 
 use crate::error::CliError;
 
-/// What became of a file with keys, as an error of the command.
+/// The error of the command for a failure with keys.
 pub(super) fn failed(error: KeyError) -> CliError {
     match error {
         KeyError::Name { .. } | KeyError::Missing(_) => CliError::Usage(error.to_string()),

@@ -139,11 +139,11 @@ impl Up {
         }
         // Ctrl-C is for the command, which is waited for.
         let _ = ctrlc::set_handler(|| {});
-        let inside = |network: &Network| self.command(network).map_err(Ended::CliError);
+        let inside = |network: &Network| self.command(network).map_err(LaunchError::CliError);
         let done = if self.apart { Network::apart(&layout, inside) } else { Network::inside(&layout, inside) };
         done.map(status).map_err(|ended| match ended {
-            Ended::Network(error) => from_live(error),
-            Ended::CliError(failure) => failure,
+            LaunchError::Network(error) => from_live(error),
+            LaunchError::CliError(failure) => failure,
         })
     }
 
@@ -162,12 +162,12 @@ impl Up {
 }
 
 /// The reason for a missing status.
-enum Ended {
+enum LaunchError {
     Network(tidewire_gen::Error),
     CliError(CliError),
 }
 
-impl From<tidewire_gen::Error> for Ended {
+impl From<tidewire_gen::Error> for LaunchError {
     fn from(error: tidewire_gen::Error) -> Self {
         Self::Network(error)
     }

@@ -1,8 +1,6 @@
 //! Options for captures from interfaces, and the settings that they become.
 
-pub mod advice;
 mod arg_types;
-mod report;
 mod runner;
 mod status;
 
@@ -19,13 +17,13 @@ use tidewire_live::{
 };
 use tidewire_steer::{Compiled, Program, Settings};
 
+pub use crate::live_report::{push_json, say_lost, text};
 use crate::{
     arg_types::whole,
     error::CliError,
     units::{Size, Span},
 };
 use arg_types::{EngineName, fanout};
-pub use report::{lost, lost_packets, push_json, say_lost, text};
 pub use runner::{Watching, report_of, run, watched, watched_with};
 pub use tidewire::live::{Interfaces, LiveReport};
 

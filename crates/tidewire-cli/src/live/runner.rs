@@ -8,10 +8,11 @@ use tidewire::{
 };
 use tidewire_filter::Filter;
 
-use super::{Live, report, status};
+use super::{Live, status};
 use crate::{
     error::{self, CliError},
     interrupt::on_interrupt,
+    live_report,
     metrics::{Family, Metrics},
     outputs::Outputs,
     progress,
@@ -106,14 +107,14 @@ pub fn watched_with<'a>(
         // Who reads what follows may send a signal.
         on_interrupt(stop, true).map_err(failed)?;
         if !live.quiet {
-            report::say_engines(interfaces);
-            report::say_unseen(unseen.unwrap_or_default());
+            live_report::say_engines(interfaces);
+            live_report::say_unseen(unseen.unwrap_or_default());
         }
-        report::say_down(interfaces);
+        live_report::say_down(interfaces);
         confined.iter().flat_map(|confined| &confined.missing).for_each(error::notify);
         serve(metrics.borrow_mut().as_mut(), live.quiet).map_err(failed)
     });
-    let capture = capture.on_trouble(report::say_trouble).on_event(report::say_event);
+    let capture = capture.on_trouble(live_report::say_trouble).on_event(live_report::say_event);
     Ok(capture.on_report(move |report| {
         if let Some(metrics) = &*shown.borrow() {
             metrics.publish(report, families());

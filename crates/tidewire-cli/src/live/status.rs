@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tidewire::{Ledger, live::LiveReport};
 
-use super::report::lost_packets;
 use crate::{
     status_line::{Item, StatusLine},
     units::{Bytes, Count, counted},
@@ -13,7 +12,7 @@ use crate::{
 /// Updates the line, if it is due.
 pub fn show(line: &mut StatusLine, report: &LiveReport) {
     if line.is_due_or_removed() {
-        line.draw(items(report.elapsed, &report.ledger(), lost_packets(report)));
+        line.draw(items(report.elapsed, &report.ledger(), report.lost_packets()));
     }
 }
 

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_answered() {
+    fn the_preferred_format_is_answered() {
         let prefers = |accept: &str| prefers_plain(format!("GET /metrics HTTP/1.1\r\n{accept}\r\n\r\n").as_bytes());
         for plain in [
             "Accept: text/plain",

@@ -9,7 +9,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Family, Kind, families::Sample};
+use super::{Family, MetricKind, families::Sample};
 
 /// Media type of [`encode`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -24,8 +24,8 @@ impl Collector for All {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for Family { name, help, kind, samples } in &self.0 {
             let form = match kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
             };
             let mut family = encoder.encode_descriptor(name, help, None, form)?;
             for Sample { labels, value } in samples {
@@ -41,10 +41,10 @@ impl Collector for All {
     }
 }
 
-fn write(figure: &mut MetricEncoder<'_>, kind: Kind, value: f64) -> fmt::Result {
+fn write(figure: &mut MetricEncoder<'_>, kind: MetricKind, value: f64) -> fmt::Result {
     match kind {
-        Kind::Counter => figure.encode_counter::<NoLabelSet, _, f64>(&value, None),
-        Kind::Gauge => figure.encode_gauge(&value),
+        MetricKind::Counter => figure.encode_counter::<NoLabelSet, _, f64>(&value, None),
+        MetricKind::Gauge => figure.encode_gauge(&value),
     }
 }
 
@@ -65,8 +65,8 @@ pub fn encode_plain(families: &[Family]) -> String {
     let mut text = String::new();
     for Family { name, help, kind, samples } in families {
         let (suffix, form) = match kind {
-            Kind::Counter => ("_total", "counter"),
-            Kind::Gauge => ("", "gauge"),
+            MetricKind::Counter => ("_total", "counter"),
+            MetricKind::Gauge => ("", "gauge"),
         };
         let _ = writeln!(text, "# HELP {name}{suffix} {help}.\n# TYPE {name}{suffix} {form}");
         for Sample { labels, value } in samples {

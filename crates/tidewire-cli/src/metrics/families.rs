@@ -13,7 +13,7 @@ pub type Shown = Arc<Mutex<Vec<Family>>>;
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A counter: it only grows.
     Counter,
     /// A gauge: it rises and falls.
@@ -28,7 +28,7 @@ pub struct Family {
     /// The help text, a sentence without its full stop.
     pub help: &'static str,
     /// The type.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The samples.
     pub samples: Vec<Sample>,
 }
@@ -47,16 +47,22 @@ pub struct Sample {
 struct Families(Vec<Family>);
 
 impl Families {
-    fn add(&mut self, kind: Kind, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
+    fn add(
+        &mut self,
+        kind: MetricKind,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample>,
+    ) {
         self.0.push(Family { name, help, kind, samples: samples.into_iter().collect() });
     }
 
     fn counter(&mut self, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
-        self.add(Kind::Counter, name, help, samples);
+        self.add(MetricKind::Counter, name, help, samples);
     }
 
     fn gauge(&mut self, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
-        self.add(Kind::Gauge, name, help, samples);
+        self.add(MetricKind::Gauge, name, help, samples);
     }
 }
 
@@ -86,7 +92,7 @@ pub fn interface_states<'s>(all: impl Iterator<Item = (&'s str, &'s str, Option<
         up.push(labelled(name, f64::from(u8::from(state == InterfaceState::Up.name()))));
         idle.extend(seconds.map(|seconds| labelled(name, seconds)));
     }
-    let gauge = |name, help, samples| Family { name, help, kind: Kind::Gauge, samples };
+    let gauge = |name, help, samples| Family { name, help, kind: MetricKind::Gauge, samples };
     [
         gauge("tidewire_interface_up", "Whether an interface that is captured is there and up", up),
         gauge("tidewire_interface_idle_seconds", "Time since the last frame of an interface", idle),
@@ -241,8 +247,8 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     let datagrams = [("rebuilt", ledger.datagrams_rebuilt), ("rejected", ledger.datagrams_rejected)];
     let datagrams = datagrams.map(|(fate, count)| sample([("fate", fate)], count));
     families.counter("tidewire_datagrams", "Datagrams that arrived in fragments", datagrams);
-    let odd = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomaly(*kind)));
-    families.counter("tidewire_anomalies", "Anomalies of streams", odd);
+    let anomalies = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomaly(*kind)));
+    families.counter("tidewire_anomalies", "Anomalies of streams", anomalies);
     let malformed = Malformation::ALL.iter();
     let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformation(*why)));
     families.counter("tidewire_malformations", "Why packets were malformed", malformed);

@@ -21,7 +21,7 @@ use tidewire::live::LiveReport;
 
 use crate::error::CliError;
 use families::Shown;
-pub use families::{Family, Kind, Sample, interface_states, live};
+pub use families::{Family, MetricKind, Sample, interface_states, live};
 use server::Server;
 
 /// The metrics server; it runs until this value is dropped.

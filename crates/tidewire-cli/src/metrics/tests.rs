@@ -46,7 +46,7 @@ fn report() -> LiveReport {
     let other = WorkerReport { frames: 1, ..worker.clone() };
     LiveReport {
         elapsed: Duration::from_millis(1500),
-        interfaces: vec![interface("eth0", Some(counts)), interface("odd\"\\\u{1b}[2J\n\u{202e}", None)],
+        interfaces: vec![interface("eth0", Some(counts)), interface("bad\"\\\u{1b}[2J\n\u{202e}", None)],
         workers: vec![worker, other],
     }
 }
@@ -106,7 +106,7 @@ fn a_scrape_says_what_the_report_says() {
     for (name, value) in [
         ("tidewire_elapsed_seconds", 1.5),
         ("tidewire_interface_present{interface=\"eth0\",engine=\"packet\"}", 1.0),
-        ("tidewire_interface_present{interface=\"odd\\\"\\\\\\\\u{1b}[2J\\\\n\\\\u{202e}\",engine=\"packet\"}", 0.0),
+        ("tidewire_interface_present{interface=\"bad\\\"\\\\\\\\u{1b}[2J\\\\n\\\\u{202e}\",engine=\"packet\"}", 0.0),
         ("tidewire_interface_received_packets_total{interface=\"eth0\"}", 1_000_000_007.0),
         ("tidewire_interface_dropped_packets_total{interface=\"eth0\"}", 3.0),
         ("tidewire_kernel_received_packets_total{interface=\"eth0\"}", 1000.0),
@@ -136,7 +136,7 @@ fn a_scrape_says_what_the_report_says() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_answered() {
+fn only_requests_for_metrics_are_answered() {
     let metrics = started();
     let status = |request: &[u8]| ask(metrics.address(), request)[9..12].to_owned();
     assert_eq!(status(b"GET /metrics?x=y HTTP/1.0\r\n\r\n"), "200");
@@ -151,7 +151,7 @@ fn only_what_is_asked_for_is_answered() {
 
 /// Both formats have the same samples under the same names.
 #[test]
-fn plain_text_is_answered_when_it_is_asked_for() {
+fn plain_text_is_answered_when_it_is_preferred() {
     let metrics = started();
     let plain = ask(metrics.address(), b"GET /metrics HTTP/1.1\r\nAccept: text/plain\r\n\r\n");
     assert!(plain.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{plain}");
@@ -182,7 +182,7 @@ fn labels_are_short() {
 }
 
 #[test]
-fn rude_clients_hold_nobody_up() {
+fn rude_clients_delay_no_others() {
     let metrics = started();
     // Clients that send nothing, or half a request, or do not read the answer.
     let mut rude = Vec::new();
@@ -216,11 +216,11 @@ fn rude_clients_hold_nobody_up() {
 #[test]
 fn addresses_that_are_not_free_are_named() {
     let taken = started();
-    let told = |address: &str| match Metrics::bind(address) {
+    let message = |address: &str| match Metrics::bind(address) {
         Err(CliError::Usage(text)) => text,
         _ => panic!("{address} was taken"),
     };
-    assert!(told(&taken.address().to_string()).contains(&taken.address().to_string()));
-    assert!(told("nonsense").contains("--metrics 'nonsense'"));
+    assert!(message(&taken.address().to_string()).contains(&taken.address().to_string()));
+    assert!(message("nonsense").contains("--metrics 'nonsense'"));
     assert!(Metrics::bind(":0").is_ok());
 }

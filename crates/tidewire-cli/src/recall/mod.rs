@@ -72,8 +72,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let Some(recall) = archive.open(&directories, expression)? else {
                 return Err(CliError::Usage("no archive is named".into()));
             };
-            let (times, figures, code) = written::write(recall, &path, &stop)?;
-            let summary = Summary { times, figures, notes: found().notes };
+            let (times, figures, losses, code) = written::write(recall, &path, &stop)?;
+            let summary = Summary { times, figures, losses, notes: found().notes };
             summary.print(options.json, path.as_os_str() == "-")?;
             say_empty(&summary, options, code);
             Ok(ended(&summary, code))
@@ -82,7 +82,8 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
             let code = shown::show(&shown, options, directories, expression, archive)?;
             let found = found();
             let figures = *found.figures.lock().unwrap_or_else(PoisonError::into_inner);
-            let summary = Summary { times: Times::default(), figures, notes: found.notes };
+            let (times, losses) = (Times::default(), Vec::new());
+            let summary = Summary { times, figures, losses, notes: found.notes };
             summary.print(options.json, false)?;
             if !options.follow {
                 say_empty(&summary, options, code);

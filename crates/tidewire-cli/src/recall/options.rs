@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use tidewire_archive::{Network, Query};
 
-use crate::{arg_types::whole, error::CliError, times};
+use crate::{arg_types::whole, error::CliError, own_input, times};
 
 const SEARCH: &str = "Search";
 const OUTPUT: &str = "Output";
@@ -31,10 +31,10 @@ Examples:
 ///
 /// Ids of streams are those that `tidewire flows DIR` prints, whatever its expression; of several directories, those of the same
 /// directories in the same order. Times are how long ago (3h, '1h ago'), dates and times (2026-11-23T06:00:00Z, '2026-11-23 06:00'),
-/// times of today (06:00), or seconds since 1970.
+/// times of today (06:00), or seconds or nanoseconds since 1970.
 ///
-/// Without an option for output, packets go to standard output as pcapng; on a terminal, DIR alone prints the overview. Exit status 1
-/// if nothing was found.
+/// Without an option for output, packets go to standard output as pcapng; on a terminal, DIR alone prints what --overview
+/// prints anywhere. Exit status 1 if nothing was found.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
@@ -47,7 +47,7 @@ pub struct Options {
     pub expression: Vec<String>,
 
     /// Read encrypted archives with the identity in FILE, as `tidewire keys identity` makes it (repeatable)
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    #[arg(long, value_name = "FILE", value_parser = own_input::noted(), help_heading = "Input")]
     pub identity: Vec<PathBuf>,
 
     /// Packets from this time on
@@ -111,7 +111,7 @@ pub struct Options {
     pub json: bool,
 }
 
-/// What is done with what is found.
+/// Use of the packets found.
 pub enum Output {
     /// Packets are written to a file; `-` is standard output.
     Packets(PathBuf),
@@ -124,7 +124,7 @@ pub enum Output {
 }
 
 impl Options {
-    /// What is printed; `is_search`: an expression was given beside the options.
+    /// The output; `is_search`: an expression was given beside the options.
     pub fn output(&self, is_search: bool) -> Result<Output, CliError> {
         let is_search = is_search || self.is_search();
         if self.overview && is_search {
@@ -175,7 +175,7 @@ impl Options {
             || protocol.is_some()
     }
 
-    /// What is looked for, but for the expression.
+    /// The query without the expression.
     pub fn query(&self, now_ns: u64) -> Result<Query, CliError> {
         let time = |option: &str, text: &Option<String>| {
             let parsed = text.as_ref().map(|text| times::parse(text, now_ns)).transpose();

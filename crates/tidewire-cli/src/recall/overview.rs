@@ -9,6 +9,7 @@ use crate::{
     clock::Clock,
     error::{self, CliError},
     output::{Object, Out, push_string},
+    terminal,
     units::{Bytes, Lasting, counted},
 };
 
@@ -30,7 +31,7 @@ fn text(overview: &Overview, directories: &[PathBuf], out: &mut Out) -> Result<(
     let mut row = |name: &str, value: String| out.line(&format!("{name:<10}  {value}"));
     let names: Vec<_> = directories.iter().map(|path| path.display().to_string()).collect();
     let names = legible(&names.join(" ")).into_owned();
-    row("archive", names.clone())?;
+    row("archive", names)?;
     if overview.captures == 0 {
         return row("segments", "none: nothing was recorded or indexed there yet".into());
     }
@@ -39,10 +40,18 @@ fn text(overview: &Overview, directories: &[PathBuf], out: &mut Out) -> Result<(
         let (from, to) = (clock.sentence(first_ns), clock.sentence(overview.last_ns));
         row("time", format!("{from} to {to} ({span})"))?;
     }
-    if overview.unreadable < overview.captures {
+    if overview.unreadable + overview.unindexed < overview.captures {
         row("packets", format!("{}, {}", counted(overview.packets, "packet", "packets"), Bytes(overview.bytes)))?;
         let records = counted(overview.flow_records, "flow record", "flow records");
         row("streams", format!("{records}, one for each segment that a stream is in"))?;
+    }
+    if overview.growing > 0 {
+        let (segments, so_far) = (counted(overview.growing, "segment", "segments"), Bytes(overview.growing_bytes));
+        let uncounted = if overview.growing < overview.captures { ", not counted above" } else { "" };
+        row(
+            "writing",
+            format!("{segments}, {so_far} so far{uncounted} (or left by a crash); searches find the packets"),
+        )?;
     }
     row("segments", segments(overview))?;
     if !overview.interfaces.is_empty() {
@@ -60,12 +69,25 @@ fn text(overview: &Overview, directories: &[PathBuf], out: &mut Out) -> Result<(
         row("", format!("and {}", counted(unlisted, "shorter pause", "shorter pauses")))?;
     }
     overview.notes.iter().try_for_each(|note| row("note", note.to_string()))?;
+    let words: Vec<_> = directories.iter().map(|path| terminal::shell_word(path)).collect();
+    let names = words.join(" ");
     if overview.unreadable > 0 {
-        return row("next", format!("tidewire recall {names} --identity FILE"));
+        return next(&[format!("tidewire recall {names} --identity FILE")], out);
     }
     let identity = if overview.encrypted > 0 { " --identity FILE" } else { "" };
-    row("next", format!("tidewire flows {names}{identity}"))?;
-    row("", format!("tidewire recall {names}{identity} host ADDRESS -w found.pcapng"))
+    next(
+        &[
+            format!("tidewire flows {names}{identity}"),
+            format!("tidewire recall {names}{identity} host ADDRESS -w found.pcapng"),
+        ],
+        out,
+    )
+}
+
+/// Prints the commands that lead on, each on a line of its own.
+fn next(commands: &[String], out: &mut Out) -> Result<(), CliError> {
+    out.line("next")?;
+    commands.iter().try_for_each(|command| out.line(&format!("  {command}")))
 }
 
 fn segments(overview: &Overview) -> String {
@@ -74,7 +96,7 @@ fn segments(overview: &Overview) -> String {
     for (count, what) in [
         (overview.unfinished, "being written or left by a crash"),
         (overview.repaired, "completed after a crash"),
-        (overview.unindexed, "without an index: not counted above"),
+        (overview.unindexed - overview.growing, "without an index: not counted above"),
         (overview.encrypted, "encrypted"),
         (overview.unreadable, "that need another --identity: packets are not counted"),
         (overview.denied, "that you may not read"),
@@ -124,6 +146,8 @@ fn push_json(overview: &Overview, out: &mut Vec<u8>) {
             ("segments_unfinished", overview.unfinished),
             ("segments_repaired", overview.repaired),
             ("segments_unindexed", overview.unindexed),
+            ("segments_growing", overview.growing),
+            ("growing_bytes", overview.growing_bytes),
             ("segments_encrypted", overview.encrypted),
             ("segments_unreadable", overview.unreadable),
             ("segments_denied", overview.denied),

@@ -1,4 +1,4 @@
-//! What is found, shown as other commands show captures.
+//! Found packets, shown as other commands show captures.
 
 use std::path::PathBuf;
 

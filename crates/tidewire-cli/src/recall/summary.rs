@@ -1,10 +1,12 @@
-//! What a recall found, and what it read for that.
+//! Summary of a recall: what it found, and what it read for that.
 
 use std::io::Write as _;
 
+use tidewire::CaptureLoss;
 use tidewire_archive::{Figures, Note};
 
 use crate::{
+    capture_losses,
     error::CliError,
     output::{Object, Out, push_string},
     units::{Bytes, Lasting, counted},
@@ -27,6 +29,8 @@ impl Times {
 pub struct Summary {
     pub times: Times,
     pub figures: Figures,
+    /// Losses of interfaces in the searched time, where packets were written.
+    pub losses: Vec<CaptureLoss>,
     pub notes: Vec<Note>,
 }
 
@@ -43,6 +47,7 @@ impl Summary {
             self.push_json(&mut text);
         } else {
             text = format!("{}\n", self.text()).into_bytes();
+            capture_losses::say(&self.losses);
         }
         std::io::stderr().write_all(&text).map_err(CliError::from_output)
     }
@@ -80,6 +85,7 @@ impl Summary {
             object.number("segments_removed", figures.captures_gone);
             object.number("bytes", figures.bytes);
             object.number("bytes_read", figures.bytes_read);
+            capture_losses::push_json(object, &self.losses);
             object.array("notes", self.notes.iter().map(ToString::to_string), |out, note| push_string(out, &note));
         });
         object.close();

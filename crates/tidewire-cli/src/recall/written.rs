@@ -2,17 +2,20 @@
 
 use std::path::Path;
 
-use tidewire::Stop;
-use tidewire_archive::{Figures, Recall};
+use tidewire::{CaptureLoss, Source as _, Stop};
+use tidewire_archive::{
+    Figures, InterfaceLoss, Recall,
+    block::{Interface, Statistics},
+};
 
 use super::summary::Times;
 use crate::{
     error::{self, CliError},
-    write::{Captured, PacketFile},
+    packet_file::{Captured, PacketFile},
 };
 
-/// Writes all that a recall finds, with the options that its packets have.
-pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Figures, u8), CliError> {
+/// Writes all that a recall finds, with the options that its packets have, and what interfaces lost meanwhile.
+pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Figures, Vec<CaptureLoss>, u8), CliError> {
     let file = PacketFile::open(path, stop)?;
     let (mut times, mut code) = (Times::default(), error::OK);
     let (mut bytes, mut options) = (Vec::new(), Vec::new());
@@ -26,7 +29,7 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
                 options.extend_from_slice(found.options);
                 found.frame
             }
-            // What can be read of the others is written all the same.
+            // Readable packets of the others are written all the same.
             Err(problem) => {
                 error::notify(problem);
                 code = error::INPUT;
@@ -50,6 +53,31 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
         error::notify("interrupted; packets read so far were written");
         code = error::INTERRUPTED;
     }
+    push_losses(&file, &recall);
     file.finish(is_whole)?;
-    Ok((times, recall.figures(), code))
+    Ok((times, recall.figures(), recall.losses(), code))
+}
+
+/// Writes what interfaces lost in the searched time as their statistics, also of interfaces of which no packet was found.
+fn push_losses(file: &PacketFile, recall: &Recall) {
+    let known = recall.interfaces();
+    for (place, loss) in recall.interface_losses().iter().enumerate() {
+        let is_own = |interface: &Interface| interface.name == loss.name && interface.link == loss.link;
+        let number = known.iter().position(is_own);
+        let unknown = Interface::new(loss.name.clone(), loss.link);
+        let interface = number.and_then(|number| known.get(number)).unwrap_or(&unknown);
+        let number = number.unwrap_or(known.len() + place);
+        file.push_statistics(u16::try_from(number).unwrap_or(u16::MAX), interface, &statistics(loss));
+    }
+}
+
+fn statistics(loss: &InterfaceLoss) -> Statistics {
+    Statistics {
+        timestamp_ns: loss.to_ns,
+        start_ns: Some(loss.from_ns),
+        end_ns: Some(loss.to_ns),
+        dropped: Some(loss.dropped),
+        system_dropped: Some(loss.system_dropped),
+        ..Statistics::default()
+    }
 }

@@ -1,18 +1,15 @@
 //! The line on a terminal that says how a recording goes.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{path::Path, time::Duration};
 
 use rustix::fs::statvfs;
 use tidewire_archive::PriorityLedger;
-use tidewire_recorder::{Snapshot, Status, Targets};
+use tidewire_recorder::{Recording, Snapshot, Targets};
 
-use super::show::{kept, lost, sum};
+use super::show::{kept, lost};
 use crate::{
     status_line::{Item, StatusLine},
+    times::now_ns,
     units::{Bytes, Count, counted},
 };
 
@@ -28,16 +25,16 @@ impl Line {
     }
 
     /// Updates it, if it is due.
-    pub fn show(&mut self, statuses: &[Arc<Status>], targets: &Targets) {
+    pub fn show(&mut self, recording: &Recording) {
         let Some(since) = self.line.due() else { return };
-        let now = sum(statuses);
-        let items = items(&now, &self.before, since.as_secs_f64(), room(targets), self.line.elapsed());
+        let (now, room) = (recording.snapshot(), room(recording.targets()));
+        let items = items(&now, &self.before, since.as_secs_f64(), room, self.line.elapsed());
         self.before = now.totals.all();
         self.line.draw(items);
     }
 }
 
-/// What the file systems of the directories have left, and when the oldest segment began.
+/// Free bytes of the directories' file systems, and when the oldest segment began.
 fn room(targets: &Targets) -> (u64, Option<u64>) {
     let free = |path: &Path| statvfs(path).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
     let free = targets.directories().iter().map(|directory| free(directory.path())).sum();
@@ -68,8 +65,7 @@ fn items(
     }
     items.push((5, format!("{} left", Bytes(room.0))));
     if let Some(oldest) = room.1 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let age = now.saturating_sub(Duration::from_nanos(oldest)).as_secs();
+        let age = now_ns().saturating_sub(oldest) / 1_000_000_000;
         items.push((6, format!("oldest {}", age_text(age))));
     }
     items

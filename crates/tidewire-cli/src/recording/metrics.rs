@@ -2,7 +2,7 @@
 
 use tidewire_recorder::Snapshot;
 
-use crate::metrics::{Family, Kind, Sample};
+use crate::metrics::{Family, MetricKind, Sample};
 
 /// The families of a snapshot.
 pub fn families(figures: &Snapshot) -> Vec<Family> {
@@ -26,18 +26,23 @@ pub fn families(figures: &Snapshot) -> Vec<Family> {
         };
         ledgers.iter().flat_map(of).collect()
     };
-    add(Kind::Counter, "tidewire_record_packets", "Packets by what became of them", by_fate(false));
-    add(Kind::Counter, "tidewire_record_bytes", "Bytes on the wire by what became of them", by_fate(true));
-    add(Kind::Counter, "tidewire_record_stored_bytes", "Bytes written to segments", alone(figures.stored_bytes));
-    add(Kind::Counter, "tidewire_record_segments", "Segments completed", alone(figures.segments));
-    add(Kind::Counter, "tidewire_record_segments_removed", "Segments removed by retention", alone(figures.removed));
+    add(MetricKind::Counter, "tidewire_record_packets", "Packets by what became of them", by_fate(false));
+    add(MetricKind::Counter, "tidewire_record_bytes", "Bytes on the wire by what became of them", by_fate(true));
+    add(MetricKind::Counter, "tidewire_record_stored_bytes", "Bytes written to segments", alone(figures.stored_bytes));
+    add(MetricKind::Counter, "tidewire_record_segments", "Segments completed", alone(figures.segments));
+    add(
+        MetricKind::Counter,
+        "tidewire_record_segments_removed",
+        "Segments removed by retention",
+        alone(figures.removed),
+    );
     let level = vec![Sample { labels: Vec::new(), value: figures.level_permille as f64 / 1000.0 }];
-    add(Kind::Gauge, "tidewire_record_buffer_ratio", "Share of the buffers in use", level);
-    add(Kind::Gauge, "tidewire_record_flows", "Flows that are remembered", alone(figures.flows));
+    add(MetricKind::Gauge, "tidewire_record_buffer_ratio", "Share of the buffers in use", level);
+    add(MetricKind::Gauge, "tidewire_record_flows", "Flows that are remembered", alone(figures.flows));
     if let Some(waiting) = &figures.waiting {
-        add(Kind::Counter, "tidewire_record_triggers", "Triggers of look-back", alone(waiting.triggers));
+        add(MetricKind::Counter, "tidewire_record_triggers", "Triggers of look-back", alone(waiting.triggers));
         let help = "Bytes of memory that packets take which wait for a trigger";
-        add(Kind::Gauge, "tidewire_record_waiting_bytes", help, alone(waiting.bytes));
+        add(MetricKind::Gauge, "tidewire_record_waiting_bytes", help, alone(waiting.bytes));
     }
     all
 }

@@ -1,27 +1,27 @@
 //! `tidewire record`: packets into an archive.
 
 mod line;
-mod metrics;
+pub mod metrics;
 mod options;
 mod settings;
-mod show;
+pub mod show;
 mod trigger;
 mod upkeep;
 
 use std::{
     fs, io,
-    path::{Component, Path, PathBuf},
-    sync::{Arc, OnceLock, atomic::Ordering},
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use options::Commands;
 pub use options::Options;
 use tidewire::{Capture, Stop, live::LiveReport};
-use tidewire_archive::{Directory, Error, Identities};
+use tidewire_archive::Error;
 use tidewire_files::Reader;
 use tidewire_outputs::place::links::{self, Missing};
-use tidewire_recorder::{RecordSettings, Recorder, Status, Targets};
+use tidewire_recorder::{Folders, OpenError, Recorder, Recording};
 
 use crate::{
     capture_args,
@@ -33,7 +33,6 @@ use crate::{
     units::counted,
 };
 use line::Line;
-use show::now_ns;
 use trigger::Outside;
 
 /// A nice value that leaves others a tenth of a core that both want.
@@ -56,9 +55,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     files.iter().flatten().try_for_each(|file| readable(file))?;
     let new: Vec<&PathBuf> = options.output.iter().filter(|path| !path.exists()).collect();
-    let done = Recording::open(options).and_then(|recording| match files {
-        Some(files) => recording.of_files(&files),
-        None => recording.of_interfaces(),
+    let done = Run::open(options).and_then(|run| match files {
+        Some(files) => run.of_files(&files),
+        None => run.of_interfaces(),
     });
     if !matches!(done, Ok(error::OK | error::INTERRUPTED)) {
         new.into_iter().for_each(|path| remove_empty(path));
@@ -115,107 +114,46 @@ fn readable(path: &Path) -> Result<(), CliError> {
         )));
     }
     match Reader::open(path) {
-        // What is before the damage is recorded.
+        // Packets before the damage are recorded.
         Ok(_) | Err(tidewire_files::Error::Empty { .. } | tidewire_files::Error::Damaged(_)) => Ok(()),
         Err(error) => Err(CliError::from(tidewire::Error::from(error))),
     }
 }
 
-/// Where a directory is, or would be: of what is not there yet, names alone say that.
-fn place_of(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = whole.ancestors().find_map(|part| Some((part, fs::canonicalize(part).ok()?)));
-    let Some((part, mut place)) = there else { return whole };
-    for rest in whole.strip_prefix(part).into_iter().flat_map(Path::components) {
-        match rest {
-            Component::ParentDir => drop(place.pop()),
-            Component::Normal(name) => place.push(name),
-            _ => {}
-        }
-    }
-    place
-}
-
-/// A recording that is about to begin.
-struct Recording<'a> {
+/// A run of the command.
+struct Run<'a> {
     options: &'a Options,
+    recording: Arc<Recording>,
     filter: Option<String>,
-    settings: Arc<RecordSettings>,
-    targets: Arc<Targets>,
-    statuses: Vec<Arc<Status>>,
-    names: Arc<OnceLock<Vec<String>>>,
     stop: Stop,
 }
 
-impl<'a> Recording<'a> {
+impl<'a> Run<'a> {
     /// Checks the options, and opens and repairs the directories.
     fn open(options: &'a Options) -> Result<Self, CliError> {
-        let filter = settings::filter(options)?;
-        let archive = settings::archive(options)?;
-        let names = Arc::new(OnceLock::new());
-        let settings = RecordSettings { interfaces: Arc::clone(&names), ..settings::record(options, filter.clone())? };
-        if !(1..=64).contains(&options.workers) {
-            return Err(CliError::Usage(format!("workers must be 1 to 64, got {}", options.workers)));
-        }
-        for (index, path) in options.output.iter().enumerate() {
-            let place = place_of(path);
-            if let Some(other) = options.output[..index].iter().find(|other| place_of(other) == place) {
-                let (path, other) = (path.display(), other.display());
-                let what = format!("-o {other} and -o {path} are the same directory, named twice; name it once");
-                return Err(CliError::Usage(what));
-            }
-        }
-        for path in &options.output {
-            // Of the closest one that is there.
-            let place = place_of(path);
-            if let Some(there) = place.ancestors().find(|part| part.exists()) {
-                if !there.is_dir() {
-                    let what = format!("-o {}: {} is a file; name a directory", path.display(), there.display());
-                    return Err(CliError::Usage(what));
-                }
-                settings::check_free(options, there)?;
-            }
-        }
-        // Expressions are checked before a directory is made.
-        settings.check().map_err(|error| CliError::from(tidewire::Error::from(error)))?;
-        let identities = Identities::from_files(&options.identity)?;
-        let mut directories = Vec::new();
-        for path in &options.output {
-            let refused = |cause: io::Error| match cause.raw_os_error() {
-                Some(_) => output(Error::Io { path: path.clone(), what: "making the directory", cause }),
-                None => CliError::Output(format!("{}: {cause}", path.display())),
-            };
-            let (_, path) = links::folder(path, Missing::Make).map_err(refused)?;
-            let directory = Directory::open(&path, &archive, now_ns()).map_err(output)?;
-            directory.repair(&identities, now_ns()).map_err(output)?.iter().for_each(error::notify);
-            directories.push(directory);
-        }
-        for (place, directory) in directories.iter().enumerate() {
-            let others = directories.iter().enumerate().filter(|(other, _)| *other != place);
-            directory.set_companions(&others.map(|(_, other)| other.path()).collect::<Vec<_>>());
-        }
+        let recording_options = settings::recording(options, settings::filter(options)?)?;
+        let folders = Folders {
+            make: |path| links::folder(path, Missing::Make),
+            find: |path| links::folder(path, Missing::Refuse).map(|(handle, _)| handle),
+        };
         let stop = Stop::new();
-        let workers = usize::from(options.workers);
-        let targets = Targets::new(directories, settings::retention(options), workers, &stop, show::report);
-        let statuses = (0..workers).map(|_| Arc::default()).collect();
-        Ok(Self { options, filter, settings: Arc::new(settings), targets: Arc::new(targets), statuses, names, stop })
+        let recording = Recording::open(&recording_options, folders, &stop, show::report).map_err(refused)?;
+        Ok(Self { options, recording: Arc::new(recording), filter: recording_options.matched, stop })
     }
 
     /// The recorder of each worker.
     fn recorders(&self) -> Result<Vec<Option<Recorder>>, CliError> {
-        let recorder = |(worker, status): (usize, &Arc<Status>)| {
-            Recorder::new(&self.settings, worker as u16, &self.targets, status).map(Some)
-        };
-        let all: Result<_, _> = self.statuses.iter().enumerate().map(recorder).collect();
-        all.map_err(|error| CliError::from(tidewire::Error::from(error)))
+        let all = self.recording.recorders();
+        let all = all.map_err(|error| CliError::from(tidewire::Error::from(error)))?;
+        Ok(all.into_iter().map(Some).collect())
     }
 
     fn of_files(self, files: &[PathBuf]) -> Result<u8, CliError> {
         on_interrupt(&self.stop, false)?;
         let mut recorders = self.recorders()?;
-        let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
+        let (recording, mut line) = (Arc::clone(&self.recording), Line::new());
         let capture = Capture::files(files.iter().cloned()).stop_when(&self.stop);
-        let capture = capture.on_progress(move |_| line.show(&statuses, &targets));
+        let capture = capture.on_progress(move |_| line.show(&recording));
         let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
         progress::remove();
         let outcome = outcome?;
@@ -227,7 +165,7 @@ impl<'a> Recording<'a> {
         drop(outcome);
         let code = self.finish(elapsed, None)?;
         if code == error::OUTPUT {
-            error::notify(show::failed(&show::sum(&self.statuses), read));
+            error::notify(show::failed(&self.recording.snapshot(), read));
         }
         Ok(match code {
             error::OK if was_interrupted => error::INTERRUPTED,
@@ -239,22 +177,22 @@ impl<'a> Recording<'a> {
     fn of_interfaces(self) -> Result<u8, CliError> {
         prefer(self.options.nice)?;
         let mut recorders = self.recorders()?;
-        let (cuts, counts) = (self.settings.cuts(), self.filter.is_some());
+        let (cuts, counts) = (self.recording.settings().cuts(), self.filter.is_some());
         let capture = self.options.live.capture_with(|settings| {
             let kernel = settings.kernel().clone().with_cuts(cuts).with_counts(counts);
             settings.set_kernel(kernel);
         })?;
-        let mut capture = capture.workers(self.statuses.len()).stop_when(&self.stop);
+        let mut capture = capture.workers(self.recording.workers()).stop_when(&self.stop);
         if let Some(filter) = &self.filter {
             capture = capture.filter(filter.as_str());
         }
-        let writable: Vec<PathBuf> = self.targets.directories().iter().map(|found| found.path().to_owned()).collect();
+        let writable = self.recording.folders();
         let mut is_closed = false;
-        let names = Arc::clone(&self.names);
-        let opened = move |found: Vec<String>| drop(names.set(found));
-        let (statuses, targets, mut line) = (self.statuses.clone(), Arc::clone(&self.targets), Line::new());
-        let mut outside = match &self.settings.look_back {
-            Some(look_back) => Some(Outside::open(&look_back.trigger, self.options.control.as_deref())?),
+        let recording = Arc::clone(&self.recording);
+        let opened = move |found: Vec<String>| recording.set_interfaces(found);
+        let (recording, mut line) = (Arc::clone(&self.recording), Line::new());
+        let mut outside = match self.recording.trigger() {
+            Some(trigger) => Some(Outside::open(trigger, self.options.control.as_deref())?),
             // A signal that is meant for look-back ends no recording.
             None => {
                 trigger::ignore_signal();
@@ -266,10 +204,10 @@ impl<'a> Recording<'a> {
             if let Some(outside) = outside.take() {
                 outside.start();
             }
-            line.show(&statuses, &targets);
+            line.show(&recording);
         };
-        let statuses = self.statuses.clone();
-        let families = move || metrics::families(&show::sum(&statuses));
+        let recording = Arc::clone(&self.recording);
+        let families = move || metrics::families(&recording.snapshot());
         let watching = live::Watching { opened, look, families, ports: Vec::new() };
         let capture = live::watched_with(capture, &self.options.live, &self.stop, watching, &mut is_closed, &writable)?;
         let outcome = capture.run_frames(|worker| taken(&mut recorders, worker));
@@ -286,8 +224,8 @@ impl<'a> Recording<'a> {
 
     /// Prints the summary.
     fn finish(&self, elapsed: Duration, live: Option<(&LiveReport, &tidewire::Ledger)>) -> Result<u8, CliError> {
-        let figures = show::sum(&self.statuses);
-        show::summary(&figures, &self.targets, elapsed, live, self.options, &mut Out::stdout())?;
+        let figures = self.recording.snapshot();
+        show::summary(&figures, self.recording.targets(), elapsed, live, self.options, &mut Out::stdout())?;
         let all = figures.totals.all();
         if !figures.totals.closes() {
             return Err(CliError::Output(format!("a bug in tidewire: the account does not close: {all:?}")));
@@ -299,8 +237,7 @@ impl<'a> Recording<'a> {
                 "{packets} shed: the disk was too slow, or refused (--buffer has more memory, --cutoff writes less)"
             ));
         }
-        let failed = self.statuses.iter().any(|status| status.is_failed());
-        Ok(if failed { error::OUTPUT } else { error::OK })
+        Ok(if self.recording.is_failed() { error::OUTPUT } else { error::OK })
     }
 }
 
@@ -328,6 +265,20 @@ fn prefer(nice: Option<i8>) -> Result<(), CliError> {
 
 fn taken(recorders: &mut [Option<Recorder>], worker: usize) -> Recorder {
     recorders.get_mut(worker).and_then(Option::take).expect("each worker begins once")
+}
+
+/// A recording that cannot begin.
+fn refused(error: OpenError) -> CliError {
+    match error {
+        OpenError::Filter(error) => CliError::from(tidewire::Error::from(error)),
+        OpenError::Identity(error) => error.into(),
+        OpenError::Folder { path, cause } if cause.raw_os_error().is_some() => {
+            output(Error::Io { path, what: "making the directory", cause })
+        }
+        OpenError::Folder { .. } => CliError::Output(error.to_string()),
+        OpenError::Archive(error) => output(error),
+        error => CliError::Usage(error.to_string()),
+    }
 }
 
 /// A directory that cannot be written to.

@@ -4,10 +4,12 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, Subcommand, ValueEnum};
 use tidewire_archive::Compression;
+use tidewire_recorder::snap_bytes;
 
 use crate::{
     arg_types::{ClassCutoff, ClassPriority, DirectionCutoff, whole},
     live::Live,
+    own_input,
     units::{Share, Size, Span},
 };
 
@@ -91,7 +93,7 @@ pub struct Options {
     #[arg(long, value_name = "RECIPIENT", help_heading = SEGMENTS)]
     pub encrypt_to: Vec<String>,
 
-    /// What was captured is on the disk after TIME at most, even if the power fails
+    /// Captured packets are on the disk after TIME at most, even if the power fails
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = SEGMENTS)]
     pub durable: Span,
 
@@ -176,7 +178,7 @@ pub struct Options {
     pub index_only: Option<Vec<PathBuf>>,
 
     /// Read encrypted archives with the identity in FILE: --verify, and segments that need a new index (repeatable)
-    #[arg(long, value_name = "FILE", help_heading = SEGMENTS)]
+    #[arg(long, value_name = "FILE", value_parser = own_input::noted(), help_heading = SEGMENTS)]
     pub identity: Vec<PathBuf>,
 
     /// Print the summary as a JSON object; key names are stable
@@ -184,7 +186,7 @@ pub struct Options {
     pub json: bool,
 }
 
-/// What is done instead of recording.
+/// Subcommands that do not record.
 #[derive(Subcommand, Debug)]
 pub enum Commands {
     Trigger(TriggerOptions),
@@ -225,11 +227,6 @@ impl From<CompressName> for Compression {
             CompressName::Zstd => Self::Zstd,
         }
     }
-}
-
-/// A snap length: 0 is all, as in tcpdump and dumpcap.
-pub fn snap_bytes(bytes: u64) -> u32 {
-    if bytes == 0 { u32::MAX } else { u32::try_from(bytes).unwrap_or(u32::MAX) }
 }
 
 /// A class and the length of its packets.

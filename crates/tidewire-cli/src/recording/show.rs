@@ -1,57 +1,24 @@
-//! What is said of a recording: errors while it runs, and the summary at its end.
+//! Messages about a recording: errors while it runs, and the summary at its end.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::Duration;
 
 use tidewire::{Ledger, legible::legible};
 use tidewire_archive::{Kept, PriorityLedger};
-use tidewire_recorder::{Notice, Snapshot, Status, Targets};
+use tidewire_recorder::{Notice, Snapshot, Targets};
 
 use super::options::Options;
 use crate::{
     error::{self, CliError},
     live::{self, LiveReport},
     output::{Object, Out},
+    terminal,
     units::{Bytes, Count, Lasting, counted},
 };
 
-/// Nanoseconds since the epoch.
-pub fn now_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The figures of all workers.
-pub fn sum(statuses: &[Arc<Status>]) -> Snapshot {
-    let mut sum = Snapshot::default();
-    statuses.iter().for_each(|status| sum.add(&status.snapshot()));
-    sum
-}
-
 /// Reports errors and what became of them.
 pub fn report(notice: Notice) {
-    match notice {
-        Notice::Failed { error, retries: true } => {
-            error::notify(format_args!("{error}; recording goes on in memory, and on the disk when it can"));
-        }
-        Notice::Failed { error, retries: false } => error::notify(error),
-        Notice::Recovered { path, unreported } => {
-            let path = path.display();
-            if unreported > 0 {
-                error::notify(format_args!(
-                    "{path}: {} more failed meanwhile",
-                    counted(unreported, "attempt", "attempts")
-                ));
-            }
-            error::notify(format_args!("{path}: recording goes on"));
-        }
-        Notice::Repeated { path, error, times } => {
-            let times = counted(times, "more time", "more times");
-            error::notify(format_args!("{}: {times} the same (last: {error})", path.display()));
-        }
-        Notice::Repaired { repaired } => error::notify(repaired),
-        _ => {}
+    if let Some(text) = notice.words() {
+        error::notify(text);
     }
 }
 
@@ -139,7 +106,9 @@ pub fn summary(
     }
     if kept.segments > 0 {
         let identity = if options.encrypt_to.is_empty() { "" } else { " --identity FILE" };
-        out.line(&format!("find packets: tidewire recall {}{identity}", places.join(" ")))?;
+        let directories = targets.directories().iter().map(|directory| terminal::shell_word(directory.path()));
+        out.line("find packets:")?;
+        out.line(&format!("  tidewire recall {}{identity}", directories.collect::<Vec<_>>().join(" ")))?;
     }
     out.flush()
 }
@@ -166,7 +135,7 @@ pub fn failed(figures: &Snapshot, read: u64) -> String {
     said
 }
 
-/// What all directories hold.
+/// Figures of all directories together.
 pub fn kept(targets: &Targets) -> Kept {
     targets.directories().iter().map(tidewire_archive::Directory::kept).fold(Kept::default(), |sum, kept| Kept {
         segments: sum.segments + kept.segments,

@@ -8,11 +8,12 @@ use std::{
 use tidewire::legible::legible;
 use tidewire_archive::{Directory, Error, Identities, IndexResult, Verification, is_archive, verify_with};
 
-use super::{options::Options, settings, show::now_ns};
+use super::{options::Options, settings};
 use crate::{
     capture_args,
     error::{self, CliError},
     output::{Object, Out},
+    times::now_ns,
     units::{Bytes, counted},
 };
 
@@ -134,7 +135,11 @@ fn print(out: &mut Out, place: &str, found: &Verification) -> Result<(), CliErro
 /// Makes the indexes that are missing.
 pub fn index(folders: &[PathBuf], options: &Options) -> Result<u8, CliError> {
     let identities = Identities::from_files(&options.identity)?;
-    let archive = settings::archive(options)?;
+    let recording_options = settings::recording(options, None)?;
+    let archive = recording_options
+        .check()
+        .and_then(|()| recording_options.archive())
+        .map_err(|error| CliError::Usage(error.to_string()))?;
     for_each(folders, |folder| {
         let now = now_ns();
         let manifest = folder.join("manifest.jsonl");
@@ -150,7 +155,7 @@ pub fn index(folders: &[PathBuf], options: &Options) -> Result<u8, CliError> {
     })
 }
 
-/// What became of the files of a directory.
+/// Counts of a directory's files by result.
 #[derive(Default)]
 struct Indexed {
     made: u64,

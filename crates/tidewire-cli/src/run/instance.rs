@@ -43,7 +43,7 @@ impl Instance {
     }
 
     /// Sends a signal to all of its processes.
-    pub fn tell(&mut self, signal: i32) -> io::Result<()> {
+    pub fn send(&mut self, signal: i32) -> io::Result<()> {
         let own = if self.own.is_none() { process::send(&mut self.child, signal) } else { Ok(()) };
         self.orphans.iter().fold(own, |result, orphan| result.and(orphans::send(*orphan, signal)))
     }

@@ -16,7 +16,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidewire_live::sys::{
-    process::{self, CHILD_CHANGED, STOP_ASKED, Signals, TERMINATE},
+    process::{self, CHILD_CHANGED, STOP_REQUESTED, Signals, TERMINATE},
     shared_counters::{SharedCounters, Slot},
 };
 use tidewire_sensor::processes::{
@@ -34,7 +34,7 @@ use super::{
 };
 use crate::error::{CliError, notify};
 
-/// What to start, and how.
+/// The program to start, and how.
 pub struct Recipe<'a> {
     pub program: &'a Path,
     /// The program's name as given.
@@ -54,7 +54,7 @@ pub struct Recipe<'a> {
 /// Delay before a child that is executing another program is examined again.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Number of such attempts before a signal is forwarded.
-const TELL_TRIES: u32 = 100;
+const SIGNAL_TRIES: u32 = 100;
 /// A child whose environment is empty for this long has none, and belongs to no instance.
 const UNKNOWN_MAX: Duration = Duration::from_secs(5);
 /// An environment that does not name an instance is read again for this long: during execve(2) only its beginning may be
@@ -116,7 +116,7 @@ impl Instances {
                     instances.all.push(Instance::new(child, processor));
                 }
                 Err(error) => {
-                    instances.tell(TERMINATE);
+                    instances.send_to_all(TERMINATE);
                     instances.all.iter_mut().for_each(|instance| drop(instance.child.wait()));
                     let what = format!("{}: instance {number} cannot be started", recipe.program.display());
                     return Err(input(&what, error));
@@ -134,16 +134,16 @@ impl Instances {
         mut show: impl FnMut(&Self) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let mut next = every.map(|every| Instant::now() + every);
-        let mut was_told = false;
+        let mut was_signalled = false;
         while self.all.iter().any(|instance| instance.ended.is_none()) {
             self.wait(next.map(|next| next.saturating_duration_since(Instant::now())));
             while let Ok(Some(signal)) = self.signals.next() {
                 self.signal(signal);
             }
             let ended = self.gather();
-            if ended && together && !was_told {
-                was_told = true;
-                self.tell(TERMINATE);
+            if ended && together && !was_signalled {
+                was_signalled = true;
+                self.send_to_all(TERMINATE);
             }
             if let (Some(at), Some(every)) = (next, every)
                 && Instant::now() >= at
@@ -168,18 +168,18 @@ impl Instances {
     fn signal(&mut self, signal: i32) {
         match signal {
             CHILD_CHANGED => {}
-            STOP_ASKED => {
-                self.tell(signal);
+            STOP_REQUESTED => {
+                self.send_to_all(signal);
                 // On failure the instances are stopped, but this process is not.
                 let _ = process::stop_myself();
             }
-            signal => self.tell(signal),
+            signal => self.send_to_all(signal),
         }
     }
 
     /// Sends a signal to all running instances.
-    fn tell(&mut self, signal: i32) {
-        for _ in 0..TELL_TRIES {
+    fn send_to_all(&mut self, signal: i32) {
+        for _ in 0..SIGNAL_TRIES {
             self.adopt();
             if self.unknown.is_empty() {
                 break;
@@ -187,7 +187,7 @@ impl Instances {
             thread::sleep(LOOK_AGAIN);
         }
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
-            if let Err(error) = instance.tell(signal) {
+            if let Err(error) = instance.send(signal) {
                 notify(format_args!("instance {number} did not get signal {signal}: {error}"));
             }
         }
@@ -275,7 +275,7 @@ impl Instances {
 impl Drop for Instances {
     fn drop(&mut self) {
         if self.all.iter().any(|instance| instance.ended.is_none()) {
-            self.tell(TERMINATE);
+            self.send_to_all(TERMINATE);
         }
     }
 }
@@ -344,7 +344,7 @@ mod tests {
         ] {
             assert_eq!(numbered(OsStr::new(argument), 12), expected, "{argument}");
         }
-        let odd = OsStr::from_bytes(b"\xff%i");
-        assert_eq!(numbered(odd, 0).as_bytes(), b"\xff0");
+        let invalid = OsStr::from_bytes(b"\xff%i");
+        assert_eq!(numbered(invalid, 0).as_bytes(), b"\xff0");
     }
 }

@@ -102,7 +102,7 @@ mod tests {
         let path = place.path().join("made");
         let folder = Folder::find(&library, path.clone()).unwrap();
         assert_eq!(folder.path.join("libpcap.so.1").canonicalize().unwrap(), library);
-        assert!(Folder::find(&library, path.clone()).is_err(), "somebody else's");
+        assert!(Folder::find(&library, path.clone()).is_err(), "another process's");
         assert!(path.exists());
         drop(folder);
         assert!(!path.exists());

@@ -68,7 +68,7 @@ fn plan(variables: &Variables) -> Result<Plan, CliError> {
         (name, None) => env::var_os(name),
     };
     let environment = Environment::new(&lookup, Path::new(SYSTEM_FILE));
-    let told = |error: tidewire_pcap_config::Error| {
+    let failed = |error: tidewire_pcap_config::Error| {
         let error = named_as_given(&error.to_string());
         let by_option = variables.contains_key("PCAP_CONFIG");
         CliError::Usage(if by_option {
@@ -77,7 +77,7 @@ fn plan(variables: &Variables) -> Result<Plan, CliError> {
             error
         })
     };
-    tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(told)
+    tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(failed)
 }
 
 /// Replaces names of variables in errors by the options that set them.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use tidewire::legible::legible;
 use tidewire_delivery::{DestinationSettings, To};
+use tidewire_recorder::RecordingOptions;
 use tidewire_sensor::config::{
     AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, Mistake, QueueConfig, Restart, SensorConfig,
     SlowReaders, Unit,
@@ -36,6 +38,13 @@ const ANALYZERS: [Column; 7] = [
     Column::words("USER", "user", 2),
     Column::words("RESTART", "restart", 4),
     Column::words("COMMAND", "command", 0),
+];
+
+const OUTPUTS: [Column; 4] = [
+    Column::words("OUTPUT", "output", 0),
+    Column::words("ROTATE", "rotate", 1),
+    Column::words("TYPES", "types", 2),
+    Column::words("TO", "to", 0),
 ];
 
 const DESTINATIONS: [Column; 5] = [
@@ -78,7 +87,9 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
     }
     let mut table = Table::new(&QUEUES, &Layout::default());
     config.queues.iter().for_each(|queue| table.row(queue_cells(queue)));
-    out.line("")?;
+    if !config.queues.is_empty() {
+        out.line("")?;
+    }
     table.finish(&mut out)?;
     let mut table = Table::new(&ANALYZERS, &Layout::default());
     for analyzer in &config.analyzers {
@@ -102,6 +113,22 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
         out.line("")?;
     }
     table.finish(&mut out)?;
+    if let Some(records) = &config.records {
+        let cutoff =
+            records.cutoff_bytes.map_or_else(|| "all".to_owned(), |bytes| format!("the first {}", Binary(bytes)));
+        out.line("")?;
+        out.line(&format!("records: of streams that end, and of transactions in {cutoff} of each direction"))?;
+        let mut table = Table::new(&OUTPUTS, &Layout::default());
+        for output in &records.outputs {
+            let rotate = output.rotate.clone().unwrap_or_default();
+            table.row(vec![output.name.clone(), rotate, output.types.join(","), output.to.clone()]);
+        }
+        table.finish(&mut out)?;
+    }
+    if let Some(record) = &config.record {
+        out.line("")?;
+        out.line(&recording(&record.options))?;
+    }
     if let Some(spool) = &config.spool {
         let mut table = Table::new(&DESTINATIONS, &Layout::default());
         spool.destinations.iter().for_each(|one| table.row(destination_cells(one)));
@@ -110,6 +137,27 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
     }
     out.flush()?;
     Ok(error::OK)
+}
+
+/// Where packets are recorded, and how.
+fn recording(options: &RecordingOptions) -> String {
+    let places: Vec<_> = options.directories.iter().map(|path| legible(&path.to_string_lossy()).into_owned()).collect();
+    let each = if places.len() > 1 { " in each" } else { "" };
+    let bounds = [
+        options
+            .size_bytes
+            .filter(|bytes| *bytes != u64::MAX)
+            .map(|bytes| format!("the newest {}{each}", Binary(bytes))),
+        options.age.map(|age| format!("for {}", Lasting(age.as_nanos() as u64))),
+        options.free_bytes.map(|bytes| format!("while {} are free", Binary(bytes))),
+    ];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    let kept = if bounds.is_empty() { "without a bound".to_owned() } else { bounds.join(", ") };
+    let when = match &options.look_back {
+        Some(look_back) => format!("around triggers, {} before each, ", Lasting(look_back.before.as_nanos() as u64)),
+        None => String::new(),
+    };
+    format!("record: packets {when}to {}, kept {kept}", places.join(" and "))
 }
 
 fn capture(capture: &CaptureConfig) -> String {

@@ -5,20 +5,23 @@ use std::collections::BTreeMap;
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{QueueStatus, ReaderReport},
+    report::{OutputStatus, QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus},
 };
 
-use crate::metrics::{Family, Kind, Sample, interface_states};
+use crate::{
+    metrics::{Family, MetricKind, Sample, interface_states},
+    recording,
+};
 
 /// The families of a status. Names of parts, queues and groups come from the configuration; readers that were started by hand
-/// name themselves, at most 32 a queue; their process tells those of one name apart, so that a counter does not fall when one of
+/// name themselves, at most 32 a queue; their process distinguishes those of one name, so that a counter does not fall when one of
 /// them leaves.
 pub fn families(status: &SensorStatus) -> Vec<Family> {
     let mut all = Vec::new();
     let alone = |value: f64| vec![Sample { labels: Vec::new(), value }];
     let mut add = |kind, name, help, samples| all.push(Family { name, help, kind, samples });
-    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
     add(gauge, "tidewire_sensor_elapsed_seconds", "Time since the sensor began", alone(status.seconds));
     let info = vec![Sample { labels: vec![("version", status.version.clone())], value: 1.0 }];
     add(gauge, "tidewire_build_info", "The version of the sensor", info);
@@ -50,7 +53,7 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let waited = queues(|queue| queue.waited_ns as f64 / 1e9);
     add(counter, "tidewire_queue_waited_seconds", "Time that the capture waited for slow readers", waited);
     add(gauge, "tidewire_queue_readers", "Readers attached", queues(|queue| queue.readers.len() as f64));
-    // What a reader never said has no sample.
+    // A figure that a reader never reported has no sample.
     let readers = |value: fn(&ReaderReport) -> Option<u64>| -> Vec<Sample> {
         // A process may attach several times; a set of labels has one value.
         let mut sums: BTreeMap<(&str, &str, i32), f64> = BTreeMap::new();
@@ -73,6 +76,37 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let lost = readers(|one| one.lost_bytes);
     add(counter, "tidewire_reader_lost_bytes", "Bytes of these, as far as the reader knows", lost);
     add(gauge, "tidewire_reader_lag_records", "Records that a reader has still to read", readers(|one| one.lag));
+    if let Some(records) = &capture.records {
+        add(
+            counter,
+            "tidewire_flow_records",
+            "Streams that ended and were passed to outputs",
+            alone(records.flows as f64),
+        );
+        add(
+            counter,
+            "tidewire_transaction_records",
+            "Transactions passed to outputs",
+            alone(records.transactions as f64),
+        );
+        let lost = alone(records.without_fields as f64);
+        add(counter, "tidewire_flows_without_fields", "Streams that lost their fields for lack of memory", lost);
+        let of = |output: &OutputStatus| Sample {
+            labels: vec![("output", output.name.clone())],
+            value: f64::from(u8::from(!output.failed)),
+        };
+        let up = records.outputs.iter().map(of).collect();
+        add(gauge, "tidewire_output_up", "Whether an output can be written", up);
+    }
+    if let Some(record) = &capture.record {
+        all.extend(recording::metrics::families(&record.figures));
+        let up = vec![Sample { labels: Vec::new(), value: f64::from(u8::from(!record.failed)) }];
+        let help = "Whether packets can be recorded";
+        all.push(Family { name: "tidewire_record_up", help, kind: gauge, samples: up });
+        let failing = vec![Sample { labels: Vec::new(), value: f64::from(u8::from(record.failing.is_some())) }];
+        let help = "Whether no packet can be written at this moment";
+        all.push(Family { name: "tidewire_record_failing", help, kind: gauge, samples: failing });
+    }
     if let Some(events) = &status.events {
         add_events(events, &mut all);
     }
@@ -85,7 +119,7 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
 fn add_events(events: &EventsStatus, all: &mut Vec<Family>) {
     let alone = |value: f64| vec![Sample { labels: Vec::new(), value }];
     let mut add = |kind, name, help, samples| all.push(Family { name, help, kind, samples });
-    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
     let by_analyzer = |value: fn(&AnalyzerStatus) -> f64| -> Vec<Sample> {
         // Analyzers name themselves; the event processor has a bound of them.
         let of = |one: &AnalyzerStatus| {
@@ -118,7 +152,7 @@ fn add_events(events: &EventsStatus, all: &mut Vec<Family>) {
 
 fn add_destinations(spool: &SpoolStatus, all: &mut Vec<Family>) {
     let mut add = |kind, name, help, samples| all.push(Family { name, help, kind, samples });
-    let (counter, gauge) = (Kind::Counter, Kind::Gauge);
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
     let by_name = |value: fn(&DestinationStatus) -> f64| -> Vec<Sample> {
         let of =
             |one: &DestinationStatus| Sample { labels: vec![("destination", one.name.clone())], value: value(one) };

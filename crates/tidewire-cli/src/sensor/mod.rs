@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     for name in &given.interfaces {
         Interface::find(name).map_err(tidewire::Error::from)?;
     }
-    // What the capture says again, as an error, is said once.
+    // Warnings that the capture repeats as errors are shown once.
     let missing = missing_interfaces(&config);
     let warnings: Vec<_> = examined.warnings.into_iter().filter(|one| !missing.contains(&one.what)).collect();
     warn(&warnings);
@@ -97,7 +97,7 @@ fn look_for_mistakes(options: &Options) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What there is to say about interfaces that are not there.
+/// Messages about interfaces that are not there.
 fn missing_interfaces(config: &SensorConfig) -> Vec<String> {
     match &config.capture.input {
         CaptureInput::Interfaces(names) => names.iter().filter_map(|name| Machine.interface(name).err()).collect(),

@@ -10,7 +10,7 @@ use rustix::{
 use tidewire::live::{LiveSettings, Role};
 use tidewire_sensor::config::{CaptureInput, SensorConfig};
 
-use crate::{error::notify, live::advice::WithHint};
+use crate::{advice::WithHint, error::notify};
 
 /// Warns about rights that this user does not have.
 pub fn report(config: &SensorConfig) {
@@ -31,6 +31,11 @@ pub fn report(config: &SensorConfig) {
     }
     if let Some(events) = config.events.as_ref().filter(|events| !events.store.starts_with(&config.directory)) {
         look_at_store(&events.store);
+    }
+    for directory in config.record.iter().flat_map(|record| &record.options.directories) {
+        if let Some(what) = unwritable(directory) {
+            notify(format_args!("warning: as this user: {what}, where packets are recorded"));
+        }
     }
     if let Some(what) = unwritable(&config.directory) {
         let hint = "run it as root, or use --directory with a directory of yours";

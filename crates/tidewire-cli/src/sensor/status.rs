@@ -3,7 +3,7 @@
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{InputStatus, QueueStatus, ReaderReport},
+    report::{InputStatus, QueueStatus, ReaderReport, RecordStatus, RecordsStatus},
     supervisor::status::{PartStatus, SensorStatus, StatusError, ask},
 };
 
@@ -14,9 +14,10 @@ use crate::{
     error::{self, CliError},
     layout::Layout,
     output::Out,
+    recording::show,
     row::Column,
     table::Table,
-    units::{Bytes, Count, Lasting},
+    units::{Bytes, Count, Lasting, counted},
 };
 
 const PARTS: [Column; 7] = [
@@ -65,6 +66,15 @@ const ANALYZERS: [Column; 7] = [
     Column::figures("BYTES", "bytes", 2),
     Column::figures("WAITED", "waits", 3),
     Column::figures("REFUSED", "refused", 1),
+];
+
+const OUTPUTS: [Column; 3] =
+    [Column::words("OUTPUT", "output", 0), Column::words("STATE", "state", 0), Column::words("TO", "to", 1)];
+
+const DIRECTORIES: [Column; 3] = [
+    Column::figures("SEGMENTS", "segments", 0),
+    Column::figures("BYTES", "bytes", 0),
+    Column::words("DIRECTORY", "directory", 0),
 ];
 
 const DESTINATIONS: [Column; 7] = [
@@ -130,24 +140,86 @@ fn print(status: &SensorStatus, out: &mut Out) -> Result<(), CliError> {
     let mut table = Table::new(&READERS, &Layout::default());
     readers.for_each(|(queue, reader)| table.row(reader_cells(queue, reader)));
     table.finish(out)?;
+    capture.records.as_ref().map_or(Ok(()), |records| print_records(records, out))?;
+    capture.record.as_ref().map_or(Ok(()), |record| print_record(record, out))?;
     status.events.as_ref().map_or(Ok(()), |events| print_events(events, out))?;
     status.spool.as_ref().map_or(Ok(()), |spool| print_spool(spool, out))
 }
 
-/// What the sensor does, since when, and how old that is.
+/// State of the sensor, since when, and how old the figures are.
 fn headline(status: &SensorStatus) -> String {
     let capture = &status.capture;
     let (packets, dropped) = (Count(capture.packets), Count(capture.dropped));
     let pieces = if capture.dropped == 0 { "none dropped".into() } else { format!("{dropped} dropped") };
     let restarts = status.parts.iter().find(|part| part.name == "capture").map_or(0, |part| part.restarts);
-    // Its figures begin anew with each capture.
+    // Its figures begin again with each capture.
     let later = match restarts {
         0 => String::new(),
         1 => format!(", captures again for {}", lasting(capture.seconds)),
         _ => format!(", captures for the {}. time for {}", restarts + 1, lasting(capture.seconds)),
     };
+    // With those before it was started again.
+    let all = match restarts {
+        0 => String::new(),
+        _ => format!("; in all {} packets, {} dropped", Count(status.totals.packets), Count(status.totals.dropped)),
+    };
     let age = status.figures_age.map_or_else(String::new, |age| format!(" (as of {} ago)", lasting(age)));
-    format!("sensor {} for {}{later}: {packets} packets, {pieces}{age}", status.state, lasting(status.seconds))
+    format!("sensor {} for {}{later}: {packets} packets, {pieces}{all}{age}", status.state, lasting(status.seconds))
+}
+
+/// Records of streams and transactions, and their outputs.
+fn print_records(records: &RecordsStatus, out: &mut Out) -> Result<(), CliError> {
+    let (flows, transactions) = (Count(records.flows), Count(records.transactions));
+    out.line("")?;
+    out.line(&format!("records: {flows} of streams that ended, {transactions} of transactions"))?;
+    if records.without_fields + records.cut_histories > 0 {
+        let (fields, histories) = (Count(records.without_fields), Count(records.cut_histories));
+        out.line(&format!(
+            "  for lack of memory {fields} streams without fields, {histories} with a part of QUIC's history"
+        ))?;
+    }
+    let mut table = Table::new(&OUTPUTS, &Layout::default());
+    for output in &records.outputs {
+        let state = if output.failed { "failed" } else { "written" };
+        table.row(vec![output.name.clone(), state.to_owned(), output.to.clone()]);
+    }
+    table.finish(out)
+}
+
+/// The recording: what became of packets, and where they are.
+fn print_record(record: &RecordStatus, out: &mut Out) -> Result<(), CliError> {
+    let figures = &record.figures;
+    let all = figures.totals.all();
+    let state = if record.failed { "record (failed)" } else { "record" };
+    let (packets, stored) = (counted(all.written_packets, "packet", "packets"), Bytes(figures.stored_bytes));
+    let segments = counted(figures.segments, "segment", "segments");
+    let lost = Count(show::lost(figures));
+    out.line("")?;
+    out.line(&format!("{state}: {packets} written, {lost} lost, {stored} stored in {segments}"))?;
+    if let Some(failing) = &record.failing {
+        out.line(&format!("  not written at this moment: {}", legible(failing)))?;
+    }
+    let others =
+        [("beyond a cutoff", all.cut_off_packets), ("shed", all.shed_packets), ("filtered", all.filtered_packets)];
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|(_, packets)| *packets > 0)
+        .map(|(fate, packets)| format!("{} {fate}", Count(packets)))
+        .collect();
+    if !others.is_empty() {
+        out.line(&format!("  packets {}", others.join(", ")))?;
+    }
+    if let Some(waiting) = &figures.waiting {
+        let (bytes, span) = (Bytes(waiting.bytes), Lasting(waiting.span_ns));
+        let triggers = counted(waiting.triggers, "trigger", "triggers");
+        out.line(&format!("  {triggers}; {bytes} of packets ({span}) wait in memory for one"))?;
+    }
+    let mut table = Table::new(&DIRECTORIES, &Layout::default());
+    for directory in &record.directories {
+        let (segments, bytes) = (Count(directory.segments).to_string(), Bytes(directory.bytes).to_string());
+        table.row(vec![segments, bytes, legible(&directory.path.to_string_lossy()).into_owned()]);
+    }
+    table.finish(out)
 }
 
 fn print_events(events: &EventsStatus, out: &mut Out) -> Result<(), CliError> {
@@ -261,7 +333,7 @@ fn reader_cells(queue: &QueueStatus, reader: &ReaderReport) -> Vec<String> {
     // Who was there from the beginning read, lost or has still to read all records.
     let from = if reader.first == 0 { String::new() } else { Count(reader.first).to_string() };
     let lost_bytes = reader.lost_bytes.filter(|_| reader.lost != Some(0)).map(|bytes| Bytes(bytes).to_string());
-    // What it never said is not known.
+    // A figure that it never reported is unknown.
     let count = |figure: Option<u64>| figure.map_or_else(|| "?".to_owned(), |figure| Count(figure).to_string());
     vec![
         reader.name.clone(),

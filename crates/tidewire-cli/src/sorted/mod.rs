@@ -11,11 +11,11 @@ use std::{
 
 pub use spill::Key;
 use spill::{Reader, Run, Spill};
+use tidewire_outputs::KeptState;
 
 use crate::{
     error::CliError,
     layout::Layout,
-    memory::Kept,
     options::Common,
     output::Out,
     print_rows::Printer,
@@ -51,7 +51,7 @@ pub struct Room {
 impl Room {
     /// The room of a run's workers.
     pub fn new(common: &Common, form: Form, layout: &Layout) -> Arc<Self> {
-        let bytes = common.parts(Kept::RECORDS).worker_records();
+        let bytes = common.parts(KeptState::RECORDS).worker_records();
         Arc::new(Self::of_bytes(bytes, form, layout, common.live.is_on()))
     }
 
@@ -64,7 +64,7 @@ impl Room {
         match self.form {
             Form::Json => record.push_json(out),
             Form::Csv => self.layout.push_csv(record, out),
-            Form::Table => cells::push(&record.cells(&self.layout.clock), out),
+            Form::Table => cells::push(&self.layout.cells(record), out),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Spill {
     pub fn new(is_now: bool) -> Self {
         let mut state = State::default();
         if is_now {
-            // What is wrong is said when it is needed.
+            // An error is reported when the file is needed.
             state.file = open().ok().map(Arc::new);
         }
         Self(Mutex::new(state))

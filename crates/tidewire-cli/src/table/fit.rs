@@ -1,9 +1,9 @@
-//! What fits into a line: which columns, and which cells are shortened.
+//! Fits a table into a line: chooses columns, and shortens cells.
 
 use super::{CELL_MIN, Table};
 use crate::row::Align;
 
-/// Least width of a column of names, of which the longest is not whole; where one is asked for, it is [`CELL_MIN`].
+/// Least width of a column of names, of which the longest is not whole; where the column is requested, it is [`CELL_MIN`].
 const NAME_MIN: usize = 20;
 
 /// Characters that are worth an ellipsis, and a line beneath with the whole text.

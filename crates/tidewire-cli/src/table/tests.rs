@@ -18,7 +18,7 @@ fn arranged(note: &str, layout: Layout) -> Table {
 }
 
 #[test]
-fn narrow_tables_drop_columns_then_cut_words_and_tell_both_beneath() {
+fn narrow_tables_drop_columns_then_cut_words_and_show_both_beneath() {
     assert_eq!(table("midstream").lines(None, false)[1..], [" 1  2001:db8:1111:2222::3  midstream"]);
     let narrow = table("midstream").lines(Some(30), false);
     assert_eq!(narrow, ["ID  CLIENT", " 1  2001:db8:1111:2222::3", "    noted midstream"]);
@@ -27,7 +27,7 @@ fn narrow_tables_drop_columns_then_cut_words_and_tell_both_beneath() {
 }
 
 #[test]
-fn words_that_were_cut_are_told_beneath_where_a_line_is_long_enough() {
+fn words_that_were_cut_are_shown_beneath_where_a_line_is_long_enough() {
     let columns = [Column::words("WHY", "why", 0), Column::words("END", "end", 0)];
     let narrow = |width| {
         let mut table = Table::new(&columns, &Layout::default());
@@ -80,7 +80,7 @@ fn one_long_name_does_not_cost_all_others_theirs() {
     );
     assert_eq!(cut[2], format!("    name {long}"));
     assert_eq!(cut[3], "192.0.2.1:40000  b.example                                 1");
-    // Without room there is a note instead, unless names are asked for.
+    // Without room there is a note instead, unless names are requested.
     assert_eq!(lines(40, &[], true)[..2], ["CLIENT           BYTES  END", "192.0.2.1:40000      1  fin"]);
     assert_eq!(lines(40, &[], true).last().unwrap(), "    name b.example");
     assert_eq!(lines(40, &[1], true)[0], "CLIENT           NAME              BYTES");
@@ -111,7 +111,7 @@ fn asides_share_lines() {
     let columns = ["A", "B", "C"].map(|title| Column::words(title, title, 1));
     let mut table = Table::new(&columns, &Layout::default());
     let aside = |title, text: &str| Aside { title, text: text.into() };
-    let asides = vec![aside("A", "not told"), aside("B", "bbbb"), aside("C", "cccc"), aside("C", "dddd")];
+    let asides = vec![aside("A", "not shown"), aside("B", "bbbb"), aside("C", "cccc"), aside("C", "dddd")];
     table.row_with_notes(vec!["a".repeat(16), "b".into(), "c".into()], asides, vec!["note".into()]);
     let lines = table.lines(Some(17), false);
     assert_eq!(lines[1..], ["a".repeat(16), "    bbbb, cccc".into(), "    dddd".into(), "    note".into()]);

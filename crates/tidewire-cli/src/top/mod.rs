@@ -18,8 +18,9 @@ use tidewire::{
 };
 
 use crate::{
+    advice::WithHint,
     error::{self, CliError},
-    live::{self, advice::WithHint},
+    live,
     options::Common,
     terminal,
     units::Share,

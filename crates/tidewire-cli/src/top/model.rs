@@ -14,7 +14,7 @@ use super::{
     flows::Noted,
     snapshot::{Flow, Loss, Memory, Rates, Snapshot, Sort, Worker},
 };
-use crate::{live, record};
+use crate::{live_report::lost_places, record};
 
 /// Interval between updates.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl Model {
 
     fn lose(&mut self, report: &LiveReport, seconds: f64) {
         let ledger = report.ledger();
-        let mut losses = live::lost(report).to_vec();
+        let mut losses = lost_places(&report.lost()).to_vec();
         let programs = report.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());
         let shed: u64 = programs.flat_map(|kernel| kernel.shed).sum();
         losses.push(("shed by priority", shed + ledger.fate(Fate::Shed)));

@@ -231,7 +231,7 @@ fn a_panic_leaves_the_terminal_as_it_was() {
 
 /// An ended flow is reported a last time, however short it was.
 #[test]
-fn flows_that_end_are_told_once_more() {
+fn flows_that_end_are_reported_once_more() {
     let shared = Shared::default();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/demo/demo.pcap");
     let outcome = Capture::files([demo]).run(|_| Flows { shared: shared.clone() }).unwrap();

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use tidewire::{Batch, FrameHandler, Stop};
 use tidewire_files::Supplement;
 
-use super::{
-    file::{Captured, PacketFile},
-    numbers::NumberSet,
-};
+use super::numbers::NumberSet;
+use crate::packet_file::{Captured, PacketFile};
 
 /// Copies the packets of a set.
 pub struct Copying<'a> {

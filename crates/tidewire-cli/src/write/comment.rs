@@ -17,7 +17,7 @@ pub struct Comment {
 }
 
 impl Comment {
-    /// What a stream is.
+    /// Describes a stream.
     pub fn of_stream<D>(stream: &Stream<'_, D>) -> Self {
         let key = stream.key();
         let (client, server) = (record::endpoint(key.client, key.proto), record::endpoint(key.server, key.proto));
@@ -27,7 +27,7 @@ impl Comment {
         Self { text, facts: 0 }
     }
 
-    /// What a datagram is, and what became of it.
+    /// Describes a datagram, and its fate.
     pub fn of_datagram(datagram: &Datagram<'_>) -> Self {
         let proto = record::proto_name(datagram.proto);
         let (source, destination, id) = (datagram.source, datagram.destination, datagram.ip_id);

@@ -29,7 +29,7 @@ impl Later {
     }
 }
 
-/// What one worker, and at the end all of them, know of packets.
+/// Knowledge of one worker, and at the end of all of them, about packets.
 #[derive(Debug, Default)]
 pub struct Gathered {
     pub chosen: NumberSet,

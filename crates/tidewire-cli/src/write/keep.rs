@@ -7,11 +7,11 @@ use tidewire::{Chunk, Datagram, EndReason, Frame, Gap, Handler, Stream, StreamPa
 use super::{
     choose::{Choose, Want},
     comment::Comment,
-    file::{Captured, PacketFile},
     gathered::{Gathered, Later},
     numbers::NumberList,
     ring::Ring,
 };
+use crate::packet_file::{Captured, PacketFile};
 
 /// Bytes of one stream that wait until it is chosen, where the input cannot be read again.
 pub const STREAM_BYTES_MAX: usize = 1 << 20;
@@ -22,7 +22,7 @@ pub struct Keep<H> {
     pub packets: Packets,
 }
 
-/// What is done with packets.
+/// Treatment of packets.
 pub enum Packets {
     /// Their numbers are noted: the files are read again.
     Numbers(Gathered),
@@ -50,7 +50,7 @@ pub struct State {
     held_bytes: usize,
     left_out: u64,
     /// Anomalies and facts that comments have; `None`: no packet was written.
-    told: Option<(usize, usize)>,
+    described: Option<(usize, usize)>,
 }
 
 impl<H: Choose> Keep<H> {
@@ -86,20 +86,20 @@ impl<H: Choose> Keep<H> {
     fn write(&mut self, stream: &mut Stream<'_, (H::Data, State)>, packet: &Captured<'_>) {
         let Packets::Copies(copies) = &self.packets else { return };
         let (data, state) = stream.data();
-        let (told, facts, left_out) = (state.told, self.inner.facts(data), state.left_out);
+        let (described, facts, left_out) = (state.described, self.inner.facts(data), state.left_out);
         let anomalies = stream.anomalies().len();
-        if told == Some((anomalies, facts)) {
+        if described == Some((anomalies, facts)) {
             return copies.file.push(packet, "");
         }
-        let (anomalies_told, facts_told) = told.unwrap_or_default();
-        let mut comment = if told.is_none() { Comment::of_stream(stream) } else { Comment::default() };
-        if told.is_none() && left_out > 0 {
+        let (anomalies_described, facts_described) = described.unwrap_or_default();
+        let mut comment = if described.is_none() { Comment::of_stream(stream) } else { Comment::default() };
+        if described.is_none() && left_out > 0 {
             comment.fact(format_args!("packets before that had no room: {left_out}"));
         }
-        self.inner.describe(&stream.data().0, facts_told, &mut comment);
-        comment.anomalies(stream, anomalies_told);
+        self.inner.describe(&stream.data().0, facts_described, &mut comment);
+        comment.anomalies(stream, anomalies_described);
         copies.file.push(packet, &comment.finish());
-        stream.data().1.told = Some((anomalies, facts));
+        stream.data().1.described = Some((anomalies, facts));
     }
 
     /// A packet of a stream that is chosen, where the input cannot be read again.

@@ -9,7 +9,6 @@
 mod again;
 mod choose;
 mod comment;
-mod file;
 mod gathered;
 mod keep;
 mod numbers;
@@ -29,6 +28,7 @@ use crate::{
     interrupt::INTERRUPTED,
     options::Common,
     own_input,
+    packet_file::PacketFile,
     progress::Bar,
     session::{Closing, Session},
     shared_output::SharedOutput,
@@ -37,9 +37,6 @@ use crate::{
 use again::Copying;
 pub use choose::{Choose, Want};
 pub use comment::Comment;
-#[cfg(feature = "live")]
-pub use file::Captured;
-pub use file::PacketFile;
 use gathered::Gathered;
 use keep::{Copies, Keep, Packets};
 use ring::{RING_BYTES, Ring};

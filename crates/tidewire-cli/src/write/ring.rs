@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tidewire::{Frame, StreamPacket};
 
-use super::file::Captured;
+use crate::packet_file::Captured;
 
 /// Bytes of packets that wait in all workers together.
 pub const RING_BYTES: usize = 64 << 20;
@@ -73,7 +73,7 @@ impl Ring {
         self.fragments.insert(number, place);
     }
 
-    /// The place of a fragment, which from now on belongs to who asked.
+    /// The place of a fragment, which from now on belongs to the caller.
     pub fn claim(&mut self, number: u64) -> Option<u64> {
         let place = self.fragments.remove(&number)?;
         if let Some(Some(held)) = self.slots.get_mut((place - self.first) as usize) {

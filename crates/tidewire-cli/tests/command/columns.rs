@@ -1,4 +1,4 @@
-//! What a table shows where lines are 80 characters long.
+//! Columns of tables where lines are 80 characters long.
 
 use tidewire_testing::InTime as _;
 
@@ -34,7 +34,7 @@ fn eighty_columns_have_the_service() {
     }
 }
 
-/// Who asked is as much of a transaction as what was asked.
+/// The client is as much of a transaction as its request.
 #[test]
 fn eighty_columns_have_the_client_of_transactions() {
     let bench = Bench::new();

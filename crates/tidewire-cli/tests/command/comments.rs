@@ -9,7 +9,7 @@ use std::{
 use tidewire_archive::block::{
     Interface, Packet, Writer, enhanced_packet, enhanced_packet_with, interface_description, section_header,
 };
-use tidewire_files::{Block, Reader, Source as _};
+use tidewire_files::{Block, CaptureLoss, Reader, Source as _};
 use tidewire_testing::{InTime as _, missing};
 
 use crate::common::*;
@@ -81,7 +81,7 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|ending| ending == "pcapng")).collect()
 }
 
-/// What a capture lost by its own account is a gap's cause in its file, in what is recorded of that, and in what is recalled.
+/// Losses of a capture by its own account are causes of gaps in its file, in what is recorded of that, and in what is recalled.
 #[test]
 fn what_a_capture_lost_is_known_through_archives() {
     let bench = Bench::new();
@@ -105,15 +105,33 @@ fn what_a_capture_lost_is_known_through_archives() {
                     "{input}"
                 );
                 let losses = &ledger["detail"]["capture_losses"];
-                assert_eq!(losses[0]["between_packets"], 7, "{input}: {losses}");
+                let figures = ["interface_dropped", "system_dropped", "between_packets"].map(|name| &losses[0][name]);
+                assert_eq!(figures, [123, 45, 7].map(serde_json::Value::from).each_ref(), "{input}: {losses}");
             }
         }
         // Statistics of its interfaces are those of the last segment.
         let segment = segments(Path::new(archive)).remove(0);
-        let mut reader = Reader::open(&segment).unwrap();
-        while reader.fill(&mut Block::new()).unwrap() {}
-        let [loss] = &reader.losses()[..] else { panic!("{:?}", reader.losses()) };
-        assert_eq!((loss.interface_dropped, loss.system_dropped, loss.between_packets), (123, 45, 7));
+        let losses = |path: &Path| {
+            let mut reader = Reader::open(path).unwrap();
+            while reader.fill(&mut Block::new()).unwrap() {}
+            let figures = |loss: &CaptureLoss| (loss.interface_dropped, loss.system_dropped, loss.between_packets);
+            reader.losses().iter().map(figures).collect::<Vec<_>>()
+        };
+        assert_eq!(losses(&segment), [(123, 45, 7)]);
+        // Also where nothing is found in that time; and not of another time.
+        let (found, code) = text(&["recall", archive, "-w", again, "--json", "host", "192.0.2.99"]);
+        assert_eq!((losses(Path::new(again)), code), (vec![(123, 45, 0)], 1), "{found}");
+        let summary: serde_json::Value = serde_json::from_str(&found).unwrap();
+        assert_eq!(summary["recall"]["capture_losses"][0]["interface_dropped"], 123, "{summary}");
+        let (found, code) = text(&["recall", archive, "-w", again, "--json", "--to", "1971-01-01T00:00:00Z"]);
+        assert_eq!((losses(Path::new(again)).len(), code), (0, 1), "{found}");
+        assert!(!found.contains("capture_losses"), "{found}");
+        assert_eq!(text(&["recall", archive, "-w", again]).1, 0);
+        if missing(&["capinfos"]).is_none() {
+            let output = Command::new("capinfos").arg(again).run_in_time().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(said.contains("Number of stat entries = 1"), "{said}");
+        }
     }
 }
 

@@ -183,7 +183,7 @@ fn lists_that_are_full_are_said_to_be() {
 
 /// Evicted flows are always reported.
 #[test]
-fn too_little_memory_is_told() {
+fn too_little_memory_is_refused() {
     let bench = Bench::new();
     let mut pcap = Pcap::new();
     for port in 0..20_000_u16 {

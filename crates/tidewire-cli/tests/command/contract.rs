@@ -82,7 +82,7 @@ fn inferred_clients_and_irregular_times_are_named() {
     }
 }
 
-/// Subflows of Multipath TCP are named by both commands, and nothing else is.
+/// Subflows of Multipath TCP are named by both commands, and nothing else is. What they carry together is the first one's stream.
 #[test]
 fn subflows_of_multipath_tcp_are_named() {
     let bench = Bench::new();
@@ -91,7 +91,8 @@ fn subflows_of_multipath_tcp_are_named() {
     for command in ["flows", "streams"] {
         let of = |path: &str| json(&[command, "--json", path]).into_iter().map(|mut record| record["mptcp"].take());
         let token = "e9facdea";
-        let expected = [json!({"subflow": "first", "token": token}), json!({"subflow": "joined", "token": token})];
+        let first = json!({"subflow": "first", "token": token, "together": true, "subflows": 2, "bytes_c2s": 38, "bytes_s2c": 4041});
+        let expected = [first, json!({"subflow": "joined", "token": token, "together": true})];
         assert!(of(capture).eq(expected), "{command}");
         assert!(of(&plain).all(|mptcp| mptcp.is_null()), "{command}");
     }

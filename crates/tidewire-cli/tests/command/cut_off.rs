@@ -1,4 +1,4 @@
-//! What a recorder cut off, in the output of commands that read its archive.
+//! Parts that a recorder cut off, in the output of commands that read its archive.
 
 use std::process::Command;
 

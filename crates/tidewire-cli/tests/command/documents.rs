@@ -85,28 +85,78 @@ fn what_the_documents_show_is_what_is_printed() {
     assert!(run >= 14, "only {run} blocks found");
 }
 
-/// The tables of fields in docs/output.md are made of the descriptions of records.
-#[test]
-fn the_tables_of_fields_are_those_of_the_descriptions() {
-    use tidewire_exports::records::{Form, flow_table};
-    let path = Path::new(ROOT).join("docs/output.md");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut today = text.clone();
-    for (name, form, of_sides) in [
-        ("of both", Form::JSON, false),
-        ("of directions of flows", Form::JSON, true),
-        ("of directions of streams", Form::STREAM_JSON, true),
-    ] {
-        let begin = format!("<!-- fields: {name} -->\n");
-        let (before, rest) = today.split_once(&begin).expect(name);
-        let (_, after) = rest.split_once("<!-- end of fields -->").expect(name);
-        today = format!("{before}{begin}{}<!-- end of fields -->{after}", flow_table(form, of_sides));
-    }
+/// A file of the documents is this text; TIDEWIRE_BLESS=1 writes it.
+fn assert_fresh(name: &str, today: &str) {
+    let path = Path::new(ROOT).join("docs").join(name);
     if std::env::var_os("TIDEWIRE_BLESS").is_some() {
         fs::write(&path, today).unwrap();
     } else {
-        assert!(today == text, "docs/output.md: the tables of fields are not fresh: make generated");
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        assert!(today == text, "docs/{name}: is not made of today's descriptions: make generated");
     }
+}
+
+/// The tables of fields in docs/output.md and docs/formats.md, and the schemas, are made of the descriptions of records.
+#[test]
+fn documents_of_fields_are_those_of_the_descriptions() {
+    use tidewire_exports::{ipfix, records};
+    let tables = records::tables().into_iter().map(|(name, table)| ("output.md", name, table));
+    for (file, name, table) in
+        tables.chain([("formats.md", "in other formats", records::other_formats(ipfix::elements_of_protocols()))])
+    {
+        let text = fs::read_to_string(Path::new(ROOT).join("docs").join(file)).unwrap();
+        let begin = format!("<!-- fields: {name} -->\n");
+        let (before, rest) = text.split_once(&begin).expect(name);
+        let (_, after) = rest.split_once("<!-- end of fields -->").expect(name);
+        assert_fresh(file, &format!("{before}{begin}{table}<!-- end of fields -->{after}"));
+    }
+    for (file, schema) in records::schemas() {
+        assert_fresh(&format!("schemas/{file}"), &schema);
+    }
+}
+
+/// Lines of JSON are valid by their schemas, and each of their members is described there.
+#[test]
+fn lines_are_valid_by_their_schemas() {
+    let commands = [
+        ("flow.json", "flows"),
+        ("stream.json", "streams --digest sha256"),
+        ("transaction.json", "transactions"),
+        ("datagram.json", "datagrams"),
+        ("match.json", "match -e HTTP"),
+        ("file.json", "extract -o files"),
+    ];
+    let captures = ["demo/demo.pcap", "vlan-tenants/capture.pcap", "time-back/capture.pcap"];
+    let mut lines = Vec::new();
+    for (schema, command) in commands {
+        let folder: PathBuf = Path::new(ROOT).join("docs/schemas").join(schema);
+        let described: serde_json::Value = serde_json::from_str(&fs::read_to_string(folder).unwrap()).unwrap();
+        for capture in captures {
+            let (printed, _) = shell(&format!("tidewire {command} tests/corpus/{capture} --json 2>/dev/null"));
+            for line in printed.lines() {
+                let record: serde_json::Value = serde_json::from_str(line).unwrap();
+                let is_known = |name: &String| !described["properties"][name].is_null();
+                let unknown: Vec<&String> = record.as_object().unwrap().keys().filter(|name| !is_known(name)).collect();
+                // The fields of a transaction's protocol are a member with its name.
+                assert!(
+                    unknown.iter().all(|name| schema == "transaction.json" && record["service"] == name.as_str()),
+                    "{line}"
+                );
+                lines.push((schema, line.to_owned()));
+            }
+        }
+    }
+    assert!(commands.iter().all(|(schema, _)| lines.iter().any(|line| line.0 == *schema)));
+    if let Some(why) = tidewire_testing::schemas::missing_validator() {
+        return tidewire_testing::skip(why);
+    }
+    let answers = tidewire_testing::schemas::validate(&Path::new(ROOT).join("docs/schemas"), &lines);
+    for (answer, line) in answers.iter().zip(&lines) {
+        assert_eq!(answer, "valid", "{line:?}");
+    }
+    let wrong = [("flow.json", "{}".to_owned()), ("match.json", lines[0].1.clone())];
+    let answers = tidewire_testing::schemas::validate(&Path::new(ROOT).join("docs/schemas"), &wrong);
+    assert!(answers.iter().all(|answer| answer != "valid"), "{answers:?}");
 }
 
 /// README's picture shows the current output on a terminal.
@@ -130,7 +180,7 @@ fn the_picture_is_fresh() {
         fs::write(&committed, today).unwrap();
     } else {
         let shown = fs::read_to_string(&committed).unwrap();
-        assert!(today == shown, "docs/terminal.svg is not what is printed today: scripts/picture.sh records it anew");
+        assert!(today == shown, "docs/terminal.svg is not what is printed today: scripts/picture.sh records it again");
     }
 }
 

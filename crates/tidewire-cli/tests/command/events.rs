@@ -84,7 +84,8 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
     let probes: Vec<Event> = (0..50).map(|number| probe(number, "192.0.2.1")).collect();
     let path = store(&folder.path().join("events.db"), &Batch { records: folded(&probes), ..Batch::default() });
     let table = text(&run(&[], &path));
-    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let is_command = |line: &str| line.starts_with("    tidewire recall DIR ");
+    assert!(table.lines().all(|line| is_command(line) || line.chars().count() <= 80), "{table}");
     for words in ["scan.probe", "192.0.2.1:*", "198.51.100.2:*", "medium", "server_port: ", "50 events in "] {
         assert!(table.contains(words), "{words}: {table}");
     }
@@ -104,6 +105,10 @@ fn a_scan_is_a_row_that_says_what_varied_and_every_probe_comes_back() {
     let since = "2026-11-23T06:00:40Z";
     assert_eq!(lines(&run(&["--expand", "--json", "--since", since], &path)).len(), 10);
     assert_eq!(lines(&run(&["--expand", "--json", "--until", since, "--limit", "7"], &path)).len(), 7);
+    // A time with fewer digits ends with all times that begin with them.
+    for (until, events) in [("2026-11-23T06:00:05Z", 6), ("2026-11-23T06:00Z", 50), ("1795413605000000000", 6)] {
+        assert_eq!(lines(&run(&["--expand", "--json", "--until", until], &path)).len(), events, "{until}");
+    }
     assert!(lines(&run(&["--json", "--severity", "high"], &path)).is_empty());
     assert!(!lines(&run(&["--json", "--kind", "other,scan.*", "--analyzer", "scan"], &path)).is_empty());
     let csv = text(&run(&["--csv", "--limit", "1"], &path));
@@ -187,7 +192,9 @@ fn whatever_is_in_events_fits_a_terminal() {
     };
     for words in [&[][..], &["--expand"], &["--time", "utc"]] {
         let lines = shown(words);
-        assert!(lines.lines().all(|line| line.chars().count() <= 80), "{words:?}: {lines}");
+        // Commands are whole: they are pasted.
+        let is_command = |line: &str| line.starts_with("    tidewire recall DIR --community-id ");
+        assert!(lines.lines().all(|line| is_command(line) || line.chars().count() <= 80), "{words:?}: {lines}");
     }
     // Columns that are named are whole.
     let named = shown(&["--columns", "time,client,server,for,fold"]);
@@ -215,7 +222,7 @@ fn files_of_a_folder_are_read_as_stores_are() {
     let files = folder.path().join("spool");
     fs::create_dir(&files).expect("a folder");
     fs::write(files.join("near-0123-1-9.jsonl"), &lines_of).expect("a file");
-    // What is not whole yet.
+    // A file that is not whole yet.
     fs::write(files.join(".near-0123.partial"), "{").expect("a file");
     let file = folder.path().join("me.identity");
     fs::write(&file, identity.as_bytes()).expect("a file");
@@ -230,7 +237,7 @@ fn files_of_a_folder_are_read_as_stores_are() {
     let found = lines(&run(&["--expand", "--json"], &files.join("near-0123-1-9.jsonl")));
     assert!(found == expected[..20], "in order: {}", found.len());
     assert!(text(&run(&[], &files)).contains("encrypted: --identity FILE"));
-    // Records with their first event only, and lines that are none.
+    // Records with their first event only, and invalid lines.
     let mut lines_of = b"rubbish\n{\"record\":1}\n".to_vec();
     let records = folded(plain);
     let count: u64 = records.iter().map(|record| record.events().expect("sound").len() as u64).sum();
@@ -337,7 +344,7 @@ fn encrypted_rows_show_what_is_in_the_clear_and_an_identity_the_rest() {
     assert!(!table.contains("192.0.2.1"), "{table}");
     assert_eq!(lines(&run(&["--json"], &path))[0]["encrypted"], json!(true));
     assert!(text(&run(&["--expand"], &path)).contains("2 events are encrypted: --identity FILE"));
-    // What nobody can compare with a filter is no event that does not match.
+    // An event that cannot be compared with a filter is not one that does not match.
     let output = run(&["host", "192.0.2.1"], &path);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("encrypted and") && said.contains("not compared with the filter"), "{said}");
@@ -354,7 +361,7 @@ fn encrypted_rows_show_what_is_in_the_clear_and_an_identity_the_rest() {
     let output = run(&words, &path);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("--identity: "), "others may read it: {said}");
-    // Those of somebody else.
+    // Those of another recipient.
     let (other, _) = tidewire_delivery::keys::identity::make();
     fs::write(&file, other).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
@@ -429,7 +436,7 @@ fn wrong_words_are_named() {
     }
 }
 
-/// One bad record, of a disk or of a hostile sensor, keeps nobody from reading the others.
+/// One bad record, of a disk or of a hostile sensor, does not keep the others from being read.
 #[test]
 fn damaged_records_are_named_and_the_others_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -453,10 +460,9 @@ fn damaged_records_are_named_and_the_others_are_shown() {
 
 /// The command that a row prints beneath it, with an archive in the place of DIR.
 fn printed_recall(table: &str, archive: &str) -> Vec<String> {
-    let text = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (_, command) = text.split_once("its packets: tidewire ").expect("a command");
-    let end = command.find(" 1 event").or_else(|| command.find(" 3 events")).expect("the closing line");
-    command[..end].replace("DIR", archive).split(' ').map(str::to_owned).collect()
+    let (_, beneath) = table.split_once("    its packets:\n    tidewire ").expect("a command on a line of its own");
+    let (command, _) = beneath.split_once('\n').expect("a line");
+    command.replace("DIR", archive).split(' ').map(str::to_owned).collect()
 }
 
 #[test]
@@ -485,7 +491,9 @@ fn an_event_prints_the_command_that_finds_its_packets() {
     let path = store(&folder.path().join("events.db"), &Batch { records: folded(&[event]), ..Batch::default() });
     let originals = lines(&run(&["--expand", "--json"], &path));
     assert_eq!(originals[0]["community_id"], flow["community_id"]);
-    let words = printed_recall(&text(&run(&[], &path)), archive);
+    let printed = text(&run(&[], &path));
+    assert!(printed.lines().any(|line| line.len() > 80 && line.contains(" --community-id ")), "{printed}");
+    let words = printed_recall(&printed, archive);
     let words: Vec<&str> = words.iter().map(String::as_str).chain(["--flows", "--json"]).collect();
     let found = lines(&command(&words).run_in_time().expect("tidewire"));
     assert_eq!((found[0]["community_id"].clone(), found.len()), (flow["community_id"].clone(), 2), "{words:?}");
@@ -500,6 +508,13 @@ fn an_event_prints_the_command_that_finds_its_packets() {
         assert_eq!(followed(&[id]), (true, Some(0)), "{capture}");
         assert_eq!(followed(&["--community-id", id, "--at", &at]), (true, Some(0)), "{capture}");
         assert_eq!(followed(&["--community-id", id, "--at", "1000000000"]), (false, Some(1)), "{capture}");
+        // A time with fewer digits is all that begins with them: that of a table, of JSON, and whole seconds.
+        let second =
+            jiff::Timestamp::from_second((start_ns / SECOND).cast_signed()).unwrap().strftime("%Y-%m-%dT%H:%M:%S");
+        let brief = format!("{second}.{:03}Z", start_ns % SECOND / 1_000_000);
+        for at in [brief, format!("{second}Z"), start_ns.to_string(), (start_ns / SECOND).to_string()] {
+            assert_eq!(followed(&[id, "--at", &at]), (true, Some(0)), "{capture} {at}");
+        }
     }
 }
 

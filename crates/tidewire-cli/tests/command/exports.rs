@@ -20,7 +20,7 @@ use crate::common::*;
 /// Flows, packets, and bytes from the network layer on.
 type Totals = [u64; 3];
 
-/// What `flows --json` says of a capture.
+/// Totals of `flows --json` for a capture.
 pub fn totals(capture: &str) -> Totals {
     let flows = json(&["flows", "--json", capture]);
     let sum = |names: [&str; 2]| {
@@ -194,7 +194,7 @@ fn nfcapd_collects_what_is_sent() {
     }
 }
 
-/// A capture file is read faster than any collector reads: what is sent waits for it, as nobody would tell of what is lost.
+/// A capture file is read faster than any collector reads: sending waits for it, as losses would go unnoticed.
 #[test]
 fn a_collector_gets_all_of_a_large_file() {
     if let Some(reason) = missing(&["nfcapd", "nfdump"]) {
@@ -490,7 +490,7 @@ fn counters_of_a_pipe_come_while_it_is_open() {
         let last: Value = serde_json::from_str(&lines.until("stats")).unwrap();
         let packets = |record: &Value| record["stats"]["decoder"]["pkts"].as_u64().unwrap();
         assert!(packets(&line) > 8 && packets(&line) == packets(&last), "{line} {last}");
-        assert!(line["stats"]["capture"].is_null(), "nobody knows what a pipe lost: {line}");
+        assert!(line["stats"]["capture"].is_null(), "the losses of a pipe are unknown: {line}");
         let year = |record: &Value| record["timestamp"].as_str().unwrap()[..4].to_owned();
         assert_eq!(year(&line), year(&last), "{line} {last}");
     }
@@ -539,7 +539,7 @@ fn what_cannot_be_written_is_said() {
     }
 }
 
-/// What another program put there stays; what an earlier run of this one wrote is replaced, or named.
+/// A file of another program stays; one of an earlier run of this program is replaced, or named.
 #[test]
 fn what_is_there_is_not_lost_or_taken_for_new() {
     let bench = Bench::new();
@@ -623,7 +623,7 @@ fn checksum_offload_is_reported_once() {
 
 /// Few streams on several paths have records of their own, many have one record together: whichever ended first, with any number of workers.
 #[test]
-fn streams_on_several_paths_are_told_apart_without_their_order() {
+fn streams_on_several_paths_are_distinguished_without_their_order() {
     for (flows, own) in [(5, 5), (40, 0)] {
         let bench = Bench::new();
         let mut pcap = Pcap::new();

@@ -1,4 +1,4 @@
-//! What `flows` reads of streams: beginnings, or as much as `--where` and `--to` ask for; and options that contradict each other.
+//! Bytes that `flows` reads of streams: beginnings, or as much as `--where` and `--to` need; and options that contradict each other.
 
 use std::net::UdpSocket;
 
@@ -21,7 +21,7 @@ fn long(bench: &Bench) -> String {
 }
 
 #[test]
-fn what_is_asked_of_fields_is_read_to_the_end() {
+fn streams_are_read_to_the_end_for_tests_of_fields() {
     let bench = Bench::new();
     let capture = long(&bench);
     let count = |arguments: &[&str]| json(&[arguments, &["--json", &capture]].concat()).len();
@@ -129,14 +129,14 @@ fn options_that_contradict_each_other_are_refused() {
         assert!(code == 2 && said.contains(expected), "{options:?}: {said}");
     }
     assert!(!bench.path("logs").exists());
-    // What a configuration sets is overridden instead.
+    // A setting of a configuration is overridden instead.
     let config = bench.file("tidewire.toml", b"json = true\n[flows]\ncolumns = ['client']\n");
     let of_file = text(&["flows", "--config", &config, "--csv", &capture]);
     assert_eq!(of_file, text(&["flows", "--csv", "--columns", "client", &capture]));
 }
 
 #[test]
-fn messages_that_nobody_reads_are_counted_in_words() {
+fn refused_messages_are_counted_in_words() {
     let bench = Bench::new();
     let capture = long(&bench);
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -145,7 +145,7 @@ fn messages_that_nobody_reads_are_counted_in_words() {
     assert!(said.contains("1 message was refused; the one before each refused one was lost too"), "{said}");
 }
 
-/// What README praises is in the short help.
+/// Features that README praises are in the short help.
 #[test]
 fn the_short_help_has_what_is_praised() {
     let of = |command: &str| text(&[command, "-h"]).0;

@@ -49,6 +49,47 @@ fn columns_are_chosen() {
     assert!(code == 2 && message.contains("either a list of columns, or only changes"), "{message}");
 }
 
+/// Every value of a record is a column of its table under its own name, and every number a key of the order.
+#[test]
+fn values_are_columns_and_numbers_are_keys() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let shown = |words: &[&str]| seen("UTC", &[words, &[&capture]].concat()).0;
+    let lines =
+        |text: &str| text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+    let flows = lines(&shown(&["flows", "-F", "tcp", "--columns", "id,payload_bytes_s2c,client_port"]));
+    let csv = lines(&shown(&["flows", "-F", "tcp", "--csv", "--columns", "id,payload_bytes_s2c,client_port"]));
+    assert_eq!(flows[0], "ID PAYLOAD BYTES S2C CLIENT PORT");
+    let plain = |line: &str| line.replace(" B ", " ");
+    let values: Vec<String> = flows[1..csv.len()].iter().map(|line| plain(line).replace(' ', ",")).collect();
+    assert_eq!(values, csv[1..]);
+    for (command, name, title) in [
+        (&["streams"][..], "delivered_bytes_c2s", "DELIVERED BYTES C2S"),
+        (&["transactions"], "server_addr", "SERVER ADDR"),
+        (&["match", "-e", "HTTP"], "length", "LENGTH"),
+    ] {
+        let first = first_line("UTC", &[command, &[&capture, "--columns", name]].concat());
+        assert_eq!(first, title, "{command:?}");
+    }
+    let ids = |words: &[&str]| lines(&shown(&[&["flows", "--csv", "--columns", "id"], words].concat()))[1..].to_vec();
+    let by = |key: &str| {
+        let text = shown(&["flows", "--csv", "--columns", key]);
+        text.lines()
+            .skip(1)
+            .map(|line| line.split(',').map(|part| part.parse::<u64>().unwrap()).sum())
+            .collect::<Vec<_>>()
+    };
+    for (key, columns) in [("frames", "frames_c2s,frames_s2c"), ("payload_bytes_c2s", "payload_bytes_c2s")] {
+        let mut expected: Vec<(u64, String)> = by(columns).into_iter().zip(ids(&[])).collect();
+        expected.sort_by_key(|(number, id)| (*number, id.parse::<u64>().unwrap()));
+        let expected: Vec<String> = expected.into_iter().map(|(_, id)| id).collect();
+        assert_eq!(ids(&["--sort", key]), expected, "{key}");
+        assert_eq!(ids(&["--top", key, "--limit", "1"]), expected[expected.len() - 1..], "{key}");
+    }
+    let (_, message, code) = seen("UTC", &["flows", &capture, "--sort", "colour"]);
+    assert!(code == 2 && message.contains("id, start, end"), "{message}");
+}
+
 #[test]
 fn comma_separated_values_have_chosen_columns_and_readable_times() {
     let bench = Bench::new();

@@ -135,7 +135,7 @@ fn a_full_disk_leaves_whole_messages_of_ipfix() {
     assert!(said.contains(&format!("{messages} whole messages in ")), "{said}");
 }
 
-/// What failed to be written is named with what is left of it.
+/// A failed output is named with what is left of it.
 #[test]
 fn a_full_disk_is_said_with_what_each_file_has() {
     let bench = Bench::new();

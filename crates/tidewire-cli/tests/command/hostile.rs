@@ -79,7 +79,7 @@ fn reports_that_quote_names_cannot_upset_a_terminal() {
     let out = bench.path(NAME);
     let (report, code) = text(&["extract", &capture, "-o", out.to_str().unwrap()]);
     assert!(code == 0 && is_legible(&report) && report.contains("a\\u{1b}[2J"), "{report:?}");
-    assert!(out.join("index.jsonl").exists(), "the directory has the name that was asked for");
+    assert!(out.join("index.jsonl").exists(), "the directory has the given name");
     let mut pcap = Pcap::new();
     conversation(&mut pcap, 40_000, &[(false, NAME.as_bytes())]);
     let said = bench.file("said.pcap", pcap.bytes());

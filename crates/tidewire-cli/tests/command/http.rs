@@ -54,7 +54,7 @@ fn what_was_announced_is_not_what_was_seen() {
 }
 
 #[test]
-fn other_formats_tell_observed_from_announced() {
+fn other_formats_distinguish_observed_from_announced() {
     let logged: Vec<_> = zeek("bodies", "files.log")
         .iter()
         .map(|file| json!([file["seen_bytes"], file.get("total_bytes"), file["missing_bytes"]]))
@@ -79,7 +79,7 @@ fn other_formats_tell_observed_from_announced() {
     );
 }
 
-/// What the recorder or a cutoff left out passed, and was seen.
+/// Bytes that the recorder or a cutoff left out passed, and were seen.
 #[test]
 fn bytes_beyond_a_cutoff_were_seen() {
     let all = json(&["flows", "--json", "--cutoff", "1K", &capture("bodies")]);
@@ -124,8 +124,8 @@ fn bytes_that_are_not_text_differ_in_every_format() {
     let names: [&[u8]; 7] = [b"a\xe9", b"a\xea", b"a\\xe9", b"a\\x5cxe9", b"a\xef\xbf\xbd", b"a\x1b", b"a\\u{1b}"];
     let mut pcap = Pcap::new();
     for name in names {
-        let asked = [b"GET / HTTP/1.1\r\nHost: ", name, b"\r\n\r\n"].concat();
-        conversation(&mut pcap, 80, &[(false, &asked), (true, b"HTTP/1.1 204 x\r\n\r\n")]);
+        let request = [b"GET / HTTP/1.1\r\nHost: ", name, b"\r\n\r\n"].concat();
+        conversation(&mut pcap, 80, &[(false, &request), (true, b"HTTP/1.1 204 x\r\n\r\n")]);
     }
     let capture = bench.file("names.pcap", pcap.bytes());
     let database = bench.path("names.db").to_str().unwrap().to_owned();

@@ -17,7 +17,7 @@ use crate::{
 /// flowEndReason of a stream that goes on.
 const ACTIVE_TIMEOUT: u8 = 2;
 
-/// What is read of a record of a biflow: milliseconds, reason, and packets and bytes of both directions.
+/// The fields of a biflow's record that are compared: milliseconds, reason, and packets and bytes of both directions.
 struct Biflow {
     times: [u64; 2],
     reason: u8,

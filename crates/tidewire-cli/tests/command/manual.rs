@@ -14,7 +14,7 @@ fn files(folder: &Path, ending: &str) -> BTreeMap<String, String> {
     entries.into_iter().map(file).filter(|(name, _)| name.ends_with(ending)).collect()
 }
 
-/// What a hidden subcommand writes, after it was compared with the files of `folder`.
+/// The files that a hidden subcommand writes, after they were compared with those of `folder`.
 fn fresh(subcommand: &str, folder: &str, ending: &str) -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(folder);
     let place = tempfile::tempdir().expect("a directory");

@@ -170,6 +170,34 @@ fn streams_are_found_in_the_segment_that_is_being_written_and_after_a_kill() {
     }
 }
 
+/// Before the first index there is: no zeros stand for what is not known yet.
+#[test]
+fn an_overview_says_that_the_first_segment_is_being_written() {
+    let (capture, packets) = capture();
+    let bench = Bench::new();
+    let archive = bench.path("archive");
+    let place = archive.to_str().unwrap();
+    let mut command = command(&["record", "-r", "-", "-o", place, "--durable", "5ms"]);
+    let mut recorder = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = recorder.stdin.take().unwrap();
+    input.write_all(&capture).unwrap();
+    let found = || run(&["recall", place, "--flows", "--json"]);
+    let count = || lines(&found().stdout).last().map_or(0, |line| line["recall"]["packets"].as_u64().unwrap());
+    wait_until("all packets", || archive.exists() && count() == packets);
+    assert!(found().status.success() && lines(&found().stdout).len() > 12);
+    let overview = &json(&["recall", place, "--overview", "--json"])[0]["overview"];
+    assert_eq!((&overview["segments_growing"], &overview["segments"]), (&Value::from(1), &Value::from(1)));
+    assert!(overview["growing_bytes"].as_u64().unwrap() > packets * 60, "{overview}");
+    let (said, code) = text(&["recall", place, "--overview"]);
+    assert!(code == 0 && said.contains("\nwriting     1 segment, ") && said.contains(" so far"), "{said}");
+    assert!(!said.contains("0 packets") && !said.contains("0 flow records"), "{said}");
+    drop(input);
+    assert!(recorder.wait_in_time("a recorder").success());
+    let said = text(&["recall", place, "--overview"]).0;
+    assert!(said.contains(&format!("\npackets     {packets} packets, ")) && !said.contains("writing"), "{said}");
+    assert!(said.contains(&format!("\nnext\n  tidewire flows {place}\n  tidewire recall {place} host ")), "{said}");
+}
+
 #[test]
 fn a_segment_that_lost_its_power_is_read_as_far_as_its_checksums_hold() {
     let bench = Bench::new();
@@ -199,7 +227,7 @@ fn a_segment_that_lost_its_power_is_read_as_far_as_its_checksums_hold() {
     };
     let (all, code, said) = found();
     assert!(code == 0 && all > 1000, "{all} packets: {said}");
-    // Zeros within a packet's payload: no header says that they are none of it.
+    // Zeros within a packet's payload: no header shows that they do not belong to it.
     let (part, sums) = (hidden(".part").unwrap(), hidden(".sums").unwrap());
     let (mut bytes, mut known) = (fs::read(&part).unwrap(), fs::read(&sums).unwrap());
     let middle = (1 << 20) + (1..).find(|at| bytes[(1 << 20) + at..][..600].iter().all(|byte| *byte > 0)).unwrap();

@@ -1,6 +1,9 @@
-//! What is read is not written over, by whatever name and option.
+//! Files that are read are not written over, by whatever name and option.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 
 use tidewire_event_store::{Batch, Store};
 use tidewire_testing::{Ends as _, InTime as _};
@@ -32,6 +35,76 @@ fn an_output_that_is_read_is_refused_and_stays() {
         assert!(fs::read(&capture).unwrap() == fs::read(DEMO).unwrap(), "{words:?}");
         assert!(!fs::exists(&inside).unwrap(), "{words:?}");
     }
+}
+
+/// Standard input is a file where the shell redirects it, and standard output may be appended to what is read.
+#[test]
+fn a_file_on_standard_input_or_output_is_refused_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("a.pcap");
+    fs::copy(DEMO, &capture).unwrap();
+    let path = capture.to_str().unwrap();
+    let to = |format: &str, place: &str| format!("{format}:{place}");
+    for (words, is_appended) in [
+        (vec!["flows", "-", "-w", path], false),
+        (vec!["flows", "-", "-w", "/dev/stdin"], false),
+        (vec!["flows", "-", "--to", &to("json", path)], false),
+        (vec!["flows", "-", "--to", &to("ipfix", path)], false),
+        (vec!["flows", "-", "--to", "json:/dev/stdin"], false),
+        (vec!["flows", "-", "--json"], true),
+        (vec!["flows", path, "--json"], true),
+        (vec!["transactions", path], true),
+        (vec!["extract", path, "-o", folder.path().join("extracted").to_str().unwrap()], true),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
+        command.args(&words).stdin(fs::File::open(&capture).unwrap()).stderr(Stdio::piped());
+        match is_appended {
+            true => command.stdout(fs::OpenOptions::new().append(true).open(&capture).unwrap()),
+            false => command.stdout(Stdio::null()),
+        };
+        let output = command.spawn().unwrap().output_in_time("tidewire");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("that is read"), "{words:?}: {said}");
+        assert!(fs::read(&capture).unwrap() == fs::read(DEMO).unwrap(), "{words:?}");
+    }
+    // Printing to another file is allowed.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
+    command.args(["flows", "-", "--json"]).stdin(fs::File::open(&capture).unwrap());
+    command.stdout(fs::File::create(folder.path().join("printed")).unwrap()).stderr(Stdio::null());
+    assert!(command.status_in_time().unwrap().success());
+}
+
+/// Without it, what is encrypted to it is lost.
+#[test]
+fn an_identity_that_is_read_is_refused_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (identity, archive) = (path("me.id"), path("archive"));
+    let run = |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).run_in_time().unwrap();
+    assert!(run(&["keys", "identity", "-o", &identity]).status.success());
+    let recipient = String::from_utf8(run(&["keys", "recipient", &identity]).stdout).unwrap();
+    let recorded = run(&["record", "-q", "-r", DEMO, "-o", &archive, "--encrypt-to", recipient.trim()]);
+    assert!(recorded.status.success(), "{recorded:?}");
+    let before = fs::read(&identity).unwrap();
+    let tos: Vec<String> = ["json", "csv", "ipfix", "sqlite"].map(|format| format!("{format}:{identity}")).to_vec();
+    let mut all = Vec::new();
+    for command in ["flows", "streams", "recall"] {
+        all.push(vec![command, &archive, "--identity", &identity, "-w", &identity]);
+    }
+    for command in ["flows", "transactions"] {
+        all.extend(
+            tos.iter()
+                .filter(|to| command == "flows" || !to.starts_with("ipfix"))
+                .map(|to| vec![command, &archive, "--to", to, "--identity", &identity]),
+        );
+    }
+    for words in all {
+        let output = run(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("that is read"), "{words:?}: {said}");
+        assert!(fs::read(&identity).unwrap() == before, "{words:?}");
+    }
+    assert!(run(&["flows", &archive, "--identity", &identity, "-w", &path("w")]).status.success());
 }
 
 /// Files that are no captures: stores of events and lines of them, patterns, configuration.
@@ -70,14 +143,14 @@ fn what_is_read_beside_captures_stays_too() {
             let before = fs::read(read).unwrap();
             let appended = fs::OpenOptions::new().append(true).open(read).unwrap();
             let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
-            command.args(["events", "--store", read]).args(extra).stdout(appended).stderr(std::process::Stdio::piped());
+            command.args(["events", "--store", read]).args(extra).stdout(appended).stderr(Stdio::piped());
             let output = command.spawn().unwrap().output_in_time("events");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.code() == Some(2) && said.contains("that is read"), "{extra:?}: {said}");
             assert!(fs::read(read).unwrap() == before, "{extra:?}");
         }
     }
-    // Another file beside them is none of them.
+    // Another file beside them is not one of them.
     let words = ["events", "--store", &lines, "--to", &to("json", &path("l/new.json"))];
     let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(words).run_in_time().unwrap();
     assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));

@@ -106,7 +106,7 @@ fn a_reader_that_went_away_hides_no_other_failure() {
     }
 }
 
-/// Output that is thrown away is none that fails, however the null device was opened.
+/// Discarded output is no failure, however the null device was opened.
 #[test]
 fn output_may_be_thrown_away() {
     let bench = Bench::new();
@@ -119,7 +119,7 @@ fn output_may_be_thrown_away() {
     }
 }
 
-/// Who removes what is written, and its folder, is told that it is gone, not where it is.
+/// If the output and its folder are removed, the message is that it is gone, not where it is.
 #[test]
 fn what_was_removed_is_said_to_be_gone() {
     let bench = Bench::new();
@@ -219,7 +219,7 @@ fn a_standard_output_that_was_closed_is_a_failure() {
     }
     let help = Command::new("sh").args(["-c", &format!("exec {TIDEWIRE} --help >&-")]).run_in_time().unwrap();
     assert_eq!(help.status.code(), Some(4), "{}", said(&help));
-    // What is written elsewhere is whole all the same.
+    // An output elsewhere is whole all the same.
     let line = format!("exec {TIDEWIRE} flows --to json:{} {capture} >&-", lines.display());
     let output = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
     assert_eq!(fs::read_to_string(&lines).unwrap().lines().count(), ok(&["flows", &capture, "--json"]).lines().count());
@@ -257,7 +257,7 @@ fn packets_of_archives_beyond_the_limit_of_file_sizes_are_said() {
     }
 }
 
-/// What is replaced keeps its mode and owner, and another user's link in a folder of all is not followed.
+/// A replaced file keeps its mode and owner, and another user's link in a folder of all is not followed.
 #[test]
 fn what_is_replaced_stays_as_private_as_it_was() {
     let bench = Bench::new();
@@ -289,6 +289,20 @@ fn what_is_replaced_stays_as_private_as_it_was() {
         assert!(said(&output).contains("is a link of another user (12345)"), "{}", said(&output));
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    // Nor is another user's file replaced by one that this user may read and write, or logs in such a folder.
+    fs::remove_file(&link).unwrap();
+    for name in ["out", "conn.log"] {
+        fs::write(shared.join(name), "").unwrap();
+        lchown(shared.join(name), Some(12_345), None).unwrap();
+    }
+    for (option, format) in [("-w", ""), ("--to", "json:"), ("--to", "ipfix:"), ("--to", "sqlite:"), ("--to", "zeek:")]
+    {
+        let place = if format == "zeek:" { &shared } else { &link };
+        let output = run(&["flows", &capture, option, &format!("{format}{}", place.display())]);
+        assert_eq!(output.status.code(), Some(4), "{format}: {output:?}");
+        assert!(said(&output).contains("it is of another user (12345)"), "{format}: {}", said(&output));
+        assert_eq!(fs::metadata(shared.join("conn.log")).unwrap().uid(), 12_345);
+    }
 }
 
 /// The file that standard output is appended to is no output of its own input.
@@ -351,7 +365,7 @@ fn an_archive_is_where_it_was_put_and_whole() {
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
 
-/// Somebody who may write to the folder exchanges the file for a link while it is written: that is a failure, and nothing of it is
+/// Another user who may write to the folder exchanges the file for a link while it is written: that is a failure, and nothing of it is
 /// published as ours.
 #[test]
 fn a_file_that_was_exchanged_is_a_failure() {
@@ -378,6 +392,7 @@ fn a_file_that_was_exchanged_is_a_failure() {
         drop(input);
         let output = child.output_in_time("tidewire");
         assert_eq!(output.status.code(), Some(4), "{to:?}: {}", said(&output));
+        assert!(said(&output).contains("gone: "), "{}", said(&output));
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -484,7 +499,7 @@ fn a_pipe_that_does_not_block_gets_everything() {
     }
 }
 
-/// What is damaged or has no match was read to its end: its output is complete, and replaces that of an earlier run.
+/// An input with damage or without a match was read to its end: its output is complete, and replaces that of an earlier run.
 #[test]
 fn a_damaged_input_and_one_without_a_match_replace_what_was_there() {
     let bench = Bench::new();
@@ -505,4 +520,135 @@ fn a_damaged_input_and_one_without_a_match_replace_what_was_there() {
             assert_eq!(written.len() > 1000, code == 3, "{words:?} {place}: {}", written.len());
         }
     }
+    let (archive, path) = (bench.path("archive"), bench.file("out", b"what an earlier run wrote"));
+    let archive = archive.to_str().unwrap();
+    ok(&["record", "-q", "-r", &capture, "-o", archive]);
+    let output = run(&["recall", archive, "host", "203.0.113.99", "-w", &path]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(ok(&["flows", &path, "--json"]), "", "a capture file without packets");
+}
+
+/// A folder of logs is written by its handle: what has the name of a log and is no file is neither followed, renamed nor replaced.
+#[test]
+fn logs_replace_nothing_but_files() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let (folder, victim) = (bench.path("logs"), bench.path("victim"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(&victim, "precious").unwrap();
+    let place = folder.join("conn.log");
+    let make: [(&str, &dyn Fn()); 4] = [
+        ("a link", &|| symlink(&victim, &place).unwrap()),
+        ("a FIFO", &|| fifo(&place)),
+        ("a socket", &|| drop(std::os::unix::net::UnixListener::bind(&place).unwrap())),
+        ("a directory", &|| fs::create_dir(&place).unwrap()),
+    ];
+    for (what, make) in make {
+        make();
+        let before = fs::symlink_metadata(&place).unwrap().ino();
+        for form in ["zeek", "zeek-json"] {
+            for rotate in [&[][..], &["--rotate", "64K"]] {
+                let to = format!("{form}:{}", folder.display());
+                let output = run(&[&["flows", &capture, "--to", &to], rotate].concat());
+                let said = said(&output);
+                assert_eq!(output.status.code(), Some(4), "{said}");
+                let expected =
+                    format!("conn.log: cannot be written: what has this name is {what}, not a file; remove it");
+                assert!(said.contains(&expected), "{said}");
+                assert_eq!(fs::symlink_metadata(&place).unwrap().ino(), before, "{what}");
+                assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "{what}");
+            }
+        }
+        let _ = fs::remove_file(&place).or_else(|_| fs::remove_dir(&place));
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    ok(&["flows", &capture, "--to", &format!("zeek:{}", folder.display())]);
+}
+
+fn fifo(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+/// A FIFO that gets the name of an output while it is written stays; the output is hidden beside it.
+#[test]
+fn a_fifo_with_the_name_of_an_output_stays() {
+    let bench = Bench::new();
+    let bytes = fs::read(capture_of(&bench, 400)).unwrap();
+    for to in [["--to", "json:"], ["--to", "ipfix:"], ["--to", "sqlite:"], ["-w", ""]] {
+        let folder = bench.path("folder");
+        fs::create_dir(&folder).unwrap();
+        let name = folder.join("out");
+        let mut command = Command::new(TIDEWIRE);
+        command.args(["flows", "-", to[0], &format!("{}{}", to[1], name.display())]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&bytes[..30]).unwrap();
+        wait_until("a hidden file", || fs::read_dir(&folder).unwrap().count() > 0);
+        fifo(&name);
+        input.write_all(&bytes[30..]).unwrap();
+        drop(input);
+        let output = child.output_in_time("tidewire");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(4), "{to:?}: {said}");
+        assert!(said.contains("is a FIFO, not a file"), "{said}");
+        assert!(!fs::symlink_metadata(&name).unwrap().is_file(), "{to:?}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+/// An output of another command is neither replaced nor mixed up with extracted files, and two runs never write to one directory.
+#[test]
+fn extract_writes_to_no_other_output() {
+    let bench = Bench::new();
+    let capture = capture(&bench);
+    let [archive, logs, out] = ["archive", "logs", "out"].map(|name| bench.path(name));
+    ok(&["record", "-r", &capture, "-o", archive.to_str().unwrap()]);
+    ok(&["flows", &capture, "--to", &format!("zeek:{}", logs.display())]);
+    let extract = |place: &Path| run(&["extract", &capture, "--force", "-o", place.to_str().unwrap()]);
+    for (place, what) in [(&archive, "an archive of 'tidewire record'"), (&logs, "logs of Zeek")] {
+        let before = visible(place);
+        let output = extract(place);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(what) && said.contains("name another directory"), "{said}");
+        assert_eq!(visible(place), before);
+    }
+    fs::create_dir(&out).unwrap();
+    let held = File::open(&out).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let output = extract(&out);
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("another run writes to it"), "{}", said(&output));
+    drop(held);
+    assert_eq!(extract(&out).status.code(), Some(0));
+}
+
+/// Who may write beside a new directory exchanges it while it is written: nothing else gets its name.
+#[test]
+fn a_directory_that_was_exchanged_gets_no_name() {
+    let bench = Bench::new();
+    let bytes = fs::read(capture_of(&bench, 400)).unwrap();
+    let (beside, moved) = (bench.path("beside"), bench.path("moved"));
+    fs::create_dir(&beside).unwrap();
+    let out = beside.join("out");
+    let mut command = Command::new(TIDEWIRE);
+    command.args(["extract", "-", "-o", out.to_str().unwrap()]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&bytes[..30_000]).unwrap();
+    let hidden = || fs::read_dir(&beside).unwrap().next().map(|entry| entry.unwrap().path());
+    wait_until("the directory", || hidden().is_some());
+    let hidden = hidden().unwrap();
+    fs::rename(&hidden, &moved).unwrap();
+    fs::create_dir(&hidden).unwrap();
+    fs::write(hidden.join("other"), "not ours").unwrap();
+    input.write_all(&bytes[30_000..]).unwrap();
+    drop(input);
+    let output = child.output_in_time("tidewire");
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("the directory was replaced while it was written"), "{}", said(&output));
+    assert!(!out.exists() && fs::read_to_string(hidden.join("other")).unwrap() == "not ours");
+    assert!(moved.join("index.jsonl").exists());
 }

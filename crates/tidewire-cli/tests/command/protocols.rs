@@ -132,7 +132,7 @@ fn a_body_that_was_never_sent_is_no_file() {
         (true, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 4700000000\r\n\r\n"),
     ];
     conversation(&mut pcap, 8080, &said);
-    // What is no request is answered, and a server's greeting is no other protocol for the client's port.
+    // An invalid request is answered, and a server's greeting is no other protocol for the client's port.
     conversation(
         &mut pcap,
         8000,

@@ -92,7 +92,7 @@ impl Recorded {
         self.archive.to_str().unwrap()
     }
 
-    /// What `recall` writes to a file, its code, and what it says.
+    /// The packets that `recall` writes to a file, its code, and its messages.
     fn recalled(&self, words: &[&str]) -> (Vec<Packet>, i32, String) {
         let path = self.bench.path("out.pcapng");
         let _ = fs::remove_file(&path);
@@ -248,17 +248,17 @@ fn commands_read_archives_as_they_read_files() {
 #[test]
 fn several_archives_are_merged_by_time() {
     let recorded = Recorded::new(DEMO);
-    let (even, odd): (Vec<_>, Vec<_>) =
+    let (even, uneven): (Vec<_>, Vec<_>) =
         recorded.packets.iter().cloned().enumerate().partition(|(number, _)| number % 2 == 0);
-    let folders = [("even", even), ("odd", odd)].map(|(name, packets)| {
+    let folders = [("even", even), ("uneven", uneven)].map(|(name, packets)| {
         let folder = recorded.bench.path(name);
         let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
         record(&folder, &packets, 100, &Settings::default(), &Identities::default());
         folder.to_str().unwrap().to_owned()
     });
     let path = recorded.bench.path("merged.pcapng");
-    let [even, odd] = &folders;
-    let output = run(&["recall", even, odd, "-w", path.to_str().unwrap()]);
+    let [even, uneven] = &folders;
+    let output = run(&["recall", even, uneven, "-w", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
     let mut expected = recorded.packets.clone();
     expected.sort_by_key(|packet| packet.0);
@@ -268,10 +268,10 @@ fn several_archives_are_merged_by_time() {
     expected.sort();
     found.sort();
     assert!(found == expected);
-    let flows = json(&["flows", even, odd, "--json"]);
+    let flows = json(&["flows", even, uneven, "--json"]);
     let most = flows.iter().max_by_key(|flow| flow["packets_c2s"].as_u64()).unwrap();
     let id = most["id"].to_string();
-    let listed = run(&["recall", even, odd, "--stream", &id, "--flows", "--json"]);
+    let listed = run(&["recall", even, uneven, "--stream", &id, "--flows", "--json"]);
     assert!(listed.status.success());
     assert_eq!(lines(&listed.stdout)[0]["community_id"], most["community_id"]);
 }

@@ -150,7 +150,7 @@ fn files_that_cannot_be_read_leave_no_directory() {
         assert!(code == 3 && said.contains(file), "{code}: {said}");
         assert!(!archive.exists(), "{file}");
     }
-    // What turns out to be empty once it is read.
+    // A file that turns out to be empty once it is read.
     let empty = bench.file("empty.pcap", b"");
     for file in [&*empty, "/dev/null"] {
         let (said, code) = complaint(&["record", "-r", file, "-o", archive.to_str().unwrap()]);
@@ -358,7 +358,7 @@ fn the_first_failure_ends_a_recording_of_files_and_what_is_whole_stays() {
     assert_eq!(text(&["record", "--verify", place]).1, 0);
 }
 
-/// What a write that failed left behind is in the archive, and counted, or neither.
+/// The rest of a failed write is in the archive, and counted, or neither.
 #[test]
 fn packets_of_a_write_that_failed_are_counted_by_what_is_there() {
     if let Some(reason) = missing(&["prlimit"]) {

@@ -90,7 +90,7 @@ fn a_file_is_no_place_for_an_archive() {
     let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
     let archive = bench.path("archive").to_str().unwrap().to_owned();
     let (said, _) = text(&["record", "-r", &demo(), "-o", &archive, "--encrypt-to", recipient]);
-    assert!(said.ends_with(&format!("find packets: tidewire recall {archive} --identity FILE\n")), "{said}");
+    assert!(said.ends_with(&format!("find packets:\n  tidewire recall {archive} --identity FILE\n")), "{said}");
 }
 
 #[test]
@@ -240,6 +240,22 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_written() {
     assert!(said.contains("/proc/nothing"), "{said}");
 }
 
+/// The commands that are printed can be pasted: a shell sees the directory as one word.
+#[test]
+fn printed_commands_quote_what_a_shell_would_split() {
+    let bench = Bench::new();
+    let place = bench.path("it's an archive").to_str().unwrap().to_owned();
+    let recorded = text(&["record", "-r", &demo(), "-o", &place]).0;
+    let overview = text(&["recall", &place, "--overview"]).0;
+    for (said, title) in [(&recorded, "find packets:\n  tidewire "), (&overview, "next\n  tidewire ")] {
+        let (_, line) = said.split_once(title).expect(said);
+        let line = format!("printf '%s|' {}", line.lines().next().unwrap());
+        let words = Command::new("sh").args(["-c", &line]).run_in_time().unwrap();
+        let words = String::from_utf8(words.stdout).unwrap();
+        assert!(words.ends_with(&format!("|{place}|")), "{words}: {said}");
+    }
+}
+
 #[test]
 fn the_summary_says_what_is_there_and_how_to_find_it() {
     let bench = Bench::new();
@@ -251,7 +267,7 @@ fn the_summary_says_what_is_there_and_how_to_find_it() {
     assert!(said.starts_with("1,550 packets recorded, 0 lost, "), "{said}");
     let there = format!("\n  there now {} segments, ", segments(&archive).len());
     assert!(said.contains(&there) && said.contains(" removed to keep within bounds\n"), "{said}");
-    assert!(said.ends_with(&format!("\nfind packets: tidewire recall {place}\n")), "{said}");
+    assert!(said.ends_with(&format!("\nfind packets:\n  tidewire recall {place}\n")), "{said}");
 }
 
 /// The packets of the demo, so many times.
@@ -272,7 +288,7 @@ fn look_back_says_what_waits_and_how_often_it_was_triggered() {
     assert!(code == 0 && triggers.contains(" triggers; "), "{said}");
     let summary = &json(&[&words[..], &["--trigger", "udp port 4", "--json"]].concat())[0];
     assert_eq!(summary["triggers"].as_u64(), Some(0), "{summary}");
-    // At the end the packets of the last second wait, and nothing asked for them.
+    // At the end the packets of the last second wait, and no trigger requested them.
     assert!(summary["waiting_bytes"].as_u64() > Some(1000), "{summary}");
     assert!(summary["waiting_ns"].as_u64().is_some_and(|span| (1..=1_000_000_000).contains(&span)), "{summary}");
     assert!(json(&["record", "-r", &demo, "-o", &place, "--json"])[0].get("triggers").is_none());

@@ -55,14 +55,14 @@ fn compressed(plain: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     [("plain", plain.to_vec())].into_iter().chain(all).collect()
 }
 
-/// What standard input gives: nothing at all, or so much and then no more.
+/// Bytes of standard input: none at all, or so many and then no more.
 enum Given<'a> {
     Beginning(&'a [u8]),
     /// A named pipe without a writer.
     Pipe,
 }
 
-/// What takes the output.
+/// The receiver of the output.
 #[derive(Clone, Copy, Debug)]
 enum Taking {
     /// Standard output, which no process reads.
@@ -98,7 +98,7 @@ fn start(bench: &Bench, number: usize, arguments: &[&str], given: &Given<'_>, ta
 
 /// Sends one signal, and requires that it is enough: otherwise the command waits for ever.
 fn ends_by_one_signal(mut child: Child, given: &Given<'_>, moment_ms: u64, case: &str) {
-    // What no process reads stays open until the end.
+    // The pipe without a reader stays open until the end.
     let (input, _stdout) = (child.stdin.take(), child.stdout.take());
     let bytes = if let Given::Beginning(bytes) = given { bytes.to_vec() } else { Vec::new() };
     let writer = std::thread::spawn(move || {

@@ -4,7 +4,7 @@ use tidewire_testing::InTime as _;
 
 use crate::{common::*, exports::capture_of};
 
-/// What is printed is the same as without such a file; where it cannot be made, the records stay in memory, and that is said.
+/// The output is the same as without such a file; where it cannot be made, the records stay in memory, with a message.
 #[test]
 fn records_without_room_are_printed_in_the_same_order() {
     let bench = Bench::new();

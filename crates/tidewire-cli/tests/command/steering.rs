@@ -75,7 +75,7 @@ fn fragments_go_by_the_setting() {
 }
 
 #[test]
-fn what_cannot_be_told_is_said() {
+fn unknown_results_are_reported() {
     let (folder, path) = capture("none.pcap", &[]);
     for (steering, part) in [
         ("steer_flwo", "did you mean `steer_flow`?"),

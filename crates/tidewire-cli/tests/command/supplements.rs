@@ -60,7 +60,7 @@ fn capture(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a file says beside its packets, and how many packets come before each of it.
+/// Supplements of a file beside its packets, and how many packets come before each of them.
 fn supplements(path: &Path) -> (Vec<(Supplement, u64)>, u64) {
     let bytes = fs::read(path).unwrap();
     let (mut at, mut packets, mut found) = (0, 0, Vec::new());
@@ -127,12 +127,12 @@ fn segments_have_what_their_packets_need() {
         assert!(writer.application.starts_with("tidewire ") && writer.application.ends_with("(Dumpcap)"));
         assert_eq!(writer.comment, "one, the second try\nother, the second try");
     }
-    // What came in the middle is in all segments behind it.
+    // A supplement in the middle is in all segments behind it.
     let second = secrets("second of one");
     let with: Vec<bool> = paths.iter().map(|path| supplements(path).0.iter().any(|(one, _)| *one == second)).collect();
     assert!(!with[0] && with[with.len() - 1] && with.is_sorted(), "{with:?}");
     assert_eq!(complaint(&["record", "--verify", place]).1, 0);
-    // What is read by the index has it as well, and from other directories, too.
+    // Reading by the index finds it as well, and from other directories, too.
     for (expression, packets) in [("udp", 2 * PACKETS), ("udp src port 1007", PACKETS / 5)] {
         let out = bench.path("out.pcapng");
         let said = complaint(&["recall", place, expression, "-w", out.to_str().unwrap()]);

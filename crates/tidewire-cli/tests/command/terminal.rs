@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_testing::{Ends as _, InTime as _};
+use tidewire_testing::{Ends as _, InTime as _, wait_until as until};
 
 use crate::common::*;
 
@@ -47,15 +47,7 @@ fn on_terminal(
     shown()
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited for {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What a terminal of 80 columns shows in the end, of the sequences that are used here.
+/// The final screen of a terminal of 80 columns, of the sequences that are used here.
 fn displayed(written: &str) -> String {
     let mut lines = vec![Vec::new()];
     let mut column = 0;
@@ -168,7 +160,7 @@ fn a_plain_terminal_gets_no_escape_sequences() {
     let feeder = thread::spawn(feed(&pipe, &Arc::new(AtomicBool::new(true))));
     for line in &lines {
         let screen = on_terminal("dumb", line, folder.path(), |_, _| {});
-        // What script(1) says of itself stands in the first and last line.
+        // Lines of script(1) about itself are the first and the last one.
         assert!(screen.lines().count() > 3, "{screen}");
         assert!(!screen.contains('\x1b'), "{line}: {screen:?}");
     }
@@ -192,7 +184,7 @@ fn the_command_that_finds_packets_works_on_a_terminal() {
     let place = archive.to_str().unwrap();
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap");
     let recorded = text(&["record", "-r", demo, "-o", place]).0;
-    let printed = recorded.lines().find_map(|line| line.strip_prefix("find packets: ")).unwrap();
-    let shown = on_terminal("xterm", printed, bench.path("").as_path(), |_, _| {});
+    let (_, printed) = recorded.split_once("find packets:\n  ").unwrap();
+    let shown = on_terminal("xterm", printed.trim_end(), bench.path("").as_path(), |_, _| {});
     assert!(shown.contains("packets     155 packets") && shown.contains("recall"), "{shown}");
 }

@@ -32,8 +32,8 @@ fn segment(place: &str) -> String {
 fn each_directory_that_is_named_is_verified() {
     let bench = Bench::new();
     let (one, two) = (recorded(&bench, "d1"), recorded(&bench, "d2"));
-    let (told, code) = said(&["record", "--verify", &one, &two]);
-    assert!(code == 0 && told.matches("1 segment intact").count() == 2, "{told}");
+    let (report, code) = said(&["record", "--verify", &one, &two]);
+    assert!(code == 0 && report.matches("1 segment intact").count() == 2, "{report}");
     let mut bytes = fs::read(segment(&two)).unwrap();
     bytes[500] ^= 1;
     fs::write(segment(&two), bytes).unwrap();
@@ -44,14 +44,14 @@ fn each_directory_that_is_named_is_verified() {
         &[&one, "--verify", &two],
         &["--verify", "--json", &one, &two],
     ] {
-        let (told, code) = said(&[&["record"], words].concat());
-        assert!(code == 3 && told.contains("changed: its content"), "{words:?}: {code} {told}");
+        let (report, code) = said(&[&["record"], words].concat());
+        assert!(code == 3 && report.contains("changed: its content"), "{words:?}: {code} {report}");
     }
-    let (told, _) = said(&["record", "--verify", &two, &one]);
-    let ends: Vec<&str> = told.lines().filter(|line| line.contains(" intact")).collect();
-    assert_eq!(ends.len(), 2, "{told}");
-    assert!(ends[0].starts_with(&format!("{two}: 0 segments")) && ends[0].ends_with("1 finding"), "{told}");
-    assert!(ends[1].starts_with(&format!("{one}: 1 segment")) && ends[1].ends_with("as they were written"), "{told}");
+    let (report, _) = said(&["record", "--verify", &two, &one]);
+    let ends: Vec<&str> = report.lines().filter(|line| line.contains(" intact")).collect();
+    assert_eq!(ends.len(), 2, "{report}");
+    assert!(ends[0].starts_with(&format!("{two}: 0 segments")) && ends[0].ends_with("1 finding"), "{report}");
+    assert!(ends[1].starts_with(&format!("{one}: 1 segment")) && ends[1].ends_with("as they were written"), "{report}");
     let none = bench.path("none");
     for (words, expected, what) in [
         (&["--verify", &one, "host", "192.0.2.7"][..], 2, "filter expression"),
@@ -62,8 +62,8 @@ fn each_directory_that_is_named_is_verified() {
         (&["--verify"], 2, "needs a directory"),
         (&["--verify", &one, none.to_str().unwrap()], 3, "no such directory"),
     ] {
-        let (told, code) = said(&[&["record"], words].concat());
-        assert!(code == expected && told.contains(what), "{words:?}: {code} {told}");
+        let (report, code) = said(&[&["record"], words].concat());
+        assert!(code == expected && report.contains(what), "{words:?}: {code} {report}");
     }
 }
 
@@ -74,8 +74,8 @@ fn where_nothing_is_nothing_is_intact() {
     for entry in fs::read_dir(&place).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
-    let (told, code) = said(&["record", "--verify", &place]);
-    assert!(code == 3 && told.contains("holds no archive") && !told.contains("intact"), "{code} {told}");
+    let (report, code) = said(&["record", "--verify", &place]);
+    assert!(code == 3 && report.contains("holds no archive") && !report.contains("intact"), "{code} {report}");
     // As a recorder leaves it that has written nothing yet.
     let _ = said(&["record", "-r", DEMO, "-o", &place, "port", "4"]);
     for entry in fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()) {
@@ -83,8 +83,8 @@ fn where_nothing_is_nothing_is_intact() {
             fs::remove_file(entry).unwrap();
         }
     }
-    let (told, code) = said(&["record", "--verify", &place]);
-    assert!(code == 0 && told.contains("no segment yet"), "{code} {told}");
+    let (report, code) = said(&["record", "--verify", &place]);
+    assert!(code == 0 && report.contains("no segment yet"), "{code} {report}");
 }
 
 #[test]
@@ -109,17 +109,20 @@ fn what_is_not_indexed_is_named() {
         fs::write(place.join(name), bytes).unwrap();
     }
     let place = place.to_str().unwrap();
-    let (told, code) = said(&["record", "--index-only", place]);
-    assert_eq!(code, 3, "{told}");
+    let (report, code) = said(&["record", "--index-only", place]);
+    assert_eq!(code, 3, "{report}");
     for (name, why) in [
         ("2026", "not indexed: a directory: name it itself"),
         ("e.pcap", "not indexed: empty: no capture"),
         ("f.pcap", "not indexed: no capture"),
         ("README.txt", "not indexed: no capture"),
     ] {
-        assert!(told.lines().any(|line| line.contains(&format!("{place}/{name}: {why}"))), "{name}: {told}");
+        assert!(report.lines().any(|line| line.contains(&format!("{place}/{name}: {why}"))), "{name}: {report}");
     }
-    assert!(told.contains("2 indexes made, 0 there before, 2 captures refused, 2 other files passed over"), "{told}");
+    assert!(
+        report.contains("2 indexes made, 0 there before, 2 captures refused, 2 other files passed over"),
+        "{report}"
+    );
     // The compressed one is searched as the plain one is: each packet is found twice.
     assert_eq!(found(place), 2 * 155);
 }
@@ -138,8 +141,8 @@ fn every_byte_of_a_manifest_and_every_capture_that_was_added_is_verified() {
         let mut changed = text.clone();
         changed[at] ^= 1;
         fs::write(&manifest, &changed).unwrap();
-        let (told, code) = verified();
-        assert!(code == 3 && !told.contains("as they were written"), "byte {at}: {code} {told}");
+        let (report, code) = verified();
+        assert!(code == 3 && !report.contains("as they were written"), "byte {at}: {code} {report}");
     }
     fs::write(&manifest, &text).unwrap();
     let gzip = Command::new("gzip").args(["-c", &segment]).run_in_time().unwrap().stdout;
@@ -150,9 +153,9 @@ fn every_byte_of_a_manifest_and_every_capture_that_was_added_is_verified() {
     ] {
         let path = Path::new(&place).join(name);
         fs::write(&path, bytes).unwrap();
-        let (told, code) = verified();
+        let (report, code) = verified();
         let expected = format!("{}: added: a capture that no recorder wrote here, ", path.display());
-        assert!(code == 3 && told.contains(&expected) && told.contains(why), "{name}: {code} {told}");
+        assert!(code == 3 && report.contains(&expected) && report.contains(why), "{name}: {code} {report}");
         fs::remove_file(path).unwrap();
     }
     assert_eq!(verified().1, 0);
@@ -164,14 +167,14 @@ fn a_damaged_capture_is_indexed_as_far_as_it_goes_and_said() {
     let demo = fs::read(DEMO).unwrap();
     fs::create_dir(bench.path("captures")).unwrap();
     bench.file("captures/cut.pcap", &demo[..demo.len() - 7]);
-    let (told, code) = said(&["record", "--index-only", bench.path("captures").to_str().unwrap()]);
-    assert!(code == 3 && told.contains("damaged") && told.contains("1 index made"), "{code} {told}");
+    let (report, code) = said(&["record", "--index-only", bench.path("captures").to_str().unwrap()]);
+    assert!(code == 3 && report.contains("damaged") && report.contains("1 index made"), "{code} {report}");
     // So is one whose compressed data is cut.
     let gzip = Command::new("gzip").args(["-c", DEMO]).run_in_time().unwrap().stdout;
     bench.file("captures/cut.pcap", &demo);
     bench.file("captures/cut.pcap.gz", &gzip[..gzip.len() / 2]);
-    let (told, code) = said(&["record", "--index-only", bench.path("captures").to_str().unwrap()]);
-    assert!(code == 3 && told.contains("cut.pcap.gz") && told.contains("2 indexes made"), "{code} {told}");
+    let (report, code) = said(&["record", "--index-only", bench.path("captures").to_str().unwrap()]);
+    assert!(code == 3 && report.contains("cut.pcap.gz") && report.contains("2 indexes made"), "{code} {report}");
     assert!(found(bench.path("captures").to_str().unwrap()) > 155);
 }
 
@@ -183,8 +186,8 @@ fn a_directory_of_which_nothing_is_indexed_is_no_archive() {
     fs::write(place.join("a.pcap"), b"junk").unwrap();
     let place = place.to_str().unwrap();
     assert_eq!(said(&["record", "--index-only", place]).1, 3);
-    let (told, code) = said(&["recall", place, "--flows"]);
-    assert!(code == 3 && told.contains("holds no archive") && !told.contains("recorder began"), "{code} {told}");
+    let (report, code) = said(&["recall", place, "--flows"]);
+    assert!(code == 3 && report.contains("holds no archive") && !report.contains("recorder began"), "{code} {report}");
     let names: Vec<_> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["a.pcap"]);
 }
@@ -203,18 +206,18 @@ fn a_capture_that_was_added_is_searched_and_named() {
         assert_eq!(said(&["record", "--verify", place]).1, 0);
         fs::copy(DEMO, Path::new(place).join("added.pcap")).unwrap();
         assert_eq!(found(place), before + 155);
-        let (told, code) = said(&["recall", place, "--flows"]);
+        let (report, code) = said(&["recall", place, "--flows"]);
         let note = format!(
             "{place}: 1 capture has no index and is read whole: added.pcap (tidewire record --index-only {place} makes it)"
         );
-        assert!(code == 0 && told.contains(&note), "{told}");
-        let (told, code) = said(&["record", "--verify", place]);
-        assert!(code == 3 && told.contains("added.pcap: added: a capture"), "{code} {told}");
+        assert!(code == 0 && report.contains(&note), "{report}");
+        let (report, code) = said(&["record", "--verify", place]);
+        assert!(code == 3 && report.contains("added.pcap: added: a capture"), "{code} {report}");
         // Once it has an index it belongs to the archive.
         assert_eq!(said(&["record", "--index-only", place]).1, 0);
         assert_eq!(found(place), before + 155);
-        let (told, code) = said(&["record", "--verify", place]);
-        assert!(code == 0 && told.contains("as they were written"), "{code} {told}");
+        let (report, code) = said(&["record", "--verify", place]);
+        assert!(code == 0 && report.contains("as they were written"), "{code} {report}");
     }
 }
 
@@ -229,34 +232,34 @@ fn the_hint_of_an_encrypted_segment_without_an_index_works() {
     let bench = Bench::new();
     let (identity, place) = (bench.path("id.txt"), bench.path("archive"));
     let (identity, place) = (identity.to_str().unwrap(), place.to_str().unwrap());
-    let (told, code) = said(&["keys", "identity", "-o", identity]);
-    assert!(code == 0 && told.contains("archives"), "{told}");
+    let (report, code) = said(&["keys", "identity", "-o", identity]);
+    assert!(code == 0 && report.contains("archives"), "{report}");
     let recipient = text(&["keys", "recipient", identity]).0.trim().to_owned();
-    let (told, code) = said(&["record", "-r", DEMO, "-o", place, "--encrypt-to", identity]);
-    assert!(code == 2 && told.contains(&format!("a file; `tidewire keys recipient {identity}`")), "{code} {told}");
+    let (report, code) = said(&["record", "-r", DEMO, "-o", place, "--encrypt-to", identity]);
+    assert!(code == 2 && report.contains(&format!("a file; `tidewire keys recipient {identity}`")), "{code} {report}");
     assert_eq!(text(&["record", "-r", DEMO, "-o", place, "--encrypt-to", &recipient]).1, 0);
     let indexes = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
     let index = indexes.into_iter().find(|path| path.to_str().unwrap().ends_with(".tidx.sealed")).unwrap();
     fs::remove_file(index).unwrap();
-    let (told, code) = said(&["record", "--index-only", place, "--identity", identity]);
+    let (report, code) = said(&["record", "--index-only", place, "--identity", identity]);
     let hint = format!("tidewire record --index-only {place} --identity FILE --encrypt-to age1");
-    assert!(code == 3 && told.contains(&hint), "{code} {told}");
+    assert!(code == 3 && report.contains(&hint), "{code} {report}");
     // The directory may come last as well.
-    let (told, code) = said(&["record", "--index-only", "--identity", identity, "--encrypt-to", &recipient, place]);
-    assert!(code == 0 && told.contains("1 index made"), "{code} {told}");
+    let (report, code) = said(&["record", "--index-only", "--identity", identity, "--encrypt-to", &recipient, place]);
+    assert!(code == 0 && report.contains("1 index made"), "{code} {report}");
 }
 
 #[test]
 fn the_example_of_a_configuration_is_understood() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/record.toml");
     // Its interface and a file are too much: all of it was read by then.
-    let (told, code) = said(&["record", "--config", example, "-r", DEMO]);
-    assert!(code == 2 && told.contains("cannot read files (-r) and capture from interfaces"), "{code} {told}");
+    let (report, code) = said(&["record", "--config", example, "-r", DEMO]);
+    assert!(code == 2 && report.contains("cannot read files (-r) and capture from interfaces"), "{code} {report}");
     let all = fs::read_to_string(example).unwrap();
     let uncommented: Vec<_> =
         all.lines().map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line)).collect();
     let bench = Bench::new();
     let path = bench.file("record.toml", uncommented.join("\n").as_bytes());
-    let (told, code) = said(&["record", "--config", &path, "-r", DEMO]);
-    assert!(code == 2 && told.contains("cannot read files (-r) and capture from interfaces"), "{code} {told}");
+    let (report, code) = said(&["record", "--config", &path, "-r", DEMO]);
+    assert!(code == 2 && report.contains("cannot read files (-r) and capture from interfaces"), "{code} {report}");
 }

@@ -1,4 +1,4 @@
-//! What a user meets: exit codes, messages, standard input, damage, tables, workers.
+//! The command line: exit codes, messages, standard input, damage, tables, workers.
 
 use std::{
     fs,
@@ -8,8 +8,21 @@ use std::{
 };
 
 use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal, wait_until};
+use tidewire_types::tcp_flag::RST;
 
 use crate::common::*;
+
+/// Parts that the command starts by itself are not suggested.
+#[test]
+fn hidden_commands_are_not_suggested() {
+    for (word, suggested) in [("sensors", "'sensor'"), ("sensor-capturee", "'sensor'"), ("complet", "'collect'")] {
+        let (said, code) = complaint(&[word]);
+        let is_as_expected = said.contains(&format!("a similar subcommand exists: {suggested}"));
+        let is_hidden = ["sensor-capture", "sensor-events", "sensor-spool", "completions"];
+        let is_hidden = is_hidden.iter().any(|hidden| said.contains(&format!("'{hidden}'")));
+        assert!(code == 2 && is_as_expected && !is_hidden, "{word}: {said}");
+    }
+}
 
 #[test]
 fn exit_codes() {
@@ -82,8 +95,8 @@ fn a_closed_pipe_ends_quietly() {
     assert!(output.stderr.is_empty());
 }
 
-/// Ctrl-C while a pipe says nothing: what was read is processed. Of a compressed one nobody can say whether there is
-/// something to read: what is waited for is told.
+/// Ctrl-C while a pipe says nothing: the input so far is processed. Of a compressed one it is unknown whether there is
+/// something to read: the message names the wait.
 #[test]
 fn an_interrupt_is_noticed_while_the_input_waits() {
     let mut pcap = Pcap::new();
@@ -184,7 +197,7 @@ fn wrong_values_are_explained() {
         assert!(message.contains(expected), "{options:?}: {message}");
         assert_eq!(code, 2, "{options:?}");
     }
-    // What stands behind `--` is a filter expression: nothing to send a misspelt option to.
+    // The words behind `--` are a filter expression: nothing to send a misspelt option to.
     assert!(!complaint(&["flows", &capture, "--bogus"]).0.contains("-- --bogus"));
     for (options, expected) in [
         (&["match", "-e", "a", "--mode", "track"][..], "--mode track delivers no data, which match needs"),
@@ -233,17 +246,17 @@ fn records_of_a_pipe_come_as_streams_end() {
         input.write_all(pcap.bytes()).unwrap();
         // A line with the client's port, not that of names.
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, received) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
             while std::io::BufRead::read_line(&mut out, &mut text).is_ok_and(|bytes| bytes > 0) {
                 if text.contains("40000") {
-                    let _ = tell.send(());
+                    let _ = sender.send(());
                 }
             }
             text
         });
-        let came = told.recv_timeout(Duration::from_secs(20));
+        let came = received.recv_timeout(Duration::from_secs(20));
         assert!(child.try_wait().unwrap().is_none(), "the pipe is open");
         drop(input);
         assert_eq!(child.wait_in_time("the process").code(), Some(0));
@@ -254,7 +267,7 @@ fn records_of_a_pipe_come_as_streams_end() {
 }
 
 #[test]
-fn damage_is_told_and_what_came_before_is_processed() {
+fn damage_is_reported_and_the_packets_before_are_processed() {
     let bench = Bench::new();
     let mut pcap = Pcap::new();
     conversation(&mut pcap, 40_000, &[(false, b"before"), (true, b"the damage")]);
@@ -276,17 +289,17 @@ fn several_files_are_merged_by_time() {
     let mut pcap = Pcap::new();
     conversation(&mut pcap, 40_000, &[(false, b"question"), (true, b"answer")]);
     let all = pcap.bytes().to_vec();
-    let (mut even, mut odd) = (all[..24].to_vec(), all[..24].to_vec());
+    let (mut even, mut uneven) = (all[..24].to_vec(), all[..24].to_vec());
     let (mut at, mut index) = (24, 0);
     while at < all.len() {
         let length = 16 + u32::from_le_bytes(all[at + 8..at + 12].try_into().unwrap()) as usize;
-        let part = if index % 2 == 0 { &mut even } else { &mut odd };
+        let part = if index % 2 == 0 { &mut even } else { &mut uneven };
         part.extend_from_slice(&all[at..at + length]);
         (at, index) = (at + length, index + 1);
     }
     let whole = bench.file("whole.pcap", &all);
-    let (even, odd) = (bench.file("even.pcap", &even), bench.file("odd.pcap", &odd));
-    assert_eq!(text(&["streams", "--json", &odd, &even]), text(&["streams", "--json", &whole]));
+    let (even, uneven) = (bench.file("even.pcap", &even), bench.file("uneven.pcap", &uneven));
+    assert_eq!(text(&["streams", "--json", &uneven, &even]), text(&["streams", "--json", &whole]));
 }
 
 #[test]
@@ -448,7 +461,7 @@ fn anomalies_are_reported_in_narrow_tables_too() {
     talk.segment(&mut pcap, false, first, PSH | ACK, &[b'a'; 1000]);
     talk.segment(&mut pcap, false, first.wrapping_add(1000), PSH | ACK, &[b'b'; 500]);
     talk.segment(&mut pcap, false, talk.sequence(false), RST | ACK, b"");
-    let capture = bench.file("odd.pcap", pcap.bytes());
+    let capture = bench.file("unusual.pcap", pcap.bytes());
     for command in ["flows", "streams"] {
         let narrow = run_in_columns("60", &[command, &capture]);
         assert!(narrow.contains("\n    state: reset, c2s 1.0 kB retransmitted\n"), "{narrow}");
@@ -481,7 +494,7 @@ fn sorting_and_the_largest() {
     assert_eq!(ports(&["--sort", "bytes", "--limit", "2"]), [1, 3]);
     assert_eq!(ports(&["--top", "bytes"]), [2, 3, 1]);
     assert_eq!(ports(&["--top", "bytes", "--limit", "1"]), [2]);
-    // What it is sorted by is shown, however narrow the terminal is.
+    // The column of the order is shown, however narrow the terminal is.
     for (key, title) in [("missing", "MISSING"), ("duration", "DURATION"), ("retransmitted", "RETRANS")] {
         let narrow = run_in_columns("80", &["flows", "--top", key, &capture]);
         assert!(narrow.lines().next().unwrap().contains(title), "{narrow}");

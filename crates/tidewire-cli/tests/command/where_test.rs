@@ -69,7 +69,7 @@ fn exclusions_and_counts_mean_what_they_say() {
     assert_eq!(chosen("anomalies"), [] as [u64; 0]);
     assert_eq!(chosen("proto = 6"), chosen("proto = tcp"));
     assert_eq!(chosen("app.service = dns and c2s.packets = 1"), [2, 4]);
-    // Names that are asked for have a column, also where there is little room.
+    // Names that are tested have a column, also where there is little room.
     let mut command = command(&["flows", "--where", "name contains gauge", DEMO]);
     let output = command.env("COLUMNS", "80").run_in_time().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -79,12 +79,18 @@ fn exclusions_and_counts_mean_what_they_say() {
 /// The closing line counts all flows, and says how many are printed; protocols are named in any case.
 #[test]
 fn what_a_limit_leaves_out_is_said() {
+    const FRAGMENTS: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/tunnel-fragments-gre/capture.pcap");
     for (words, expected) in [
         (&["flows", DEMO, "--limit", "2"][..], "10 flows (2 shown), 153 packets"),
         (&["flows", DEMO, "--top", "bytes", "--limit", "10"], "10 flows, 153 packets"),
         (&["flows", DEMO, "--limit", "0"], "10 flows, 153 packets"),
         (&["streams", DEMO, "--limit", "3"], "10 streams (3 shown), "),
-        (&["transactions", DEMO, "--service", "DNS"], "2 transactions"),
+        (&["transactions", DEMO, "--service", "DNS"], "2 transactions\n"),
+        (&["transactions", DEMO, "--service", "DNS", "--limit", "1"], "2 transactions (1 shown)\n"),
+        (&["match", DEMO, "-e", "GET ", "-e", "HTTP/1", "--limit", "2"], " matches (2 shown) in "),
+        (&["match", DEMO, "-e", "GET ", "-e", "HTTP/1", "--limit", "2", "--count"], " matches in "),
+        (&["datagrams", FRAGMENTS, "--limit", "1"], "34 datagrams rebuilt, 0 rejected (1 shown)\n"),
     ] {
         let said = ok(words);
         assert!(said.contains(expected), "{words:?}: {said}");
@@ -121,6 +127,26 @@ fn mistakes_have_a_place_and_a_suggestion() {
             let is_flows_only = text.starts_with("bytes") && command == "transactions";
             assert!(code == 2 && (is_flows_only || complaint.contains(expected)), "{command} {text}: {complaint}");
         }
+    }
+}
+
+/// A column of a table whose fields have other names leads to them.
+#[test]
+fn columns_of_tables_name_their_fields() {
+    for (column, field) in [
+        ("client", "client_addr or client_port"),
+        ("server", "server_addr or server_port"),
+        ("end", "end_reason"),
+        ("flags_c2s", "tcp_flags_c2s"),
+        ("flags_s2c", "tcp_flags_s2c"),
+        ("retransmitted", "retransmitted_bytes"),
+        ("reordered", "out_of_order_packets"),
+        ("missing", "missing_bytes"),
+        ("cut_off", "cut_off_bytes"),
+        ("tunnel", "tunnel_id or tunnel_kind"),
+    ] {
+        let (said, _) = complaint(&["flows", "--where", &format!("{column} > 0"), "absent.pcap"]);
+        assert!(said.contains(&format!("did you mean {field}")), "{column}: {said}");
     }
 }
 

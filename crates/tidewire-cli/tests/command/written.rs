@@ -145,7 +145,7 @@ fn each_frame_that_statistics_count_is_written_once() {
             }
             let Ok(reader) = Reader::open(&path) else { continue };
             captures += 1;
-            // What is written of a frame that a broker cut has the length that its packet states.
+            // A frame that a broker cut is written with the length that its packet states.
             let is_cut = name.contains("link-sliced");
             let lengths = |mut packets: Vec<Packet>| {
                 packets.iter_mut().filter(|_| is_cut).for_each(|packet| packet.2 = 0);
@@ -260,16 +260,16 @@ fn a_pipe_gets_packets_as_they_come() {
         let mut input = child.stdin.take().unwrap();
         input.write_all(&fs::read(&written.capture).unwrap()).unwrap();
         let mut stdout = child.stdout.take().unwrap();
-        let (tell, told) = mpsc::channel();
+        let (sender, received) = mpsc::channel();
         let reader = thread::spawn(move || {
             let (mut all, mut piece) = (Vec::new(), [0; 4096]);
             while let Ok(bytes @ 1..) = stdout.read(&mut piece) {
                 all.extend_from_slice(&piece[..bytes]);
-                let _ = tell.send(all.len());
+                let _ = sender.send(all.len());
             }
         });
         // The section and the interface take less than 200 bytes.
-        while told.recv_timeout(tidewire_testing::PATIENCE).expect("packets, while the input is open") < 200 {}
+        while received.recv_timeout(tidewire_testing::PATIENCE).expect("packets, while the input is open") < 200 {}
         assert!(child.try_wait().unwrap().is_none(), "{words:?}: the input is open");
         drop(input);
         assert!(child.wait_in_time("the command").success());
@@ -301,7 +301,7 @@ fn conversations_and_datagrams_of_a_pipe_are_printed_as_they_come() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_everything_is_printed() {
+fn a_full_disk_is_reported_and_everything_is_printed() {
     let mut pcap = Pcap::new();
     for port in 1..400 {
         conversation(&mut pcap, port, &[(false, &[b'x'; 1000]), (true, b"HTTP/1.0 200 OK")]);
@@ -315,7 +315,7 @@ fn a_full_disk_is_told_and_everything_is_printed() {
     let script = format!("exec {} flows {} -w - > /dev/full", env!("CARGO_BIN_EXE_tidewire"), written.capture);
     let message = String::from_utf8(Command::new("sh").args(["-c", &script]).run_in_time().unwrap().stderr).unwrap();
     assert!(message.contains("standard output: packets cannot be written: No space left on device"), "{message}");
-    // A limit of file sizes: what is there ends with a whole packet, under the name that is told.
+    // A limit of file sizes: what is there ends with a whole packet, under the reported name.
     let out = written.bench.path("out.pcapng");
     let script = format!(
         "ulimit -f 600; exec {} flows {} -w {}",

@@ -13,12 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tidewire_live::sys::net::own_namespace;
 use tidewire_testing::{Ends as _, InTime as _, missing};
-
-pub const FIN: u8 = 1;
-pub const SYN: u8 = 2;
-pub const RST: u8 = 4;
-pub const PSH: u8 = 8;
-pub const ACK: u8 = 16;
+pub use tidewire_types::tcp_flag::{ACK, FIN, PSH, SYN};
 
 /// Runs `test` in a private network namespace with the loopback interface up; skips it without privileges.
 pub fn alone(test: fn()) {

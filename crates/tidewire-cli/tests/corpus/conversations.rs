@@ -1,7 +1,7 @@
 //! Every TCP and UDP flow of the corpus against tshark's conversations: packets and bytes of frames a direction.
 //!
 //! `tests/corpus/tshark-conversations.json.zst` holds tshark 4.0.17's figures, as numbers, keyed by the capture's
-//! SHA-256; `scripts/tshark-conversations.py` says how they come about and makes them anew. Two things are counted
+//! SHA-256; `scripts/tshark-conversations.py` says how they come about and makes them again. Two things are counted
 //! in another way, on purpose, and taken into account here:
 //!
 //! - Fragments. tshark counts the frame that completed a datagram, and the other fragments nowhere; we count every
@@ -71,7 +71,7 @@ fn flows_are_tsharks_conversations() {
     doubts::assert_conversations_used(&used.into_inner().unwrap());
 }
 
-/// What `doubts` does not explain.
+/// Differences that `doubts` does not explain.
 fn explain(entry: &Entry, differences: Vec<String>, used: &Mutex<Vec<usize>>) -> Vec<String> {
     let unexplained = |_: &String| match doubts::find_conversation(&entry.name) {
         Some(doubt) => {

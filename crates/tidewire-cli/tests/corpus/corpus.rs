@@ -38,7 +38,7 @@ pub struct Entry {
 impl Entry {
     /// The oracle's answers.
     pub fn oracle(&self) -> Value {
-        let path = self.oracle.as_ref().expect("asked only where there is one");
+        let path = self.oracle.as_ref().expect("only called where there is one");
         parse(path)
     }
 }
@@ -89,7 +89,7 @@ pub fn entries() -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// Runs `check` on every entry, on all cores. It returns what is wrong, a line each; a panic counts as one and is told
+/// Runs `check` on every entry, on all cores. It returns the errors, a line each; a panic counts as one and is reported
 /// with the capture's name. A capture that hangs ends the process, with its name.
 pub fn each<T: Sync>(
     all: &[T],
@@ -137,7 +137,7 @@ pub fn each<T: Sync>(
     Differences { captures, lines: wrong.into_iter().flat_map(|(_, lines)| lines).collect() }
 }
 
-/// What was wrong in a test's captures.
+/// Errors of a test's captures.
 #[must_use]
 pub struct Differences {
     /// Captures with differences, and all.

@@ -64,7 +64,7 @@ impl Handler for Log {
     }
 }
 
-/// What a run showed: the log after each frame, where that frame ended in the file, and the error at the end.
+/// Result of a run: the log after each frame, where that frame ended in the file, and the error at the end.
 struct Run {
     after: Vec<(Frame, u64)>,
     error: Option<String>,
@@ -163,9 +163,9 @@ fn a_capture_cut_short_is_read_up_to_there() {
     differences.conclude();
 }
 
-/// Whether a file cut here ends with a whole record, so that nobody can tell.
+/// Whether a file cut here ends with a whole record, so that no reader can notice it.
 fn whole_records(bytes: &[u8], at: usize) -> bool {
-    // One byte less is damage where this is none, or the other way round; both say nothing only within a block's
+    // One byte less is damage where this is not, or the other way round; both say nothing only within a block's
     // padding, which no reader needs.
     let [less, more] = [at.saturating_sub(1), at + 1]
         .map(|at| run(&bytes[..at.min(bytes.len())]).is_ok_and(|run| run.error.is_some()));

@@ -1,4 +1,4 @@
-//! What the defaults deliver of every unambiguous stream of the corpus, against the oracle.
+//! Bytes that the defaults deliver of every unambiguous stream of the corpus, against the oracle.
 //!
 //! Grade A: SYN seen, nothing missing, no byte in two versions, checksums right. Grade B: the same without the SYN, or
 //! with wrong checksums. A user who types no option must get these bytes, so nothing is set here except, in the second

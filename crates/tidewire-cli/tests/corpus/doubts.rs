@@ -17,7 +17,7 @@ const FUZZED: &str =
 
 const BEHIND_INSIDE: &str = "fuzzed: 31 bytes lie behind the packet that a GTP-U message carries: it belongs to its own flow, with all its bytes";
 
-const AFTER_RESET: &str = "bytes after a reset that nobody acknowledged: no receiver had a connection for them";
+const AFTER_RESET: &str = "unacknowledged bytes after a reset: no receiver had a connection for them";
 const CHALLENGED: &str =
     "acknowledges what was not sent, right after the receiver answered such a segment: its silence confirms nothing";
 const NETWORKS: &str =
@@ -27,7 +27,7 @@ const MIRRORED: &str =
 const FINAL_DESTINATION: &str =
     "a routing header with segments left: the host is its last one (RFC 8200 section 4.4); tshark has the next hop";
 const PPPOE_LENGTH: &str = "the packet is longer than PPPoE's length, or that is longer than the frame: malformed";
-const ON_SYN: &str = "data on a SYN that nobody acknowledged: a host without Fast Open drops it (RFC 7413)";
+const ON_SYN: &str = "unacknowledged data on a SYN: a host without Fast Open drops it (RFC 7413)";
 
 const STREAMS: &[Doubt] = &[
     // Packets that a host drops before it looks at TCP.
@@ -93,7 +93,7 @@ const STREAMS: &[Doubt] = &[
         "s2c",
         "the client acknowledged 1,391 bytes before the first captured one: a gap, where the oracle begins behind it",
     ),
-    // What lies deeper than the packets of the wire.
+    // Packets deeper than those of the wire.
     (
         "filter/AH-IPcomp-IPv4.pcap",
         0,
@@ -113,7 +113,7 @@ const STREAMS: &[Doubt] = &[
         "testdata/cip.pcap",
         5,
         "",
-        "after a reset and data the client connects anew, three times, with its old number: four connections",
+        "after a reset and data the client connects again, three times, with its old number: four connections",
     ),
     (
         "tcp-fastopen-10-syn-data-ignore/input.pcap",
@@ -189,7 +189,7 @@ const STREAMS: &[Doubt] = &[
     ("util-action-tests/util-action-05/input.pcap", 0, "c2s", ON_SYN),
     ("assets/frag_tcp_80_ipv4.pcap", 0, "c2s", ON_SYN),
     ("assets/frag_tcp_80_ipv4.pcap", 1, "c2s", ON_SYN),
-    // Nobody's traffic.
+    // Fuzzed packets, of no host.
     ("pcaps/ip_fragmented_garbage.pcap", 2, "s2c", "SYN and FIN together with payload: no receiver takes it"),
     ("default/pcap/ip_fragmented_garbage.pcap", 2, "s2c", "the same"),
     ("pcap/tcpseq_synthetic.pcap", 0, "c2s gaps", FUZZED),
@@ -290,7 +290,7 @@ pub const OURS_ALONE: &[(&str, u64, &str)] = &[
     ),
 ];
 
-/// Datagrams: capture, and why the difference is none of ours.
+/// Datagrams: capture, and why the difference is not an error of ours.
 pub const DATAGRAMS: &[(&str, &str)] = &[
     (
         "showcase/pcap_flow_lab_showcase.pcap",
@@ -441,7 +441,7 @@ const CONVERSATIONS: &[(&str, &str)] = &[
     ),
     (
         "testdata/cip.pcap",
-        "after a reset and data the client connects anew, three times, with its old number: four connections",
+        "after a reset and data the client connects again, three times, with its old number: four connections",
     ),
     ("pcap/fuzz-2020-02-16-11740.pcap", FUZZED),
     ("ndpi_match_string_subprotocol__error.pcapng", FUZZED),
@@ -450,10 +450,7 @@ const CONVERSATIONS: &[(&str, &str)] = &[
     ("clusterfuzz-testcase-minimized-FuzzTarget-5755755617189888", "a frame length beyond 2^31 that tshark cuts there"),
     ("clusterfuzz-testcase-minimized-FuzzTarget-5758569646653440", "a frame length beyond 2^31 that tshark cuts there"),
     ("pcap_examples/ipv6.dmp", "LISP packets carry packets; tshark counts those of the inside with the outer address"),
-    (
-        "PacketExamples/NullLoopback.pcap",
-        "the address family 0x000f is none that is known; tshark takes anything for IPv4",
-    ),
+    ("PacketExamples/NullLoopback.pcap", "the address family 0x000f is unknown; tshark takes anything for IPv4"),
     (
         "tests/test5-lines-randomized.pcap",
         "shuffled packets: the SYN comes after both FINs and joins its connection; tshark starts another",

@@ -1,4 +1,4 @@
-//! Which of our streams is which of somebody else's conversations.
+//! Matches our streams with another tool's conversations.
 
 use crate::record::StreamRecord;
 use std::{

@@ -18,7 +18,7 @@ use tidewire::{ChecksumMode, Config, TcpPolicy};
 /// Longer than any capture.
 const FOREVER_NS: u64 = 1 << 62;
 
-/// What the oracle's reading amounts to: nothing times out, bad checksums
+/// The configuration that corresponds to the oracle's reading: nothing times out, bad checksums
 /// do not matter, and the byte that came first stays. Every conflict is compared.
 pub fn config() -> Config {
     Config::default()
@@ -166,7 +166,7 @@ fn direction_differences(ours: &DirectionRecord, theirs: &Value) -> Vec<String> 
 }
 
 /// Holes as the oracle counts them: gaps that touch (one not captured, one snapped) are one, and a gap at the very end
-/// (before a FIN, acknowledged, or snapped), which we know of, is none: no byte follows it.
+/// (before a FIN, acknowledged, or snapped), which we know of, does not count: no byte follows it.
 fn holes(ours: &DirectionRecord) -> u64 {
     let mut holes = 0;
     let mut end = None;

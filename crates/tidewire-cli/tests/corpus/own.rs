@@ -13,7 +13,7 @@ use std::{
 };
 use tidewire_testing::InTime as _;
 
-/// What is run for each case, and the file that has its output.
+/// The command of each case, and the file that has its output.
 const RUNS: [(&str, &[&str]); 4] = [
     ("streams.jsonl", &["streams", "--json", "--digest", "sha256"]),
     ("flows.jsonl", &["flows", "--json"]),

@@ -16,7 +16,7 @@ use tidewire_testing::InTime as _;
 /// Kind and value of a field.
 type Fact = (&'static str, String);
 
-/// What differs for a known reason: the end of the capture's path, the kind, the value.
+/// Differences with a known reason: the end of the capture's path, the kind, the value.
 const KNOWN: [(&str, &str, &str); 21] = [
     // Two versions of the same bytes: the one that a Linux host takes.
     ("checksums/capture.pcap", "http", "GET /index.html"),
@@ -88,8 +88,8 @@ fn tsharks(capture: &Path) -> BTreeSet<Fact> {
         }
         facts.extend(methods.iter().zip(targets).map(|(method, target)| ("http", format!("{method} {target}"))));
         // (Of several questions in a message, the first.)
-        let asked = queries.iter().zip(responses).filter(|(_, response)| **response == "0" && !has("nbns"));
-        facts.extend(asked.map(|(name, _)| ("dns", name.to_ascii_lowercase())));
+        let questions = queries.iter().zip(responses).filter(|(_, response)| **response == "0" && !has("nbns"));
+        facts.extend(questions.map(|(name, _)| ("dns", name.to_ascii_lowercase())));
         facts.extend(hassh.iter().chain(hassh_server).map(|hash| ("hassh", (*hash).to_owned())));
     }
     facts
@@ -119,7 +119,7 @@ fn ours(capture: &Path) -> BTreeSet<Fact> {
     facts
 }
 
-/// The project's captures, and those that were asked for.
+/// The project's captures, and those of the corpus, if the variable is set.
 fn captures() -> Vec<PathBuf> {
     let folders = std::fs::read_dir(corpus::root().join("tests/corpus")).expect("the project's own corpus");
     let folders = folders.map(|entry| entry.expect("an entry").path());
@@ -131,8 +131,8 @@ fn captures() -> Vec<PathBuf> {
         let names = ["capture.pcap", "capture.pcapng", "capture.pcap.gz", "demo.pcap"];
         names.map(|name| folder.join(name)).into_iter().filter(|path| path.is_file())
     });
-    let asked = std::env::var_os("TIDEWIRE_CORPUS_ONLY").and_then(|_| corpus::entries()).unwrap_or_default();
-    files.chain(asked.into_iter().map(|entry| entry.path)).collect()
+    let entries = std::env::var_os("TIDEWIRE_CORPUS_ONLY").and_then(|_| corpus::entries()).unwrap_or_default();
+    files.chain(entries.into_iter().map(|entry| entry.path)).collect()
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn protocol_fields_are_tsharks() {
         },
     );
     differences.conclude();
-    assert_eq!(used.into_inner().unwrap().len(), KNOWN.len(), "a known difference is none any more");
+    assert_eq!(used.into_inner().unwrap().len(), KNOWN.len(), "a known difference has gone");
     let compared = compared.into_inner().unwrap();
     assert!(compared >= 30, "only {compared} values");
     eprintln!("{compared} values of tshark");

@@ -20,7 +20,7 @@ pub struct DirectionRecord {
     pub delivered_bytes: u64,
     /// See `delivered_bytes`.
     pub sha256: String,
-    /// The gaps, as they were told.
+    /// The gaps, as the handler got them.
     pub gaps: Vec<Gap>,
     /// Bytes that came in two versions.
     pub conflicts: Vec<Conflict>,
@@ -45,7 +45,7 @@ pub struct StreamRecord {
     pub time_ns: [u64; 2],
     /// Client to server, and back.
     pub directions: [DirectionRecord; 2],
-    /// What was odd.
+    /// The anomalies.
     pub anomalies: Vec<Anomaly>,
 }
 
@@ -70,7 +70,7 @@ pub struct DatagramRecord {
     pub rejected: Option<&'static str>,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// The streams, by id.
@@ -79,13 +79,13 @@ pub struct Record {
     pub datagrams: Vec<DatagramRecord>,
     /// The ledger.
     pub ledger: Ledger,
-    /// What was wrong with the file, as text.
+    /// Errors of the file, as text.
     pub damages: Vec<String>,
-    /// What a handler must never see.
+    /// Findings that a handler must never see.
     pub broken: Vec<String>,
 }
 
-/// What a handler has seen of one direction so far.
+/// A handler's view of one direction so far.
 #[derive(Default)]
 pub struct Progress {
     next: u64,
@@ -201,8 +201,10 @@ impl Handler for Recorder {
             self.hold(progress.cut || progress.next == delivered + missing, || {
                 format!("{id} {name}: {} bytes, of them {delivered} delivered and {missing} missing", progress.next)
             });
-            // Beyond a cutoff, and in track mode, gaps are counted and not told one by one.
-            if !progress.cut && stats.cutoff_bytes == 0 && stats.reassembled_bytes + missing > 0 {
+            // Beyond a cutoff, and in track mode, gaps are counted and not reported one by one.
+            // Subflows of Multipath TCP deliver what others carried, or nothing.
+            let is_together = stream.mptcp().is_some_and(|mptcp| mptcp.is_together);
+            if !progress.cut && !is_together && stats.cutoff_bytes == 0 && stats.reassembled_bytes + missing > 0 {
                 let of_packets = progress.gaps.iter().filter(|gap| gap.cause.is_of_packets());
                 let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes;
                 let placed = placed + of_packets.map(|gap| gap.bytes).sum::<u64>();

@@ -1,4 +1,4 @@
-//! What must hold for every capture under every setting: it is read to its end in bounded memory and time, every packet
+//! Invariants of every capture under every setting: it is read to its end in bounded memory and time, every packet
 //! has one fate, offsets only grow, bytes and gaps cover the stream, and the number of workers changes nothing.
 
 use crate::{
@@ -57,7 +57,7 @@ const MORE_PACKETS: &[(&str, &str)] = &[(
     "pcap 2.3: a record's two lengths may be the other way round, and here they are",
 )];
 
-/// What holds after every run.
+/// Violations after a run.
 fn broken(record: &Record, config: &Config, packets: u64) -> Vec<String> {
     let mut broken = record.broken.clone();
     let ledger = &record.ledger;
@@ -66,7 +66,7 @@ fn broken(record: &Record, config: &Config, packets: u64) -> Vec<String> {
     }
     if ledger.streams_opened != ledger.streams_closed || ledger.streams_closed != record.streams.len() as u64 {
         let (opened, closed) = (ledger.streams_opened, ledger.streams_closed);
-        broken.push(format!("{opened} streams opened, {closed} closed, {} told", record.streams.len()));
+        broken.push(format!("{opened} streams opened, {closed} closed, {} reported", record.streams.len()));
     }
     let delivered: u64 = record.streams.iter().flat_map(|stream| &stream.directions).map(|d| d.delivered_bytes).sum();
     if ledger.delivered_bytes != delivered {
@@ -197,7 +197,7 @@ fn invariants_hold_under_every_policy() {
     differences.conclude();
 }
 
-/// What one setting must leave alone, compared with the defaults.
+/// Violations by one setting of what it must leave alone, compared with the defaults.
 fn relation(name: &str, default: &Record, other: &Record) -> Vec<String> {
     let same_streams = name.starts_with("chunks") || name.contains("cutoff") || name == "track";
     if !same_streams {

@@ -15,7 +15,7 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|ending| ending == "pcapng")).collect()
 }
 
-/// What tshark decrypts of a capture.
+/// Data that tshark decrypts of a capture.
 fn decrypted(path: &Path) -> Vec<String> {
     let words = ["-r", path.to_str().unwrap(), "-Y", "data", "-T", "fields", "-e", "frame.number", "-e", "data"];
     let said = Command::new("tshark").args(words).run_in_time().unwrap();

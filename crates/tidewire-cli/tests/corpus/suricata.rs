@@ -114,7 +114,7 @@ const KNOWN: [&str; 7] = [
     "tls/tls13-draft",
 ];
 
-/// What `path` is of a record, as `dns.answers[0].rrname`.
+/// The member of a record at `path`, as `dns.answers[0].rrname`.
 fn member<'a>(record: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(record, |value, part| match part.split_once('[') {
         None => value.get(part),

@@ -58,7 +58,7 @@ fn folded(mut sum: u64) -> [u8; 2] {
 
 /// A capture of it, made packet by packet.
 struct Long {
-    /// What was made and not read yet.
+    /// The record that was made and not read yet.
     record: Vec<u8>,
     read: usize,
     /// Packets so far.
@@ -241,9 +241,9 @@ fn a_stream_beyond_4_gib_is_whole_and_its_offsets_go_on() {
     let conflict = found.conflicts.iter().map(|conflict| (conflict.offset, conflict.bytes)).collect::<Vec<_>>();
     assert_eq!(conflict, [(FORGED * PIECE + 500, 7)]);
     assert!(outcome.ledger.closes());
-    let odd = |kind: AnomalyKind| outcome.ledger.anomaly(kind);
-    assert_eq!(odd(AnomalyKind::OverlapConflict), 1, "{:?}", outcome.ledger);
-    assert_eq!(odd(AnomalyKind::OutOfWindow) + odd(AnomalyKind::InvalidAck), 0, "{:?}", outcome.ledger);
+    let anomalies = |kind: AnomalyKind| outcome.ledger.anomaly(kind);
+    assert_eq!(anomalies(AnomalyKind::OverlapConflict), 1, "{:?}", outcome.ledger);
+    assert_eq!(anomalies(AnomalyKind::OutOfWindow) + anomalies(AnomalyKind::InvalidAck), 0, "{:?}", outcome.ledger);
 }
 
 /// The same through the command, from a pipe.

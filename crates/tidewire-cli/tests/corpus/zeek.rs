@@ -36,7 +36,7 @@ const KNOWN: [(&str, &[&str]); 14] = [
     // A gap is known when the bytes behind it are delivered, which is later; one of more than 4 GiB is no gap here.
     ("core.tcp.miss-end-data", &["history"]),
     ("core.tcp.large-file-reassembly", &["history", "missed_bytes"]),
-    // What a direction acknowledged of one that was not captured is missing here; Zeek counts nothing.
+    // Bytes that a direction acknowledged of one that was not captured are missing here; Zeek counts nothing.
     ("core.vlan-mpls", &["history", "missed_bytes"]),
     ("scripts.base.protocols.ssh.half-duplex-server", &["history", "missed_bytes"]),
     // The answer comes before what it answers: by its mode it is the server's (RFC 5905), Zeek counts both as the originator's.
@@ -117,7 +117,7 @@ fn connections_are_zeeks() {
     }
 }
 
-/// What Zeek's logs `quic` have of its own captures: version, identifiers, name, protocol and history. `-`: no answer of a server, or nothing
+/// Fields of Zeek's logs `quic` for its own captures: version, identifiers, name, protocol and history. `-`: no answer of a server, or nothing
 /// offered; of those with `*` the log is cut in Zeek's suite to the name and the history.
 const QUIC: [(&str, [&str; 7]); 7] = [
     (
@@ -178,7 +178,7 @@ fn packets_of_quic_are_zeeks() {
     }
 }
 
-/// What Zeek's logs `tunnel` have of its own captures where tunnels are discovered.
+/// Fields of Zeek's logs `tunnel` for its own captures where tunnels are discovered.
 const TUNNELS: [(&str, &[[&str; 5]]); 6] = [
     (
         "geneve",

@@ -48,9 +48,9 @@ fn every_packet_is_counted_once() {
     });
 }
 
-/// Work on each packet is time that passes: a ring of a megabyte overflows, and what was lost is told by its place.
+/// Work on each packet is time that passes: a ring of a megabyte overflows, and losses are reported by place.
 #[test]
-fn what_is_lost_is_told_by_its_place() {
+fn losses_are_reported_by_their_place() {
     rig::run(&[], |rig| {
         let words = ["count", "-i", HERE, "--work", "1ms", "--ring", "1M", "-F", "udp", "--engine", "packet"];
         let running = rig.tidewire(&words);

@@ -16,7 +16,7 @@ use crate::rig::{self, HERE, Rig, THERE_ADDRESS, ip};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What a shell prints (both outputs), in 80 columns, while pages are fetched.
+/// The output of a shell (both streams), in 80 columns, while pages are fetched.
 fn shell(line: &str, rig: &Rig) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_tidewire")).parent().expect("a folder");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());

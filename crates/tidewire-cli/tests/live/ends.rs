@@ -1,4 +1,4 @@
-//! What ends a capture, and what does not.
+//! Events that end a capture, and events that do not.
 
 use std::{
     net::{TcpStream, UdpSocket},
@@ -18,7 +18,7 @@ use crate::{
 fn datagrams(count: usize) {
     for number in 0..count {
         let socket = UdpSocket::bind((HERE_ADDRESS, 0)).expect("a socket");
-        // That nobody listens is told on the next call, of which there is none.
+        // The refusal would be reported by the next call, which does not come.
         let _ = socket.send_to(format!("datagram {number}").as_bytes(), (THERE_ADDRESS, 9));
     }
 }
@@ -97,12 +97,12 @@ fn matches_and_ended_streams_come_at_once() {
         let matches = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json"]);
         let flows = rig.tidewire(&["flows", "-i", HERE, "--csv", "-j", "2", "-F", "tcp"]);
         rig.here(&["curl", "-s", &page]);
-        let asked = Instant::now();
+        let begun = Instant::now();
         matches.wait_for_out("\"pattern\":\"tide is\"");
-        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         // A second of silence, and time for what is slow here.
         flows.wait_for_out(",closed,fin,");
-        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         assert_eq!(matches.interrupt().code(), 0);
         let ended = flows.interrupt();
         assert_eq!(ended.code(), 0);
@@ -134,7 +134,7 @@ fn with_its_reader() {
     });
 }
 
-/// What is kept open, and goes on.
+/// A file that is kept open, and grows.
 fn goes_on(rig: &Rig, running: &Running) {
     let before = running.out().len();
     wait_for("a match after it", || {

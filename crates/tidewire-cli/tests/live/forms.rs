@@ -78,7 +78,7 @@ fn records_are_written_without_privileges() {
     });
 }
 
-/// What follows a file sees that the capture lives, and what it lost, before it ends.
+/// A reader that follows a file sees that the capture lives, and its losses, before it ends.
 #[test]
 fn counters_are_written_before_the_end() {
     rig::run(&["ping"], |rig| {

@@ -175,7 +175,7 @@ fn a_network_goes_with_its_command_killed() {
     assert!(before.iter().all(|users| !users.is_empty()), "{before:?}");
     child.kill().unwrap();
     child.wait_in_time("the process");
-    // The kernel gives the number of a namespace that is gone to the next one, which another test may make: asked is
+    // The kernel gives the number of a namespace that is gone to the next one, which another test may make: the test is
     // whether those who were in it are gone.
     wait_until("the end of all in the two namespaces", || {
         let mut both = namespaces.iter().zip(&before);

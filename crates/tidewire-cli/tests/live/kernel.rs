@@ -95,9 +95,9 @@ fn what_the_kernel_cut_off_is_in_the_figures() {
                     |name: &str| (record[name]["packets"].as_u64(), record[name]["payload_bytes_on_wire"].as_u64());
                 (record["client"]["port"].as_u64(), side("c2s"), side("s2c"))
             };
-            // Whether the server answers yet may have been asked before the capture began, without a word.
-            let asked = |record: &&Value| record["c2s"]["payload_bytes_on_wire"].as_u64() > Some(0);
-            let mut all: Vec<_> = records.iter().filter(asked).map(of).collect();
+            // The check whether the server answers yet may have connected before the capture began, without a payload.
+            let has_request = |record: &&Value| record["c2s"]["payload_bytes_on_wire"].as_u64() > Some(0);
+            let mut all: Vec<_> = records.iter().filter(has_request).map(of).collect();
             all.sort_unstable();
             all
         };

@@ -1,4 +1,4 @@
-//! What analyzers see of a sensor's queues is what `tidewire extract` writes, byte for byte: over files and interfaces, from the
+//! Analyzers of a sensor's queues get what `tidewire extract` writes, byte for byte: over files and interfaces, from the
 //! confined process that a sensor captures with.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
-use tidewire_queue::{Ended, Reader, records::gap_cause_name};
+use tidewire_queue::{QueueEnd, Reader, records::gap_cause_name};
 use tidewire_sensor::{
     QUEUES_SOCKET,
     config::{CaptureInput, Distribution, SensorConfig},
@@ -30,7 +30,7 @@ type Side = (u64, String, Vec<(u64, u64, String)>);
 /// By stream and direction.
 type Sides = BTreeMap<(u64, String), Side>;
 
-/// What `tidewire extract` writes of captures: its own index, whose digests are of the files.
+/// Records that `tidewire extract` writes of captures: its own index, whose digests are of the files.
 fn extracted(files: &[PathBuf]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -256,7 +256,7 @@ fn analyzers_see_live_traffic() {
                 .collect();
             found.sort();
             assert_eq!(found, expected);
-            assert_eq!((seen.ended, seen.progress().read), (Some(Ended::Finished), status.queues[0].records));
+            assert_eq!((seen.ended, seen.progress().read), (Some(QueueEnd::Finished), status.queues[0].records));
         }
         assert!(status.packets > 100 && status.dropped == 0, "{status:?}");
     });
@@ -280,7 +280,7 @@ fn what_is_on_its_way_at_a_stop_is_delivered() {
         let status = process.finish();
         transfers.kill().unwrap();
         transfers.wait_in_time("the transfers");
-        assert_eq!((seen.ended, seen.progress().read), (Some(Ended::Finished), status.queues[0].records));
+        assert_eq!((seen.ended, seen.progress().read), (Some(QueueEnd::Finished), status.queues[0].records));
         let mut frames = 0;
         let (mut whole, mut broken) = (0, 0);
         for stream in seen.streams.values() {

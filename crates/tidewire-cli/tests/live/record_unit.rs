@@ -22,7 +22,7 @@ fn the_unit_of_the_recorder_has_no_capability_too_many() {
     for too_much in ["CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_CHOWN"] {
         assert!(!UNIT.contains(too_much), "{too_much}");
     }
-    // What is in memory is written at its end.
+    // Packets in memory are written at its end.
     assert_eq!(lines("KillSignal="), "SIGINT");
     // Packets of a busy machine are lost otherwise, and its group reads archives.
     assert_eq!((lines("Nice="), lines("StateDirectoryMode="), lines("UMask=")), ("-10", "0750", "0027"));

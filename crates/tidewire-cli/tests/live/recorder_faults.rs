@@ -24,7 +24,7 @@ fn started(rig: &Rig, words: &[&str]) -> rig::Running {
     recorder
 }
 
-fn summary(ended: &rig::Ended) -> serde_json::Value {
+fn summary(ended: &rig::FinishedProgram) -> serde_json::Value {
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {} {}", ended.out, ended.said))
 }
 
@@ -41,7 +41,7 @@ fn recalled(rig: &Rig, folder: &Path, words: &[&str]) -> u64 {
     last["recall"]["packets"].as_u64().unwrap_or(0)
 }
 
-/// What a recorder has captured is found while it records, long before the segment is complete.
+/// Packets that a recorder has captured are found while it records, long before the segment is complete.
 #[test]
 fn what_was_recorded_is_found_before_the_segment_is_complete() {
     rig::run(&["nginx", "curl"], |rig| {
@@ -88,7 +88,7 @@ fn a_directory_that_was_removed_and_came_back_is_used_again() {
         let ended = recorder.interrupt();
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert_eq!(summary(&ended)["shed_packets"], 0, "{}", ended.out);
-        // What was captured since it was removed is there: three times a megabyte.
+        // Packets captured since it was removed are there: three times a megabyte.
         let out = rig.here(&[env!("CARGO_BIN_EXE_tidewire"), "record", "--verify", place]);
         assert!(out.contains("as they were written"), "{out}");
         assert!(recalled(rig, &archive, &["dst", "host", rig::HERE_ADDRESS]) > 3 * 20, "{out}");
@@ -207,7 +207,7 @@ fn a_disk_that_stalls_is_borne_by_memory_and_then_low_priorities_are_shed() {
                 .sum();
             assert_eq!(of(number, "received_packets"), sum, "{summary}");
         }
-        // What came before, and what memory held: more than half of the buffers is for higher priorities.
+        // The packets before, and those that memory held: more than half of the buffers is for higher priorities.
         assert!(of(0, "written_bytes") > 3 << 19, "{summary}");
         assert_eq!(recalled(rig, &archive, &[]), of(0, "written_packets") + of(1, "written_packets"));
         let out = rig.here(&[env!("CARGO_BIN_EXE_tidewire"), "record", "--verify", place]);

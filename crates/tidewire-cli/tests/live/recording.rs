@@ -18,7 +18,7 @@ type Packets = BTreeMap<(u32, Vec<u8>), Vec<u64>>;
 /// Without a socket that wants them, each ring stamps a packet by itself, one after the other.
 const APART_NS: u64 = 2_000_000;
 
-fn summary_of(ended: &rig::Ended) -> serde_json::Value {
+fn summary_of(ended: &rig::FinishedProgram) -> serde_json::Value {
     serde_json::from_str(&ended.out).expect("a summary")
 }
 
@@ -93,7 +93,7 @@ fn what_tcpdump_writes_is_recorded() {
 /// A flow's protocol and client's port, and its anomalies of checksums.
 type OfFlow = (Value, Value, Vec<String>);
 
-/// What is reported of checksums: the ledger's figures, and the anomalies of each flow.
+/// Reports of checksums: the ledger's figures, and the anomalies of each flow.
 fn of_checksums(records: &[Value]) -> (Vec<Value>, Vec<OfFlow>) {
     let (ledger, flows) = records.split_last().expect("a ledger");
     let of_flow = |flow: &Value| {
@@ -248,7 +248,7 @@ fn what_the_filter_in_the_kernel_leaves_out_is_counted() {
                 let sum: u64 = fates.iter().map(|fate| number(&format!("{fate}_{unit}"))).sum();
                 assert_eq!(number(&format!("received_{unit}")), sum, "{summary}");
             }
-            // What the kernel counted before its filter is what was received.
+            // The packets that the kernel counted before its filter are the received ones.
             let kernel = &summary["live"]["interfaces"][0]["kernel"];
             assert_eq!(kernel["filtered"], summary["filtered_packets"], "{summary}");
             // And each segment has its share.
@@ -293,7 +293,7 @@ fn a_full_disk_is_named_and_recording_goes_on_when_there_is_room() {
         );
         get("");
         wait_for("a segment", || fs::read_dir(&archive).is_ok_and(|all| all.count() > 1));
-        // Somebody else fills the disk.
+        // Another process fills the disk.
         let mut filler = fs::File::create(&others).expect("a file");
         while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
         drop(filler);
@@ -309,7 +309,7 @@ fn a_full_disk_is_named_and_recording_goes_on_when_there_is_room() {
         let ended = recorder.interrupt();
         assert_eq!(ended.code(), 0);
         let summary = &summary_of(&ended);
-        // What came meanwhile waited in memory.
+        // Packets that came meanwhile waited in memory.
         assert_eq!(summary["shed_packets"], 0, "{summary}");
         assert!(summary["written_bytes"].as_u64() > Some(2 << 20), "{summary}");
         let found: usize = archived(&archive).values().map(Vec::len).sum();

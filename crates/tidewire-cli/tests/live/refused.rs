@@ -47,7 +47,7 @@ fn a_steering_program_is_pointed_at() {
 
 /// Without privileges the message names the missing ones, and how to grant them.
 #[test]
-fn nobody_may_capture() {
+fn a_user_without_privileges_may_not_capture() {
     rig::run(&["setpriv"], |rig| {
         let folder = rig.directory.path();
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("permissions");

@@ -44,10 +44,10 @@ pub fn run(programs: &[&str], work: impl FnOnce(&Rig) + Send) {
             own_namespace().expect("a namespace");
             thread::scope(|scope| {
                 let (jobs, queue) = mpsc::channel::<Job>();
-                let (tell, number) = mpsc::channel();
+                let (sender, number) = mpsc::channel();
                 scope.spawn(move || {
                     own_namespace().expect("a namespace");
-                    tell.send(thread_number()).expect("somebody listens");
+                    sender.send(thread_number()).expect("a receiver");
                     queue.into_iter().for_each(|job| job());
                 });
                 let rig =
@@ -151,7 +151,7 @@ impl Rig {
         running
     }
 
-    /// tcpdump on the near end, begun; it writes `name` until it is told to end.
+    /// tcpdump on the near end, begun; it writes `name` until it is interrupted.
     pub fn tcpdump(&self, name: &str, filter: &str) -> (Running, String) {
         let path = self.directory.path().join(name).to_str().expect("a path").to_owned();
         let mut command = Command::new("tcpdump");
@@ -189,14 +189,14 @@ impl Drop for Rig {
 }
 
 /// A finished program with its output.
-pub struct Ended {
+pub struct FinishedProgram {
     pub status: ExitStatus,
     pub out: String,
     pub said: String,
 }
 
-impl Ended {
-    /// The exit code; a signal is none.
+impl FinishedProgram {
+    /// The exit code; a signal has none, and panics.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| panic!("ended by signal {:?}: {}", self.status.signal(), self.said))
     }
@@ -270,7 +270,7 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub fn wait(mut self) -> Ended {
+    pub fn wait(mut self) -> FinishedProgram {
         let mut child = self.child.take().expect("it runs");
         let begun = Instant::now();
         let status = loop {
@@ -284,11 +284,11 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         };
         self.readers.drain(..).for_each(|reader| reader.join().expect("a reader"));
-        Ended { status, out: self.out(), said: self.said() }
+        FinishedProgram { status, out: self.out(), said: self.said() }
     }
 
     /// Ends it as a terminal would, and waits for its end.
-    pub fn interrupt(self) -> Ended {
+    pub fn interrupt(self) -> FinishedProgram {
         self.signal(Signal::INT);
         self.wait()
     }
@@ -314,16 +314,9 @@ fn gather(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread:
     })
 }
 
-/// Waits until a condition holds.
-pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}: it does not come");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
+pub use tidewire_testing::wait_until as wait_for;
 
-/// What was sent is in every ring after this.
+/// Sent packets are in every ring after this.
 pub fn settle() {
     thread::sleep(Duration::from_millis(300));
 }

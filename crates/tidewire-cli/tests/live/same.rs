@@ -11,10 +11,10 @@ use tidewire_testing::PATIENCE;
 
 use crate::{
     common::json,
-    rig::{self, Ended, HERE, Rig, THERE_ADDRESS, settle},
+    rig::{self, FinishedProgram, HERE, Rig, THERE_ADDRESS, settle},
 };
 
-/// A ring notes a packet's time by itself where nobody has before: so much may two rings differ.
+/// A ring notes a packet's time by itself where the packet has none: so much may two rings differ.
 const TIMES_APART_NS: u64 = 5_000_000;
 
 /// A record's times, taken out of it.
@@ -36,7 +36,7 @@ fn by_stream(records: Vec<Value>) -> BTreeMap<String, (Value, Vec<u64>)> {
         object.remove("id");
         // Noted at packets, whose numbers are ids as well.
         object.remove("anomalies");
-        // What the kernel keeps back behind a cutoff, it counts without its sequence numbers.
+        // Packets that the kernel discards behind a cutoff are counted without their sequence numbers.
         object.remove("retransmitted_bytes_c2s");
         object.remove("retransmitted_bytes_s2c");
         let key = format!("{} {} {}", object["proto"], object["client"], object["server"]);
@@ -46,7 +46,7 @@ fn by_stream(records: Vec<Value>) -> BTreeMap<String, (Value, Vec<u64>)> {
 }
 
 /// The same in both, and how many records there are.
-fn assert_same(ended: &Ended, words: &[&str], path: &str) -> usize {
+fn assert_same(ended: &FinishedProgram, words: &[&str], path: &str) -> usize {
     assert_eq!(ended.code(), 0, "{}", ended.said);
     let ledger = ended.ledger();
     let lost = &ledger["detail"]["live"]["rings"]["no_room"];
@@ -72,7 +72,7 @@ fn compare(rig: &Rig, words: &[&str], more: &[&str], filter: &str, traffic: impl
     traffic();
     settle();
     let ended = running.interrupt();
-    // It gets its packets when a block is full or a second old, and gives up what is in one when it is told to end.
+    // It gets its packets when a block is full or a second old, and gives up those in one when it is interrupted.
     std::thread::sleep(std::time::Duration::from_millis(1300));
     let written = tcpdump.interrupt();
     assert!(written.said.contains("0 packets dropped by kernel"), "{}", written.said);

@@ -21,7 +21,7 @@ fn make() {
     ip("link set late0 up");
 }
 
-/// What is done, the line that says so, for the how-manieth time, and the state then.
+/// The command, the line that reports it, how many of these lines there are by then, and the state then.
 const STEPS: [(&str, &str, usize, &str); 8] = [
     ("link set late0 down", "late0 is down", 1, "down"),
     ("link set late0 up", "late0 is up", 1, "up"),

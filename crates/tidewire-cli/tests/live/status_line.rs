@@ -45,7 +45,7 @@ fn a_line_says_what_is_open_and_is_gone_at_the_end() {
     }
     alone(|| {
         let screen = screen_of("tidewire flows -i lo", "2 flows open");
-        // What is removed is not there any more: that of each line begins behind the last return of the carriage.
+        // Erased text is not there any more: that of each line begins behind the last return of the carriage.
         let left: Vec<&str> =
             screen.lines().filter_map(|line| line.trim_end_matches('\r').rsplit('\r').next()).collect();
         assert!(!left.iter().any(|line| line.contains("open") || line.contains("^C")), "{screen:?}");

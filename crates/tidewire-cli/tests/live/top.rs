@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::process::{Pid, kill_process};
-use tidewire_testing::{Ends as _, InTime as _, Signal, missing_terminal};
+use tidewire_testing::{Ends as _, InTime as _, Signal, missing_terminal, wait_until};
 
 use crate::common::alone;
 
@@ -49,13 +49,9 @@ impl Running {
         String::from_utf8_lossy(&fs::read(self.folder.path().join(name)).unwrap_or_default()).into_owned()
     }
 
-    /// What was drawn so far, without what places and colours it.
+    /// The text drawn so far, without the sequences that place and colour it.
     fn until(&self, what: &str) {
-        let begun = Instant::now();
-        while !self.file("screen").contains(what) {
-            assert!(begun.elapsed() < Duration::from_secs(15), "{what} in {:?}", self.file("screen"));
-            thread::sleep(Duration::from_millis(50));
-        }
+        wait_until(&format!("{what} on the screen"), || self.file("screen").contains(what));
     }
 
     fn press(&mut self, keys: &[u8]) {
@@ -64,12 +60,8 @@ impl Running {
 
     /// It ended with this code, and left the terminal as it was.
     fn ends_with(mut self, code: &str) {
-        let begun = Instant::now();
-        while self.file("after").is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(15), "it goes on: {:?}", self.file("screen"));
-            thread::sleep(Duration::from_millis(50));
-        }
-        // What is still on its way to the file comes first.
+        wait_until("its end", || !self.file("after").is_empty());
+        // Output that is still on its way to the file comes first.
         drop(self.child.stdin.take());
         self.child.wait_in_time("script");
         assert_eq!(self.file("code").trim(), code);

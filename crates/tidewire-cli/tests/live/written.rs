@@ -89,16 +89,16 @@ fn a_pipe_gets_packets_of_an_interface_as_they_come() {
         let (mut child, said) = started(&["flows", "-i", "lo", "-F", "udp port 7778", "-w", "-"]);
         let mut stdout = child.stdout.take().expect("piped");
         send(7778, &[b"one"]);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, received) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
             let (mut all, mut piece) = (Vec::new(), [0; 4096]);
             while let Ok(bytes @ 1..) = std::io::Read::read(&mut stdout, &mut piece) {
                 all.extend_from_slice(&piece[..bytes]);
-                let _ = tell.send(all.len());
+                let _ = sender.send(all.len());
             }
             all
         });
-        while told.recv_timeout(tidewire_testing::PATIENCE).expect("packets, while the capture runs") < 300 {}
+        while received.recv_timeout(tidewire_testing::PATIENCE).expect("packets, while the capture runs") < 300 {}
         signal(&child, Signal::INT);
         assert!(child.wait_in_time("a capture of lo").success());
         assert_eq!(sizes(reader.join().expect("it ends")), [45, 47]);

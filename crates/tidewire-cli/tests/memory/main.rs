@@ -23,7 +23,7 @@ use common::*;
 const MEMORY: &str = "16M";
 const MEMORY_BYTES: u64 = 16 << 20;
 
-/// What may come on top of a run over nothing: buffers of outputs, which are made when they are needed, and what the allocator keeps.
+/// Memory that may come on top of a run over nothing: buffers of outputs, which are made when they are needed, and the allocator's rest.
 const CONSTANT_BYTES: u64 = 8 << 20;
 
 /// Connections that end long before the input does, so that all of them fit in the engine's part: many records.
@@ -33,7 +33,7 @@ const SEGMENTS: u16 = 400;
 /// Connections that never end: more than the engine has room for, and more fields than their part holds.
 const OPEN: u16 = 15_000;
 
-/// What is printed; each over all captures.
+/// Commands that print; each over all captures.
 const PRINTED: [&[&str]; 8] = [
     &["flows"],
     &["flows", "--json"],
@@ -142,14 +142,14 @@ fn succeeds(words: &[&str], output: Stdio) {
     assert!(status.success(), "{words:?}");
 }
 
-/// What is printed.
+/// Digest of the output.
 fn printed(bench: &Bench, words: &[&str], capture: &str, memory: &str) -> Digest {
     let path = bench.path("printed");
     succeeds(&[words, &["--memory", memory, capture]].concat(), fs::File::create(&path).unwrap().into());
     digest(&path)
 }
 
-/// What is written, by the names of files.
+/// Digests of the written files, by their names.
 fn written(bench: &Bench, (name, format): (&str, &str), capture: &str, memory: &str) -> Vec<(PathBuf, Digest)> {
     let folder = bench.path("written");
     let _ = fs::remove_dir_all(&folder);
@@ -180,7 +180,7 @@ fn every_command_and_format_keeps_the_budget() {
     let bench = Bench::new();
     let columns: &[_] = if cfg!(feature = "parquet") { &COLUMNS } else { &[] };
     let formats = || WRITTEN.iter().chain(columns);
-    // What each takes that does not grow.
+    // Memory of each that does not grow.
     let few = open(&bench, "few.pcap", 20);
     for words in PRINTED {
         printed(&bench, words, &few, MEMORY);

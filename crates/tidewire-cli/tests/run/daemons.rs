@@ -8,11 +8,11 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tidewire_testing::Ends as _;
+use tidewire_testing::{Ends as _, let_pass};
 
 use super::{PATIENCE, command, processes, said, text, wait_until};
 
-/// Instances that leave a process in a session of its own behind, which notes that it begins and what it is told.
+/// Instances that leave a process in a session of its own behind, which notes that it begins and the signals that it gets.
 fn leaving(folder: &std::path::Path, end: &str) -> Child {
     let file = format!("{}/%i", folder.display());
     let daemon = format!(
@@ -28,10 +28,10 @@ fn leaving(folder: &std::path::Path, end: &str) -> Child {
 }
 
 #[test]
-fn daemons_are_told_and_waited_for() {
+fn daemons_get_signals_and_are_waited_for() {
     let place = tempfile::tempdir().unwrap();
     let mut child = leaving(place.path(), "6");
-    thread::sleep(Duration::from_millis(300));
+    let_pass(Duration::from_millis(300));
     assert!(child.try_wait().unwrap().is_none(), "it waits for the daemons");
     let process = Pid::from_child(&child);
     let notes = || [0, 1].map(|i| text(&place.path().join(i.to_string())));
@@ -79,7 +79,7 @@ fn what_others_started_is_left_alone() {
     let mut output = output;
     let status = output.wait_in_time("the process");
     assert!(status.success() && started.elapsed() < PATIENCE, "{status}");
-    assert_eq!(fs::read_to_string(&job).unwrap(), "ready\n", "the job was told nothing");
+    assert_eq!(fs::read_to_string(&job).unwrap(), "ready\n", "the job got no signal");
     assert_ne!(process, 0);
     let rest = processes(job.to_str().unwrap());
     assert!(rest >= 1, "the job goes on");

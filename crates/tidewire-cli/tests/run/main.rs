@@ -1,4 +1,4 @@
-//! `tidewire run`: what instances are told, how they end, what is refused, and programs with their packets shared.
+//! `tidewire run`: environments of instances, how they end, what is refused, and programs with their packets shared.
 #![forbid(unsafe_code)]
 
 #[path = "../common/mod.rs"]
@@ -21,7 +21,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
-use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
+use tidewire_testing::{Ends as _, InTime as _, Lines, let_pass, missing, wait_until};
 
 /// Nothing that is waited for takes longer, on a slow and busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ fn any_library() -> PathBuf {
 
 /// `tidewire run` with words behind it.
 fn command(words: &[&str]) -> Command {
-    // What runs the tests may ignore signals (nohup, a job in the background), which its children then do as well.
+    // The test's parent may ignore signals (nohup, a job in the background), which its children then do as well.
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"]).args(words);
     command.env_remove("COLUMNS").stdin(Stdio::null());
@@ -57,21 +57,13 @@ fn printed(output: &Output) -> Vec<String> {
     lines
 }
 
-fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// The whole of a file, or nothing.
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 #[test]
-fn instances_are_told_who_they_are() {
+fn instances_get_their_number_and_group() {
     let script = "echo $TIDEWIRE_INSTANCE/$TIDEWIRE_INSTANCES %i %% %% $PCAP_FANOUT $PCAP_GROUP $TIDEWIRE_ENGINE \
                   $TIDEWIRE_LOCALITY $TIDEWIRE_LOCALITY_BATCH; test -f $TIDEWIRE_COUNTERS; cat";
     let words = [
@@ -142,7 +134,7 @@ fn the_others_go_on_unless_all_are_to_end() {
     let started = Instant::now();
     let output = run(&["-n", "3", "--together", "sh", "-c", "test %i = 0 && exit 3; exec sleep 50"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(started.elapsed() < Duration::from_secs(40), "the others were told");
+    assert!(started.elapsed() < Duration::from_secs(40), "the others got a signal");
 }
 
 /// Instances that note each signal, and end at SIGTERM.
@@ -177,7 +169,7 @@ fn every_signal_arrives_once() {
     kill_process_group(process, Signal::INT).unwrap();
     expected += "INT\n";
     wait_until("INT", || notes().iter().all(|notes| *notes == expected));
-    thread::sleep(Duration::from_millis(300));
+    let_pass(Duration::from_millis(300));
     assert_eq!(notes(), [expected.clone(), expected.clone()], "each signal once");
     kill_process(process, Signal::TERM).unwrap();
     let output = child.output_in_time("the command");
@@ -204,17 +196,14 @@ fn no_instance_outlives_a_run_that_is_killed() {
     plain.kill().unwrap();
     plain.wait_in_time("the process");
     wait_until("the instances go", || processes(folder) == 0);
-    // What gives up its rights is not told by the kernel.
-    // A number of seconds that nobody else sleeps.
+    // A process that gives up its rights gets no signal of the kernel.
+    // A number of seconds that no other process sleeps.
     let user = format!("6553{}.77", std::process::id());
     let drop = format!("exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep {user}");
     let mut dropping =
         command(&["-n", "2", "sh", "-c", &drop]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
     let sleeping = || processes(&format!("sleep\0{user}")) == 2;
-    while !sleeping() && dropping.try_wait().unwrap().is_none() && start.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("both sleep, or cannot", || sleeping() || dropping.try_wait().unwrap().is_some());
     if !sleeping() {
         println!("skipped: setpriv cannot change the user here");
     }
@@ -338,7 +327,7 @@ fn programs_that_cannot_be_helped_are_refused() {
         path(name)
     };
     let shell = fs::read(fs::canonicalize("/bin/sh").unwrap()).unwrap();
-    // No loader is asked for: PT_INTERP becomes PT_NULL.
+    // No loader is requested: PT_INTERP becomes PT_NULL.
     let mut fixed = shell.clone();
     let headers = u64::from_le_bytes(fixed[32..40].try_into().unwrap()) as usize;
     let interpreter = (0..).map(|index| headers + index * 56).find(|at| fixed[*at] == 3).unwrap();
@@ -429,7 +418,7 @@ fn numbers(path: &Path) -> (Vec<u32>, usize) {
 }
 
 /// tcpdump three times over one interface: every packet in one of its files, a flow's packets in the same, and the report
-/// says how many; of those between them that are not of UDP, which nobody is to get, it counts `steered_out`.
+/// says how many; of those between them that are not of UDP, which no instance is to get, it counts `steered_out`.
 fn tcpdump_shares(words: &[&str], filter: &[&str], steered_out: u32) {
     const FRAMES: u32 = 3000;
     let library = drop_in();
@@ -495,7 +484,7 @@ fn tcpdump_over_one_interface() {
     for (words, filter, steered_out) in [
         (["--fanout", "hash"], &["udp"][..], 0),
         (steer, &["udp"], 0),
-        // Dropped by the program, where no filter was asked before.
+        // Dropped by the program, where no filter applied before.
         (steer, &[], 750),
         (["--locality", "port"], &["udp"], 0),
     ] {

@@ -1,14 +1,7 @@
 //! Real programs beside tcpdump: those that become daemons, change their user, give up rights, start others, or ask for
 //! libpcap by name. Together the instances of each see every packet once, and the report says how many each had.
 
-use std::{
-    fs,
-    net::UdpSocket,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, net::UdpSocket, os::unix::fs::PermissionsExt as _, path::Path, thread, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -27,7 +20,7 @@ struct RunDir<'a> {
     exports: UdpSocket,
 }
 
-/// What all instances made of the frames: numbers of those of UDP, or of flows and the packets in them.
+/// Findings of all instances about the frames: numbers of those of UDP, or of flows and the packets in them.
 enum Seen {
     Frames(Vec<u32>),
     Flows(Vec<u32>),
@@ -214,7 +207,7 @@ fn sockets() -> usize {
     text(Path::new("/proc/thread-self/net/packet")).lines().count().saturating_sub(1)
 }
 
-/// The link, and nothing on it that nobody sent.
+/// The link, without any packet but the test's.
 fn link() {
     for what in ["default", "all"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{what}/disable_ipv6"), "1");
@@ -259,11 +252,9 @@ fn shares(program: &Program, library: &Path) {
     let wire = tidewire_live::sys::net::PacketSocket::open("tw0").unwrap();
     (0..FRAMES).map(frame).chain((0..CONNECTIONS).map(syn)).for_each(|frame| wire.send(&frame).unwrap());
     drop(wire);
-    let start = Instant::now();
-    while report()["all"]["delivered"].as_u64() < Some(program.wanted.into()) {
-        assert!(start.elapsed() < super::PATIENCE, "{name} does not get its packets: {}", report());
-        thread::sleep(Duration::from_millis(50));
-    }
+    wait_until(&format!("{name} gets its packets"), || {
+        report()["all"]["delivered"].as_u64() >= Some(program.wanted.into())
+    });
     kill_process(Pid::from_child(&child), program.signal).unwrap();
     let status = child.wait_in_time("the process");
     assert!(status.success(), "{name}: {status}: {}", text(&path("said")));

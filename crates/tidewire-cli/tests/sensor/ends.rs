@@ -70,11 +70,11 @@ fn standard_input_that_never_ends_is_followed_until_a_signal() {
 }
 
 #[test]
-fn files_that_nobody_reads_are_not_passed_over() {
+fn files_without_a_reader_are_not_passed_over() {
     let mut sensor = Sensor::start(&format!("[capture]\nfiles = [\"{CAPTURE}\"]\n"), &[]);
     assert_eq!(sensor.ended().code(), Some(0));
     let log = sensor.log.rest().join("\n");
-    assert!(log.contains("capture: the end: ") && log.contains("nobody read the records; with --wait-for 1"), "{log}");
+    assert!(log.contains("capture: the end: ") && log.contains("no reader attached; with --wait-for 1"), "{log}");
 }
 
 #[test]

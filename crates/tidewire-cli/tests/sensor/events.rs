@@ -60,7 +60,7 @@ fn what_was_emitted_is_stored_once_although_the_event_processor_is_killed() {
         ["event", "emit", "--kind", "backup.failed", "--severity", "high", "--field", "host=db1", "--field", "n=-5"];
     let one = command(&sensor, &[&words[..], &["--client", "192.0.2.1:4", "--server", "[198.51.100.2]:22"]].concat());
     let wrong = { one }.run_in_time().expect("tidewire");
-    assert_eq!(wrong.status.code(), Some(2), "an address that is none");
+    assert_eq!(wrong.status.code(), Some(2), "an invalid address");
     let mut one = command(&sensor, &[&words[..], &["--client", "192.0.2.1:4", "--server", "198.51.100.2:22"]].concat());
     assert!(one.run_in_time().expect("tidewire").status.success());
     let capture = process(&sensor.answer().expect("a status"), "capture");
@@ -73,7 +73,10 @@ fn what_was_emitted_is_stored_once_although_the_event_processor_is_killed() {
             let directory = sensor.directory();
             let lines = &lines;
             let emitted = scope.spawn(move || emit_to(&directory, lines));
-            let status = sensor.until("it runs", |status| part(status, "events")["state"] == "running");
+            let status = sensor.until("it runs, and has said what the first one received", |status| {
+                let has_said = round > 0 || status["events"]["events"].as_u64().is_some_and(|events| events > 0);
+                part(status, "events")["state"] == "running" && has_said
+            });
             kill(process(&status, "events"));
             restarts += 1;
             sensor.until("its successor", |status| {
@@ -90,6 +93,11 @@ fn what_was_emitted_is_stored_once_although_the_event_processor_is_killed() {
     let status = sensor.answer().expect("a status");
     assert_eq!(process(&status, "capture"), capture, "the capture goes on");
     assert_eq!(part(&status, "events")["last_exit"], "killed by signal 9 (SIGKILL)");
+    // With those of the processes before: the first had reported what it received.
+    sensor.until("totals over restarts", |status| {
+        let [all, last] = [&status["totals"], &status["events"]].map(|figures| figures["events"].as_u64());
+        all.zip(last).is_some_and(|(all, last)| all > last)
+    });
     let found = events(&sensor, &["--kind", "backup.*", "tcp", "and", "dst", "port", "22"]);
     let [event] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&event["analyzer"], &event["severity"]), (&Value::from("command"), &Value::from("high")));
@@ -99,9 +107,9 @@ fn what_was_emitted_is_stored_once_although_the_event_processor_is_killed() {
     assert!(log.contains("events: the end: "), "{log}");
 }
 
-/// Names belong to users, as the kernel states them: nobody silences or forges what a part or another user's analyzer reports.
+/// Names belong to users, as the kernel states them: no user silences or forges reports of a part or of another user's analyzer.
 #[test]
-fn nobody_sends_events_under_anothers_name() {
+fn no_user_sends_events_under_anothers_name() {
     const STRANGER: u32 = 65_532;
     if let Some(why) = cannot_capture() {
         return skip(why);
@@ -141,7 +149,7 @@ fn nobody_sends_events_under_anothers_name() {
         assert_eq!(output.status.success(), !is_refused, "{name}: {said}");
         assert!(!is_refused || name == "tidewire" || said.contains("user 65532 may not send events as"), "{said}");
     }
-    // Two users may have one name that is nobody's: each is counted, and made to wait, alone.
+    // Two users may have one name that belongs to no user: each is counted, and made to wait, alone.
     assert!(emit(0, "another").expect("tidewire").status.success());
     let stored = events(&sensor, &["--kind", "test.name"]);
     let names: Vec<_> = stored.iter().map(|event| event["analyzer"].as_str().unwrap_or_default()).collect();
@@ -176,12 +184,12 @@ fn a_wrong_line_is_named_and_the_others_are_stored() {
     }
     let kinds: Vec<Value> = events(&sensor, &[]).into_iter().map(|mut event| event["kind"].take()).collect();
     assert_eq!(kinds, ["a", "b", "e"]);
-    let nobody = Command::new(TIDEWIRE)
+    let unserved = Command::new(TIDEWIRE)
         .args(["event", "emit", "--kind", "a", "--directory", "/nowhere"])
         .run_in_time()
         .expect("tidewire");
-    assert_eq!(nobody.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&nobody.stderr).contains("does a sensor with events run there?"));
+    assert_eq!(unserved.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&unserved.stderr).contains("does a sensor with events run there?"));
     sensor.end();
 }
 
@@ -198,7 +206,7 @@ fn analyzers_emit_and_everything_is_stored_before_the_end() {
     let log = sensor.log.rest().join("\n");
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(!sensor.directory().exists(), "{log}");
-    // Nobody runs any more: the store is read alone.
+    // No part runs any more: the store is read alone.
     let store = sensor.folder.path().join("events.db");
     let words = ["events", "--kind", "done.reading", "--json", "--store", store.to_str().expect("UTF-8")];
     let output = Command::new(TIDEWIRE).args(words).run_in_time().expect("tidewire");
@@ -208,7 +216,7 @@ fn analyzers_emit_and_everything_is_stored_before_the_end() {
     assert!(lines.iter().all(|line| log.contains(line)), "{log}");
 }
 
-/// What analyzers were told is durable, and what was on its way when the signal came, is in the store and in the folder at the end.
+/// Events that were acknowledged to analyzers, and those on their way when the signal came, are in the store and in the folder at the end.
 #[test]
 fn what_was_emitted_before_the_end_is_stored_and_delivered() {
     if let Some(why) = cannot_capture() {
@@ -245,7 +253,7 @@ fn what_was_emitted_before_the_end_is_stored_and_delivered() {
     let stored = numbers(&String::from_utf8(output.stdout).expect("UTF-8"));
     assert!(stored.len() > 1000 && stored.iter().copied().eq(1..=stored.len() as u64), "{} {log}", stored.len());
     if said.contains("emits: done 0") {
-        assert_eq!(stored.len(), 100_000, "the analyzer was told that all are durable: {said}");
+        assert_eq!(stored.len(), 100_000, "all were acknowledged to the analyzer: {said}");
     }
     let files = std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
     let text: String = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();

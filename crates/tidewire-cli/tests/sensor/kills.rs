@@ -75,7 +75,7 @@ fn a_watchdog_that_is_killed_has_a_successor_that_knows_all_parts() {
     let status = sensor.until("it runs", |status| part(status, "other")["state"] == "running");
     let parts = [process(&status, "capture"), process(&status, "other")];
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", parts[1])).expect("it runs");
-    // Group, session and terminal: it has the last of nobody.
+    // Group, session and terminal: it has no terminal.
     let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().skip(2).take(3).collect();
     let own = parts[1].to_string();
     assert_eq!(fields, [own.as_str(), own.as_str(), "0"]);
@@ -117,7 +117,7 @@ fn a_supervisor_that_is_killed_leaves_no_process() {
     kill(sensor.child.id());
     sensor.ended();
     wait_until("the end of all processes", || processes.iter().all(|process| !runs(*process)));
-    // Its sockets are in nobody's way.
+    // Its sockets do not block the next one.
     let directory = sensor.directory();
     assert!(directory.join("sensor.sock").exists());
     let words = ["-r", crate::rig::CAPTURE, "--directory", directory.to_str().expect("UTF-8")];

@@ -5,6 +5,8 @@ mod ends;
 mod events;
 mod kills;
 mod notify;
+mod record;
+mod records;
 mod reload;
 mod rig;
 mod unit;

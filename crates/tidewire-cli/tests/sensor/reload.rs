@@ -22,7 +22,7 @@ fn what_changed_of_the_analyzers_is_applied_and_the_capture_goes_on() {
     for name in ["capture", "stays"] {
         assert_eq!(process(&after, name), process(&before, name), "{name}");
     }
-    // What needs another capture is said, and waits.
+    // A change that needs another capture is reported, and waits.
     let queues = live(more).replace("filter = \"tcp port 4\"", "filter = \"tcp port 5\"")
         + "[queue.other]\nmemory = \"1M\"\n[analyzer.late]\ncommand = [\"sleep\", \"63\"]\nqueue = \"other\"\n";
     let queues = queues.replace("[\"sleep\", \"62\"]", "[\"sleep\", \"62\"]\nqueue = \"streams\"");

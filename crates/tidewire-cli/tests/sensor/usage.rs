@@ -62,7 +62,7 @@ fn a_missing_interface_of_the_file_is_said_once() {
 
 #[test]
 fn check_prints_every_mistake_or_what_would_be_started() {
-    let wrong = "[capture]\ninterfaces = [\"lo\"]\nworker = 2\n[queue.q]\ncutof = 5\nfilter = \"tcp prt\"\n[analyzer.a]\ncommand = [\"no-such-program\"]\nuser = \"nobody-at-all\"\n";
+    let wrong = "[capture]\ninterfaces = [\"lo\"]\nworker = 2\n[queue.q]\ncutof = 5\nfilter = \"tcp prt\"\n[analyzer.a]\ncommand = [\"no-such-program\"]\nuser = \"no-such-user\"\n";
     let (code, output, errors) = run(&["sensor", "--check", "s.toml"], wrong);
     assert_eq!((code, output.as_str()), (Some(2), ""));
     let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("tidewire: s.toml: line ")).collect();
@@ -198,6 +198,7 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
             "spool",
             "state",
             "store",
+            "totals",
             "version"
         ]
     );
@@ -229,7 +230,7 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
     ] {
         assert!(text.contains(name), "{name}: {text}");
     }
-    // Readers of one name are told apart.
+    // Readers of one name are distinguished.
     let process = &queue["readers"][0]["process"];
     let read = format!("tidewire_reader_read_records_total{{queue=\"streams\",reader=\"all\",process=\"{process}\"}}");
     assert!(text.contains(&read), "{read}: {text}");

@@ -7,13 +7,13 @@ use tidewire::{
     legible::legible,
     live::{
         Change, InterfaceCounts, InterfaceEvent, InterfaceProblem, InterfaceReport, InterfaceState, KernelCounters,
-        LiveError, LiveReport, Purpose, RingCounts, WorkerReport,
+        LiveError, LiveReport, LostPackets, Purpose, RingCounts, WorkerReport,
     },
 };
 use tidewire_filter::Unseen;
 
-use super::advice::{WithHint, described};
 use crate::{
+    advice::{WithHint, described},
     error,
     output::{Object, push_number},
     units::{Bytes, Count, counted},
@@ -70,14 +70,14 @@ pub fn say_event(event: &InterfaceEvent) {
 /// Reports an error that does not end the capture. Every ring of every worker notices an interface that is down or gone; events
 /// report that once.
 pub fn say_trouble(error: &LiveError) {
-    let is_told = matches!(
+    let is_reported = matches!(
         error,
         LiveError::Interface {
             problem: InterfaceProblem::Down | InterfaceProblem::Gone | InterfaceProblem::GoneForGood,
             ..
         }
     );
-    if !is_told {
+    if !is_reported {
         error::notify(WithHint(error));
     }
 }
@@ -127,39 +127,31 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     })
 }
 
-/// Packets lost before they could be read.
-pub fn lost_packets(report: &LiveReport) -> u64 {
-    lost(report).iter().map(|(_, packets)| packets).sum()
+/// The places at which packets were lost before they could be read, in words, starting at the wire.
+pub fn lost_places(lost: &LostPackets) -> [(&'static str, u64); 6] {
+    [
+        ("missed by the card", lost.missed_by_card),
+        ("damaged", lost.damaged),
+        ("dropped by the interface", lost.dropped_by_interface),
+        ("without a socket", lost.without_socket),
+        ("no room in a ring", lost.without_room_in_ring),
+        ("failed before a ring", lost.failed_before_ring),
+    ]
 }
 
-/// Packets lost before they could be read, by place, starting at the wire.
-pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
-    let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {
-        report.interfaces.iter().filter_map(|interface| interface.counts.as_ref()).map(count).sum()
-    };
-    let rings = report.rings();
-    let absent = report.interfaces.iter().filter_map(|interface| interface.kernel).map(|kernel| kernel.absent).sum();
-    [
-        ("missed by the card", of_interfaces(|counts| counts.rx_missed)),
-        ("damaged", of_interfaces(|counts| counts.rx_errors)),
-        ("dropped by the interface", of_interfaces(|counts| counts.rx_dropped)),
-        ("without a socket", absent),
-        ("no room in a ring", rings.dropped),
-        ("failed before a ring", rings.failed),
-    ]
+/// The same as a list for a sentence; places without losses are omitted.
+pub fn lost_list(lost: &LostPackets) -> String {
+    let places = lost_places(lost).into_iter().filter(|(_, count)| *count > 0);
+    places.map(|(place, count)| format!("{} {place}", Count(count))).collect::<Vec<_>>().join(", ")
 }
 
 /// Reports packets lost before they could be read: the gaps that they leave otherwise look like losses of the network.
 pub fn say_lost(report: &LiveReport) {
-    let places = lost(report).into_iter().filter(|(_, count)| *count > 0);
-    let (all, places) = places.fold((0, Vec::new()), |(all, mut places), (place, count)| {
-        places.push(format!("{} {place}", Count(count)));
-        (all + count, places)
-    });
-    if all > 0 {
-        let hint = if report.rings().dropped > 0 { "; --ring makes rings larger" } else { "" };
-        let packets = counted(all, "packet was", "packets were");
-        error::notify(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
+    let lost = report.lost();
+    if lost.total() > 0 {
+        let hint = if lost.without_room_in_ring > 0 { "; --ring makes rings larger" } else { "" };
+        let packets = counted(lost.total(), "packet was", "packets were");
+        error::notify(format_args!("{packets} lost before they could be read: {}{hint}", lost_list(&lost)));
     }
 }
 

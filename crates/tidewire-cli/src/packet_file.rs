@@ -13,14 +13,14 @@ use rustix::stdio::dup2_stdout;
 use tidewire::{LinkType, Stop, legible::legible};
 use tidewire_files::{
     Supplement, Supplements,
-    encode::{self, Interface, Packet, Writer},
+    encode::{self, Interface, Packet, Statistics, Writer},
 };
 use tidewire_outputs::place::streams;
 
 use crate::{
     error::{self, CliError},
     place::{
-        self, Place, Standard,
+        self, OutputPath, Standard,
         folder::{self, Folder},
     },
     units::counted,
@@ -61,7 +61,7 @@ struct Inner {
     names: Vec<String>,
     /// Number of each interface and link type in the file.
     interfaces: HashMap<(u16, u16), u32>,
-    /// What the header says, as long as it is all that there is.
+    /// Writer of the header, as long as there is no packet.
     writer: Option<Writer>,
     supplements: Supplements,
     failure: Option<io::Error>,
@@ -90,8 +90,8 @@ impl PacketFile {
             (own_stdout()?, None)
         } else {
             match place::open(path).map_err(cannot)? {
-                Place::Direct(file) => (file, None),
-                Place::File(path) => {
+                OutputPath::Direct(file) => (file, None),
+                OutputPath::File(path) => {
                     let file_name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
                     let folder = folder::existing_parent(&path).map_err(cannot)?;
                     let hidden = folder.hidden(&file_name.to_string_lossy());
@@ -180,6 +180,16 @@ impl PacketFile {
         self.added(&mut inner);
     }
 
+    /// Adds statistics of an interface, behind its packets; describes the interface where it has none. `number`: the capture's.
+    pub fn push_statistics(&self, number: u16, interface: &Interface, statistics: &Statistics) {
+        let mut inner = self.lock();
+        if inner.failure.is_some() {
+            return;
+        }
+        let interface = inner.interface(number, interface.link, Some(interface));
+        encode::interface_statistics(&mut inner.gathered, &Statistics { interface, ..*statistics });
+    }
+
     fn added(&self, inner: &mut Inner) {
         let end = inner.gathered.len();
         inner.ends.push(end);
@@ -231,10 +241,12 @@ impl PacketFile {
             return Err(inner.failed(&failure));
         }
         let Some(hidden) = inner.hidden.take() else { return Ok(()) };
-        let identity = inner.file.sync_data().and_then(|()| folder::identity(&inner.file));
+        let written = inner.written_bytes;
+        let checked = inner.file.sync_data().and_then(|()| folder::check_bytes(&inner.file, written));
+        let identity = checked.and_then(|()| folder::identity(&inner.file));
         let given = identity.and_then(|identity| hidden.folder.give(&hidden.hidden, identity, &hidden.name, is_whole));
         let is_named = given.map_err(|error| {
-            let (name, place) = (&inner.name, hidden.folder.place_of(&hidden.hidden));
+            let (name, place) = (&inner.name, hidden.folder.place_of(&hidden.hidden, Some(&inner.file)));
             CliError::Output(format!("{name}: cannot be given its name: {error}; all that was written is {place}"))
         })?;
         if !is_whole {
@@ -326,7 +338,7 @@ impl Inner {
                 let _ = hidden.folder.remove(&hidden.hidden);
                 "no packet is in it".to_owned()
             }
-            Some(hidden) => format!("the first {packets} {}", hidden.folder.place_of(&hidden.hidden)),
+            Some(hidden) => format!("the first {packets} {}", hidden.folder.place_of(&hidden.hidden, Some(&self.file))),
             None => format!("the first {packets} written"),
         };
         CliError::Output(format!("{name}: packets cannot be written: {failure}; {place}"))

@@ -5,7 +5,7 @@ use std::fmt;
 use tidewire::live::{InterfaceReport, LiveError};
 use tidewire_live::{Operation, SettingError};
 
-/// What to do about an error.
+/// A remedy for an error.
 pub fn hint(error: &LiveError) -> Option<String> {
     let hint = match error {
         LiveError::Kernel(error) if *error.operation() == Operation::Confine => "--no-sandbox runs without confinement",
