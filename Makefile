@@ -1,5 +1,5 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
-# Variables: PREFIX, DESTDIR, FEATURES, SYMBOLS (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential, crash), SIDE (differential), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile).
+# Variables: PREFIX, DESTDIR, FEATURES, SYMBOLS (install), QUICK=1 (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), MINUTES, TIME=1 (bench-hostile), SECONDS and SEED (differential, crash), SIDE (differential), TIDEWIRE_BENCH_DIR (bench, bench-sensor, bench-events), ROWS (bench, bench-live, bench-pcap, bench-sensor, bench-events, bench-hostile).
 .PHONY: demo test live lint generated semver minimum-rust deny parts bench bench-live bench-pcap bench-sensor bench-events bench-record bench-exports bench-hostile attack fuzz differential crash kafka-test sanitize lab install uninstall
 
 demo:  ; @scripts/demo.sh

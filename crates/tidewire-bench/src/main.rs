@@ -56,17 +56,20 @@ enum Command {
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
-    /// Measure content that is made to be dear against benign content, in instructions (run by `make bench-hostile`)
+    /// Measure content that is made expensive against benign content, in instructions (run by `make bench-hostile`)
     Hostile {
         /// Folder for bench-hostile.md, and for captures meanwhile
         #[arg(long)]
         output: PathBuf,
-        /// Small captures
+        /// Three commands of all
         #[arg(long)]
         quick: bool,
         /// CPU time instead of instructions: an estimate, in a fraction of the time
         #[arg(long)]
         time: bool,
+        /// Begin no measurement after so many minutes, and say how many are missing
+        #[arg(long)]
+        minutes: Option<u64>,
         /// The program `tidewire`
         #[arg(long)]
         program: PathBuf,
@@ -309,11 +312,12 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = files::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             print!("{}", files::run(&options)?);
         }
-        Command::Hostile { output, quick, time, program, rows } => {
-            let (table, is_within) = hostile::run(&hostile::Options { output, program, quick, time, rows })?;
+        Command::Hostile { output, quick, time, minutes, program, rows } => {
+            let options = hostile::Options { output, program, quick, time, rows, minutes };
+            let (table, is_within) = hostile::run(&options)?;
             print!("{table}");
             if !is_within {
-                return Err("rows are beyond their bounds: see the table".into());
+                return Err("rows are beyond their bounds, or were not measured: see the tables".into());
             }
         }
         Command::Live { output, quick, programs, threaded, rows } => {
@@ -325,7 +329,7 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let load = match connections {
                 None => live::Load::udp(flows, size, rate, seconds),
                 Some(connections) => live::Load {
-                    kind: live::Kind::Tcp { connections, segments: 10 },
+                    kind: live::TrafficKind::Tcp { connections, segments: 10 },
                     ..live::Load::udp(flows, size, rate, seconds)
                 },
             };

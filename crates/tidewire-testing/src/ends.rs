@@ -34,6 +34,11 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Lets time pass in which something that must not happen would happen: where no condition can be awaited.
+pub fn let_pass(time: Duration) {
+    thread::sleep(time);
+}
+
 /// Joins a thread that must end.
 ///
 /// # Panics

@@ -15,7 +15,7 @@ pub mod schemas;
 mod units;
 
 pub use archives::sums_of_segments;
-pub use ends::{Ends, InTime, PATIENCE, join_in_time, signal, wait_until};
+pub use ends::{Ends, InTime, PATIENCE, join_in_time, let_pass, signal, wait_until};
 pub use lines::Lines;
 pub use privileges::privileged;
 pub use programs::{find, missing, missing_pseudo_terminals, missing_terminal, skip};

@@ -1,6 +1,6 @@
 //! Packets as the engine's fuzz input describes them, built so that they reach deep.
 
-pub use tidewire_core::wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
+pub use tidewire_core::wire::tcp_flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// Who sends to whom.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@ use loom::{
 };
 
 use super::{
-    layout::{Ended, Geometry, Record, SLOT_WORDS, Word},
-    members::{Members, Place, generation},
+    layout::{Geometry, QueueEnd, Record, SLOT_WORDS, Word},
+    members::{Members, ReaderSlot, generation},
     owners::Owners,
     ring::{Cursor, Limits, Member, Next, Producer, Step, Words},
     sync::Ordering,
@@ -59,7 +59,7 @@ fn publish(producer: &mut Producer, memory: &Memory, record: &Record) {
 }
 
 /// What a reader finds in so many steps; everything that it takes for a record is checked.
-fn read(cursor: &mut Cursor, memory: &Memory, steps: usize) -> (Vec<Record>, Option<Ended>) {
+fn read(cursor: &mut Cursor, memory: &Memory, steps: usize) -> (Vec<Record>, Option<QueueEnd>) {
     let mut records = Vec::new();
     for _ in 0..steps {
         let (before, mut out) = (cursor.sequence(), Vec::new());
@@ -104,7 +104,7 @@ fn nothing_that_is_overwritten_is_read() {
                     let record = marked(producer.sequence());
                     publish(&mut producer, &shared, &record);
                 }
-                producer.end(&shared.words(), Ended::Finished);
+                producer.end(&shared.words(), QueueEnd::Finished);
             });
             let mut cursor = Cursor::at(0, Some(0), None);
             let (records, ended) = read(&mut cursor, &memory, steps);
@@ -112,7 +112,7 @@ fn nothing_that_is_overwritten_is_read() {
             assert!(ended.is_none() || cursor.sequence() == before + during);
             publishing.join().unwrap();
             let (_, ended) = read(&mut cursor, &memory, 5);
-            assert_eq!((ended, cursor.sequence()), (Some(Ended::Finished), before + during));
+            assert_eq!((ended, cursor.sequence()), (Some(QueueEnd::Finished), before + during));
         });
     }
 }
@@ -126,7 +126,7 @@ fn a_new_member_reads_what_is_given_to_it() {
     model.check(|| {
         let memory = Memory::new();
         let members = Arc::new(Members::default());
-        let place = |attached_at| Some(Place { attached_at, group: Some(0), page: None, first: 0 });
+        let place = |attached_at| Some(ReaderSlot { attached_at, group: Some(0), page: None, first: 0 });
         members.update(|table| table.places[0] = place(table.change));
         let (shared, table) = (Arc::clone(&memory), Arc::clone(&members));
         let publishing = thread::spawn(move || {

@@ -1,7 +1,7 @@
-//! Cost of a packet, hostile and benign: instructions, or CPU time.
+//! Captures of each kind, hostile and benign, and what the commands take for them.
 
 use std::{
-    fmt::Write as _,
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -9,28 +9,27 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::Instant,
 };
 
 use super::{
+    cost::{Cost, Spent},
     place::Collector,
     rows::{Bound, Make, QUICK_VIEWS, ROWS, Row, VIEWS},
-    traffic::Made,
+    table::{self, Compared},
+    traffic::{Made, http},
 };
-use crate::program::{CALLGRIND, Program, collected};
+use crate::program::{COUNTER, Program, counted};
 
-/// Most times that a packet of hostile content may cost what one of its twin costs.
-const RATIO_MAX: f64 = 8.0;
-
-/// Most times that the second half of a capture may cost what the first half costs: allocators and sorting have steps.
-const GROWTH_MAX: f64 = 1.5;
-
-/// Packets of the smallest capture. The others have twice and four times as many.
+/// Packets of the short capture. The long one has four times as many.
 const PACKETS: usize = 300;
-const QUICK_PACKETS: usize = 100;
 /// Of CPU time, which a few packets do not show.
-const TIMED_PACKETS: usize = 4000;
+const TIMED_PACKETS: usize = 1000;
 
-/// How often CPU time is measured; the least counts, as others run beside it.
+/// Packets of the capture that shows the start of a command, between the beginning and the end of a connection.
+const START_PACKETS: usize = 1;
+
+/// How often CPU time is measured, as others run beside it.
 const TIMED_RUNS: usize = 3;
 
 /// The measured quantity, and the place.
@@ -39,21 +38,14 @@ pub struct Options {
     pub output: PathBuf,
     /// The program `tidewire`.
     pub program: PathBuf,
-    /// Small captures.
+    /// Three commands.
     pub quick: bool,
     /// CPU time instead of instructions: an estimate in minutes.
     pub time: bool,
     /// Only rows whose names contain one of these.
     pub rows: Vec<String>,
-}
-
-/// The cost of one kind in one view.
-#[derive(Clone, Copy)]
-struct Cost {
-    /// Instructions of one item, or nanoseconds.
-    item: f64,
-    /// The second half against the first.
-    growth: f64,
+    /// Time after which no further measurement begins: the tables then say how many are missing.
+    pub minutes: Option<u64>,
 }
 
 /// Measurements made once, though several rows may compare with it.
@@ -93,7 +85,7 @@ impl Row {
     }
 }
 
-/// Measures all rows; the table, and whether all are within their bounds.
+/// Measures all rows; the tables, and whether all are within their bounds.
 ///
 /// # Errors
 /// A program cannot be run, or a file cannot be written.
@@ -109,79 +101,80 @@ pub fn run(options: &Options) -> Result<(String, bool), String> {
         }
     }
     let costs = costs(options, &jobs)?;
-    let cost_of = |wanted: Job| jobs.iter().zip(&costs).find(|(job, _)| **job == wanted).map(|(_, cost)| *cost);
-    let unit = if options.time { "CPU ns" } else { "instructions" };
-    let mut table =
-        format!("| content | command | {unit} | of its twin | ratio | growth | |\n|---|---|---|---|---|---|---|\n");
-    let mut is_within = true;
+    let cost_of = |wanted: Job| jobs.iter().zip(&costs).find(|(job, _)| **job == wanted).and_then(|(_, cost)| *cost);
+    let mut compared = Vec::new();
     for row in ROWS.iter().filter(is_wanted) {
         for view in row.views(options) {
             let [Some(hostile), Some(benign)] = row.jobs(view).map(cost_of) else { continue };
-            let twin = benign.item * row.bound.items();
-            let ratio = hostile.item / twin;
-            let is_row_within = ratio <= RATIO_MAX && hostile.growth <= GROWTH_MAX;
-            is_within &= is_row_within;
-            let _ = writeln!(
-                table,
-                "| {} | `{}` | {:.0} | {twin:.0} | {ratio:.1} | {:.2} | {} |",
-                row.name,
-                shown(view),
-                hostile.item,
-                hostile.growth,
-                if is_row_within { "" } else { "**beyond**" },
-            );
+            compared.push(Compared::new(row, table::shown(view), hostile, benign));
         }
     }
-    let _ = writeln!(table, "\n| content | what it is |\n|---|---|");
-    for row in ROWS.iter().filter(is_wanted) {
-        let _ = writeln!(table, "| {} | {} |", row.name, row.kind);
-    }
-    Ok((table, is_within))
-}
-
-/// A view as it stands in the table.
-fn shown(view: &str) -> String {
-    view.replace(" {}", "").replace("{out}/", "").replace(":{collector}", "")
+    let missing = costs.iter().filter(|cost| cost.is_none()).count();
+    Ok(table::text(&compared, options.time, [costs.len() - missing, missing]))
 }
 
 /// A capture of a kind, and how many items it holds.
 struct Capture {
     path: PathBuf,
     items: f64,
+    bytes: f64,
 }
 
-/// The three captures of a kind.
-fn captures(options: &Options, job: &Job, folder: &Path) -> Result<Vec<Capture>, String> {
-    let packets = match (options.time, options.quick) {
-        (true, _) => TIMED_PACKETS,
-        (false, true) => QUICK_PACKETS,
-        (false, false) => PACKETS,
-    };
-    let sizes = if job.bound == Bound::Item { [packets, 2 * packets, 4 * packets] } else { [0, 1, 2] };
-    let capture = |(index, packets): (usize, usize)| {
-        let path = folder.join(format!("{index}.pcap"));
-        let made = Made::create(&path).and_then(|mut made| {
-            let items = (job.make)(&mut made, packets);
-            made.finish().map(|()| items)
-        });
-        let items = made.map_err(|error| format!("{}: {error}", path.display()))? as f64;
-        Ok(Capture { path, items })
-    };
-    sizes.into_iter().enumerate().map(capture).collect()
+/// A capture of a kind.
+fn capture(make: Make, packets: usize, folder: &Path, name: &str) -> Result<Capture, String> {
+    let path = folder.join(name).with_extension("pcap");
+    let made = Made::create(&path).and_then(|mut made| {
+        let items = make(&mut made, packets);
+        made.finish()?;
+        Ok((items, fs::metadata(&path)?.len()))
+    });
+    let (items, bytes) = made.map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Capture { path, items: items as f64, bytes: bytes as f64 })
 }
 
-/// The costs of jobs, in their order. Those of one kind are measured one after the other, of several kinds as many at a time as there are
-/// processors.
-fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Cost>, String> {
-    let is_first = |index: &usize| !jobs[..*index].iter().any(|job| job.is_of_kind(&jobs[*index]));
-    let kinds: Vec<usize> = (0..jobs.len()).filter(is_first).collect();
+/// The start of each view's command: its cost for a capture of hardly anything. Measured once, not for each kind, as it takes a second of
+/// valgrind's time.
+fn starts(options: &Options, jobs: &[Job]) -> Result<Vec<(&'static str, Spent)>, String> {
+    let start = Capture { items: 0.0, ..capture(http::body, START_PACKETS, &options.output, "start")? };
+    let spent = |view| Ok((view, spent(options, view, &start, &options.output)?));
+    shared_starts(jobs).into_iter().map(spent).collect()
+}
+
+/// The views whose start is measured once: those of jobs that have no start of their own.
+fn shared_starts(jobs: &[Job]) -> BTreeSet<&'static str> {
+    jobs.iter().filter(|job| !has_start_of_its_own(job)).map(|job| job.view).collect()
+}
+
+/// Measurements that share captures: of one kind, in the views of a quick run or in the others.
+fn batches(jobs: &[Job]) -> Vec<Vec<usize>> {
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    // The views of a quick run come first: they show most where time is short.
+    for is_quick in [true, false] {
+        let first = batches.len();
+        for (index, job) in jobs.iter().enumerate().filter(|(_, job)| QUICK_VIEWS.contains(&job.view) == is_quick) {
+            match batches[first..].iter_mut().find(|batch| jobs[batch[0]].is_of_kind(job)) {
+                Some(batch) => batch.push(index),
+                None => batches.push(vec![index]),
+            }
+        }
+    }
+    batches
+}
+
+/// The costs of jobs, in their order; `None`: there was no time. As many are measured at a time as there are processors.
+fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Option<Cost>>, String> {
+    let begun = Instant::now();
+    let is_late = || options.minutes.is_some_and(|minutes| begun.elapsed().as_secs() >= 60 * minutes);
+    let (starts, batches) = (starts(options, jobs)?, batches(jobs));
     let next = AtomicUsize::new(0);
     let found = Mutex::new(vec![None; jobs.len()]);
-    let kind = |folder: &Path, first: &Job| -> Result<(), String> {
-        let captures = captures(options, first, folder)?;
-        for (index, job) in jobs.iter().enumerate().filter(|(_, job)| job.is_of_kind(first)) {
-            let cost = cost(options, folder, job, &captures)?;
-            eprintln!("{}/{}: {}: {:.0}, growth {:.2}", index + 1, jobs.len(), shown(job.view), cost.item, cost.growth);
+    let measure = |folder: &Path, batch: &[usize]| -> Result<(), String> {
+        let captures = captures(options, &jobs[batch[0]], folder)?;
+        for &index in batch.iter().take_while(|_| !is_late()) {
+            let job = &jobs[index];
+            let start = starts.iter().find(|(view, _)| *view == job.view).map(|(_, spent)| spent);
+            let cost = cost(options, folder, job, &captures, start.filter(|_| !has_start_of_its_own(job)))?;
+            eprintln!("{}/{}: {}: {}", index + 1, jobs.len(), table::shown(job.view), cost.item.shown(0));
             found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(cost);
         }
         Ok(())
@@ -189,8 +182,8 @@ fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Cost>, String> {
     let work = |worker: usize| -> Result<(), String> {
         let folder = options.output.join(format!("worker-{worker}"));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        while let Some(&index) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            kind(&folder, &jobs[index]).inspect_err(|_| next.store(kinds.len(), Ordering::Relaxed))?;
+        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !is_late()) {
+            measure(&folder, batch).inspect_err(|_| next.store(batches.len(), Ordering::Relaxed))?;
         }
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))
     };
@@ -200,29 +193,50 @@ fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Cost>, String> {
         let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
         workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err("a worker panicked".into())))
     })?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.into_iter().collect::<Option<_>>().ok_or_else(|| "not all was measured".to_owned())
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn cost(options: &Options, folder: &Path, job: &Job, captures: &[Capture]) -> Result<Cost, String> {
-    let costs = captures.iter().map(|capture| spent(options, job.view, capture, folder));
-    let costs: Vec<f64> = costs.collect::<Result<_, _>>()?;
-    let ([one, two, four], [cost_1, cost_2, cost_4]) = (captures, &costs[..]) else {
-        return Err("not three captures".into());
-    };
-    if job.bound != Bound::Item {
-        // Once it has ended, nothing more of it is read: the same again must cost nothing.
-        return Ok(Cost { item: cost_2 - cost_1, growth: (cost_4 - cost_1) / (cost_2 - cost_1) });
+/// Whether the start of a command depends on what it reads: a file of Parquet has a fixed cost for each column, of tables that have rows.
+/// Content that ends has captures without it.
+fn has_start_of_its_own(job: &Job) -> bool {
+    job.bound != Bound::Item || job.view.contains("parquet:")
+}
+
+/// The captures of a kind: one for starts of its own, a short one and a long one; of content that ends: without it, once, and twice.
+fn captures(options: &Options, job: &Job, folder: &Path) -> Result<Vec<Capture>, String> {
+    let packets = if options.time { TIMED_PACKETS } else { PACKETS };
+    let sizes = if job.bound == Bound::Item { [packets / 4, packets, 4 * packets] } else { [0, 1, 2] };
+    sizes.iter().map(|&packets| capture(job.make, packets, folder, &packets.to_string())).collect()
+}
+
+/// `start`: what the command's start took, where that is known.
+fn cost(
+    options: &Options,
+    folder: &Path,
+    job: &Job,
+    captures: &[Capture],
+    start: Option<&Spent>,
+) -> Result<Cost, String> {
+    let measured = captures.iter().skip(usize::from(start.is_some()));
+    let measured = measured.map(|capture| spent(options, job.view, capture, folder));
+    let all: Vec<Spent> = start.cloned().map(Ok).into_iter().chain(measured).collect::<Result<_, _>>()?;
+    let all: &[Spent; 3] = all.as_slice().try_into().map_err(|_| "not three captures")?;
+    Ok(Cost::new(job.bound, all, options.time))
+}
+
+/// The cost of a command that reads a capture, and the bytes that it writes.
+fn spent(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<Spent, String> {
+    let (mut runs, mut written_bytes) = (Vec::new(), 0);
+    for _ in 0..if options.time { TIMED_RUNS } else { 1 } {
+        let (cost, bytes) = once(options, view, capture, folder)?;
+        runs.push(cost);
+        written_bytes = bytes;
     }
-    let first = (cost_2 - cost_1) / (two.items - one.items);
-    let second = (cost_4 - cost_2) / (four.items - two.items);
-    // Times are not steady enough for this.
-    let growth = if options.time { 1.0 } else { second / first };
-    Ok(Cost { item: if options.time { (cost_4 - cost_1) / (four.items - one.items) } else { second }, growth })
+    Ok(Spent { runs, items: capture.items, input_bytes: capture.bytes, written_bytes: written_bytes as f64 })
 }
 
-/// Cost of reading a capture.
-fn spent(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<f64, String> {
+/// Cost of one run, and the bytes that it wrote.
+fn once(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<(f64, u64), String> {
     let collector = Collector::new().map_err(|error| format!("a socket: {error}"))?;
     let places = folder.join("places");
     let word = |word: &str| {
@@ -231,15 +245,31 @@ fn spent(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Res
     };
     let program = options.program.to_string_lossy();
     let words: Vec<String> = view.split(' ').map(word).collect();
-    let mut command: Vec<&str> = if options.time { Vec::new() } else { CALLGRIND.to_vec() };
+    let mut command: Vec<&str> = if options.time { Vec::new() } else { COUNTER.to_vec() };
     command.push(&program);
     command.extend(words.iter().map(String::as_str));
     command.extend(["--workers", "1"]);
-    let measured = Program::new("tidewire", &command).unpinned().scratch(&places);
-    if options.time {
-        let runs = (0..TIMED_RUNS).map(|_| measured.run().map(|finished| finished.usage.cpu_s() * 1e9));
-        return runs.collect::<Result<Vec<f64>, _>>().map(|runs| runs.into_iter().fold(f64::INFINITY, f64::min));
+    let finished = Program::new("tidewire", &command).unpinned().scratch(&places).run()?;
+    let sent_bytes = collector.finish().map_err(|error| format!("a socket: {error}"))?;
+    let cost = if options.time {
+        finished.usage.cpu_s() * 1e9
+    } else {
+        counted(&finished.errors).map_err(|error| format!("{}: {error}: {}", command.join(" "), finished.errors))?
+    };
+    Ok((cost, finished.written_bytes + sent_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_with_a_start_of_their_own_share_none() {
+        let job = |bound, view| Job { make: http::body, bound, view };
+        let parquet = "flows {} --to parquet:{out}/parquet";
+        let jobs = [job(Bound::Item, parquet), job(Bound::Ends(1), "flows --json {}")];
+        assert!(shared_starts(&jobs).is_empty());
+        let jobs = [job(Bound::Item, parquet), job(Bound::Item, "flows --json {}")];
+        assert!(shared_starts(&jobs).into_iter().eq(["flows --json {}"]));
     }
-    let finished = measured.run()?;
-    collected(&finished.errors).map_err(|error| format!("{}: {error}: {}", command.join(" "), finished.errors))
 }

@@ -21,7 +21,7 @@ use crate::{
 
 /// The protocol of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TrafficKind {
     /// UDP; each packet belongs to a random flow.
     Udp,
     /// TCP connections from SYN to FIN, as many at once as there are flows, their packets interleaved one by one.
@@ -37,7 +37,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The protocol of the packets.
-    pub kind: Kind,
+    pub kind: TrafficKind,
     /// Concurrent flows.
     pub flows: u64,
     /// Frame size in bytes, FCS included.
@@ -56,7 +56,7 @@ impl Load {
     /// UDP of this many flows, all alike.
     #[must_use]
     pub fn udp(flows: u64, size: u32, rate: f64, seconds: f64) -> Self {
-        Self { kind: Kind::Udp, flows, size, rate, seconds, classes: Vec::new(), warm_up_pps: 0.0 }
+        Self { kind: TrafficKind::Udp, flows, size, rate, seconds, classes: Vec::new(), warm_up_pps: 0.0 }
     }
 
     /// The packets.
@@ -66,7 +66,7 @@ impl Load {
     pub(crate) fn traffic(&self) -> Result<Box<dyn Traffic>, String> {
         let sizes = Sizes::fixed(self.size)?;
         match self.kind {
-            Kind::Udp => {
+            TrafficKind::Udp => {
                 let mut flows = Flows::udp(self.flows, sizes)?;
                 flows.order = Order::Random;
                 if !self.classes.is_empty() {
@@ -74,7 +74,7 @@ impl Load {
                 }
                 Ok(Box::new(flows))
             }
-            Kind::Tcp { connections, segments } => {
+            TrafficKind::Tcp { connections, segments } => {
                 let mut settings = TcpSettings::new()?;
                 (settings.concurrent, settings.connections) = (self.flows, Some(connections));
                 (settings.segments, settings.sizes) = (segments, sizes);
@@ -91,7 +91,7 @@ impl Load {
         Plan {
             rate,
             sender: Sender::Auto,
-            duration: (self.kind == Kind::Udp).then(|| Duration::from_secs_f64(self.seconds)),
+            duration: (self.kind == TrafficKind::Udp).then(|| Duration::from_secs_f64(self.seconds)),
             cpu: Some(SENDING_CORE),
             // A veth's ring holds 256 frames: a sender that was delayed must not fill it at once.
             burst: 128,

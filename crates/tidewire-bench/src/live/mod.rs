@@ -22,7 +22,7 @@ use settings::Settings;
 use testbed::{Receiving, Testbed};
 use tools::Tools;
 
-pub use measurement::{Kind, Load, Measurement};
+pub use measurement::{Load, Measurement, TrafficKind};
 
 /// How the benchmark is run.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use crate::{
     },
     median::median,
     peer_output::Format,
-    program::{CALLGRIND, Program, collected},
+    program::{COUNTER, Program, counted},
     report::{Goal, Section, Table},
 };
 
@@ -70,9 +70,9 @@ fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Progr
     way.program(&[before, &["tcpdump", "-Z", "root", "-r", &name, "-w", "/dev/null"]].concat()).unpinned()
 }
 
-/// Instructions of a run, counted by callgrind.
+/// Instructions of a run, counted by cachegrind.
 fn instructions(options: &Options, ours: bool, path: &Path) -> Result<f64, String> {
-    collected(&tcpdump(options, ours, &CALLGRIND, path).run()?.errors)
+    counted(&tcpdump(options, ours, &COUNTER, path).run()?.errors)
 }
 
 /// `tcpdump -r FILE -w /dev/null`: CPU time, and instructions per packet.
@@ -81,7 +81,7 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
         title: "Default settings: a file".into(),
         text:
             "`tcpdump -r FILE -w /dev/null` over 200-byte frames, in turn over the system's library and over the drop-in library by \
-               LD_PRELOAD. Instructions are callgrind's: those of 30,000 packets less those of 10,000, so that loading \
+               LD_PRELOAD. Instructions are cachegrind's: those of 30,000 packets less those of 10,000, so that loading \
                the library does not count."
                 .into(),
         ..Section::default()

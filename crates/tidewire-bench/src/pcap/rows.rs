@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     live::{
-        Kind, Load, Measurement,
+        Load, Measurement, TrafficKind,
         measurement::measure,
         testbed::{Receiving, Testbed},
         tools::RING_BYTES,
@@ -127,7 +127,7 @@ impl Application<'_> {
             return load;
         }
         let connections = (rate * seconds / PACKETS) as u64;
-        Load { kind: Kind::Tcp { connections: connections.max(self.flows), segments: SEGMENTS }, ..load }
+        Load { kind: TrafficKind::Tcp { connections: connections.max(self.flows), segments: SEGMENTS }, ..load }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{recorders::Scratch, settings::Settings};
 use crate::{
-    live::measurement::{Kind, Load, measure},
+    live::measurement::{Load, TrafficKind, measure},
     median::median,
     plot::Plot,
     report::{Goal, Section, Table},
@@ -56,7 +56,7 @@ fn record(settings: &Settings, scratch: &Scratch, wanted: u64) -> Result<(), Str
     let program = settings.recorders.record(&scratch.0, "tidewire record", "");
     // Each connection has 20 segments and some 28 packets.
     let connections = wanted / (20 * 1514 + 8 * 54);
-    let kind = Kind::Tcp { connections, segments: 20 };
+    let kind = TrafficKind::Tcp { connections, segments: 20 };
     let load = Load { kind, ..Load::udp(1000, 1518, 150e3, 0.0) };
     let measured = settings.inside(|testbed| measure(testbed, &[program], &load)?.succeeded())?;
     eprintln!(

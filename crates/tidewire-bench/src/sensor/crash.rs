@@ -24,7 +24,7 @@ use tidewire_sensor::{
 
 use super::capturing::QUEUE;
 use crate::live::{
-    Kind, Load,
+    Load, TrafficKind,
     measurement::offer,
     testbed::{Receiving, Testbed},
 };
@@ -107,8 +107,10 @@ impl Crash {
                 })
             };
             while !ended.load(Ordering::Relaxed) {
-                let load =
-                    Load { kind: Kind::Tcp { connections: 100, segments: 10 }, ..Load::udp(20, 512, 10_000.0, 0.3) };
+                let load = Load {
+                    kind: TrafficKind::Tcp { connections: 100, segments: 10 },
+                    ..Load::udp(20, 512, 10_000.0, 0.3)
+                };
                 offer(testbed, &load)?;
             }
             let counts = killer.join().map_err(|_| "the thread that kills panicked")??;

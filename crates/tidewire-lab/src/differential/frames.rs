@@ -4,13 +4,14 @@ use std::net::IpAddr;
 
 use md5::{Digest as _, Md5};
 
+use tidewire_types::ip_protocol::TCP;
+
 use super::script::{Opt, Segment, Sum, Wrap, byte};
 use crate::craft::{ETHERNET_BYTES, Ip, SYN, Tcp, fold, packet, pseudo_sum, sum, tcp_segment};
 
 /// The key of TCP MD5 signatures (RFC 2385).
 pub const KEY: &[u8] = b"tidewire";
 
-const TCP: u8 = 6;
 /// The host's MAC address.
 pub const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 

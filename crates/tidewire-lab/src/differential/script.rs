@@ -1,6 +1,6 @@
 //! A script: the packets of one connection and the actions of the host's application, step by step.
 
-use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
+use tidewire_types::tcp_flag::{ACK, CWR, ECE, FIN, PSH, RST, SYN, URG};
 
 /// The host's socket: a listening one with its options, or one that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,4 +192,4 @@ pub fn byte(version: u8, at: i64) -> u8 {
 
 /// Letters of flags, lowest bit first.
 pub const FLAGS: [(u8, char); 8] =
-    [(FIN, 'F'), (SYN, 'S'), (RST, 'R'), (PSH, 'P'), (ACK, 'A'), (URG, 'U'), (0x40, 'E'), (0x80, 'C')];
+    [(FIN, 'F'), (SYN, 'S'), (RST, 'R'), (PSH, 'P'), (ACK, 'A'), (URG, 'U'), (ECE, 'E'), (CWR, 'C')];

@@ -1,14 +1,12 @@
 //! Forms of packets that hosts treat differently: IP options, extension headers, fragments and frames. Each is sent as a datagram
 //! and within a TCP connection; the engine must deliver what the applications received, or report a doubt.
 
+use tidewire_types::ip_protocol::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING};
+
 use crate::craft::{Ip, Piece, fold, frame, sum};
 
 /// Ethernet's header.
 const ETHERNET_BYTES: usize = 14;
-/// IP protocol numbers.
-const DESTINATION: u8 = 60;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
 
 /// Wraps a transport packet into frames.
 pub type Wrap = Box<dyn Fn(&Ip, u8, &[u8]) -> Vec<Vec<u8>> + Send + Sync>;
@@ -114,7 +112,7 @@ fn ipv6() -> Vec<Form> {
         ("encapsulation limit", vec![4, 1, 3, 1, 1, 0]),
     ];
     for (name, options) in options {
-        for (place, kind) in [("destination", DESTINATION), ("hop-by-hop", 0)] {
+        for (place, kind) in [("destination", DESTINATION_OPTIONS), ("hop-by-hop", HOP_BY_HOP)] {
             let options = options.clone();
             forms.push(form(&format!("{place} options: {name}"), move |ip, proto, payload| {
                 vec![frame(ip, kind, &[&header(proto, &options)[..], payload].concat(), None)]
@@ -149,7 +147,7 @@ fn ipv6() -> Vec<Form> {
         ("two atomic fragments", FRAGMENT, &[44, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 1, 2, 3, 5]),
         (
             "hop-by-hop options behind destination options",
-            DESTINATION,
+            DESTINATION_OPTIONS,
             &[0, 0, 1, 4, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0],
         ),
     ];
@@ -159,7 +157,7 @@ fn ipv6() -> Vec<Form> {
             let mut headers = bytes.clone();
             // The last header names the transport.
             let last = match kind {
-                FRAGMENT | DESTINATION if headers.len() == 16 => 8,
+                FRAGMENT | DESTINATION_OPTIONS if headers.len() == 16 => 8,
                 _ => 0,
             };
             headers[last] = proto;
@@ -190,7 +188,9 @@ fn ipv6_fragments() -> Vec<Form> {
         let long = long.clone();
         forms.push(form(
             &format!("fragments that split at byte {end} behind an options header"),
-            move |ip, proto, payload| pieces(ip, DESTINATION, &[&header(proto, &long)[..], payload].concat(), &[end]),
+            move |ip, proto, payload| {
+                pieces(ip, DESTINATION_OPTIONS, &[&header(proto, &long)[..], payload].concat(), &[end])
+            },
         ));
         forms.push(form(&format!("fragments that split at byte {end}"), move |ip, proto, payload| {
             pieces(ip, proto, payload, &[end])
@@ -198,13 +198,15 @@ fn ipv6_fragments() -> Vec<Form> {
         // Options before the fragment header, in each fragment.
         forms.push(form(&format!("fragments that split at byte {end}, options before"), move |ip, proto, payload| {
             let frames = pieces(ip, proto, payload, &[end]).into_iter();
-            frames.map(|fragment| insert(&fragment, DESTINATION, &header(FRAGMENT, &[1, 4, 0, 0, 0, 0]))).collect()
+            frames
+                .map(|fragment| insert(&fragment, DESTINATION_OPTIONS, &header(FRAGMENT, &[1, 4, 0, 0, 0, 0])))
+                .collect()
         }));
     }
     forms.push(form("fragments, bad options before one of them", |ip, proto, payload| {
         let frames = pieces(ip, proto, payload, &[24]).into_iter().enumerate();
         let options = |first| header(FRAGMENT, &[1, 4, 0, 0, u8::from(first), 0]);
-        frames.map(|(at, fragment)| insert(&fragment, DESTINATION, &options(at == 0))).collect()
+        frames.map(|(at, fragment)| insert(&fragment, DESTINATION_OPTIONS, &options(at == 0))).collect()
     }));
     forms.push(form("a fragment in a fragment", |ip, proto, payload| {
         let inner = [&[proto, 0, 0, 1, 0, 0, 0, 7][..], &payload[..24]].concat();

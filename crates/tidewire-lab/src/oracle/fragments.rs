@@ -12,6 +12,7 @@ use super::{
     network::{Network, host},
 };
 use tidewire_live::sys::net::{accept_no_checksum, grow_buffer, raw_socket};
+use tidewire_types::ip_protocol::UDP;
 
 use crate::craft::{Ip, Piece, frame};
 
@@ -21,8 +22,6 @@ const UNIT: u32 = 8;
 const PORT: u16 = 7778;
 /// A protocol for experiments (RFC 3692), which a raw socket receives.
 pub const EXPERIMENT: u8 = 253;
-/// UDP's protocol number.
-pub const UDP: u8 = 17;
 /// Receive buffer, bytes.
 const BUFFER_BYTES: i32 = 64 << 20;
 

@@ -20,7 +20,7 @@ use tidewire_lab::generate::{Worst, concurrent, impair, worst};
 const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
 const KEY: [u64; 2] = [1, 2];
 
-/// What an application does with its streams.
+/// An application's use of its streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     Watches,
@@ -72,13 +72,17 @@ const WANTS: &[Wants] = &[
 /// Records every call with all of its data.
 struct Recorder<const PACKETS: bool = false> {
     habit: Habit,
+    /// Whether it wants all bytes: then it has the anomalies of all, whatever others want.
+    wants_all: bool,
     calls: Vec<(u64, String)>,
     /// Numbers of the fragments that ended a datagram.
     rebuilt: BTreeSet<u64>,
 }
 
-fn recorder<const PACKETS: bool>(habit: Habit) -> Recorder<PACKETS> {
-    Recorder { habit, calls: Vec::new(), rebuilt: BTreeSet::new() }
+fn recorder<const PACKETS: bool>(wants: &Wants) -> Recorder<PACKETS> {
+    let Wants { habit, cutoff, class, .. } = *wants;
+    let wants_all = cutoff == [u64::MAX; 2] && class.is_none() && matches!(habit, Habit::Watches | Habit::Keeps);
+    Recorder { habit, wants_all, calls: Vec::new(), rebuilt: BTreeSet::new() }
 }
 
 fn digest(bytes: &[u8]) -> u64 {
@@ -109,11 +113,11 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
     fn data(&mut self, stream: &mut Stream<'_, u32>, chunk: Chunk<'_>) {
         let Chunk { direction, offset, bytes, repeated_bytes, timestamp_ns, is_datagram, .. } = chunk;
         let (length, digest, stats) = (bytes.len(), digest(bytes), stream.stats(direction));
-        let told = (stats.packets, stats.delivered_bytes, stats.chunks, stream.gaps().len());
+        let figures = (stats.packets, stats.delivered_bytes, stats.chunks, stream.gaps().len());
         self.note(
             stream,
             format!(
-                "data {direction:?} {offset}+{length} {digest:x} {repeated_bytes} {timestamp_ns} {is_datagram} {told:?}"
+                "data {direction:?} {offset}+{length} {digest:x} {repeated_bytes} {timestamp_ns} {is_datagram} {figures:?}"
             ),
         );
         *stream.data() += 1;
@@ -140,7 +144,9 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
 
     fn close(&mut self, stream: &mut Stream<'_, u32>, reason: EndReason) {
         let stats = BOTH.map(|direction| stream.stats(direction));
-        self.note(stream, format!("close {reason:?} {} {stats:?} {:?}", stream.end_ns(), stream.gaps()));
+        let anomalies = if self.wants_all { stream.anomalies() } else { &[] };
+        let (end_ns, gaps) = (stream.end_ns(), stream.gaps());
+        self.note(stream, format!("close {reason:?} {end_ns} {stats:?} {gaps:?} {anomalies:?}"));
     }
 }
 
@@ -173,7 +179,7 @@ fn unbounded(capture: Capture<Files<'_>>) -> Capture<Files<'_>> {
     })
 }
 
-/// What one application gets without the others; without its filter.
+/// Records of one application without the others; without its filter.
 fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>, Ledger) {
     let mut capture = unbounded(Capture::files([input]))
         .cutoff_direction(BOTH[0], wants.cutoff[0])
@@ -183,7 +189,7 @@ fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>
     if let Some(class) = wants.class {
         capture = capture.class(stream_class(class));
     }
-    let mut outcome = capture.run_with(recorder(wants.habit)).expect("settings are valid");
+    let mut outcome = capture.run_with(recorder(wants)).expect("settings are valid");
     (outcome.handlers.remove(0), outcome.ledger)
 }
 
@@ -191,7 +197,7 @@ type Calls = Vec<(u64, String)>;
 
 fn together(input: &Path, all: &[Wants]) -> (Vec<Calls>, Ledger) {
     let mut applications = Applications::new();
-    let ids = all.iter().map(|wants| applications.add(application(wants, recorder::<false>(wants.habit))));
+    let ids = all.iter().map(|wants| applications.add(application(wants, recorder::<false>(wants))));
     let ids: Vec<_> = ids.map(|id| id.expect("settings are valid")).collect();
     let outcome = unbounded(Capture::files([input])).run_with(applications).expect("settings are valid");
     assert!(outcome.ledger.closes());
@@ -264,7 +270,7 @@ fn compare_all(folder: &Path, at_least: usize) {
     assert!(found.len() >= at_least, "{} captures in {}", found.len(), folder.display());
     let mut calls = 0;
     for input in &found {
-        if Capture::files([input]).run_with(recorder::<false>(Habit::Watches)).is_ok() {
+        if Capture::files([input]).run_with(recorder::<false>(&PLAIN)).is_ok() {
             calls += compare(input, WANTS);
         }
     }
@@ -319,8 +325,8 @@ fn packets_beside_bytes() {
     impair(&whole, &lossy, 11).expect("written");
     let mut applications = Applications::with_packets();
     let (some, rest) = (&WANTS[1], &WANTS[4]);
-    let with = applications.add(application(some, recorder::<true>(some.habit))).expect("valid");
-    let without = applications.add(application(rest, recorder::<false>(rest.habit))).expect("valid");
+    let with = applications.add(application(some, recorder::<true>(some))).expect("valid");
+    let without = applications.add(application(rest, recorder::<false>(rest))).expect("valid");
     let outcome = unbounded(Capture::files([&lossy])).run_with(applications).expect("valid");
     let expected = alone::<true>(&lossy, some).0.calls;
     assert!(expected.iter().any(|call| call.1.starts_with("packet")));
@@ -348,7 +354,7 @@ fn several_workers() {
             // Chunks are flushed by time when a group of packets begins; with several workers the groups differ.
             let timeless = WANTS.iter().filter(|wants| wants.flush.is_zero());
             ids = timeless
-                .map(|wants| applications.add(application(wants, recorder::<false>(wants.habit))).expect("valid"))
+                .map(|wants| applications.add(application(wants, recorder::<false>(wants))).expect("valid"))
                 .collect();
             applications
         };
@@ -377,7 +383,7 @@ fn union_of_what_is_wanted() {
     let run = |all: &[Wants], memory: u64| {
         let mut applications = Applications::new();
         for wants in all {
-            applications.add(application(wants, recorder::<false>(wants.habit)).name("one")).expect("valid");
+            applications.add(application(wants, recorder::<false>(wants)).name("one")).expect("valid");
         }
         let capture = Capture::files([&input]).hash_key(KEY).memory(memory);
         let mut outcome = capture.run_with(applications).expect("valid");
@@ -405,10 +411,10 @@ fn union_of_what_is_wanted() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn wrong_settings_are_refused() {
     let mut applications = Applications::new();
     let mut refused = |change: &dyn Fn(Application<Recorder>) -> Application<Recorder>| {
-        let application = change(Application::new(recorder(Habit::Watches)));
+        let application = change(Application::new(recorder(&PLAIN)));
         applications.add(application).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(refused(&|one| one.filter("port bananas")).contains("bananas"));

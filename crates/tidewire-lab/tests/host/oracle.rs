@@ -26,7 +26,7 @@ use tidewire_lab::{
 /// Protocol number (IANA).
 const TCP: u8 = 6;
 
-/// What the engine delivers: TCP by the client's port, UDP datagrams by their sender, datagrams of other protocols if they
+/// Data that the engine delivers: TCP by the client's port, UDP datagrams by their sender, datagrams of other protocols if they
 /// came in fragments. A port's connection is the first stream that it has: segments to another network (a VLAN) or another
 /// host (the final destination of a routing header) are streams of their own, and never in it.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Handler for Collector {
 
     fn data(&mut self, stream: &mut Stream<'_, bool>, chunk: Chunk<'_>) {
         let client = stream.key().client;
-        if chunk.is_datagram && stream.key().proto == fragments::UDP {
+        if chunk.is_datagram && stream.key().proto == tidewire_types::ip_protocol::UDP {
             self.datagrams.entry(client.address).or_default().push(chunk.bytes.to_vec());
             self.by_port.entry(client.port).or_default().push(chunk.bytes.to_vec());
         } else if *stream.data() && chunk.direction == Direction::ClientToServer {
@@ -262,11 +262,11 @@ fn forms_of(is_ipv6: bool) {
             vec![collector.streams.get(&played.port).cloned().unwrap_or_default()]
         };
         let anomalies = collector.anomalies.get(&played.port).cloned().unwrap_or_default();
-        let is_told = !anomalies.is_empty() && (is_datagram || BY_SETTING.contains(&(name, task)));
-        if found != played.received && is_told {
+        let is_reported = !anomalies.is_empty() && (is_datagram || BY_SETTING.contains(&(name, task)));
+        if found != played.received && is_reported {
             doubted.push(name);
         }
-        report.compare(!played.received.is_empty(), found == played.received || is_told, || {
+        report.compare(!played.received.is_empty(), found == played.received || is_reported, || {
             let text = |all: &[Vec<u8>]| all.iter().map(|one| runs(one)).collect::<Vec<_>>().join(", ");
             let (wanted, found) = (text(&played.received), text(&found));
             format!("{name}, {task:?}: the kernel gave {wanted}, the engine {found}; {anomalies:?}")

@@ -81,7 +81,7 @@ fn generated_figures_are_marked() {
 }
 
 #[test]
-fn names_of_files_are_told_from_other_code() {
+fn names_of_files_are_distinguished_from_other_code() {
     let text = "`tcp/queue.rs` and `Engine`, `a b.rs`, `/etc/x.md`, `cargo run --x.rs`, `.rs`; `scripts/lint.sh`";
     assert_eq!(named(text).into_iter().collect::<Vec<_>>(), ["scripts/lint.sh", "tcp/queue.rs"]);
     let files = ["crates/a/src/tcp/queue.rs".to_owned()];

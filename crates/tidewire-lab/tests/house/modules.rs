@@ -6,123 +6,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The words and marks of a source that matter here. Comments and texts are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
-    Word(String),
-    /// `::`
-    Path,
-    /// A text: of interest after `path =`.
-    Text(String),
-    Mark(char),
-}
-
-/// Splits a source into tokens.
-fn tokens(text: &str) -> Vec<Token> {
-    let chars: Vec<char> = text.chars().collect();
-    let (mut at, mut found) = (0, Vec::new());
-    let is_word = |c: char| c == '_' || c.is_alphanumeric();
-    while let Some(&c) = chars.get(at) {
-        let next = chars.get(at + 1).copied().unwrap_or(' ');
-        match c {
-            '/' if next == '/' => at += chars[at..].iter().take_while(|c| **c != '\n').count(),
-            '/' if next == '*' => at = comment_end(&chars, at),
-            '"' => at = text_end(&chars, at, 0, &mut found),
-            'r' if (next == '"' || next == '#') && raw_hashes(&chars, at + 1).is_some() => {
-                let hashes = raw_hashes(&chars, at + 1).unwrap_or(0);
-                at = text_end(&chars, at + 1 + hashes, hashes + 1, &mut found);
-            }
-            '\'' => {
-                // A character, or a lifetime.
-                let is_char = next == '\\' || chars.get(at + 2) == Some(&'\'');
-                let skip = if next == '\\' { 3 } else { 2 };
-                at += match is_char {
-                    true => skip + chars[at + skip..].iter().take_while(|c| **c != '\'').count() + 1,
-                    false => 1 + chars[at + 1..].iter().take_while(|c| is_word(**c)).count(),
-                };
-            }
-            ':' if next == ':' => {
-                found.push(Token::Path);
-                at += 2;
-            }
-            _ if is_word(c) => {
-                let word: String = chars[at..].iter().take_while(|c| is_word(**c)).collect();
-                at += word.chars().count();
-                // Of a byte string the letter is none of a name.
-                let is_prefix = matches!(word.as_str(), "b" | "c" | "br") && chars.get(at) == Some(&'"');
-                if !is_prefix {
-                    found.push(Token::Word(word));
-                }
-            }
-            _ => {
-                if !c.is_whitespace() {
-                    found.push(Token::Mark(c));
-                }
-                at += 1;
-            }
-        }
-    }
-    found
-}
-
-/// The end of a block comment, which may hold others.
-fn comment_end(chars: &[char], begin: usize) -> usize {
-    let (mut at, mut depth) = (begin + 2, 1);
-    while depth > 0 && at + 1 < chars.len() {
-        match (chars[at], chars[at + 1]) {
-            ('*', '/') => (at, depth) = (at + 2, depth - 1),
-            ('/', '*') => (at, depth) = (at + 2, depth + 1),
-            _ => at += 1,
-        }
-    }
-    at
-}
-
-/// How many `#` stand before the quotation mark of a raw text; `None`: it is none.
-fn raw_hashes(chars: &[char], begin: usize) -> Option<usize> {
-    let hashes = chars[begin..].iter().take_while(|c| **c == '#').count();
-    (chars.get(begin + hashes) == Some(&'"')).then_some(hashes)
-}
-
-/// Takes a text from its quotation mark on. `raw`: one more than its `#`, or 0 where backslashes escape.
-fn text_end(chars: &[char], begin: usize, raw: usize, found: &mut Vec<Token>) -> usize {
-    let mut at = begin + 1;
-    let mut text = String::new();
-    while let Some(&c) = chars.get(at) {
-        let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
-        if c == '"' && hashes + 1 >= raw {
-            at += raw.max(1);
-            break;
-        }
-        if c == '\\' && raw == 0 {
-            at += 1;
-        }
-        text.push(c);
-        at += 1;
-    }
-    found.push(Token::Text(text));
-    at
-}
+use super::{
+    receivers::{Call, Impl, Receiver, is_call, type_of},
+    tokens::{Token, is_public, item_length, starts_with, tokens, tree},
+};
 
 /// A module: what its source declares and names.
 #[derive(Default)]
-struct Module {
-    file: PathBuf,
-    parent: Option<usize>,
+pub(super) struct Module {
+    pub(super) file: PathBuf,
+    pub(super) parent: Option<usize>,
     /// Modules by their names: several where features choose between files.
-    children: BTreeMap<String, Vec<usize>>,
+    pub(super) children: BTreeMap<String, Vec<usize>>,
     /// Names that `use` brings, with their paths.
-    names: BTreeMap<String, Vec<String>>,
+    pub(super) names: BTreeMap<String, Vec<String>>,
     /// Modules that `use …::*` brings.
-    globs: Vec<Vec<String>>,
-    /// What is defined here.
-    items: BTreeSet<String>,
+    pub(super) globs: Vec<Vec<String>>,
+    /// Names that are defined here.
+    pub(super) items: BTreeSet<String>,
     /// Paths by which others are named.
-    named: Vec<Vec<String>>,
+    pub(super) named: Vec<Vec<String>>,
+    /// Methods that are defined here, with their types.
+    pub(super) methods: BTreeSet<(String, String)>,
+    /// Types of fields, parameters and variables, as far as they are written.
+    pub(super) typed: BTreeSet<(String, String)>,
+    /// Methods that are called.
+    pub(super) calls: BTreeSet<Call>,
 }
 
 /// All modules of a crate.
-pub(super) struct Modules(Vec<Module>);
+pub(super) struct Modules(pub(super) Vec<Module>);
 
 impl Modules {
     /// Reads a crate from its root file.
@@ -143,8 +56,11 @@ impl Modules {
     fn read_tokens(&mut self, module: usize, folder: &Path, tokens: &[Token]) {
         let mut at = 0;
         let mut place = None;
+        let mut within: Vec<Impl> = Vec::new();
         while at < tokens.len() {
             let rest = &tokens[at..];
+            within.retain(|one| one.end > at);
+            within.extend(Impl::at(tokens, at));
             if starts_with(rest, &["#", "[", "cfg", "(", "test", ")", "]"]) {
                 at += 7;
                 at += item_length(&tokens[at..]);
@@ -174,23 +90,36 @@ impl Modules {
                     self.read_use(module, &rest[1..length - 1], is_door);
                     at += length;
                 }
-                _ => at += self.read_code(module, tokens, at),
+                _ => at += self.read_code(module, tokens, at, within.last()),
             }
         }
     }
 
     /// A word of code, with the path that it begins.
-    fn read_code(&mut self, module: usize, tokens: &[Token], at: usize) -> usize {
+    fn read_code(&mut self, module: usize, tokens: &[Token], at: usize, within: Option<&Impl>) -> usize {
         const DEFINES: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union"];
         let Token::Word(word) = &tokens[at] else { return 1 };
         let before = at.checked_sub(1).map(|before| &tokens[before]);
         if let Some(Token::Word(last)) = before
             && DEFINES.contains(&last.as_str())
         {
+            match within {
+                Some(one) if last == "fn" && !one.is_of_trait => {
+                    self.0[module].methods.insert((one.of.clone(), word.clone()));
+                }
+                _ => {}
+            }
             self.0[module].items.insert(word.clone());
             return 1;
         }
+        if let Some(of) = type_of(&tokens[at + 1..]) {
+            self.0[module].typed.insert((word.clone(), of));
+        }
         if matches!(before, Some(Token::Path | Token::Mark('.'))) {
+            if is_call(&tokens[at + 1..]) && before == Some(&Token::Mark('.')) {
+                let receiver = Receiver::before(&tokens[..at - 1], within);
+                self.0[module].calls.insert(Call { receiver, method: word.clone() });
+            }
             return 1;
         }
         let mut path = vec![word.clone()];
@@ -199,6 +128,11 @@ impl Modules {
             path.push(next.clone());
             length += 2;
         }
+        if let [.., of, method] = &path[..] {
+            let of = if of == "Self" { within.map_or("Self", |one| one.of.as_str()) } else { of };
+            let receiver = Receiver::Type(of.to_owned());
+            self.0[module].calls.insert(Call { receiver, method: method.clone() });
+        }
         // Alone it is a receiver, or says who sees something.
         if path.len() > 1 || !matches!(word.as_str(), "crate" | "super" | "self") {
             self.0[module].named.push(path);
@@ -206,7 +140,7 @@ impl Modules {
         length
     }
 
-    /// What a `use` brings. `is_door`: it is seen by others, and no import by itself.
+    /// Names that a `use` brings. `is_door`: others see them, and it is no import by itself.
     fn read_use(&mut self, module: usize, tokens: &[Token], is_door: bool) {
         let mut paths = Vec::new();
         tree(tokens, &mut Vec::new(), &mut paths);
@@ -249,7 +183,7 @@ impl Modules {
     }
 
     /// The modules that a path leads to: where its last name that is known is defined.
-    fn resolve(&self, from: usize, path: &[String], depth: u32) -> Vec<usize> {
+    pub(super) fn resolve(&self, from: usize, path: &[String], depth: u32) -> Vec<usize> {
         let Some((first, rest)) = path.split_first().filter(|_| depth < 16) else { return Vec::new() };
         let module = &self.0[from];
         match first.as_str() {
@@ -276,7 +210,7 @@ impl Modules {
             return children.iter().flat_map(|child| self.follow(*child, rest, depth)).collect();
         }
         if let Some(target) = self.0[module].names.get(first) {
-            // What comes from another crate was not defined here.
+            // A name from another crate was not defined here.
             return self.resolve(module, &[target, rest].concat(), depth + 1);
         }
         let globs = self.0[module].globs.iter().flat_map(|glob| self.resolve(module, glob, depth + 1));
@@ -309,80 +243,3 @@ impl Modules {
 
 /// Each file's imports: the files, and the names that are taken from each.
 pub(super) type Imports<'a> = BTreeMap<&'a Path, BTreeMap<&'a Path, BTreeSet<&'a str>>>;
-
-/// Whether tokens begin with these words and marks.
-fn starts_with(tokens: &[Token], words: &[&str]) -> bool {
-    let is = |token: &Token, word: &str| match token {
-        Token::Word(found) => found == word,
-        Token::Mark(mark) => word.chars().eq([*mark]),
-        Token::Path | Token::Text(_) => false,
-    };
-    tokens.len() >= words.len() && tokens.iter().zip(words).all(|(token, word)| is(token, word))
-}
-
-/// Whether what follows these tokens is public, to whomever.
-fn is_public(before: &[Token]) -> bool {
-    match before {
-        [.., Token::Word(word)] => word == "pub",
-        [head @ .., Token::Mark(')')] => {
-            let inside = head.iter().rev().take_while(|token| **token != Token::Mark('(')).count();
-            let opened = head.len() - inside;
-            matches!(&head[..opened.saturating_sub(1)], [.., Token::Word(word)] if word == "pub")
-        }
-        _ => false,
-    }
-}
-
-/// Tokens of an item: to its semicolon, or to the end of its braces.
-fn item_length(tokens: &[Token]) -> usize {
-    let mut depth = 0_u32;
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Mark('{' | '(' | '[') => depth += 1,
-            Token::Mark('}') if depth == 1 => return at + 1,
-            Token::Mark('}' | ')' | ']') => depth = depth.saturating_sub(1),
-            Token::Mark(';') if depth == 0 => return at + 1,
-            _ => {}
-        }
-    }
-    tokens.len()
-}
-
-/// The paths of a `use`, each with the name that it brings.
-fn tree(tokens: &[Token], prefix: &mut Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
-    let begun = prefix.len();
-    let mut at = 0;
-    while at < tokens.len() {
-        match &tokens[at] {
-            Token::Word(word) if word == "as" => {
-                if let (Some(Token::Word(name)), Some(last)) = (tokens.get(at + 1), found.last_mut()) {
-                    name.clone_into(&mut last.1);
-                }
-                at += 2;
-            }
-            Token::Word(word) => {
-                prefix.push(word.clone());
-                if !matches!(tokens.get(at + 1), Some(Token::Path)) {
-                    let name = if word == "self" { prefix.iter().rev().nth(1).unwrap_or(word) } else { word };
-                    found.push((prefix.clone(), name.clone()));
-                }
-                at += 1;
-            }
-            Token::Mark('*') => {
-                found.push((prefix.clone(), "*".into()));
-                at += 1;
-            }
-            Token::Mark('{') => {
-                let length = item_length(&tokens[at..]);
-                tree(&tokens[at + 1..at + length - 1], prefix, found);
-                at += length;
-            }
-            Token::Mark(',') => {
-                prefix.truncate(begun);
-                at += 1;
-            }
-            _ => at += 1,
-        }
-    }
-    prefix.truncate(begun);
-}

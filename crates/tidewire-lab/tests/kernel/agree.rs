@@ -14,7 +14,7 @@ use tidewire_core::{
     Counted,
     Direction::ClientToServer,
     Endpoint, FlowKey, Shunt,
-    wire::{self, Kind, TcpHeader, TunnelKind, flag},
+    wire::{self, Kind, TcpHeader, TunnelKind, tcp_flag},
 };
 use tidewire_files::Block;
 use tidewire_live::kernel::KernelSettings;
@@ -34,7 +34,7 @@ fn decoded(frame: &[u8]) -> Option<(FlowKey, Counted)> {
         Kind::Tcp => {
             let header = TcpHeader::new(frame, &found)?;
             tcp_flags = header.flags();
-            if tcp_flags & (flag::SYN | flag::FIN | flag::RST) != 0 {
+            if tcp_flags & (tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST) != 0 {
                 return None;
             }
             end = Some(header.sequence().wrapping_add(found.payload_bytes)).filter(|end| *end != 0);

@@ -88,7 +88,7 @@ fn by_itself_after_the_first_packet_that_is_no_syn() {
 }
 
 #[test]
-fn tags_tell_flows_apart() {
+fn tags_distinguish_flows() {
     if !allowed() {
         return;
     }
@@ -218,7 +218,7 @@ fn a_full_table_lets_packets_through() {
 }
 
 #[test]
-fn what_nobody_asks_for_is_swept_up() {
+fn unread_entries_are_swept_up() {
     if !allowed() {
         return;
     }

@@ -14,7 +14,7 @@ use tidewire_live::sys::{
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State, Target,
     bpf::{Code, Copy, DROPPED_BYTES, Ending, Hook, MapUse, Output, dropped},
-    language::{BUILTINS, Kind},
+    language::{BUILTINS, BuiltinKind},
 };
 
 /// Ethernet and IPv6, in bytes.
@@ -115,9 +115,9 @@ fn every_function_says_the_same_in_the_kernel() {
         for _ in 0..rounds {
             let term = programs::applied(&mut random, builtin, 1, programs::Allowed { metadata: true });
             let text = match builtin.kind {
-                Kind::Function => term,
-                Kind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
-                Kind::Property => {
+                BuiltinKind::Function => term,
+                BuiltinKind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
+                BuiltinKind::Property => {
                     format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
                 }
                 other => unreachable!("no program for {other:?}"),

@@ -1,6 +1,6 @@
 //! Answers of DNS whose records name much in few bytes.
 
-use super::Made;
+use super::{Made, Side, stream};
 
 /// Records of an answer.
 const RECORDS: usize = 32;
@@ -85,21 +85,26 @@ pub(in super::super) fn services(made: &mut Made, packets: usize) -> usize {
 }
 
 /// Questions of a query, each but the first a pointer to its long name.
-fn query() -> (Vec<u8>, usize) {
-    const QUESTIONS: u16 = 190;
-    let first = [&[0x12, 0x34, 1, 0][..], &QUESTIONS.to_be_bytes(), &[0; 6], &name(0xff), &[0, 1, 0, 1]].concat();
-    ([first, [0xc0, 12, 0, 1, 0, 1].repeat(usize::from(QUESTIONS) - 1)].concat(), QUESTIONS.into())
+fn query(questions: u16) -> Vec<u8> {
+    let first = [&[0x12, 0x34, 1, 0][..], &questions.to_be_bytes(), &[0; 6], &name(0xff), &[0, 1, 0, 1]].concat();
+    [first, [0xc0, 12, 0, 1, 0, 1].repeat(usize::from(questions) - 1)].concat()
 }
 
 pub(in super::super) fn questions(made: &mut Made, packets: usize) -> usize {
-    answers(made, packets, &query().0)
+    answers(made, packets, &query(190))
 }
 
-/// The same by multicast. The number of questions.
+/// Messages of no bytes over TCP.
+pub(in super::super) fn empty_messages(made: &mut Made, packets: usize) -> usize {
+    let query = b"\0\x13\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
+    stream(made, 53, &[(Side::Client, query)], (Side::Client, b"\0\0"), packets)
+}
+
+/// As many by multicast as are looked at. The number of questions.
 pub(in super::super) fn multicast(made: &mut Made, packets: usize) -> usize {
-    let (query, questions) = query();
+    const QUESTIONS: u16 = 32;
     for _ in 0..packets {
-        made.datagram(5353, &query);
+        made.datagram(5353, &query(QUESTIONS));
     }
-    packets * questions
+    packets * usize::from(QUESTIONS)
 }

@@ -19,6 +19,11 @@ fn records(bytes: &[u8]) -> Vec<u8> {
 
 /// A client's hello with so many cipher suites.
 fn client_hello(ciphers: usize) -> Vec<u8> {
+    extended_hello(ciphers, &[])
+}
+
+/// The same with further extensions.
+fn extended_hello(ciphers: usize, further: &[u8]) -> Vec<u8> {
     let name = b"www.example.org";
     let length = |bytes: usize| (bytes as u16).to_be_bytes();
     let server_name =
@@ -31,8 +36,9 @@ fn client_hello(ciphers: usize) -> Vec<u8> {
         &length(suites.len()),
         &suites,
         &[1, 0],
-        &length(server_name.len()),
+        &length(server_name.len() + further.len()),
         &server_name,
+        further,
     ];
     message(1, &body.concat())
 }
@@ -59,7 +65,11 @@ pub(in super::super) fn records_of_a_byte(made: &mut Made, packets: usize) -> us
 
 /// A connection for each hello.
 fn connections(made: &mut Made, ciphers: usize, packets: usize) -> usize {
-    let hello = records(&client_hello(ciphers));
+    connections_of(made, &client_hello(ciphers), packets)
+}
+
+fn connections_of(made: &mut Made, hello: &[u8], packets: usize) -> usize {
+    let hello = records(hello);
     let mut sent = 0;
     while sent < packets {
         let mut connection = made.connect(443);
@@ -71,6 +81,20 @@ fn connections(made: &mut Made, ciphers: usize, packets: usize) -> usize {
 
 pub(in super::super) fn hellos(made: &mut Made, packets: usize) -> usize {
     connections(made, 2, packets)
+}
+
+/// As many values as a hello with fingerprints may have (255 of 256): cipher suites and empty extensions, in no order.
+pub(in super::super) fn values(made: &mut Made, packets: usize) -> usize {
+    let kind = |index: u16| (1000 + index.wrapping_mul(7919) % 40_000).to_be_bytes();
+    let extensions: Vec<u8> = (0..64).flat_map(|index| [kind(index), [0, 0]]).flatten().collect();
+    connections_of(made, &extended_hello(190, &extensions), packets)
+}
+
+/// A hello as long as that, with padding (RFC 7685).
+pub(in super::super) fn padded_hellos(made: &mut Made, packets: usize) -> usize {
+    let padding = vec![0; 188 * 2 + 64 * 4 - 4];
+    let extension = [&[0, 21][..], &(padding.len() as u16).to_be_bytes(), &padding].concat();
+    connections_of(made, &extended_hello(2, &extension), packets)
 }
 
 pub(in super::super) fn ciphers(made: &mut Made, packets: usize) -> usize {

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 use crate::live::series::{available, limit, single};
 use crate::{
     live::{
-        measurement::{Kind, Load, Measurement},
+        measurement::{Load, Measurement, TrafficKind},
         settings::Settings,
         sweep::{Plan, Series},
         testbed::Testbed,
@@ -52,7 +52,7 @@ impl Drop for PatternFile {
 }
 
 fn tcp(flows: u64, connections: u64, segments: u32, rate: f64) -> Load {
-    Load { kind: Kind::Tcp { connections, segments }, ..Load::udp(flows, SIZE, rate, 0.0) }
+    Load { kind: TrafficKind::Tcp { connections, segments }, ..Load::udp(flows, SIZE, rate, 0.0) }
 }
 
 /// Packets of a connection with this many data segments.

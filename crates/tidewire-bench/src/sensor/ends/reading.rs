@@ -12,7 +12,7 @@ use std::{
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tidewire_queue::{Attach, Next, Reader, Record, records::Kind};
+use tidewire_queue::{Attach, Next, Reader, Record, records::RecordType};
 
 use super::{
     clock::{now_ns, pin, process_cpu_ns},
@@ -167,7 +167,9 @@ impl Reading {
     }
 
     fn work(&self, record: &Record) {
-        if self.work_ns == 0 || !matches!(Kind::from_number(record.kind), Some(Kind::Data | Kind::Packet)) {
+        if self.work_ns == 0
+            || !matches!(RecordType::from_number(record.kind), Some(RecordType::Data | RecordType::Packet))
+        {
             return;
         }
         let share = if self.work_bytes == 0 { 1.0 } else { f64::from(record.bytes) / self.work_bytes as f64 };
@@ -186,9 +188,9 @@ impl Figures {
         self.sequences[1] = record.sequence + 1;
         self.read += 1;
         self.bytes += u64::from(record.bytes);
-        let kind = Kind::from_number(record.kind);
-        self.units += u64::from(matches!(kind, Some(Kind::Data | Kind::Packet)));
-        self.data_bytes += if kind == Some(Kind::Data) { u64::from(record.bytes) } else { 0 };
+        let kind = RecordType::from_number(record.kind);
+        self.units += u64::from(matches!(kind, Some(RecordType::Data | RecordType::Packet)));
+        self.data_bytes += if kind == Some(RecordType::Data) { u64::from(record.bytes) } else { 0 };
     }
 
     fn note_lost(&mut self, first: u64, records: u64) {

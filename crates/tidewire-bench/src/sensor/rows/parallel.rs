@@ -7,7 +7,7 @@ use tidewire_sensor::config::{CaptureInput, Unit};
 use super::inline::{RING_BYTES, WORK_US, load, rates};
 use crate::{
     live::{
-        Kind, Load,
+        Load, TrafficKind,
         measurement::{measure, offer},
         testbed::{Receiving, Testbed},
         tools::Tools,
@@ -64,7 +64,7 @@ impl Mode {
                 // About so many packets a connection: handshake, request, segments, acknowledgments, FINs.
                 let connections = (rate * load.seconds / 20.0) as u64;
                 // Connections that begin together end together, and their last chunks come at once: not too many of them.
-                Load { kind: Kind::Tcp { connections, segments: 10 }, flows: 100, ..load }
+                Load { kind: TrafficKind::Tcp { connections, segments: 10 }, flows: 100, ..load }
             }
         }
     }
