@@ -8,7 +8,8 @@ use crate::{
 };
 
 impl Flow {
-    /// Records what the ACK of a repeated SYN says: the first copy had none, because both sides open the connection.
+    /// Records what the ACK of a repeated SYN says, and its timestamp (Linux: `tcp_ack`, `tcp_replace_ts_recent`): the first copy had no
+    /// ACK, because both sides open the connection.
     #[inline]
     fn note_answer(&mut self, direction: Direction, segment: &Segment) {
         let is_first = !self.halves[direction as usize].has(half::ACKED);
@@ -17,6 +18,10 @@ impl Flow {
             me.ack = segment.ack;
             me.edge = segment.ack.wrapping_add(u32::from(segment.window));
             me.flags |= half::ACKED;
+            let is_older = |value| me.ts_recent != 0 && (me.ts_recent.wrapping_sub(value) as i32) > 0;
+            if let Some(value) = segment.timestamp.filter(|value| me.has(half::TIMESTAMP) && !is_older(*value)) {
+                me.ts_recent = value;
+            }
         }
     }
 
