@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::Write as _,
+    net::UdpSocket,
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -11,13 +12,28 @@ use std::{
 
 use tidewire_testing::{Ends as _, InTime as _, Signal, signal, wait_until};
 
-use crate::common::*;
+use crate::{common::*, tables::without_columns};
 
 /// Moments of signals (Marsaglia's xorshift): every run has the same ones, unless `SEED` says otherwise.
 struct Moments(u64);
 
 /// How often all of it is done, unless `ROUNDS` says so (`make crash`).
 const ROUNDS: u64 = 1;
+
+/// All formats of `--to`, and whether a named pipe can be their place.
+const FORMATS: [(&str, bool); 11] = [
+    ("eve", true),
+    ("zeek", false),
+    ("zeek-json", false),
+    ("ipfix", true),
+    ("ipfix-uniflow", true),
+    ("netflow9", false),
+    ("json", true),
+    ("csv", true),
+    ("sqlite", false),
+    ("parquet", false),
+    ("arrow", true),
+];
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -130,7 +146,7 @@ fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
         conversation(&mut pcap, port, &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 404 No\r\n\r\n")]);
     }
     let compressed = compressed(pcap.bytes());
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 10] = [
         &["flows", "--json", "IN"],
         &["flows", "--json", "-j", "2", "IN"],
         &["streams", "--json", "IN"],
@@ -138,18 +154,32 @@ fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
         &["match", "-e", "HTTP", "--json", "IN"],
         &["datagrams", "--json", "IN"],
         &["extract", "-o", "{}", "IN"],
-        &["flows", "--to", "eve:{}", "IN"],
-        &["flows", "--to", "ipfix:{}", "IN"],
         &["streams", "--to", "csv:{}", "--to", "json:-", "IN"],
         &["flows", "--json", "-w", "{}", "IN"],
         &["record", "-o", "{}", "-r", "IN"],
     ];
-    let has_pipe =
-        |words: &[&str]| words.iter().any(|word| word.ends_with("{}")) && !["extract", "record"].contains(&words[0]);
+    let probe = bench.file("probe.pcap", pcap.bytes());
+    let columns = without_columns(&bench, &probe).is_none();
+    let formats = FORMATS.iter().filter(|(format, _)| columns || !["parquet", "arrow"].contains(format));
+    let collector = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let place = |format: &str| match format {
+        "netflow9" => format!("netflow9:udp://{}", collector.local_addr().unwrap()),
+        format => format!("{format}:{{}}"),
+    };
+    let places: Vec<String> = formats.map(|(format, _)| place(format)).collect();
+    let outputs: Vec<[&str; 4]> = places.iter().map(|place| ["flows", "--to", place, "IN"]).collect();
+    let commands: Vec<&[&str]> = commands.into_iter().chain(outputs.iter().map(|words| &words[..])).collect();
+    let has_pipe = |words: &[&str]| match words {
+        ["extract" | "record", ..] => false,
+        ["flows", "--to", place, ..] => {
+            FORMATS.iter().any(|(format, fits)| *fits && place.split(':').next() == Some(*format))
+        }
+        words => words.iter().any(|word| word.ends_with("{}")),
+    };
     let mut moments = Moments::new();
     let mut number = 0;
     let (bench, compressed) = (&bench, &compressed);
-    for words in (0..variable("ROUNDS").unwrap_or(ROUNDS)).flat_map(|_| commands) {
+    for words in (0..variable("ROUNDS").unwrap_or(ROUNDS)).flat_map(|_| commands.clone()) {
         // The commands of one kind run side by side.
         std::thread::scope(|scope| {
             let beginnings =
