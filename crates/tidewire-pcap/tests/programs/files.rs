@@ -14,7 +14,7 @@ use crate::{
     common::{Over, missing},
     list::Program,
     run::{Way, file},
-    shared::{at_once, counted, difference, those_there},
+    shared::{at_once, counted, difference, system, those_there},
     trace::trace,
 };
 
@@ -41,7 +41,7 @@ fn files_as_over_the_systems_library() {
     let programs: Vec<_> = those_there().into_iter().filter(|program| program.reads_files).collect();
     let jobs: Vec<_> =
         programs.iter().flat_map(|program| ways(program).into_iter().map(move |way| (*program, way))).collect();
-    let system = Way::new("the system's library", Over::System, &[]);
+    let system = system();
     let path = &trace().file;
     let expected: BTreeMap<_, _> =
         at_once(&programs, |program| (program.name, file(program, &system, path))).into_iter().collect();
