@@ -1,10 +1,9 @@
 //! Community ID of an event's flow (version 1, seed 0), as `tidewire flows` prints it.
 
-use std::net::IpAddr;
-
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use sha1::{Digest as _, Sha1};
-use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
+use tidewire_types::{
+    community,
+    ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP},
+};
 
 use crate::event::FlowKey;
 
@@ -18,7 +17,7 @@ impl FlowKey {
             TCP | UDP | SCTP => self.client_port != 0 && self.server_port != 0,
             _ => true,
         };
-        is_one_flow.then(|| format!("1:{}", BASE64_STANDARD.encode(self.community_digest())))
+        is_one_flow.then(|| community::text(&self.community_digest()))
     }
 
     /// The SHA-1 of the Community ID. Events do not have the type of an ICMP message: it counts as an echo.
@@ -30,20 +29,7 @@ impl FlowKey {
             TCP | UDP | SCTP => (true, [self.client_port, self.server_port]),
             _ => (false, [0; 2]),
         };
-        let mut ends = [(self.client_addr, client_port), (self.server_addr, server_port)];
-        ends.sort();
-        let mut hash = Sha1::new();
-        hash.update([0; 2]);
-        for (addr, _) in ends {
-            match addr {
-                IpAddr::V4(addr) => hash.update(addr.octets()),
-                IpAddr::V6(addr) => hash.update(addr.octets()),
-            }
-        }
-        hash.update([self.protocol, 0]);
-        if has_ports {
-            ends.iter().for_each(|(_, port)| hash.update(port.to_be_bytes()));
-        }
-        hash.finalize().into()
+        let ends = community::ordered((self.client_addr, client_port), (self.server_addr, server_port));
+        community::digest(0, ends, self.protocol, has_ports)
     }
 }

@@ -1,11 +1,13 @@
 //! Vocabulary that every other crate may use: units of sizes and times, names close to a mistyped one, directions, endpoints and
-//! statistics of streams, numbers and names of IP protocols, TCP's control bits, hexadecimal text, the calendar, and a keyed hash. With the
+//! statistics of streams, numbers and names of IP protocols, TCP's control bits, hexadecimal text, the calendar, a keyed hash, and Community
+//! IDs. With the
 //! feature `random`, random bytes of the system as well, and with `clock` its time; nothing else here reads anything from outside.
 #![forbid(unsafe_code)]
 
 pub mod calendar;
 #[cfg(feature = "clock")]
 pub mod clock;
+pub mod community;
 pub mod hex;
 pub mod ip_protocol;
 mod nearest;

@@ -1,9 +1,7 @@
 //! Community ID, version 1: a flow identifier that other tools compute alike.
 
-use std::net::IpAddr;
-
-use sha1::{Digest, Sha1};
 use tidewire_core::FlowKey;
+use tidewire_types::community;
 use tidewire_wire::{
     icmp_counterpart,
     ip_protocol::{SCTP, TCP, UDP, is_icmp},
@@ -24,54 +22,10 @@ use tidewire_wire::{
 #[must_use]
 pub fn community_id(key: &FlowKey, seed: u16) -> String {
     let (source, destination, one_way) = ports(key);
-    let (mut from, mut to) = ((key.client.address, source), (key.server.address, destination));
-    if !one_way && bytes(to.0, to.1) < bytes(from.0, from.1) {
-        std::mem::swap(&mut from, &mut to);
-    }
-    // Put together first: a hash that is fed in parts costs more than the hash.
-    let (mut input, mut len) = ([0; 2 + 16 + 16 + 2 + 4], 0);
-    let mut add = |bytes: &[u8]| {
-        input[len..len + bytes.len()].copy_from_slice(bytes);
-        len += bytes.len();
-    };
-    add(&seed.to_be_bytes());
-    for address in [from.0, to.0] {
-        match address {
-            IpAddr::V4(address) => add(&address.octets()),
-            IpAddr::V6(address) => add(&address.octets()),
-        }
-    }
-    add(&[key.proto, 0]);
-    // Protocols whose ports, or what stands for them, are part of the hash.
-    if is_icmp(key.proto) || matches!(key.proto, TCP | UDP | SCTP) {
-        add(&from.1.to_be_bytes());
-        add(&to.1.to_be_bytes());
-    }
-    base64(&Sha1::digest(&input[..len]).into())
-}
-
-/// `1:` and the base64 (RFC 4648 section 4) of a hash.
-fn base64(hash: &[u8; 20]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = *b"1:############################";
-    let byte = |at: usize| u32::from(hash.get(at).copied().unwrap_or_default());
-    for (three, digits) in text[2..].chunks_exact_mut(4).enumerate() {
-        let bits = byte(3 * three) << 16 | byte(3 * three + 1) << 8 | byte(3 * three + 2);
-        for (digit, shift) in digits.iter_mut().zip([18, 12, 6, 0]) {
-            *digit = ALPHABET[(bits >> shift & 63) as usize];
-        }
-    }
-    // The last two bytes are three characters, and one that says so.
-    text[29] = b'=';
-    std::str::from_utf8(&text).unwrap_or_default().to_owned()
-}
-
-/// Order of two endpoints: the address's bytes, then the port. A flow's addresses are of one family.
-fn bytes(address: IpAddr, port: u16) -> (u128, u16) {
-    match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()), port),
-        IpAddr::V6(address) => (address.to_bits(), port),
-    }
+    let (from, to) = ((key.client.address, source), (key.server.address, destination));
+    let ends = if one_way { [from, to] } else { community::ordered(from, to) };
+    let has_ports = is_icmp(key.proto) || matches!(key.proto, TCP | UDP | SCTP);
+    community::text(&community::digest(seed, ends, key.proto, has_ports))
 }
 
 /// Source and destination port, and whether the flow has one direction only.
