@@ -24,6 +24,7 @@ mod hostile;
 mod http;
 mod interim;
 mod manual;
+mod notices;
 mod open_segments;
 mod own_input;
 mod places;

@@ -150,7 +150,8 @@ impl History {
 
     fn note_time(&mut self, ns: u64) {
         if self.sides.iter().any(|side| !side.is_closed) {
-            self.last_ns = ns;
+            // Clocks may go back: a connection lasts until the latest of its packets.
+            self.last_ns = self.last_ns.max(ns);
         }
     }
 
