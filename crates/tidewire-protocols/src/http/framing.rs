@@ -189,10 +189,13 @@ impl Name {
     }
 }
 
-/// A length in decimal, or several equal ones (RFC 9110 section 8.6). Databases keep it with a sign.
+/// Most equal lengths in one field: a longer list is no length, as recipients may reject every list (RFC 9110 section 8.6).
+const LENGTHS_MAX: usize = 64;
+
+/// A length in decimal, or several equal ones. Databases keep it with a sign.
 pub(super) fn length(mut list: &[u8]) -> Option<u64> {
     let mut length = None;
-    loop {
+    for _ in 0..=LENGTHS_MAX {
         // Empty elements do not count (RFC 9110 section 5.6.1).
         while let [byte, rest @ ..] = list
             && (*byte == b',' || byte.is_ascii_whitespace())
@@ -209,6 +212,7 @@ pub(super) fn length(mut list: &[u8]) -> Option<u64> {
             return None;
         }
     }
+    None
 }
 
 /// The number that digits begin with, and the bytes behind it.
@@ -238,4 +242,16 @@ fn ends_chunked(mut list: &[u8]) -> Option<bool> {
 /// Whether the last element of a list ends so, and is no longer.
 fn is_chunked(before: &[u8], last: &[u8; 7]) -> bool {
     last.eq_ignore_ascii_case(b"chunked") && matches!(before.trim_ascii_end(), [] | [.., b','])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_lengths_are_bounded() {
+        let list = |count: usize| length("7, ".repeat(count).as_bytes());
+        assert_eq!([list(0), list(1), list(LENGTHS_MAX), list(LENGTHS_MAX + 1)], [None, Some(7), Some(7), None]);
+        assert_eq!(length(b"7, 8"), None);
+    }
 }
