@@ -167,10 +167,12 @@ fn place(frame: &Frame, bytes: &[u8], decoded: &Decoded, secrets: &Secrets) -> u
         _ => 0,
     };
     let word = |at: usize| {
-        let bytes = bytes.get(at..link_bytes.min(bytes.len())).unwrap_or_default();
-        match bytes.first_chunk::<8>() {
-            Some(chunk) => u64::from_le_bytes(*chunk),
-            None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        let bytes = bytes.get(at..link_bytes).unwrap_or_default();
+        match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
+            (Some(chunk), _) => u64::from_le_bytes(*chunk),
+            (None, Some(chunk)) => u32::from_le_bytes(*chunk).into(),
+            // (These headers are several times four bytes, and frames that were decoded have all of them.)
+            (None, None) => 0,
         }
     };
     let [outer, inner] = decoded.vlan;
