@@ -146,7 +146,8 @@ fn one_signal_ends_every_command_whatever_it_reads_and_writes() {
         conversation(&mut pcap, port, &[(false, b"GET / HTTP/1.1\r\n\r\n"), (true, b"HTTP/1.1 404 No\r\n\r\n")]);
     }
     let compressed = compressed(pcap.bytes());
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 11] = [
+        &["follow", "IN", "99999"],
         &["flows", "--json", "IN"],
         &["flows", "--json", "-j", "2", "IN"],
         &["streams", "--json", "IN"],

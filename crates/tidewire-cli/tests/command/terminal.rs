@@ -115,6 +115,26 @@ fn raw_records_are_not_for_terminals() {
     assert!(shown.contains("a terminal cannot show --raw; redirect it") && shown.contains("code 2"), "{shown}");
 }
 
+/// Bytes of a stream may command a terminal; so may packets.
+#[test]
+fn raw_bytes_of_streams_and_packets_are_not_for_terminals() {
+    if !has_script() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"\x1b]0;evil\x07\x1b[31mred")]);
+    let capture = bench.file("evil.pcap", pcap.bytes());
+    for line in ["follow CAPTURE 1 --as raw", "flows CAPTURE -w -"] {
+        let line = format!("tidewire {}; echo code $?", line.replace("CAPTURE", &capture));
+        let shown = on_terminal("xterm", &line, bench.path("").as_path(), |_, _| {});
+        assert!(shown.contains("terminal") && shown.contains("code 2"), "{line}: {shown}");
+        assert!(!shown.contains("evil\x07") && !shown.contains("\x1b[31m"), "{line}: {shown:?}");
+    }
+    let raw = run(&["follow", &capture, "1", "--as", "raw"]);
+    assert_eq!(raw.stdout, b"\x1b]0;evil\x07\x1b[31mred", "elsewhere they are what they are");
+}
+
 #[test]
 fn a_progress_bar_is_gone_when_the_run_is_interrupted() {
     if !has_script() {

@@ -10,6 +10,7 @@ use std::{
     fs,
     hash::{DefaultHasher, Hasher as _},
     io::{BufRead as _, BufReader, Write as _},
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -30,6 +31,8 @@ const CONSTANT_BYTES: u64 = 8 << 20;
 const ENDED: u16 = 6000;
 /// Segments of 50 requests of one connection: many transactions of few bytes.
 const SEGMENTS: u16 = 400;
+/// Answers of DNS that point to long names.
+const ANSWERS: u16 = 12_000;
 /// Connections that never end: more than the engine has room for, and more fields than their part holds.
 const OPEN: u16 = 15_000;
 
@@ -116,6 +119,19 @@ fn open(bench: &Bench, name: &str, connections: u16) -> String {
         let request = format!("GET / HTTP/1.1\r\nHost: host-{number:05}.department.example.org\r\n\r\n");
         talk.say(pcap, false, request.as_bytes());
         talk.say(pcap, true, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    })
+}
+
+/// Answers of DNS, each with 32 records whose names are pointers to one long name (RFC 1035 section 4.1.4): much text from few bytes.
+fn answers(bench: &Bench) -> String {
+    let name = [&[63][..], &[b'n'; 63], &[63], &[b'a'; 63], &[63], &[b'm'; 63], &[61], &[b'e'; 61], &[0]].concat();
+    let record = [&[0xc0, 12, 0, 6, 0, 1, 0, 0, 0, 60, 0, 24, 0xc0, 12, 0xc0, 12][..], &[0; 20]].concat();
+    let body = [&name[..], &[0, 6, 0, 1], &record.repeat(32)].concat();
+    let (server, client) = (Ipv4Addr::new(192, 0, 2, 53), Ipv4Addr::new(192, 0, 2, 1));
+    capture(bench, "answers.pcap", ANSWERS, |pcap, number| {
+        let head = [&number.to_be_bytes()[..], &[0x81, 0x80, 0, 1, 0, 32, 0, 0, 0, 0]].concat();
+        let datagram = udp(server, client, (53, 10_000 + number % 8000), &[&head[..], &body].concat());
+        pcap.frame(&ipv4(server, client, 17, number, 0, &datagram));
     })
 }
 
@@ -213,6 +229,14 @@ fn every_command_and_format_keeps_the_budget() {
                 files.push((capture, name, format, output));
             }
         }
+    }
+    let answers = answers(&bench);
+    let (bytes, _) = printed(&bench, &["transactions", "--json"], &answers, MEMORY);
+    assert!(bytes > 4000 * usize::from(ANSWERS), "{bytes} bytes: names are not there");
+    keeps(&"transactions --json", &answers);
+    for (name, format) in [("flows", "eve"), ("flows", "zeek")] {
+        written(&bench, (name, format), &answers, MEMORY);
+        keeps(&(name, format), &answers);
     }
     // The others take more, and come last.
     for (capture, words, output) in outputs {
