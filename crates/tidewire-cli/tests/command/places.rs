@@ -652,3 +652,17 @@ fn a_directory_that_was_exchanged_gets_no_name() {
     assert!(!out.exists() && fs::read_to_string(hidden.join("other")).unwrap() == "not ours");
     assert!(moved.join("index.jsonl").exists());
 }
+
+/// A damaged input and an output without room: both are named, and the status is that of the output.
+#[test]
+fn two_failures_are_named_and_the_graver_one_is_the_status() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"question"), (true, b"answer")]);
+    let whole = pcap.bytes();
+    let capture = bench.file("cut.pcap", &whole[..whole.len() - 10]);
+    let (said, status) = complaint(&["flows", &capture]);
+    assert!(status == 3 && said.contains("damaged at byte"), "{said}");
+    let (said, status) = complaint(&["flows", "--to", "csv:/dev/full", &capture]);
+    assert!(status == 4 && said.contains("damaged at byte") && said.contains("/dev/full: cannot be written"), "{said}");
+}
