@@ -249,3 +249,73 @@ fn places_that_do_not_fit_are_said() {
         assert!(code == 2 && complaint.contains(expected), "{place}: {complaint}");
     }
 }
+
+/// Comma-separated values have escapes for what commands a terminal, which can be undone (docs/protocols.md).
+const NAMES: &str = "import csv, json, re, sqlite3, sys, duckdb, pyarrow as pa
+controls = {'t': '\\t', 'n': '\\n', 'r': '\\r'}
+undone = lambda text: re.sub(r'\\\\(?:u\\{([0-9a-f]+)\\}|([tnr]))', lambda m: chr(int(m[1], 16)) if m[1] else controls[m[2]], text)
+lines, values, database, parquet, arrow = sys.argv[1:]
+expected = sorted(json.loads(line)['http']['host'] for line in open(lines, newline='\\n'))
+host = [undone(row['name']) for row in csv.DictReader(open(values, newline=''))]
+found = {
+ 'csv': host,
+ 'sqlite': [json.loads(row[0])['host'] for row in sqlite3.connect(database).execute(\"select http from transactions\")],
+ 'parquet': [row[0] for row in duckdb.sql(f\"select http.host from read_parquet('{parquet}/**/*.parquet')\").fetchall()],
+ 'arrow': [row['host'] for row in pa.ipc.open_file(arrow).read_all()['http'].to_pylist()]}
+for form, names in found.items():
+ print(form, len(names), sorted(names) == expected or next((a, b) for a, b in zip(sorted(names), expected) if a != b))
+print(len(set(expected)))";
+
+/// Names with every byte, and such as break quoting, are the same text in every table as in JSON, by readers that are not ours.
+#[test]
+fn hostile_names_are_the_same_text_for_other_readers() {
+    let python_here = match readers() {
+        Ok(python) => python,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let bench = Bench::new();
+    let of_bytes = (0..=u8::MAX).filter(|byte| !b"\r\n".contains(byte)).map(|byte| vec![b'a', byte, b'b', byte]);
+    let others = [
+        "'; drop table flows; --",
+        "\"\"\"",
+        ",\",",
+        "\\u0000",
+        "\\\\x80",
+        "%s%n",
+        "{}",
+        "null",
+        "NaN",
+        "=1+1",
+        "\u{202e}moc",
+        "\u{2028}",
+        "\u{feff}bom",
+        "\u{1f469}\u{200d}\u{1f4bb}",
+        "e\u{301}",
+        "\t,\t",
+        "<!--",
+        "]]>",
+        "\u{85}",
+        "🦀,\"🦀\"",
+    ];
+    let pairs = (0x80..=0xff_u8).map(|byte| vec![0xc3, byte, b'x']);
+    let names: Vec<Vec<u8>> = of_bytes.chain(pairs).chain(others.map(|name| name.as_bytes().to_vec())).collect();
+    assert!(names.len() > 400);
+    let mut pcap = Pcap::new();
+    for (number, name) in names.iter().enumerate() {
+        let request = [b"GET / HTTP/1.1\r\nHost: h", &name[..], b".example\r\n\r\n"].concat();
+        conversation(&mut pcap, 20_000 + number as u16, &[(false, &request)]);
+    }
+    let capture = bench.file("names.pcap", pcap.bytes());
+    if let Some(reason) = without_columns(&bench, &capture) {
+        return println!("skipped: {reason}");
+    }
+    let files = ["a.json", "a.csv", "a.db", "parquet", "a.arrow"].map(|name| bench.path(name));
+    let formats = ["json", "csv", "sqlite", "parquet", "arrow"];
+    let places: Vec<String> =
+        formats.iter().zip(&files).map(|(format, path)| format!("{format}:{}", path.display())).collect();
+    let words: Vec<&str> = places.iter().flat_map(|place| ["--to", place]).collect();
+    ok(&[&["transactions"][..], &words, &[&capture]].concat());
+    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let expected = ["csv", "sqlite", "parquet", "arrow"].map(|form| format!("{form} {} True", names.len()));
+    assert_eq!(python(&python_here, NAMES, &paths), [&expected[..], &[names.len().to_string()]].concat());
+}
