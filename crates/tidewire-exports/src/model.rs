@@ -215,6 +215,8 @@ pub struct EventRecord<'a> {
     pub client: (Option<std::net::IpAddr>, Option<u16>),
     /// The server's.
     pub server: (Option<std::net::IpAddr>, Option<u16>),
+    /// The Community ID of the flow, if all have the same.
+    pub community_id: Option<&'a str>,
     /// The stream, if all have the same.
     pub stream: Option<u64>,
     /// The first event as JSON.
@@ -223,6 +225,8 @@ pub struct EventRecord<'a> {
     pub varied: Option<&'a str>,
     /// The fields of the first event, as JSON.
     pub fields: Option<&'a str>,
+    /// Of a scan the last event, which has the totals, as JSON.
+    pub totals: Option<&'a str>,
 }
 
 /// A datagram that arrived in fragments.

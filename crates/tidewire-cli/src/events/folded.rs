@@ -228,6 +228,13 @@ impl Folded {
         (self.distinct(rows, "stream") == 1).then_some(stream)
     }
 
+    /// The Community ID of its flow, if all events are of one.
+    fn community_id(&self, rows: &[tidewire_events::Row]) -> Option<String> {
+        let ends = ["proto", "client_addr", "client_port", "server_addr", "server_port"];
+        let is_one = ends.iter().all(|name| self.distinct(rows, name) == 1);
+        self.key().filter(|_| is_one).and_then(FlowKey::community_id)
+    }
+
     fn notes(&self, rows: &[tidewire_events::Row], clock: &Clock) -> Vec<String> {
         let Some((event, _)) = &self.read else { return vec!["encrypted".into()] };
         let mut notes = Vec::new();
@@ -246,7 +253,7 @@ impl Folded {
             notes.push(format!("excerpt {}", quoted(excerpt)));
         }
         if self.stream(rows).is_some()
-            && let Some(id) = event.key.as_ref().and_then(FlowKey::community_id)
+            && let Some(id) = self.community_id(rows)
         {
             let first_ns = scans::first_ns(event).unwrap_or(self.first_ns).min(self.first_ns);
             let period = scans::period(first_ns, self.last_ns);
@@ -260,7 +267,7 @@ impl Folded {
     /// Passes on the record, as far as this form has it. An end of the key is there as far as all events have the same.
     fn view<T>(&self, form: records::Form, call: impl FnOnce(&EventRecord<'_>) -> T) -> T {
         let has = |other: records::Form| form.has(other);
-        let rows = if has(records::Form::TABLE.and(records::Form::CSV)) { self.varied(1) } else { Vec::new() };
+        let rows = self.varied(1);
         let of_all = |name: &str| self.distinct(&rows, name) == 1;
         let key = self.key();
         let proto = key.filter(|_| of_all("proto")).map(|key| proto_name(key.protocol));
@@ -271,7 +278,9 @@ impl Folded {
         let read = self.read.as_ref();
         let json = read.filter(|_| has(records::Form::TABLE.and(records::Form::JSON)));
         let json = json.map(|(event, varied)| (event.to_json(), varied_json(varied)));
+        let totals = self.totals.as_ref().filter(|_| has(records::Form::JSON)).map(Event::to_json);
         let fields = read.filter(|_| has(records::Form::CSV)).map(|(event, _)| fields(event));
+        let community_id = self.community_id(&rows);
         call(&EventRecord {
             sensor: Some(self.sensor.as_str()).filter(|sensor| !sensor.is_empty()),
             fold: self.fold,
@@ -285,10 +294,12 @@ impl Folded {
             proto: proto.as_deref(),
             client: end(["client_addr", "client_port"], |key| (key.client_addr, key.client_port)),
             server: end(["server_addr", "server_port"], |key| (key.server_addr, key.server_port)),
+            community_id: community_id.as_deref(),
             stream: self.stream(&rows),
             event: json.as_ref().map(|(event, _)| event.as_str()),
             varied: json.as_ref().map(|(_, varied)| varied.as_str()),
             fields: fields.as_deref(),
+            totals: totals.as_deref(),
         })
     }
 

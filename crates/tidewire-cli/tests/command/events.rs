@@ -272,7 +272,9 @@ fn rows_are_valid_by_their_schema_and_have_no_member_that_it_does_not_name() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     for (place, name) in ["east", "west"].into_iter().enumerate() {
-        let probes: Vec<Event> = (0..9).map(|number| probe(number, "192.0.2.1")).collect();
+        // Of a scan that has a beginning, the last one has totals.
+        let probe = |number| probe(number, "192.0.2.1").with("first", Field::Time(BEGIN));
+        let probes: Vec<Event> = (0..9).map(probe).collect();
         let (_, recipient) = tidewire_delivery::keys::identity::make();
         let mut sealer = Sealer::new(&Recipients::parse(&[recipient]).expect("a recipient")).expect("a key");
         let (mut batch, records) = (Batch::default(), folded(&probes));
@@ -491,6 +493,11 @@ fn an_event_prints_the_command_that_finds_its_packets() {
     let path = store(&folder.path().join("events.db"), &Batch { records: folded(&[event]), ..Batch::default() });
     let originals = lines(&run(&["--expand", "--json"], &path));
     assert_eq!(originals[0]["community_id"], flow["community_id"]);
+    let rows = lines(&run(&["--json"], &path));
+    assert_eq!(rows[0]["community_id"], flow["community_id"]);
+    let values = text(&run(&["--csv"], &path));
+    assert!(values.lines().next().unwrap().ends_with(",community_id"), "{values}");
+    assert!(values.lines().nth(1).unwrap().ends_with(flow["community_id"].as_str().unwrap()), "{values}");
     let printed = text(&run(&[], &path));
     assert!(printed.lines().any(|line| line.len() > 80 && line.contains(" --community-id ")), "{printed}");
     let words = printed_recall(&printed, archive);
@@ -548,6 +555,13 @@ fn a_scan_is_one_row_with_its_totals() {
     for words in ["ports=20000", "port_range=1-20000", "phase=over", "198.51.100.7"] {
         assert!(table.contains(words), "{words}: {table}");
     }
+    let rows = lines(&run(&["--json"], &path));
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        (&rows[0]["event"]["fields"]["ports"], &rows[0]["totals"]["fields"]["ports"]),
+        (&json!(15), &json!(20_000))
+    );
+    assert!(rows[0].get("community_id").is_none(), "it is of many flows: {}", rows[0]);
     let words = printed_recall(&table, "x").join(" ");
     let expected =
         "recall x --from 2026-11-23T06:00:00Z --to 2026-11-23T06:06:41Z host 192.0.2.66 and host 198.51.100.7";

@@ -31,7 +31,7 @@ const COLUMNS: Form = TABLE.and(CSV);
 
 /// The fields, in the order of JSON. Comma-separated values begin with times, and end with what identifies the fold.
 #[rustfmt::skip]
-const EVENT: [F; 23] = [
+const EVENT: [F; 25] = [
     F::new("sensor", Text, |of| Cell::text(of.sensor), "whose store it is from; only with several stores, or a folder of them")
         .optional().quotes(Quotes::IfNeeded).late(CSV, 1),
     F::number("fold", Long, |of| of.fold, "its number in the store").optional().late(CSV, 4),
@@ -58,7 +58,11 @@ const EVENT: [F; 23] = [
     F::raw("event", Form::JSON, |of, out| push_json(of.event, out), EVENT_JSON).schema(r#"{ "$ref": "event.json" }"#),
     F::raw("varied", Form::JSON, |of, out| push_json(of.varied, out), VARIED).array()
         .schema(r##"{ "type": "array", "items": { "$ref": "record.json#/$defs/member" } }"##),
+    F::raw("totals", Form::JSON, |of, out| push_json(of.totals, out), "of a scan, its last event, which has the totals, as `event`")
+        .schema(r#"{ "$ref": "event.json" }"#),
     F::new("fields", Text, |of| Cell::text(of.fields), "the fields of the first event, as JSON").optional().quotes(Quotes::IfNeeded).only(CSV).late(CSV, 5),
+    F::new("community_id", Text, |of| Cell::text(of.community_id), "the Community ID (version 1, seed 0) of its flow, if all events are of one")
+        .optional().word().late(CSV, 6),
 ];
 
 writers! {
