@@ -1,4 +1,4 @@
-//! What the summary and the help say of a capture and of the command's own lists.
+//! Notices of the summary, and lists of the help, against what is accepted.
 
 use crate::common::*;
 
