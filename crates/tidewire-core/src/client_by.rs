@@ -15,7 +15,7 @@ pub enum ClientBy {
 }
 
 impl ClientBy {
-    const ALL: [Self; 4] = [Self::FirstPacket, Self::Handshake, Self::Message, Self::Ports];
+    pub(crate) const ALL: [Self; 4] = [Self::FirstPacket, Self::Handshake, Self::Message, Self::Ports];
 
     /// The name in JSON.
     #[must_use]

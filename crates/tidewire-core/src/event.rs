@@ -73,6 +73,7 @@ impl GapCause {
 
 /// Bytes of a direction that will never be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Gap {
     /// The direction.

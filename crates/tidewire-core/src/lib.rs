@@ -43,6 +43,8 @@ mod policy;
 pub mod prefetch;
 mod queue;
 mod rejection;
+#[cfg(feature = "serde")]
+mod serial;
 mod shunt;
 mod stats;
 mod stream;

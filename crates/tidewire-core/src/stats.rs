@@ -119,6 +119,7 @@ impl EndReason {
 
 /// Bytes that arrived in two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Conflict {
     /// Offset in the direction's stream.
@@ -129,6 +130,7 @@ pub struct Conflict {
 
 /// An anomaly of a stream, at a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Anomaly {
     /// The kind.

@@ -13,6 +13,9 @@ pub mod ip_protocol;
 mod nearest;
 #[cfg(feature = "random")]
 pub mod random;
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub mod serial;
 pub mod siphash;
 mod stream;
 pub mod tcp_flag;

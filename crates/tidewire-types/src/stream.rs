@@ -50,8 +50,10 @@ impl Direction {
 
 /// An address and a port (0 for protocols without ports).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Endpoint {
     /// The IP address.
+    #[cfg_attr(feature = "serde", serde(rename = "addr"))]
     pub address: IpAddr,
     /// The port, or 0.
     pub port: u16,
@@ -107,6 +109,7 @@ impl Debug for Endpoint {
 /// datagram is one).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct DirectionStats {
     /// Transport packets seen.
     pub packets: u64,
@@ -115,8 +118,10 @@ pub struct DirectionStats {
     /// Bytes of these frames on the wire, including link layer and padding.
     pub frame_bytes: u64,
     /// Bytes from the network layer up, as sent, without padding.
+    #[cfg_attr(feature = "serde", serde(rename = "bytes"))]
     pub ip_bytes: u64,
     /// Transport payload as sent, retransmissions included.
+    #[cfg_attr(feature = "serde", serde(rename = "payload_bytes_on_wire"))]
     pub payload_wire_bytes: u64,
     /// Bytes delivered to the handler, and bytes that the mode `Track` or a cutoff kept from it.
     pub reassembled_bytes: u64,

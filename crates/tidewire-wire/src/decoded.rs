@@ -127,6 +127,7 @@ impl TunnelKind {
 
 /// A tunnel's kind and identifier (0 where the kind has none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tunnel {
     /// The encapsulation.
     pub kind: TunnelKind,

@@ -69,6 +69,8 @@ mod pktap;
 mod ppp;
 mod radiotap;
 mod routing;
+#[cfg(feature = "serde")]
+mod serial;
 mod settings;
 mod slices;
 mod sll;
