@@ -25,13 +25,22 @@ fn text<T: From<String>>(text: impl Into<String>) -> Option<T> {
     Some(text.into().into())
 }
 
+/// A value of a structure that may have more fields.
+macro_rules! filled {
+    ($type:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+        let mut one = $type::default();
+        $(one.$field = $value;)*
+        one
+    }};
+}
+
 fn said(index: u64, server: Ipv4Addr) -> Option<Fields> {
-    let name = || text(format!("host{}.example.org", index % 5000));
+    let name = || -> Option<Box<str>> { text(format!("host{}.example.org", index % 5000)) };
     Some(match index % 5 {
         0 => {
-            let data = server.to_string().into();
-            let answer = Answer { name: name()?, kind: "A".into(), ttl: 60, data };
-            Fields::Dns(Box::new(Dns {
+            let data = server.to_string();
+            let answer = Answer::new(name()?, "A", 60, data);
+            Fields::Dns(Box::new(filled!(Dns {
                 id: index as u16,
                 query: name(),
                 kind: text("A"),
@@ -44,10 +53,9 @@ fn said(index: u64, server: Ipv4Addr) -> Option<Fields> {
                 answers: vec![answer],
                 counts: [1, 0, 0],
                 latency_ns: Some(1_500_000),
-                ..Dns::default()
-            }))
+            })))
         }
-        1 | 2 => Fields::Http(Box::new(Http {
+        1 | 2 => Fields::Http(Box::new(filled!(Http {
             method: text("GET"),
             host: name(),
             path: text(format!("/page/{index}")),
@@ -58,16 +66,14 @@ fn said(index: u64, server: Ipv4Addr) -> Option<Fields> {
             content_type: text("text/html"),
             server: text("bench"),
             response_bytes: Some(700),
-            ..Http::default()
-        })),
-        3 => Fields::Tls(Box::new(Tls {
+        }))),
+        3 => Fields::Tls(Box::new(filled!(Tls {
             client_version: text("TLS 1.2"),
             sni: name(),
             ja3: text("eb88d0b3e1961a0562f006e5ce2a0b87"),
             ja4: text("t12d020100_62ed6f6ca7ad_0000000000ab"),
             alert: Some(40),
-            ..Tls::default()
-        })),
+        }))),
         _ => return None,
     })
 }
@@ -88,17 +94,15 @@ impl Flow {
             (stats.start_ns, stats.end_ns, stats.tcp_flags) = (start_ns, start_ns + 2_000_000, 0x1b);
             stats
         });
-        let transaction = said(index, server).map(|fields| Transaction {
-            start_ns,
-            end_ns: start_ns + 1_500_000,
-            service: match fields {
+        let transaction = said(index, server).map(|fields| {
+            let service = match fields {
                 Fields::Dns(_) => Service::Dns,
                 Fields::Http(_) => Service::Http,
                 _ => Service::Tls,
-            },
-            fields,
+            };
+            Transaction::new(service, fields, start_ns, start_ns + 1_500_000)
         });
-        let app = transaction.map(|first| App { service: first.service, transactions: 1, first: Some(first) });
+        let app = transaction.map(|first| App::new(first.service, 1, Some(first)));
         Self { id: index + 1, key, start_ns, stats, app }
     }
 

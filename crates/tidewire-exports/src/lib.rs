@@ -35,3 +35,8 @@ pub mod zeek;
 pub use app::{push_app, push_transaction};
 pub use explained::{Explained, Explainer, Remaining};
 pub use model::{CutOff, DatagramRecord, EventRecord, Exchange, FileRecord, FlowRecord, MatchRecord, Origin};
+
+/// The example of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

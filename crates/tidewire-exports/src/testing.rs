@@ -96,7 +96,7 @@ impl Sample {
         Self {
             gaps: vec![Gap::new(Direction::ServerToClient, 5, 7, GapCause::NotCaptured)],
             anomalies,
-            app: App { service: Service::Tls, transactions: 1, first },
+            app: App::new(Service::Tls, 1, first),
             text: text.to_owned(),
         }
     }
@@ -177,13 +177,23 @@ pub(crate) fn file(gaps: &[Gap]) -> FileRecord<'_> {
     FileRecord { name: None, stream, key, direction, start_ns, end_ns, end, bytes: 0, sha256: None, gaps }
 }
 
+/// A value of a structure that may have more fields.
+macro_rules! filled {
+    ($type:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+        let mut one = $type::default();
+        $(one.$field = $value;)*
+        one
+    }};
+}
+pub(crate) use filled;
+
 /// Transactions of which every text is `text`.
 pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
     fn some<T: From<String>>(text: &str) -> Option<T> {
         Some(text.to_owned().into())
     }
     let list = || vec![Box::<str>::from(text), "b".into()];
-    let certificate = Certificate {
+    let certificate = filled!(Certificate {
         subject: some(text),
         issuer: some(text),
         serial: Some("0a1b2".into()),
@@ -193,8 +203,8 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         san_left_out: 1,
         sha256: text.into(),
         sha1: [0xab; 20],
-    };
-    let tls = Tls {
+    });
+    let tls = filled!(Tls {
         version: some(text),
         sni: some(text),
         client_alpn: list(),
@@ -208,10 +218,8 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         certificates: 1,
         certificate: Some(certificate),
         chains: [vec![], vec![[0xab; 32], [0xcd; 32]]],
-        ..Tls::default()
-    };
-    let answer =
-        |kind: &str, data: &str| Answer { name: text.into(), kind: kind.to_owned().into(), ttl: 60, data: data.into() };
+    });
+    let answer = |kind: &str, data: &str| Answer::new(text, kind.to_owned(), 60, data);
     let mut answers = ["A", text, "TXT"].map(|kind| answer(kind, text)).to_vec();
     answers.extend([
         answer("AAAA", "2001:4860::68"),
@@ -219,7 +227,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         answer("SSHFP", "1 2 198c34"),
         answer("SOA", &format!("{text} {text} 1 2 3 4 5")),
     ]);
-    let dns = Dns {
+    let dns = filled!(Dns {
         id: 7,
         query: some(text),
         kind: some(text),
@@ -227,11 +235,10 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         is_answered: true,
         flags: [0x0110, 0x87f0],
         rcode: some(text),
-        answers,
+        answers: answers,
         latency_ns: Some(1_500_000),
-        ..Dns::default()
-    };
-    let http = Http {
+    });
+    let http = filled!(Http {
         method: some(text),
         host: some(text),
         port: Some(8080),
@@ -255,8 +262,8 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         request_complete: Some(true),
         response_complete: Some(false),
         host_field: None,
-    };
-    let quic = Quic {
+    });
+    let quic = filled!(Quic {
         version: some(text),
         client_version: some(text),
         sni: some(text),
@@ -265,17 +272,16 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         client_alpn: vec!["h3".into(), text.into()],
         client_dcid: Some("8394c8f0".into()),
         client_scid: Some("".into()),
-        ..Quic::default()
-    };
-    let ssh = Ssh {
+    });
+    let ssh = filled!(Ssh {
         client_version: some(text),
         client_software: some(text),
         server_version: some(text),
         server_software: some(text),
         hassh: some(text),
         hassh_server: some(text),
-    };
-    let of = |service, fields| Transaction { start_ns: START_NS, end_ns: START_NS + 1_000_000, service, fields };
+    });
+    let of = |service, fields| Transaction::new(service, fields, START_NS, START_NS + 1_000_000);
     vec![
         of(Service::Tls, Fields::Tls(tls.into())),
         of(Service::Dns, Fields::Dns(dns.into())),

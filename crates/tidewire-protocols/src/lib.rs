@@ -27,6 +27,8 @@ mod quic;
 mod reader;
 mod recognise;
 mod report;
+#[cfg(feature = "serde")]
+mod serial;
 mod socks;
 mod ssh;
 mod stage;
@@ -57,3 +59,8 @@ pub use value::{Service, Value};
 /// How many bytes of each direction are enough: handshakes with their certificates and the first requests of a connection
 /// lie within.
 pub const CUTOFF_BYTES: u64 = 16 << 10;
+
+/// The example of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

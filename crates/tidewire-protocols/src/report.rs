@@ -4,6 +4,7 @@ use crate::{transaction::Transaction, value::Service};
 
 /// The protocol of a stream, and its transactions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct App {
     /// The protocol that it began with.
     pub service: Service,
@@ -14,6 +15,7 @@ pub struct App {
 }
 
 /// The destination of transactions.
+#[non_exhaustive]
 pub enum Report<'a> {
     /// Each is passed on when it is complete.
     Each(&'a mut dyn FnMut(Transaction)),
@@ -24,6 +26,12 @@ pub enum Report<'a> {
 }
 
 impl App {
+    /// A protocol whose conversation reported so many transactions, and the first of them.
+    #[must_use]
+    pub fn new(service: Service, transactions: u32, first: Option<Transaction>) -> Self {
+        Self { service, transactions, first }
+    }
+
     /// Memory that it takes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u32 {

@@ -7,6 +7,7 @@ use crate::{
 
 /// A question and its answer: a handshake, a query, a request, or as much of it as was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Transaction {
     /// Time of the packet that began it, nanoseconds since the epoch.
     pub start_ns: u64,
@@ -45,6 +46,12 @@ pub enum Fields {
 }
 
 impl Transaction {
+    /// A transaction between two times, nanoseconds since the epoch.
+    #[must_use]
+    pub fn new(service: Service, fields: Fields, start_ns: u64, end_ns: u64) -> Self {
+        Self { start_ns, end_ns, service, fields }
+    }
+
     /// The name in it: the server's name (TLS, QUIC, HTTP), the name in the question (DNS), the server's name for
     /// itself (SSH, SMTP, FTP).
     #[must_use]

@@ -167,10 +167,7 @@ fn answers_have_suricatas_form() {
         ("CNAME", r"\# 2 c0ff"),
         ("NULL", r"\# 9 5641434b4403c5e901"),
     ];
-    dns.answers = data
-        .iter()
-        .map(|&(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
-        .collect();
+    dns.answers = data.iter().map(|&(kind, data)| Answer::new("n", kind, 1, data)).collect();
     let mut out = Vec::new();
     push_transaction(&mut out, &exchange(&one), Types::default());
     let line: Value = serde_json::from_slice(out.split(|byte| *byte == b'\n').nth(1).unwrap()).unwrap();
@@ -217,7 +214,7 @@ fn names_have_their_bytes_and_types_their_numbers() {
         ("NS", "."),
         ("TXT", r#""\195" "\195\164""#),
     ]
-    .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+    .map(|(kind, data)| Answer::new("n", kind, 1, data))
     .to_vec();
     let mut out = Vec::new();
     push_transaction(&mut out, &exchange(&one), Types::default());
@@ -246,7 +243,7 @@ fn multicast_dns_has_a_form_of_its_own() {
         ("A", "192.0.2.7"),
         ("SRV", "x"),
     ]
-    .map(|(kind, data)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
+    .map(|(kind, data)| Answer::new("n", kind, 1, data))
     .to_vec();
     let mut out = Vec::new();
     push_transaction(&mut out, &exchange(&one), Types::default());
@@ -268,7 +265,10 @@ fn versions_of_quic_are_numbers() {
     let Fields::Quic(quic) = &mut one.fields else { panic!("{one:?}") };
     for (version, expected) in [("1", "1"), ("2", "v2"), ("draft 29", "ff00001d"), ("0xfaceb002", "faceb002")] {
         quic.version = Some(version.into());
-        let (one, mut out) = (Transaction { fields: Fields::Quic(quic.clone()), ..service.clone() }, Vec::new());
+        let (one, mut out) = (
+            Transaction::new(service.service, Fields::Quic(quic.clone()), service.start_ns, service.end_ns),
+            Vec::new(),
+        );
         push_transaction(&mut out, &exchange(&one), Types::default());
         assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["quic"]["version"], expected);
     }
@@ -279,7 +279,7 @@ fn versions_of_quic_are_numbers() {
 fn what_hellos_say_has_suricatas_form() {
     let all = transactions("a.example");
     let written = |fields: Fields, service| {
-        let (one, mut out) = (Transaction { fields, service, ..all[0].clone() }, Vec::new());
+        let (one, mut out) = (Transaction::new(service, fields, all[0].start_ns, all[0].end_ns), Vec::new());
         push_transaction(&mut out, &exchange(&one), Types::default());
         serde_json::from_slice::<Value>(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap()
     };
@@ -339,7 +339,8 @@ fn drafts_of_tls_have_suricatas_names() {
     let Fields::Tls(tls) = &mut one.fields else { panic!("{one:?}") };
     for (draft, expected) in [("TLS 1.3 draft 18", "TLS 1.3 draft-18"), ("TLS 1.3 draft 14", "TLS 1.3 draft-<16")] {
         tls.version = Some(draft.into());
-        let (one, mut out) = (Transaction { fields: Fields::Tls(tls.clone()), ..service.clone() }, Vec::new());
+        let (one, mut out) =
+            (Transaction::new(service.service, Fields::Tls(tls.clone()), service.start_ns, service.end_ns), Vec::new());
         push_transaction(&mut out, &exchange(&one), Types::default());
         assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["tls"]["version"], expected);
     }
@@ -401,7 +402,7 @@ proptest! {
 fn questions_and_contradictions_of_dns_are_written() {
     let mut one = conflicting("a.example");
     let Fields::Dns(dns) = &mut one.fields else { panic!() };
-    dns.more = vec![DnsQuestion { name: "b.example".into(), kind: "AAAA".into(), class: None }];
+    dns.more = vec![DnsQuestion::new("b.example", "AAAA", None)];
     let mut out = Vec::new();
     push_transaction(&mut out, &exchange(&one), Types::default());
     let lines: Vec<Value> = out.split(|&byte| byte == b'\n').flat_map(serde_json::from_slice).collect();

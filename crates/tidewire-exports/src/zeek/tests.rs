@@ -7,7 +7,7 @@ use tidewire_protocols::{Answer, DnsQuestion, Fields, QuicEntry, Transaction, te
 
 use crate::{
     Explained,
-    testing::{Sample, exchange, hostile, key, key6, transactions},
+    testing::{Sample, exchange, filled, hostile, key, key6, transactions},
     zeek::{
         Form, History, Log, log_of, push_conn, push_explained, push_files, push_footer, push_header, push_quic,
         push_quic_entry, push_transaction, push_weird_answer, push_weirds,
@@ -164,10 +164,7 @@ fn values_have_zeeks_form() {
         ("TYPE65534", "\\# 5 077d120001", "BIND9 signing signal"),
         ("WKS", "\\# 1 00", ""),
     ];
-    dns.answers = answers
-        .iter()
-        .map(|&(kind, data, _)| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() })
-        .collect();
+    dns.answers = answers.iter().map(|&(kind, data, _)| Answer::new("n", kind, 1, data)).collect();
     let dns = row(&all[1]);
     let expected: Vec<&str> = answers.iter().map(|answer| answer.2).filter(|text| !text.is_empty()).collect();
     assert_eq!(dns["answers"].split(',').collect::<Vec<_>>(), expected);
@@ -238,7 +235,7 @@ fn icmp_has_its_counterpart() {
 fn texts_of_answers_have_their_bytes() {
     let mut one = transactions("a.example").remove(1);
     let Fields::Dns(dns) = &mut one.fields else { panic!() };
-    let answer = |data: &str| Answer { name: "n".into(), kind: "TXT".into(), ttl: 1, data: data.into() };
+    let answer = |data: &str| Answer::new("n", "TXT", 1, data);
     dns.answers = vec![answer(r#""\255\254a,""#), answer(r"\# 1 ff")];
     for (form, expected) in
         [(Form::Tsv, r"	TXT 4 \xff\xfea\x2c,\x5c# 1 ff	"), (Form::Json, r#"["TXT 4 \\xff\\xfea,","\\# 1 ff"]"#)]
@@ -311,14 +308,13 @@ fn a_history_of_quic_has_zeeks_names_of_versions() {
         (0xface_b002, "mvfst (faceb002)"),
         (0x1001_0000, "unknown-10010000"),
     ] {
-        let entry = QuicEntry {
+        let entry = filled!(QuicEntry {
             start_ns: 1_795_329_000_000_000_000,
-            version,
+            version: version,
             client_dcid: Some([0xab, 1].into()),
             client_scid: Some([].into()),
             history: "ISX".into(),
-            ..QuicEntry::default()
-        };
+        });
         let mut text = Vec::new();
         push_header(&mut text, Form::Tsv, Log::Quic, 1);
         push_quic_entry(&mut text, Form::Tsv, (1, 2, &key), &entry);
@@ -334,8 +330,7 @@ fn a_history_of_quic_has_zeeks_names_of_versions() {
 fn names_of_services_have_their_bytes() {
     let mut one = transactions("a.example").remove(1);
     let Fields::Dns(dns) = &mut one.fields else { panic!() };
-    let answer =
-        |kind: &'static str, data: &str| Answer { name: "n".into(), kind: kind.into(), ttl: 1, data: data.into() };
+    let answer = |kind: &'static str, data: &str| Answer::new("n", kind, 1, data);
     dns.query = Some("B\u{fc}ro 2\\.\\233.local".into());
     dns.answers = vec![answer("PTR", "B\u{fc}ro X.local"), answer("SRV", r"0 0 631 The\032Printer.local")];
     let values = |one: &Transaction, form: Form| {
@@ -348,7 +343,7 @@ fn names_of_services_have_their_bytes() {
     assert_eq!((cells[9], cells[21]), ("b\u{fc}ro 2.\\xe9.local", "b\u{fc}ro x.local,the printer.local"));
     assert!(values(&one, Form::Json).contains("\"query\":\"b\u{fc}ro 2.\\\\xe9.local\""));
     let Fields::Dns(dns) = &mut one.fields else { panic!() };
-    dns.more = ["x", "y"].map(|name| DnsQuestion { name: name.into(), kind: "AAAA".into(), class: Some(3) }).into();
+    dns.more = ["x", "y"].map(|name| DnsQuestion::new(name, "AAAA", Some(3))).into();
     let line = values(&one, Form::Tsv);
     assert_eq!(line.split('\t').collect::<Vec<_>>()[9..14], ["y", "3", "C_CHAOS", "28", "AAAA"]);
     // An answer that contradicts an earlier one has a line of its own.

@@ -4,6 +4,7 @@ use crate::value::{Members, text_bytes};
 
 /// The fields of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dhcp {
     /// The message's type, as `DISCOVER`; BOOTP has none.
     pub message: Option<Box<str>>,

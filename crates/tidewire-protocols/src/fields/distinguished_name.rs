@@ -10,6 +10,7 @@ pub struct DistinguishedName(Box<str>);
 
 /// An attribute of such a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Attribute<'a> {
     /// Its type: a short name, or its number; empty if the text has none.
     pub kind: &'a str,

@@ -6,6 +6,7 @@ use crate::value::{Members, Value, known_bytes, text_bytes};
 
 /// The fields of a query and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dns {
     /// Identification.
     pub id: u16,
@@ -50,6 +51,7 @@ pub struct Dns {
 
 /// A further question of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DnsQuestion {
     /// The name in the question, as [`Dns::query`].
     pub name: Box<str>,
@@ -61,6 +63,7 @@ pub struct DnsQuestion {
 
 /// A record of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Answer {
     /// Whose it is.
     pub name: Box<str>,
@@ -70,6 +73,27 @@ pub struct Answer {
     pub ttl: u32,
     /// Its data, in the presentation format of its type; `\# LENGTH HEX` (RFC 3597) for types without one here.
     pub data: Box<str>,
+}
+
+impl DnsQuestion {
+    /// A question, its type by mnemonic, its class if it is not IN.
+    #[must_use]
+    pub fn new(name: impl Into<Box<str>>, kind: impl Into<Cow<'static, str>>, class: Option<u16>) -> Self {
+        Self { name: name.into(), kind: kind.into(), class }
+    }
+}
+
+impl Answer {
+    /// A record, its type by mnemonic, its data in presentation format.
+    #[must_use]
+    pub fn new(
+        name: impl Into<Box<str>>,
+        kind: impl Into<Cow<'static, str>>,
+        ttl: u32,
+        data: impl Into<Box<str>>,
+    ) -> Self {
+        Self { name: name.into(), kind: kind.into(), ttl, data: data.into() }
+    }
 }
 
 impl Dns {

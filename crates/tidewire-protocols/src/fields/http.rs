@@ -6,6 +6,7 @@ use crate::value::{Members, Value, known_bytes, text_bytes};
 
 /// The fields of a request and its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Http {
     /// The method.
     pub method: Option<Cow<'static, str>>,

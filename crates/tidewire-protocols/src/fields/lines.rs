@@ -4,6 +4,7 @@ use crate::value::{Members, Value, list_bytes, text_bytes};
 
 /// The fields of a mail in SMTP, or of a session without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Smtp {
     /// The name in the server's greeting.
     pub server: Option<Box<str>>,
@@ -19,6 +20,7 @@ pub struct Smtp {
 
 /// The fields of a login in FTP, or of a session without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ftp {
     /// The server's greeting.
     pub server: Option<Box<str>>,

@@ -4,6 +4,7 @@ use crate::value::{Members, text_bytes};
 
 /// The fields of an answer, else of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ntp {
     /// The version, 1 to 4.
     pub version: u8,

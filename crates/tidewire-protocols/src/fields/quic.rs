@@ -6,6 +6,7 @@ use crate::value::{Members, known_bytes, list_bytes, text_bytes};
 
 /// The fields of a connection's beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Quic {
     /// The version of the client's first packet: `1`, `2`, `draft 29`.
     pub version: Option<Cow<'static, str>>,
@@ -29,6 +30,7 @@ pub struct Quic {
 
 /// A connection, up to a Retry or a CONNECTION_CLOSE in clear text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QuicEntry {
     /// Time of its first packet, nanoseconds since the epoch.
     pub start_ns: u64,

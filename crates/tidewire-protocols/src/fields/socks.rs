@@ -4,6 +4,7 @@ use crate::value::{Members, text_bytes};
 
 /// The fields of a request to a proxy, and its reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Socks {
     /// 4 or 5.
     pub version: u8,

@@ -4,6 +4,7 @@ use crate::value::{Members, text_bytes};
 
 /// The fields of a connection's beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ssh {
     /// The client's version of the protocol, as `2.0`.
     pub client_version: Option<Box<str>>,

@@ -7,6 +7,7 @@ use crate::value::{Members, Value, known_bytes, list_bytes, text_bytes};
 
 /// The fields of a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tls {
     /// The negotiated version (RFC 8446 section 4.2.1), as `TLS 1.3`.
     pub version: Option<Cow<'static, str>>,
@@ -43,6 +44,7 @@ pub struct Tls {
 
 /// The fields of a certificate (RFC 5280).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Certificate {
     /// The subject, as `C=US, O=Example, CN=example.org`.
     pub subject: Option<DistinguishedName>,
