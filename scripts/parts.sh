@@ -36,32 +36,68 @@ fi
 "$program" tests/corpus/demo/demo.pcap
 echo "parts: built in $took s; libraries: $(ldd "$program" | awk '{print $1}' | tr '\n' ' ')"
 
-# The examples of the guide, each with the features that its first line names. Lines that begin with '# ' are hidden in documents.
+# Calls of features that are off: the compiler names the feature (crates/tidewire/src/missing.rs). Of live, without files, too.
+mkdir -p "$folder/missing/src"
+cp Cargo.lock "$folder/missing"
+refused() { # FEATURES MISSING STATEMENT
+  printf '[package]\nname = "missing"\nversion = "0.0.0"\nedition = "2024"\n\n[dependencies]\n' >"$folder/missing/Cargo.toml"
+  printf 'tidewire = { path = "%s/crates/tidewire", default-features = false, features = ["%s"] }\n' "$PWD" "$1" >>"$folder/missing/Cargo.toml"
+  printf '#![allow(unused)]\nuse tidewire::Capture;\n\nfn main() {\n    %s;\n}\n' "$3" >"$folder/missing/src/main.rs"
+  local said
+  if said=$(cd "$folder/missing" && cargo check --quiet --offline 2>&1); then
+    echo "parts: compiles without the feature $2: $3" >&2; exit 1
+  fi
+  if ! grep -qE "the feature .$2. of tidewire, which is off|gated behind the .$2. feature" <<<"$said"; then
+    echo "parts: the compiler does not name the feature $2: $3" >&2; echo "$said" >&2; exit 1
+  fi
+}
+refused files filter 'Capture::file("x").filter("tcp").for_each_stream(|_| ())'
+refused files filter 'tidewire::StreamClass::matching("tcp")'
+refused files filter 'tidewire::Application::new(()).filter("tcp")'
+refused files live 'Capture::live(["eth0"])'
+refused files live 'let settings = tidewire::live::LiveSettings::new(["eth0"])'
+refused files protocols 'for _ in Capture::file("x").transactions() {}'
+refused files protocols 'Capture::file("x").for_each_transaction(|_| ())'
+refused files protocols 'Capture::file("x").run_transactions(|_| ())'
+refused files protocols 'let fields: Option<tidewire::protocols::Fields> = None'
+refused live files 'Capture::file("x")'
+refused live files 'Capture::reader(std::io::stdin())'
+echo "parts: calls of features that are off name the feature"
+
+# The examples of the guide, each with the features or crates that its first line names. Lines that begin with '# ' are hidden in documents.
 mkdir -p "$folder/guide/src"
 : >"$folder/guide/src/lib.rs"
 cp Cargo.lock "$folder/guide"
 awk -v to="$folder/guide/examples" '
-  /^```rust/ { inside = 1; text = ""; feature = ""; main = 0; next }
+  /^```rust/ { inside = 1; text = ""; group = "default"; main = 0; next }
   inside && /^```$/ {
-    inside = 0; name = feature == "" ? "default" : feature; file = to "/" name "_" (++count) ".rs"
-    system("mkdir -p " to)
+    inside = 0; file = to "/" group "/" (++count) ".rs"
+    system("mkdir -p " to "/" group)
     print "#![allow(unused)]\n" (main ? text : "fn main() {\n" text "}") >file; close(file); next
   }
   inside {
-    if ($0 ~ /^\/\/ Feature: /) { feature = $3; next }
+    if ($0 ~ /^\/\/ Features?: /) { $1 = $2 = ""; gsub(/[ ,]+/, "+"); group = "features" $0; next }
+    if ($0 ~ /^\/\/ Crates?: /) { $1 = $2 = ""; gsub(/[ ,]+/, "+"); group = "crates" $0; next }
     line = $0; sub(/^#( |$)/, "", line); if (line ~ /^fn main/) main = 1; text = text line "\n"
   }
 ' docs/library.md
-for feature in default filter live; do
-  more=""; [ $feature = default ] || more=", features = [\"$feature\"]"
+for examples in "$folder/guide/examples"/*/; do
+  group=$(basename "$examples")
+  IFS=+ read -ra words <<<"$group"
+  features=; crates=()
+  case ${words[0]} in
+    features) features=$(printf '"%s", ' "${words[@]:1}") ;;
+    crates) crates=("${words[@]:1}") ;;
+  esac
   {
-    printf '[package]\nname = "guide"\nversion = "0.0.0"\nedition = "2024"\nautoexamples = false\n\n[dependencies]\n'
-    printf 'tidewire = { path = "%s/crates/tidewire"%s }\n' "$PWD" "$more"
-    for file in "$folder/guide/examples/${feature}"_*.rs; do
+    printf '[package]\nname = "guide"\nversion = "0.0.0"\nedition = "2024"\nautoexamples = false\n\n[dependencies]\nserde_json = "1"\n'
+    printf 'tidewire = { path = "%s/crates/tidewire", features = [%s] }\n' "$PWD" "$features"
+    for crate in "${crates[@]}"; do printf '%s = { path = "%s/crates/%s" }\n' "$crate" "$PWD" "$crate"; done
+    for file in "$examples"*.rs; do
       printf '\n[[example]]\nname = "%s"\npath = "%s"\n' "$(basename "$file" .rs)" "$file"
     done
   } >"$folder/guide/Cargo.toml"
   (cd "$folder/guide" && cargo check --quiet --offline --examples)
-  echo "parts: $(ls "$folder/guide/examples/${feature}"_*.rs | wc -l) examples of docs/library.md compile with the features: $feature"
+  echo "parts: $(ls "$examples"*.rs | wc -l) examples of docs/library.md compile with: ${group//+/ }"
 done
 scripts/package.sh --verify

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tidewire::{Chunk, Direction, EndReason, Gap, GapCause, Stream, TcpState};
+pub use tidewire::protocols::HasConversation;
+use tidewire::{Chunk, EndReason, Gap, GapCause, Stream, protocols::ProtocolReader};
 use tidewire_exports::{
     FlowRecord, Origin,
     select::{Seen, Select},
     table::Row,
 };
-use tidewire_protocols::{App, Budget, Conversation, Piece, Ports, Report, Transaction};
+use tidewire_protocols::{App, Conversation, Report, Transaction};
 
 use crate::{cut_offs::CutOffs, memory::MemoryParts};
 
@@ -32,24 +33,12 @@ impl AsMut<Self> for TrackedStream {
     }
 }
 
-/// State of a stream that has a conversation in it.
-pub trait HasConversation {
-    /// The conversation.
-    fn conversation(&mut self) -> &mut Conversation;
-}
-
-impl HasConversation for Conversation {
-    fn conversation(&mut self) -> &mut Conversation {
-        self
-    }
-}
-
 /// The test that a stream must fulfil to be reported.
 pub type Selected = Option<Arc<Select>>;
 
 /// State of a worker that follows conversations.
 pub struct ConversationTracker {
-    budget: Budget,
+    reader: ProtocolReader,
     /// The test that selects streams.
     select: Selected,
     /// Parts of an archive's streams that were cut off.
@@ -59,7 +48,7 @@ pub struct ConversationTracker {
 impl ConversationTracker {
     /// A tracker with this share of the memory.
     pub fn new(parts: &MemoryParts) -> Self {
-        Self { budget: Budget::new(parts.worker_fields()), select: None, cuts: None }
+        Self { reader: ProtocolReader::new(parts.worker_fields()), select: None, cuts: None }
     }
 
     /// Adds a selection, and parts that were cut off.
@@ -100,46 +89,29 @@ impl ConversationTracker {
         select.matches(&Row::Flow(&record), seen).then_some(app)
     }
 
-    /// Whether bytes carry no protocol field: most are within a body, or of a protocol whose fields are known.
+    /// Whether bytes carry no protocol field.
     #[inline]
     pub fn passes_over<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>) -> bool {
-        let conversation = stream.data().conversation();
-        conversation.is_over()
-            || conversation.take_body(chunk.direction, chunk.fresh().len(), chunk.timestamp_ns, &mut self.budget)
+        self.reader.passes_over(stream, chunk)
     }
 
     /// Bytes of a stream that were not passed over.
     pub fn data<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>, report: &mut Report<'_>) {
-        let fresh = chunk.fresh();
-        let key = stream.key();
-        let piece = Piece {
-            direction: chunk.direction,
-            bytes: fresh,
-            is_datagram: chunk.is_datagram,
-            timestamp_ns: chunk.timestamp_ns,
-        };
-        let ports = Ports { client: key.client.port, server: key.server.port };
-        if stream.state() == TcpState::Midstream {
-            stream.data().conversation().joined();
-        }
-        stream.data().conversation().data(&piece, ports, &mut self.budget, report);
+        self.reader.data(stream, chunk, report);
     }
 
-    /// Bytes that are missing.
+    /// Bytes that are missing, or that a recorder cut off.
     pub fn gap<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, gap: &Gap, report: &mut Report<'_>) {
-        let seen = match gap.cause {
-            // A removed urgent byte separates nothing: the receiver continues to read.
-            GapCause::Urgent => return,
-            // Bytes that passed beyond a cutoff were counted, with those that are missing there.
-            GapCause::Cutoff => gap.bytes.min(stream.stats(gap.direction).cutoff_bytes),
-            _ => {
-                let times = [stream.start_ns(), stream.end_ns()];
-                let corrected = self.cuts.as_ref().map(|cuts| cuts.corrected_gap(&stream.key(), times, *gap));
-                let is_recorders = corrected.is_some_and(|gap| gap.cause == GapCause::Cutoff);
-                if is_recorders { gap.bytes } else { 0 }
+        let corrects = !matches!(gap.cause, GapCause::Urgent | GapCause::Cutoff);
+        let cuts = self.cuts.as_ref().filter(|_| corrects);
+        let times = [stream.start_ns(), stream.end_ns()];
+        let corrected = cuts.map(|cuts| cuts.corrected_gap(&stream.key(), times, *gap));
+        match corrected {
+            Some(corrected) if corrected.cause == GapCause::Cutoff => {
+                self.reader.skipped(stream, gap, gap.bytes, report);
             }
-        };
-        stream.data().conversation().skipped(gap.direction, gap.bytes, seen, &mut self.budget, report);
+            _ => self.reader.gap(stream, gap, report),
+        }
     }
 
     /// The stream ended: what it was.
@@ -148,16 +120,11 @@ impl ConversationTracker {
         stream: &mut Stream<'_, D>,
         report: &mut Report<'_>,
     ) -> Option<Box<App>> {
-        for direction in Direction::BOTH {
-            if stream.has_ended(direction) {
-                stream.data().conversation().ended(direction, &mut self.budget);
-            }
-        }
-        stream.data().conversation().close(&mut self.budget, report)
+        self.reader.close(stream, report)
     }
 
     /// How many streams lost their fields for lack of memory.
     pub fn refused(&self) -> u64 {
-        self.budget.refused()
+        self.reader.refused()
     }
 }

@@ -48,3 +48,13 @@ pub use settings::{ACTIVE_TIMEOUT, Settings, Source, UDP_RATE};
 pub use sink::{Call, Failure, Needs, Sink};
 pub use target::{Format, OutputDestination, Target, expected};
 pub use totals::Totals;
+
+/// The example of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The examples of docs/library.md: this crate has all that they need.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

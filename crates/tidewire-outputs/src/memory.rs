@@ -1,5 +1,7 @@
 //! The parts of the memory: for the engine, and for what a program keeps of the traffic beside it.
 
+use tidewire::protocols::ProtocolReader;
+
 /// The least that the engine of a worker works with, bytes (`WORKER_MEMORY_BYTES_MIN` of `tidewire-core`).
 pub const ENGINE_BYTES_MIN: u64 = 2 << 20;
 
@@ -41,7 +43,7 @@ impl MemoryParts {
         let records = part(kept.records, memory / 8);
         // Fields of QUIC packets are of the same streams: their part is one of the fields', not one of the flow table's.
         let quic = part(kept.quic, memory / 8);
-        let fields = part(kept.fields, memory / 8 * 3 - quic);
+        let fields = part(kept.fields, ProtocolReader::part_of(memory) - quic);
         // Of less than 4 MiB a worker the engine takes what it needs; the other parts come on top.
         let least = (ENGINE_BYTES_MIN * workers).min(memory);
         let engine = (memory - records - fields - quic).max(least);

@@ -28,7 +28,9 @@ pub struct FinishedStream {
     dropped_bytes: [u64; 2],
     gaps: Vec<Gap>,
     anomalies: Vec<Anomaly>,
+    /// Those of both directions, the client's first.
     conflicts: Vec<Conflict>,
+    client_conflicts: usize,
 }
 
 impl FinishedStream {
@@ -111,6 +113,13 @@ impl FinishedStream {
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts
     }
+
+    /// Those of a direction.
+    #[cfg(feature = "serde")]
+    pub(crate) fn conflicts_of(&self, direction: Direction) -> &[Conflict] {
+        let (client, server) = self.conflicts.split_at(self.client_conflicts.min(self.conflicts.len()));
+        [client, server][direction as usize]
+    }
 }
 
 /// State of an unfinished stream.
@@ -186,6 +195,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
             dropped_bytes,
             gaps: stream.gaps().to_vec(),
             anomalies: stream.anomalies().to_vec(),
+            client_conflicts: stream.conflicts(Direction::ClientToServer).len(),
             conflicts: directions.iter().flat_map(|direction| stream.conflicts(*direction)).copied().collect(),
         };
         match (self.take)(finished) {

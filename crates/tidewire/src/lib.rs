@@ -11,6 +11,7 @@
 //! | iterate over finished streams | [`Capture::streams`], [`Capture::for_each_stream`] |
 //! | react to bytes with closures | [`Capture::on_data`] and [`Closures`] |
 //! | keep state for each stream, see packets and datagrams | [`Handler`] with [`Capture::run_with`] or [`Capture::run`] |
+//! | get typed transactions: HTTP requests, TLS handshakes, DNS queries | `Capture::transactions` and the module `protocols` (feature `protocols`) |
 //! | run several handlers over one input | [`Applications`] |
 //! | keep the frames themselves | [`FrameHandler`] with [`Capture::run_frames`] |
 //! | process batches of frames without input or threads | [`Engine`] |
@@ -223,6 +224,12 @@
 //! | `zstd` (on by default) | files in Zstandard | a C compiler |
 //! | `filter` | `Capture::filter`, `class`, the same of [`Application`] | the system's libpcap |
 //! | `live` | `Capture::live` and the module `live`; includes `filter` | Linux |
+//! | `protocols` | `Capture::transactions` and the module `protocols` | |
+//! | `certificates` | fields of X.509 certificates in transactions | |
+//! | `quic` | transactions of QUIC | a C compiler |
+//! | `serde` | `Serialize` of keys, statistics, ledgers, outcomes and transactions; `Deserialize` of those that are values | |
+//!
+//! A call that needs a feature that is off does not compile, and the compiler names the feature.
 //!
 //! # Where to go next
 //!
@@ -254,9 +261,15 @@ mod finished;
 mod frames;
 #[cfg(feature = "live")]
 pub mod live;
+#[cfg(not(all(feature = "files", feature = "filter", feature = "live", feature = "protocols")))]
+mod missing;
 mod outcome;
+#[cfg(feature = "protocols")]
+pub mod protocols;
 #[cfg(feature = "live")]
 mod report;
+#[cfg(feature = "serde")]
+mod serial;
 mod setup;
 mod timed;
 mod worker;
@@ -294,11 +307,6 @@ pub use tidewire_files::{Block, CaptureLoss, Damage, Error as FileError, Source,
 #[cfg(feature = "filter")]
 pub use tidewire_filter::Error as FilterError;
 pub use timed::{Clocked, Timed};
-
-/// The examples of docs/library.md.
-#[cfg(all(doctest, feature = "files", feature = "live"))]
-#[doc = include_str!("../../../docs/library.md")]
-struct Guide;
 
 /// The examples of README.md.
 #[cfg(doctest)]

@@ -52,6 +52,13 @@ impl<H> Outcome<H> {
         self.handlers.swap_remove(0)
     }
 
+    /// Replaces each handler by what `map` makes of it.
+    #[cfg(feature = "protocols")]
+    pub(crate) fn map_handlers<T>(mut self, map: impl FnMut(H) -> T) -> Outcome<T> {
+        let handlers = std::mem::take(&mut self.handlers).into_iter().map(map).collect();
+        self.with_handlers(handlers)
+    }
+
     /// Replaces the handlers.
     pub(crate) fn with_handlers<T>(self, handlers: Vec<T>) -> Outcome<T> {
         Outcome {

@@ -219,6 +219,87 @@ fn alone(test: impl FnOnce() + Send + 'static) {
     thread::spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
+/// Transactions of interfaces, by a closure and by handlers of two workers: each arrives when it is complete, and not at the end.
+#[cfg(feature = "protocols")]
+#[test]
+fn transactions_come_from_an_interface() {
+    use tidewire::protocols::{Conversation, Fields, Transaction, TransactionHandler};
+
+    struct Hosts<'a>(&'a mpsc::Sender<String>);
+
+    impl Handler for Hosts<'_> {
+        type Data = Conversation;
+    }
+
+    impl TransactionHandler for Hosts<'_> {
+        fn transaction(&mut self, _: &mut Stream<'_, Conversation>, transaction: Transaction) {
+            if let Fields::Http(http) = &transaction.fields {
+                self.0.send(format!("{:?} {:?}", http.host.as_deref(), http.status)).expect("a test");
+            }
+        }
+    }
+
+    alone(|| {
+        let host = opposite(|| {
+            let listener = TcpListener::bind("10.9.0.2:80").expect("a listener");
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+                let mut request = [0; 64];
+                stream.read_exact(&mut request[..32]).expect("a request");
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").expect("an answer");
+                // Until the client ends.
+                let _ = stream.read(&mut request);
+            }
+        });
+        let get = || {
+            let mut connected = None;
+            wait_until("a connection", || {
+                connected = TcpStream::connect("10.9.0.2:80").ok();
+                connected.is_some()
+            });
+            let mut stream = connected.expect("a connection");
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").expect("asked");
+            stream
+        };
+        for workers in [1, 2] {
+            let stop = Stop::new();
+            let ((began, ready), (found, hosts)) = (mpsc::channel(), mpsc::channel());
+            thread::scope(|scope| {
+                let raised = stop.clone();
+                let run = scope.spawn(move || {
+                    let capture = Capture::live(LiveSettings::new(["tw0"])).workers(workers).stop_when(&raised);
+                    let capture = capture.on_report(move |_| {
+                        let _ = began.send(());
+                    });
+                    let ledger = if workers == 1 {
+                        let call = |one: tidewire::protocols::StreamTransaction| {
+                            let key = one.key();
+                            if let Fields::Http(http) = one.fields() {
+                                assert_eq!(key.server.port, 80);
+                                found.send(format!("{:?} {:?}", http.host.as_deref(), http.status)).expect("a test");
+                            }
+                        };
+                        capture.for_each_transaction(call).expect("a capture").ledger
+                    } else {
+                        let found = &found;
+                        capture.run_transactions(|_| Hosts(found)).expect("a capture").ledger
+                    };
+                    assert!(ledger.closes());
+                });
+                let _raise = Raise(&stop);
+                ready.recv_timeout(PATIENCE).expect("a report");
+                let stream = get();
+                assert_eq!(hosts.recv_timeout(PATIENCE).expect("a transaction"), "Some(\"a.test\") Some(204)");
+                drop(stream);
+                stop.stop();
+                run.join().expect("no panic");
+            });
+        }
+        host.join().expect("the host");
+    });
+}
+
 #[test]
 fn streams_come_from_an_interface() {
     alone(|| over_a_cable(1, LiveSettings::new(["tw0"]), "tcp port 80"));

@@ -14,6 +14,7 @@ mod datagrams;
 mod defaults;
 mod doubts;
 mod expectations;
+mod library;
 mod matching;
 mod merged;
 mod oracle;

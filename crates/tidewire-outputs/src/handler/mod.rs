@@ -78,6 +78,12 @@ pub struct Exporting {
 }
 
 impl Exporting {
+    /// All records of a kind.
+    #[must_use]
+    pub fn new(kind: ExportKind, exports: Arc<Exports>) -> Self {
+        Self { kind, services: [].into(), select: None, cuts: None, exports }
+    }
+
     /// Whether figures suffice, and neither reassembly nor protocol fields are needed. A selection may be by either.
     #[must_use]
     pub fn wants_figures_only(&self) -> bool {

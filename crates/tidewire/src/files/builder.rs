@@ -107,8 +107,18 @@ impl<'a> Capture<Files<'a>> {
     }
 }
 
+/// As [`missing`](crate::missing) says.
+#[cfg(not(feature = "live"))]
+#[doc(hidden)]
+#[allow(missing_docs, reason = "no call of it compiles")]
+impl Capture<Files<'_>> {
+    pub fn live(settings: impl crate::missing::LiveFeature) -> Self {
+        settings.never()
+    }
+}
+
 impl<'a> Files<'a> {
-    fn open(self, mut setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
+    pub(crate) fn open(self, mut setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
         let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
         let tap = setup.frame_tap(0);
         let mut again = None;

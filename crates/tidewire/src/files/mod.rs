@@ -9,3 +9,5 @@ mod streams;
 
 pub use builder::Files;
 pub use streams::Streams;
+#[cfg(feature = "protocols")]
+pub(crate) use {input_loop::InputLoop, run::SingleRun};

@@ -69,7 +69,7 @@ fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
 }
 
 /// One worker on the calling thread, a step at a time.
-pub(super) struct SingleRun<'a, H: Handler> {
+pub(crate) struct SingleRun<'a, H: Handler> {
     input: InputLoop<'a>,
     engine: Engine<H>,
     block: Block,
@@ -84,7 +84,7 @@ pub(super) struct SingleRun<'a, H: Handler> {
 const CLOSED_AT_ONCE: usize = 64;
 
 impl<'a, H: Handler> SingleRun<'a, H> {
-    pub(super) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
+    pub(crate) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
         let engine = engine(config.clone(), Share::ALL, worker, input.again());
         let ledger = input.ledger();
@@ -92,7 +92,7 @@ impl<'a, H: Handler> SingleRun<'a, H> {
     }
 
     /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
-    pub(super) fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         if self.is_ending {
             return self.engine.finish_some(CLOSED_AT_ONCE);
         }
@@ -115,21 +115,21 @@ impl<'a, H: Handler> SingleRun<'a, H> {
     }
 
     /// Ends every stream, whether the input has ended or not.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.engine.finish();
     }
 
     /// Whether the input ended, or the run was stopped.
-    pub(super) fn has_read_all(&self) -> bool {
+    pub(crate) fn has_read_all(&self) -> bool {
         self.is_ending
     }
 
-    pub(super) fn handler(&mut self) -> &mut H {
+    pub(crate) fn handler(&mut self) -> &mut H {
         self.engine.handler()
     }
 
     /// The outcome of the run, once it has ended.
-    pub(super) fn outcome(self) -> Outcome<H> {
+    pub(crate) fn outcome(self) -> Outcome<H> {
         let (handler, ledger) = self.engine.into_parts();
         self.input.outcome(vec![handler], ledger)
     }
