@@ -228,6 +228,7 @@
 //! | `certificates` | fields of X.509 certificates in transactions | |
 //! | `quic` | transactions of QUIC | a C compiler |
 //! | `serde` | `Serialize` of keys, statistics, ledgers, outcomes and transactions; `Deserialize` of those that are values | |
+//! | `tracing` | events at control points: runs, workers, overload, interfaces, bounds | |
 //!
 //! A call that needs a feature that is off does not compile, and the compiler names the feature.
 //!
@@ -272,6 +273,7 @@ mod report;
 mod serial;
 mod setup;
 mod timed;
+mod trace;
 mod worker;
 
 pub use applications::{APPLICATIONS_MAX, Application, ApplicationId, Applications, Delivered};

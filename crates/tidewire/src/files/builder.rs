@@ -16,6 +16,7 @@ use crate::{
     filter::Filter,
     frames::FrameHandler,
     setup::{Run, Setup},
+    trace,
     worker::Worker,
 };
 
@@ -123,6 +124,11 @@ impl<'a> Files<'a> {
         let tap = setup.frame_tap(0);
         let mut again = None;
         let is_named = matches!(self.from, FileInput::Paths(_));
+        let kind = match self.from {
+            FileInput::Paths(_) => "files",
+            FileInput::Reader(_) => "reader",
+            FileInput::Source(_) => "source",
+        };
         let source: Box<dyn Source> = match self.from {
             FileInput::Paths(paths) => {
                 again = rereadable(&paths);
@@ -131,6 +137,7 @@ impl<'a> Files<'a> {
             FileInput::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             FileInput::Source(source) => source,
         };
+        trace::opened(kind, setup.workers);
         if let Some(call) = self.before_start {
             call();
         }

@@ -18,6 +18,7 @@ use crate::{
     filter::Filter,
     frames::{FrameHandler, FrameTap},
     setup::Duplicates,
+    trace,
 };
 
 /// The callback for the ledger and the time of the input.
@@ -348,7 +349,7 @@ impl<'a> InputLoop<'a> {
         settle_filtered(&mut ledger, self.filtered());
         let elapsed = self.begun.elapsed();
         let capture_losses = self.losses();
-        Outcome {
+        let outcome = Outcome {
             handlers,
             ledger,
             input_errors: self.input_errors,
@@ -358,7 +359,9 @@ impl<'a> InputLoop<'a> {
             interrupted: self.interrupted,
             #[cfg(feature = "live")]
             live: None,
-        }
+        };
+        trace::ended(&outcome);
+        outcome
     }
 }
 

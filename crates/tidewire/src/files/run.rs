@@ -32,6 +32,7 @@ use super::{
 use crate::{
     Error, Outcome,
     frames::{Counted, FrameHandler},
+    trace::{WorkerTrace, permille},
     worker::{Worker, message},
 };
 
@@ -78,6 +79,8 @@ pub(crate) struct SingleRun<'a, H: Handler> {
     /// The settings, until copies were looked for.
     unlearnt: Option<Config>,
     is_ending: bool,
+    trace: WorkerTrace,
+    memory_bytes: u64,
 }
 
 /// Streams closed in one step at the end of the input: few enough to keep until they are taken.
@@ -87,8 +90,10 @@ impl<'a, H: Handler> SingleRun<'a, H> {
     pub(crate) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
         let engine = engine(config.clone(), Share::ALL, worker, input.again());
-        let ledger = input.ledger();
-        Self { input, engine, block: Block::new(), report_ns, ledger, unlearnt: Some(config), is_ending: false }
+        let (ledger, memory_bytes) = (input.ledger(), config.memory_bytes());
+        let trace = WorkerTrace::start(0, None);
+        let (block, unlearnt) = (Block::new(), Some(config));
+        Self { input, engine, block, report_ns, ledger, unlearnt, is_ending: false, trace, memory_bytes }
     }
 
     /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
@@ -104,6 +109,7 @@ impl<'a, H: Handler> SingleRun<'a, H> {
             Next::Frames => {
                 self.engine.note_losses(self.block.losses());
                 self.engine.process(&self.block.batch());
+                observe(&mut self.trace, &self.engine, self.memory_bytes);
                 publish(&self.engine, self.ledger.as_ref());
             }
             Next::Silence(silence, clock_ns) => {
@@ -131,6 +137,8 @@ impl<'a, H: Handler> SingleRun<'a, H> {
     /// The outcome of the run, once it has ended.
     pub(crate) fn outcome(self) -> Outcome<H> {
         let (handler, ledger) = self.engine.into_parts();
+        let mut trace = self.trace;
+        trace.end(&ledger);
         self.input.outcome(vec![handler], ledger)
     }
 }
@@ -186,7 +194,9 @@ pub(super) fn run_threads<H: Handler + Send>(
             threads.push(scope.spawn(move || {
                 // A handler that panics is dropped with its engine: its inconsistent state is never seen.
                 let work = AssertUnwindSafe(|| {
-                    work(engine(config.clone(), share, worker, again), &blocks, &give_back, ledger.as_ref())
+                    let engine = engine(config.clone(), share, worker, again);
+                    let watched = (WorkerTrace::start(index, None), config.memory_bytes());
+                    work(engine, watched, &blocks, &give_back, ledger.as_ref())
                 });
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
@@ -238,6 +248,13 @@ fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Rece
     }
 }
 
+/// Reports overload, and bounds that were reached.
+#[inline]
+fn observe<H: Handler>(trace: &mut WorkerTrace, engine: &Engine<H>, memory_bytes: u64) {
+    trace.level(|| permille(engine.buffered_bytes(), memory_bytes));
+    trace.bounds(engine.ledger());
+}
+
 /// Publishes the ledger of a worker, if a slot is attached.
 fn publish<H: Handler>(engine: &Engine<H>, ledger: Option<&Published>) {
     if let Some(ledger) = ledger {
@@ -247,6 +264,7 @@ fn publish<H: Handler>(engine: &Engine<H>, ledger: Option<&Published>) {
 
 fn work<H: Handler>(
     mut engine: Engine<H>,
+    (mut trace, memory_bytes): (WorkerTrace, u64),
     queue: &Receiver<Handed>,
     give_back: &Sender<Block>,
     ledger: Option<&Published>,
@@ -261,6 +279,7 @@ fn work<H: Handler>(
         };
         engine.note_losses(block.losses());
         engine.process(&block.batch());
+        observe(&mut trace, &engine, memory_bytes);
         publish(&engine, ledger);
         if let Some(block) = Arc::into_inner(block) {
             // The channel is full if the reader has enough blocks: then this one is freed.
@@ -268,5 +287,6 @@ fn work<H: Handler>(
         }
     }
     engine.finish();
+    trace.end(engine.ledger());
     engine.into_parts()
 }

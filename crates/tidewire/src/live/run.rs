@@ -24,6 +24,7 @@ use super::{
 use crate::{
     Error, Outcome, Stop,
     frames::{Counted, FrameHandler, FrameTap},
+    trace,
     worker::{Worker, message},
 };
 
@@ -95,6 +96,8 @@ impl Watch<'_> {
         });
         let report = |place: &Mutex<WorkerReport>| place.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let workers = self.shared.reports.iter().map(report).collect();
+        events.iter().for_each(trace::interface);
+        troubles.iter().for_each(trace::trouble);
         let report = LiveReport { elapsed: self.begun.elapsed(), interfaces, workers };
         if let Some(call) = &mut self.hooks.on_event {
             events.iter().for_each(call);
@@ -110,7 +113,7 @@ impl Watch<'_> {
 
     fn outcome<H>(mut self, handlers: Vec<H>, ledger: Ledger) -> Outcome<H> {
         let report = self.report();
-        Outcome {
+        let outcome = Outcome {
             handlers,
             ledger,
             input_errors: Vec::new(),
@@ -119,7 +122,9 @@ impl Watch<'_> {
             elapsed: self.begun.elapsed(),
             interrupted: self.interrupted,
             live: Some(report),
-        }
+        };
+        trace::ended(&outcome);
+        outcome
     }
 }
 
@@ -128,6 +133,7 @@ fn watch(mut hooks: Hooks<'_>, mut monitor: Monitor, workers: usize) -> Result<W
     if let Some(call) = hooks.before_start.take() {
         call(&monitor.report()?)?;
     }
+    trace::opened("interfaces", workers);
     let shared = Shared::new(workers, hooks.most);
     let now = Instant::now();
     Ok(Watch { hooks, monitor, shared, begun: now, reported: now, interrupted: false })
@@ -165,8 +171,7 @@ pub(crate) fn run_single<H: Handler>(
     // The caller's thread is not pinned.
     let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
     let engine = engine(&mut rings, config, worker, tap);
-    let mut work =
-        Work { index: 0, rings, engine, shared: &shared, cpu: None, memory_bytes, reported_at: Instant::now() };
+    let mut work = Work::new(0, rings, engine, &shared, None, memory_bytes);
     while !watch.look() {
         work.step();
     }
@@ -254,8 +259,7 @@ fn threads<'a, C: Consume, T: Send>(
                     // Pinning may be forbidden: the worker runs anyway.
                     let cpu = if pin { wait::pin(index).ok() } else { None };
                     let engine = build(&mut rings);
-                    let mut work =
-                        Work { index, rings, engine, shared, cpu, memory_bytes, reported_at: Instant::now() };
+                    let mut work = Work::new(index, rings, engine, shared, cpu, memory_bytes);
                     while !shared.is_over() {
                         work.step();
                     }

@@ -12,7 +12,10 @@ use tidewire_core::{Batch, Engine, Handler, Ledger, PacketLoss};
 use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
-use crate::frames::{Counted, FrameHandler, FrameTap};
+use crate::{
+    frames::{Counted, FrameHandler, FrameTap},
+    trace::{WorkerTrace, permille},
+};
 
 /// How often a worker reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -218,9 +221,23 @@ pub(crate) struct Work<'s, C: Consume> {
     pub memory_bytes: u64,
     /// When the worker reported last.
     pub reported_at: Instant,
+    trace: WorkerTrace,
 }
 
-impl<C: Consume> Work<'_, C> {
+impl<'s, C: Consume> Work<'s, C> {
+    /// A worker that starts, on this CPU if it is bound to one.
+    pub(crate) fn new(
+        index: usize,
+        rings: Rings,
+        engine: C,
+        shared: &'s Shared,
+        cpu: Option<usize>,
+        memory_bytes: u64,
+    ) -> Self {
+        let (trace, reported_at) = (WorkerTrace::start(index, cpu), Instant::now());
+        Self { index, rings, engine, shared, cpu, memory_bytes, reported_at, trace }
+    }
+
     /// Takes in what has arrived, or waits for it a little.
     pub(crate) fn step(&mut self) {
         let Self { rings, engine, shared, .. } = self;
@@ -233,6 +250,7 @@ impl<C: Consume> Work<'_, C> {
             engine.tick(rings.quiet_until_ns());
         }
         engine.publish_level(rings.level_permille());
+        self.trace.level(|| rings.level_permille().max(permille(engine.buffered_bytes(), self.memory_bytes)));
         if self.reported_at.elapsed() >= REPORT_INTERVAL {
             self.report(false);
         }
@@ -259,6 +277,7 @@ impl<C: Consume> Work<'_, C> {
         // Also what was lost behind the last frame.
         self.engine.lost(&self.rings.take_losses());
         self.engine.finish();
+        self.trace.end(self.engine.ledger());
         self.report(true);
     }
 
@@ -270,6 +289,7 @@ impl<C: Consume> Work<'_, C> {
             Default::default()
         });
         self.engine.dropped(rings.dropped + rings.failed);
+        self.trace.bounds(self.engine.ledger());
         let report = WorkerReport {
             cpu: self.cpu,
             rings,
