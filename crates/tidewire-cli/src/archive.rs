@@ -132,7 +132,7 @@ impl ArchiveOptions {
         }
         let mut found = CutOffs::default();
         for stream in &streams {
-            let amounts = stream.amounts.map(|amount| Amount { packets: amount.packets, bytes: amount.bytes });
+            let amounts = stream.amounts.map(|amount| Amount::new(amount.packets, amount.bytes));
             found.add(&stream.key, [stream.first_ns, stream.last_ns], amounts);
         }
         Ok((!streams.is_empty()).then_some(found))

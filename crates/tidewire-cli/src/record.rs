@@ -6,7 +6,7 @@ use tidewire::{
     Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState,
     Tunnel, TunnelKind,
 };
-use tidewire_exports::{FlowRecord, Origin};
+use tidewire_exports::FlowRecord;
 use tidewire_protocols::App;
 use tidewire_types::ip_protocol::has_ports;
 
@@ -97,31 +97,21 @@ impl Record {
     /// The record as descriptions of records have it.
     pub fn view(&self) -> FlowRecord<'_> {
         let lists = self.irregularities.as_deref();
-        FlowRecord {
-            id: self.id,
-            key: self.key,
-            client_known: self.client_known,
-            client_by: self.client_by,
-            state: self.state,
-            end: self.end,
-            is_interim: false,
-            start_ns: self.start_ns,
-            end_ns: self.end_ns,
-            opened_ns: self.start_ns,
-            time_back_ns: self.time_back_ns,
-            time_outliers: self.time_outliers,
-            stats: self.stats,
-            gaps: lists.map_or(&[], |lists| &lists.gaps),
-            conflicts: [0, 1].map(|side: usize| lists.map_or(&[][..], |lists| &lists.conflicts[side])),
-            anomalies: lists.map_or(&[], |lists| &lists.anomalies),
-            cut_off: self.cut_off.as_deref().copied(),
-            app: self.app.as_deref(),
-            app_json: None,
-            priority: self.priority,
-            mptcp: self.mptcp.as_deref().copied(),
-            digests: None,
-            origin: Origin::default(),
+        let mut record = FlowRecord::new(self.id, self.key, self.state, self.end);
+        (record.client_known, record.client_by) = (self.client_known, self.client_by);
+        (record.start_ns, record.end_ns, record.opened_ns) = (self.start_ns, self.end_ns, self.start_ns);
+        (record.time_back_ns, record.time_outliers) = (self.time_back_ns, self.time_outliers);
+        record.stats = self.stats;
+        if let Some(lists) = lists {
+            record.gaps = &lists.gaps;
+            record.anomalies = &lists.anomalies;
+            record.conflicts = [&lists.conflicts[0], &lists.conflicts[1]];
         }
+        record.cut_off = self.cut_off.as_deref().copied();
+        record.app = self.app.as_deref();
+        record.priority = self.priority;
+        record.mptcp = self.mptcp.as_deref().copied();
+        record
     }
 
     /// Bytes that it holds beside itself.

@@ -96,7 +96,7 @@ struct Found {
 impl Found {
     fn view<T>(&self, _: records::Form, call: impl FnOnce(&Exchange<'_>) -> T) -> T {
         let (stream, key, transaction) = (self.stream, self.key, &self.transaction);
-        call(&Exchange { stream, key, stream_start_ns: 0, number: 0, transaction, origin: Origin::default() })
+        call(&Exchange::new((stream, key, 0), 0, transaction, Origin::default()))
     }
 }
 
@@ -149,7 +149,7 @@ impl Transactions<'_> {
                 return;
             }
             let origin = Origin::default();
-            let exchange = Exchange { stream: id, key, stream_start_ns, number: 0, transaction: &transaction, origin };
+            let exchange = Exchange::new((id, key, stream_start_ns), 0, &transaction, origin);
             if select.is_some_and(|select| !select.matches(&TableRow::Transaction(&exchange), Seen::default())) {
                 return;
             }

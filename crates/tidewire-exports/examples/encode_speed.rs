@@ -107,42 +107,17 @@ impl Flow {
     }
 
     fn record(&self) -> FlowRecord<'_> {
-        FlowRecord {
-            id: self.id,
-            key: self.key,
-            client_known: true,
-            client_by: tidewire::ClientBy::Handshake,
-            time_back_ns: 0,
-            time_outliers: 0,
-            state: if self.key.proto == 6 { TcpState::Closed } else { TcpState::Stateless },
-            end: EndReason::Fin,
-            is_interim: false,
-            start_ns: self.start_ns,
-            opened_ns: self.start_ns,
-            end_ns: self.start_ns + 2_000_000,
-            stats: self.stats,
-            gaps: &[],
-            conflicts: [&[], &[]],
-            anomalies: &[],
-            cut_off: None,
-            app: self.app.as_ref(),
-            app_json: None,
-            priority: 0,
-            mptcp: None,
-            digests: None,
-            origin: Origin::default(),
-        }
+        let state = if self.key.proto == 6 { TcpState::Closed } else { TcpState::Stateless };
+        let mut record = FlowRecord::new(self.id, self.key, state, EndReason::Fin);
+        (record.client_known, record.client_by) = (true, tidewire::ClientBy::Handshake);
+        (record.start_ns, record.end_ns, record.opened_ns) = (self.start_ns, self.start_ns + 2_000_000, self.start_ns);
+        (record.stats, record.app) = (self.stats, self.app.as_ref());
+        record
     }
 
     fn exchange(&self) -> Option<Exchange<'_>> {
-        Some(Exchange {
-            stream: self.id,
-            key: self.key,
-            stream_start_ns: self.start_ns,
-            number: 0,
-            transaction: self.app.as_ref()?.first.as_ref()?,
-            origin: Origin::default(),
-        })
+        let transaction = self.app.as_ref()?.first.as_ref()?;
+        Some(Exchange::new((self.id, self.key, self.start_ns), 0, transaction, Origin::default()))
     }
 }
 

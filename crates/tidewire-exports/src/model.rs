@@ -8,6 +8,7 @@ use tidewire_protocols::{App, Transaction};
 
 /// Where packets came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Origin<'a> {
     /// The interface's name.
     pub interface: Option<&'a str>,
@@ -15,8 +16,17 @@ pub struct Origin<'a> {
     pub file: Option<&'a str>,
 }
 
+impl<'a> Origin<'a> {
+    /// An interface or a file, as far as there is one.
+    #[must_use]
+    pub fn new(interface: Option<&'a str>, file: Option<&'a str>) -> Self {
+        Self { interface, file }
+    }
+}
+
 /// A stream that ended, or a part of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FlowRecord<'a> {
     /// The stream's id.
     pub id: u64,
@@ -68,6 +78,7 @@ pub struct FlowRecord<'a> {
 
 /// Packets of a direction that a recorder cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CutOff {
     /// Packets that were not written.
     pub packets: u64,
@@ -75,35 +86,65 @@ pub struct CutOff {
     pub bytes: u64,
 }
 
+impl CutOff {
+    /// So many packets, and their bytes on the wire.
+    #[must_use]
+    pub fn new(packets: u64, bytes: u64) -> Self {
+        Self { packets, bytes }
+    }
+}
+
 impl<'a> FlowRecord<'a> {
+    /// A record of a stream without times, figures and lists.
+    #[must_use]
+    pub fn new(id: u64, key: FlowKey, state: TcpState, end: EndReason) -> Self {
+        Self {
+            id,
+            key,
+            client_known: false,
+            client_by: ClientBy::FirstPacket,
+            state,
+            end,
+            is_interim: false,
+            start_ns: 0,
+            end_ns: 0,
+            opened_ns: 0,
+            time_back_ns: 0,
+            time_outliers: 0,
+            stats: Default::default(),
+            gaps: &[],
+            conflicts: [&[], &[]],
+            anomalies: &[],
+            cut_off: None,
+            app: None,
+            app_json: None,
+            priority: 0,
+            mptcp: None,
+            digests: None,
+            origin: Origin::default(),
+        }
+    }
+
     /// The record of a stream that ends.
     #[must_use]
     pub fn of<D>(stream: &'a Stream<'_, D>, end: EndReason, app: Option<&'a App>, origin: Origin<'a>) -> Self {
-        const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
         Self {
-            id: stream.id(),
-            key: stream.key(),
             client_known: stream.client_known(),
             client_by: stream.client_by(),
-            state: stream.state(),
-            end,
-            is_interim: false,
             start_ns: stream.start_ns(),
             end_ns: stream.end_ns(),
-            stats: DIRECTIONS.map(|direction| stream.stats(direction)),
+            stats: Direction::BOTH.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
-            conflicts: DIRECTIONS.map(|direction| stream.conflicts(direction)),
+            conflicts: Direction::BOTH.map(|direction| stream.conflicts(direction)),
             anomalies: stream.anomalies(),
             time_back_ns: stream.time_back_ns(),
             time_outliers: stream.time_outliers(),
             opened_ns: stream.opened_ns(),
-            cut_off: None,
             app,
-            app_json: None,
             priority: stream.priority(),
             mptcp: stream.mptcp(),
-            digests: None,
             origin,
+            ..Self::new(stream.id(), stream.key(), stream.state(), end)
         }
     }
 
@@ -146,6 +187,7 @@ impl<'a> FlowRecord<'a> {
 
 /// A transaction with its stream.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Exchange<'a> {
     /// The stream's id.
     pub stream: u64,
@@ -159,6 +201,19 @@ pub struct Exchange<'a> {
     pub transaction: &'a Transaction,
     /// Where its packets came from.
     pub origin: Origin<'a>,
+}
+
+impl<'a> Exchange<'a> {
+    /// A transaction of a stream whose id, key and first packet's time these are: its `number`th, from 0.
+    #[must_use]
+    pub fn new(
+        (stream, key, stream_start_ns): (u64, FlowKey, u64),
+        number: u32,
+        transaction: &'a Transaction,
+        origin: Origin<'a>,
+    ) -> Self {
+        Self { stream, key, stream_start_ns, number, transaction, origin }
+    }
 }
 
 /// A pattern that was found in a stream.

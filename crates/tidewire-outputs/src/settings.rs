@@ -48,7 +48,7 @@ impl Source {
     /// The source as records name it.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
-        Origin { interface: self.interface.as_deref(), file: self.file.as_deref() }
+        Origin::new(self.interface.as_deref(), self.file.as_deref())
     }
 }
 

@@ -4,11 +4,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{Service, Transaction, Value};
 
-impl Serialize for Service {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+tidewire_types::serde_by_name!(Service);
 
 /// Members of an object.
 struct Members<'a>(&'a [(&'static str, Value<'a>)]);

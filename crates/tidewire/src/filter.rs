@@ -3,7 +3,9 @@
 #[cfg(not(feature = "filter"))]
 pub(crate) use none::{Filter, Fragments};
 #[cfg(feature = "filter")]
-pub(crate) use tidewire_filter::{Filter, Fragments};
+pub(crate) use tidewire_filter::Filter;
+#[cfg(all(feature = "filter", feature = "files"))]
+pub(crate) use tidewire_filter::Fragments;
 
 #[cfg(not(feature = "filter"))]
 mod none {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tidewire_core::{Ledger, Pattern};
+#[cfg(feature = "files")]
 use tidewire_files::CaptureLoss;
 
 use crate::Error;
@@ -23,6 +24,7 @@ pub struct Outcome<H> {
     /// The pattern of copies that the first packets of files have, where it decided that copies are left out.
     pub duplicates: Option<Pattern>,
     /// Losses of the captures before they were written, as pcapng files state them: by interface, those that lost any.
+    #[cfg(feature = "files")]
     pub capture_losses: Vec<CaptureLoss>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
@@ -66,6 +68,7 @@ impl<H> Outcome<H> {
             ledger: self.ledger,
             input_errors: self.input_errors,
             duplicates: self.duplicates,
+            #[cfg(feature = "files")]
             capture_losses: self.capture_losses,
             elapsed: self.elapsed,
             interrupted: self.interrupted,

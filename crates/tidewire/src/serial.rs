@@ -79,27 +79,37 @@ impl Serialize for crate::protocols::StreamTransaction {
     }
 }
 
-/// The ledger, the errors of the input as text, and the time; handlers are left out.
-impl<H> Serialize for Outcome<H> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Loss<'a> {
-            interface: &'a str,
-            interface_dropped: u64,
-            system_dropped: u64,
-            between_packets: u64,
-        }
-        let losses = self.capture_losses.iter().map(|loss| Loss {
+/// Losses that a capture file states.
+#[cfg(feature = "files")]
+#[derive(Serialize)]
+struct Loss<'a> {
+    interface: &'a str,
+    interface_dropped: u64,
+    system_dropped: u64,
+    between_packets: u64,
+}
+
+#[cfg(feature = "files")]
+impl<'a> From<&'a tidewire_files::CaptureLoss> for Loss<'a> {
+    fn from(loss: &'a tidewire_files::CaptureLoss) -> Self {
+        Self {
             interface: &loss.interface,
             interface_dropped: loss.interface_dropped,
             system_dropped: loss.system_dropped,
             between_packets: loss.between_packets,
-        });
+        }
+    }
+}
+
+/// The ledger, the errors of the input as text, and the time; handlers are left out.
+impl<H> Serialize for Outcome<H> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("ledger", &self.ledger)?;
         let errors: Vec<_> = self.input_errors.iter().map(ToString::to_string).collect();
         map.serialize_entry("input_errors", &errors)?;
-        map.serialize_entry("capture_losses", &losses.collect::<Vec<_>>())?;
+        #[cfg(feature = "files")]
+        map.serialize_entry("capture_losses", &self.capture_losses.iter().map(Loss::from).collect::<Vec<_>>())?;
         map.serialize_entry("elapsed_ns", &u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX))?;
         map.serialize_entry("interrupted", &self.interrupted)?;
         #[cfg(feature = "live")]

@@ -209,9 +209,12 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
         let before = stream.data().interim.take();
         let before = before.map_or_else(Default::default, |interim| interim.stats(stream));
         let now = Interim::of(stream, clock_ns);
-        let record = FlowRecord::of(stream, EndReason::Timeout, None, self.exporting.exports.origin());
-        let record =
-            FlowRecord { is_interim: true, gaps: &[], conflicts: [&[], &[]], anomalies: &[], ..record }.since(&before);
+        let mut record = FlowRecord::of(stream, EndReason::Timeout, None, self.exporting.exports.origin());
+        record.is_interim = true;
+        record.gaps = &[];
+        record.conflicts = [&[], &[]];
+        record.anomalies = &[];
+        let record = record.since(&before);
         if record.stats.iter().any(|stats| stats.packets > 0) {
             self.exporting.exports.write(&Record::Interim(&record), record.end_ns, &mut self.scratch);
         }
@@ -242,7 +245,7 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
                 return false;
             }
             let origin = exports.origin();
-            let exchange = Exchange { stream: id, key, stream_start_ns, number: index, transaction, origin };
+            let exchange = Exchange::new((id, key, stream_start_ns), index, transaction, origin);
             if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
                 return false;
             }
@@ -264,7 +267,7 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
                 let mut each = |transaction: Transaction| {
                     if show(&transaction) && exports.wants_text() {
                         let (end_ns, origin, transaction) = (transaction.end_ns, Origin::default(), &transaction);
-                        let exchange = Exchange { stream: id, key, stream_start_ns, number: 0, transaction, origin };
+                        let exchange = Exchange::new((id, key, stream_start_ns), 0, transaction, origin);
                         let (json, csv) = (records::transaction_json(), records::transaction_csv());
                         exports.write(&Record::Text(&TextRecord::new(json, csv, &exchange)), end_ns, &mut text);
                     }

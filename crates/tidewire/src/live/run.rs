@@ -118,6 +118,7 @@ impl Watch<'_> {
             ledger,
             input_errors: Vec::new(),
             duplicates: None,
+            #[cfg(feature = "files")]
             capture_losses: Vec::new(),
             elapsed: self.begun.elapsed(),
             interrupted: self.interrupted,
