@@ -115,8 +115,8 @@ impl FinishedStream {
     }
 
     /// Those of a direction.
-    #[cfg(feature = "serde")]
-    pub(crate) fn conflicts_of(&self, direction: Direction) -> &[Conflict] {
+    #[must_use]
+    pub fn conflicts_of(&self, direction: Direction) -> &[Conflict] {
         let (client, server) = self.conflicts.split_at(self.client_conflicts.min(self.conflicts.len()));
         [client, server][direction as usize]
     }
