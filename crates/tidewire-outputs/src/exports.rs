@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -22,6 +22,7 @@ use crate::{
     error::{OutputError, graver},
     facts::Facts,
     files::lock,
+    output::{Output, OutputState},
     periods::Periods,
     record::{EndedFlow, Record},
     settings::Settings,
@@ -49,15 +50,6 @@ pub struct Exports {
     explainer: Mutex<Explainer>,
     /// When they are written next in a capture that lasts, seconds since it began.
     explained_due_s: AtomicU64,
-}
-
-struct Output {
-    sink: Box<dyn Sink>,
-    /// For messages: its format and place.
-    shown: String,
-    /// Whether nothing of it can be written any more.
-    has_failed: AtomicBool,
-    needs: Needs,
 }
 
 /// How many streams came on several paths so far.
@@ -98,12 +90,8 @@ impl Exports {
     /// Passes records to sinks, each with its name for messages.
     #[must_use]
     pub fn of(sinks: Vec<(String, Box<dyn Sink>)>, settings: Settings) -> Self {
-        let output = |(shown, sink): (String, Box<dyn Sink>)| {
-            let needs = sink.needs();
-            Output { sink, shown, has_failed: AtomicBool::new(false), needs }
-        };
         Self {
-            outputs: sinks.into_iter().map(output).collect(),
+            outputs: sinks.into_iter().map(|(shown, sink)| Output::new(shown, sink)).collect(),
             settings,
             newest_ns: AtomicU64::new(0),
             flows: AtomicU64::new(0),
@@ -117,14 +105,34 @@ impl Exports {
         }
     }
 
+    /// Has outputs of files that fail opened again while the run goes on, each with its target and settings, in the order of
+    /// [`of`](Self::of): for a capture that lasts. Outputs beyond the list are not.
+    #[must_use]
+    pub fn reopening(mut self, how: impl IntoIterator<Item = (Target, Settings)>) -> Self {
+        for (output, (target, settings)) in self.outputs.iter_mut().zip(how) {
+            output.reopen(target, settings);
+        }
+        self
+    }
+
+    /// By output, its state and the account of its records.
+    pub fn states(&self) -> Vec<OutputState> {
+        self.outputs.iter().map(Output::state).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn attempts(&self, index: usize) -> u64 {
+        self.outputs[index].attempts()
+    }
+
     /// The folders that files are made in.
     pub fn folders(&self) -> Vec<PathBuf> {
-        self.outputs.iter().filter_map(|output| output.sink.folder()).collect()
+        self.outputs.iter().filter_map(|output| output.sink().folder()).collect()
     }
 
     /// The ports of TCP that collectors are connected to.
     pub fn ports(&self) -> Vec<u16> {
-        self.outputs.iter().flat_map(|output| output.sink.ports()).collect()
+        self.outputs.iter().flat_map(|output| output.sink().ports()).collect()
     }
 
     /// Streams that ended, and transactions, that were passed to the outputs.
@@ -147,7 +155,7 @@ impl Exports {
 
     /// By output, whether nothing of it can be written any more.
     pub fn failed(&self) -> impl Iterator<Item = bool> {
-        self.outputs.iter().map(|output| output.has_failed.load(Ordering::Relaxed))
+        self.outputs.iter().map(Output::has_failed)
     }
 
     /// The time after which a stream that continues has an interim record, nanoseconds; `None`: no output has such records.
@@ -200,7 +208,7 @@ impl Exports {
         scratch.clear();
         let mut call = Call::at(now_ns, scratch);
         for output in &self.outputs {
-            output.sink.write(record, &mut call);
+            output.sink().write(record, &mut call);
             self.note(output, &mut call);
         }
     }
@@ -270,16 +278,19 @@ impl Exports {
 
     /// Reports what failed in a call. The run continues for what can be written, and ends where nothing can.
     fn note(&self, output: &Output, call: &mut Call<'_>) {
+        let now_ns = call.now_ns;
         for failure in call.failures.drain(..) {
             match failure {
+                Failure::Output if output.is_reopened() => self.give_up(output, None, now_ns),
+                Failure::File { message, .. } if output.is_reopened() => self.give_up(output, message, now_ns),
                 Failure::Output => {
-                    if !output.has_failed.swap(true, Ordering::Relaxed) {
+                    if output.fail_for_good(None) {
                         self.report(format_args!("{}: cannot be written any more", output.shown));
                     }
                 }
                 Failure::File { message, is_last } => {
                     if is_last {
-                        output.has_failed.store(true, Ordering::Relaxed);
+                        output.fail_for_good(message.clone());
                     }
                     match message {
                         Some(message) => self.report(format_args!("{message}")),
@@ -294,8 +305,15 @@ impl Exports {
         }
     }
 
+    /// Reports an output that is opened again later.
+    fn give_up(&self, output: &Output, message: Option<String>, now_ns: u64) {
+        if let Some(failure) = output.fail(message, now_ns) {
+            (self.settings.notify)(format_args!("{failure}"));
+        }
+    }
+
     fn has_failed(&self) -> bool {
-        self.outputs.iter().all(|output| output.has_failed.load(Ordering::Relaxed))
+        self.outputs.iter().all(Output::has_failed)
     }
 
     fn report(&self, failure: Arguments<'_>) {
@@ -313,8 +331,9 @@ impl Exports {
         let mut scratch = Vec::new();
         let mut call = Call::at(self.now_ns(0), &mut scratch);
         for output in &self.outputs {
-            output.sink.flush(&mut call);
+            output.sink().flush(&mut call);
             self.note(output, &mut call);
+            output.retry(call.now_ns, &self.settings.notify);
         }
     }
 
@@ -323,7 +342,7 @@ impl Exports {
         let mut scratch = Vec::new();
         let mut call = Call::at(0, &mut scratch);
         for output in &self.outputs {
-            output.sink.flush_lines(&mut call);
+            output.sink().flush_lines(&mut call);
             self.note(output, &mut call);
         }
     }
@@ -368,8 +387,9 @@ impl Exports {
         for output in &self.outputs {
             // Failures of these last records are in the result.
             let mut call = Call::at(now_ns, &mut scratch);
-            [&stats, &statistics].into_iter().for_each(|record| output.sink.write(record, &mut call));
-            result = graver(result, output.sink.finish(now_ns, is_whole), &self.settings.notify);
+            [&stats, &statistics].into_iter().for_each(|record| output.sink().write(record, &mut call));
+            let is_whole = is_whole && !output.has_been_reopened();
+            result = graver(result, output.sink().finish(now_ns, is_whole), &self.settings.notify);
         }
         result
     }

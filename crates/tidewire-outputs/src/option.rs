@@ -15,6 +15,8 @@ pub enum OutputOption {
     UdpRate,
     /// Limits of a file, after which the next one begins.
     Rotate,
+    /// Bounds of the files that are complete.
+    Keep,
 }
 
 impl OutputOption {
@@ -27,6 +29,7 @@ impl OutputOption {
             Self::ActiveTimeout => "IPFIX and NetFlow",
             Self::UdpRate => "UDP",
             Self::Rotate => "files",
+            Self::Keep => "files, except those of Parquet",
         }
     }
 
@@ -39,27 +42,30 @@ impl OutputOption {
             Self::ActiveTimeout => target.format.is_messages(),
             Self::UdpRate => matches!(target.place, OutputDestination::Udp(_)),
             Self::Rotate => matches!(target.place, OutputDestination::Path(_)),
+            // Parquet's folders of hours are a data set, which its owner prunes by hours.
+            Self::Keep => Self::Rotate.applies_to(target) && target.format != Format::Parquet,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::OutputOption::{ActiveTimeout, Enterprise, EveTypes, Rotate, UdpRate};
+    use super::OutputOption::{ActiveTimeout, Enterprise, EveTypes, Keep, Rotate, UdpRate};
     use super::*;
 
     #[test]
     fn outputs_have_the_options_of_their_format_and_place() {
         for (target, expected) in [
-            ("eve:eve.json", &[EveTypes, Rotate][..]),
+            ("eve:eve.json", &[EveTypes, Rotate, Keep][..]),
             ("eve:-", &[EveTypes]),
-            ("json:flows.json", &[Rotate]),
-            ("ipfix:flows.ipfix", &[Enterprise, ActiveTimeout, Rotate]),
+            ("json:flows.json", &[Rotate, Keep]),
+            ("parquet:flows", &[Rotate]),
+            ("ipfix:flows.ipfix", &[Enterprise, ActiveTimeout, Rotate, Keep]),
             ("ipfix-uniflow:tcp://192.0.2.1", &[Enterprise, ActiveTimeout]),
             ("netflow9:udp://192.0.2.1", &[ActiveTimeout, UdpRate]),
         ] {
             let target: Target = target.parse().unwrap();
-            let found: Vec<_> = [EveTypes, Enterprise, ActiveTimeout, UdpRate, Rotate]
+            let found: Vec<_> = [EveTypes, Enterprise, ActiveTimeout, UdpRate, Rotate, Keep]
                 .into_iter()
                 .filter(|option| option.applies_to(&target))
                 .collect();

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tidewire::Stop;
 use tidewire_exports::{Origin, eve, table::Table};
 
-use crate::{error::Notify, rotate::Rotate};
+use crate::{error::Notify, keep::Keep, rotate::Rotate};
 
 /// Messages a second over UDP by default: a socket's buffer of Linux's default size holds those of 50 milliseconds.
 pub const UDP_RATE: u32 = 2000;
@@ -73,6 +73,8 @@ pub struct Settings {
     pub active_timeout_ns: Option<u64>,
     /// Limits of a file.
     pub rotate: Rotate,
+    /// Bounds of the files that are complete, where there are several.
+    pub keep: Keep,
     /// The end of the run: no output waits any longer. The outputs raise it where none of them can be written.
     pub stop: Stop,
     /// Whether the run goes on, and is not stopped, where none of them can be written.
@@ -94,6 +96,7 @@ impl Default for Settings {
             udp_rate: 0,
             active_timeout_ns: None,
             rotate: Rotate::default(),
+            keep: Keep::default(),
             stop: Stop::new(),
             goes_on_without: false,
             notify: Arc::new(|_| {}),

@@ -24,6 +24,16 @@ pub trait Sink: Send + Sync {
     /// What could not be written, and what of it is there.
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError>;
 
+    /// The account of the records that the sink made of those that it was passed. After [`finish`](Self::finish) further ones are lost.
+    fn account(&self) -> Account {
+        Account::default()
+    }
+
+    /// Why nothing can be written at this moment, where the sink itself tries again: a collector that is away.
+    fn away(&self) -> Option<String> {
+        None
+    }
+
     /// The folder that files are made in.
     fn folder(&self) -> Option<PathBuf>;
 
@@ -46,6 +56,32 @@ pub struct Needs {
     pub content: bool,
     /// Anomalies, one record each.
     pub anomalies: bool,
+}
+
+/// Records of an output, in the units of its format: lines, rows, or the records in messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Records that were to be written.
+    pub accepted: u64,
+    /// Of these, records that the system accepted. Others wait in memory, or are lost.
+    pub written: u64,
+    /// Of these, records that no file and no collector has.
+    pub lost: u64,
+    /// Files that were removed to keep within bounds.
+    pub removed_files: u64,
+    /// Bytes of these.
+    pub removed_bytes: u64,
+}
+
+impl Account {
+    /// Adds another one.
+    pub fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.written += other.written;
+        self.lost += other.lost;
+        self.removed_files += other.removed_files;
+        self.removed_bytes += other.removed_bytes;
+    }
 }
 
 /// The circumstances of a call: the time, a buffer, and what failed.

@@ -1,9 +1,6 @@
 //! The files of one output, of which each fails for itself.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Files;
 use crate::sink::{Call, Failure};
@@ -21,7 +18,7 @@ impl Accounts {
         if files.begins() {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
-        files.push(records, call.now_ns);
+        files.push_lines(records, call.now_ns);
         self.note(files, call);
     }
 
@@ -47,9 +44,4 @@ impl Accounts {
         let is_last = failed >= self.begun.load(Ordering::Relaxed);
         call.failures.push(Failure::File { message, is_last });
     }
-}
-
-/// Locks what workers share. A worker that panicked leaves whole records.
-pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

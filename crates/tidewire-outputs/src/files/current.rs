@@ -60,6 +60,8 @@ pub struct Current {
     /// Units that are in it; and of these the lines that are no records.
     pub units: u64,
     pub frame_lines: u64,
+    /// Records in the messages that are in it.
+    pub message_records: u64,
     pub opened_ns: u64,
     /// Whether there is a record for it. Until then it is as old as its first one.
     pub is_begun: bool,
@@ -68,7 +70,17 @@ pub struct Current {
 impl Current {
     /// A new file under its hidden name.
     pub fn new(file: File, hidden: String, opened_ns: u64) -> Self {
-        Self { file, hidden, is_shown: false, bytes: 0, units: 0, frame_lines: 0, opened_ns, is_begun: false }
+        Self {
+            file,
+            hidden,
+            is_shown: false,
+            bytes: 0,
+            units: 0,
+            frame_lines: 0,
+            message_records: 0,
+            opened_ns,
+            is_begun: false,
+        }
     }
 
     /// Appends whole units. Where they cannot all be written, none is left in part: one ends at the last byte of the file.
@@ -108,6 +120,11 @@ impl Current {
     /// Records or messages that are in it.
     pub fn records(&self) -> u64 {
         self.units.saturating_sub(self.frame_lines)
+    }
+
+    /// Records that are in it, those of messages counted singly.
+    pub fn records_of(&self, unit: Unit) -> u64 {
+        if unit == Unit::Message { self.message_records } else { self.records() }
     }
 }
 

@@ -3,9 +3,12 @@
 
 mod accounts;
 pub mod current;
+mod keeper;
+mod locking;
 pub mod names;
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -18,7 +21,7 @@ use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 use tidewire_types::counted;
 
-pub use self::accounts::{Accounts, lock};
+pub use self::{accounts::Accounts, keeper::Keeper, locking::lock};
 use crate::{
     error::{Notify, OutputError},
     place::{
@@ -27,6 +30,7 @@ use crate::{
     },
     rotate::Rotate,
     settings::Settings,
+    sink::Account,
     target::OutputDestination,
 };
 
@@ -82,6 +86,8 @@ pub struct Files {
     gathered: Vec<u8>,
     /// Rows that end in what is written next.
     gathered_rows: u64,
+    /// Bytes of each message that is not written, and its records.
+    gathered_messages: VecDeque<(usize, u64)>,
     failure: Option<io::Error>,
     /// Whether the failure was said.
     is_said: bool,
@@ -89,6 +95,13 @@ pub struct Files {
     is_begun: bool,
     /// Records in the files that are complete.
     records: u64,
+    /// Records that were added, and those of them that a reader finds: messages are counted by their records.
+    accepted: u64,
+    stored: u64,
+    /// Whether it is finished: what is added then is counted as lost.
+    is_over: bool,
+    /// Removes files beyond the bounds.
+    keeper: Option<Arc<Keeper>>,
     notify: Notify,
 }
 
@@ -107,7 +120,8 @@ impl Files {
         let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
         let folder = Arc::new(folder::existing_parent(&path).map_err(cannot)?);
         let names = Names::new(&folder, name.to_owned(), settings);
-        let mut files = Self::new(shown.clone(), Where::Folder(names), frame, settings);
+        let keeper = Keeper::new(&folder, vec![name.to_owned()], settings);
+        let mut files = Self::new(shown.clone(), Where::Folder(names), frame, settings).kept_by(keeper);
         files.check_free()?;
         files.begin(now_ns).map_err(cannot)?;
         Ok(files)
@@ -126,6 +140,12 @@ impl Files {
         let shown = format!("{shown}/{name}");
         let names = Names::new(folder, name.into(), settings);
         Self::new(shown, Where::Folder(names), Frame::Zeek(form, log), settings)
+    }
+
+    /// Has files beyond the bounds removed.
+    pub fn kept_by(mut self, keeper: Option<Arc<Keeper>>) -> Self {
+        self.keeper = keeper;
+        self
     }
 
     /// Files of a folder that the caller completes, each with its first bytes.
@@ -151,10 +171,15 @@ impl Files {
             current: None,
             gathered: Vec::new(),
             gathered_rows: 0,
+            gathered_messages: VecDeque::new(),
             failure: None,
             is_said: false,
             is_begun: false,
             records: 0,
+            accepted: 0,
+            stored: 0,
+            is_over: false,
+            keeper: None,
             notify: settings.notify.clone(),
         }
     }
@@ -213,16 +238,54 @@ impl Files {
         }
     }
 
-    /// The same with the number of rows that end in these bytes, where the bytes do not say it.
+    /// The records that were added, and what became of them. Those in memory are not lost before something fails.
+    pub fn account(&self) -> Account {
+        let unit = self.frame.unit();
+        let current = self.current.as_ref().map_or(0, |current| current.records_of(unit));
+        let readable = if unit == Unit::File { 0 } else { current };
+        let has_ended = self.is_over || self.failure.is_some();
+        let lost = if has_ended { self.accepted.saturating_sub(self.stored + readable) } else { 0 };
+        let (removed_files, removed_bytes) = self.keeper.as_ref().map_or((0, 0), |keeper| keeper.removed());
+        Account { accepted: self.accepted, written: self.stored + current, lost, removed_files, removed_bytes }
+    }
+
+    /// Records in files that are complete.
+    #[cfg(feature = "parquet")]
+    pub fn stored_records(&self) -> u64 {
+        self.stored
+    }
+
+    /// Whether it is finished, so that nothing that is added is written.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Adds whole records with the number of rows that end in these bytes, where the bytes do not say it.
     #[cfg(any(feature = "parquet", test))]
     pub fn push_rows(&mut self, bytes: &[u8], rows: u64, now_ns: u64) {
+        self.accepted += rows;
         self.gathered_rows += rows;
         self.push(bytes, now_ns);
     }
 
+    /// Adds a message with so many records.
+    pub fn push_message(&mut self, bytes: &[u8], records: u64, now_ns: u64) {
+        self.accepted += records;
+        if !self.is_over && self.failure.is_none() {
+            self.gathered_messages.push_back((bytes.len(), records));
+        }
+        self.push(bytes, now_ns);
+    }
+
+    /// Adds lines, each of them a record.
+    pub fn push_lines(&mut self, lines: &[u8], now_ns: u64) {
+        self.accepted += current::lines(lines);
+        self.push(lines, now_ns);
+    }
+
     /// Adds whole records; completes the file before them where it is due.
-    pub fn push(&mut self, records: &[u8], now_ns: u64) {
-        if self.failure.is_some() {
+    fn push(&mut self, records: &[u8], now_ns: u64) {
+        if self.failure.is_some() || self.is_over {
             return;
         }
         if self.is_due(records.len(), now_ns) {
@@ -249,6 +312,9 @@ impl Files {
 
     /// Writes what was collected. From the first time on a file of lines has its name, so that others follow it while it grows.
     pub fn flush(&mut self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.look();
+        }
         if !self.gathered.is_empty() {
             let mut gathered = std::mem::take(&mut self.gathered);
             self.write(&gathered);
@@ -280,17 +346,43 @@ impl Files {
         if self.failure.is_some() {
             return;
         }
+        let before = self.current.as_ref().map_or(0, |current| current.bytes);
         let written = match (&mut self.place, &mut self.current) {
             (Where::Direct(file), _) => place::streams::write_all(file, bytes),
             (_, Some(current)) => current.append(bytes, self.frame.unit()),
             _ => return,
         };
         let rows = std::mem::take(&mut self.gathered_rows);
+        let whole = match (&self.current, &written) {
+            (Some(current), _) => (current.bytes - before) as usize,
+            (None, Ok(())) => bytes.len(),
+            (None, Err(_)) => 0,
+        };
+        let in_messages = self.messages_within(bytes.len(), whole);
+        match (&mut self.current, &written) {
+            (Some(current), _) => current.message_records += in_messages,
+            (None, Ok(())) if self.frame.is_of_lines() => self.stored += current::lines(bytes),
+            (None, _) => self.stored += in_messages,
+        }
         match (written, &mut self.current) {
             (Err(error), _) => self.failure = Some(error),
             (Ok(()), Some(current)) => current.units += rows,
-            (Ok(()), None) => {}
+            (Ok(()), None) => self.stored += rows,
         }
+    }
+
+    /// Takes the messages of the next `bytes`; the records of those that lie within `whole`, which were written.
+    fn messages_within(&mut self, bytes: usize, whole: usize) -> u64 {
+        let (mut at, mut records) = (0, 0);
+        while let Some((length, of_message)) = self.gathered_messages.front().copied() {
+            at += length;
+            if at > bytes {
+                break;
+            }
+            records += if at <= whole { of_message } else { 0 };
+            self.gathered_messages.pop_front();
+        }
+        records
     }
 
     /// Completes the file: it gets its name.
@@ -307,7 +399,13 @@ impl Files {
         if let Some(mut current) = self.current.take() {
             current.frame_lines += footer;
             match self.name_it(&current) {
-                Ok(()) => self.records += current.records(),
+                Ok(()) => {
+                    self.records += current.records();
+                    self.stored += current.records_of(self.frame.unit());
+                    if let Some(keeper) = &self.keeper {
+                        keeper.retain();
+                    }
+                }
                 Err(error) => (self.failure, self.current) = (Some(error), Some(current)),
             }
         }
@@ -318,17 +416,26 @@ impl Files {
     /// # Errors
     /// What could not be written, and how many records were. A file that is not shown keeps its hidden name then.
     pub fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        if self.is_over {
+            return Ok(());
+        }
         self.set_whole(is_whole);
         self.complete(now_ns);
+        self.is_over = true;
         let Some(failure) = self.failure.take() else {
             self.note_earlier_log();
             return Ok(());
         };
+        let unit = self.frame.unit();
+        self.stored += match &self.current {
+            Some(current) if unit != Unit::File && !current.is_gone() => current.records_of(unit),
+            _ => 0,
+        };
+        self.remove_empty();
         if failure.kind() == io::ErrorKind::BrokenPipe {
             return Err(OutputError::Closed);
         }
         let records = self.current.as_ref().map_or(0, Current::records);
-        let unit = self.frame.unit();
         let [one, several] = unit.names();
         let records = counted(records, one, several);
         let there = match (self.current.take(), &self.place) {
@@ -359,6 +466,15 @@ impl Files {
         let finished = self.finish(now_ns, is_whole);
         self.settle_earlier(is_whole && finished.is_ok());
         finished
+    }
+
+    /// Removes the file if nothing is in it.
+    fn remove_empty(&mut self) {
+        if let Where::Folder(names) = &self.place
+            && let Some(current) = self.current.take_if(|current| current.bytes == 0 && !current.is_shown)
+        {
+            let _ = names.folder().remove(&current.hidden);
+        }
     }
 
     /// Whether files that are completed from now on may replace those of an earlier run.
@@ -465,12 +581,7 @@ pub fn open_files(
 impl Drop for Files {
     /// Removes a file that a run which did not begin left empty.
     fn drop(&mut self) {
-        if let (Where::Folder(names), Some(current)) = (&self.place, &self.current)
-            && current.bytes == 0
-            && !current.is_shown
-        {
-            let _ = names.folder().remove(&current.hidden);
-        }
+        self.remove_empty();
     }
 }
 
@@ -622,14 +733,14 @@ mod tests {
             let place = tempfile::tempdir().unwrap();
             let path = place.path().join("a.ipfix");
             let mut files = Files::open(&path, Frame::Messages, &Settings::default(), 0).unwrap();
-            files.push(&[0, 10, 0, 4], 1);
+            files.push_message(&[0, 10, 0, 4], 1, 1);
             files.flush();
             let hidden = place.path().join(&names(place.path())[0]);
             match change {
                 "cut off" => drop(File::create(&hidden).unwrap()),
                 _ => fs::write(&hidden, [0; 8]).unwrap(),
             }
-            files.push(&[0, 10, 0, 4], 1);
+            files.push_message(&[0, 10, 0, 4], 1, 1);
             let said = files.finish(2, true).unwrap_err().to_string();
             let words = format!("another process changed it: it has {bytes} bytes, and 8 were written");
             assert!(said.contains(&words), "{change}: {said}");

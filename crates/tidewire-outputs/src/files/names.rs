@@ -213,6 +213,38 @@ fn numbered(name: &OsString, opened_ns: u64, number: u32) -> OsString {
     all
 }
 
+/// The names of numbered files.
+#[derive(Debug)]
+pub struct Numbered {
+    /// Bytes before the time of the beginning, and behind the number.
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Numbered {
+    /// Those of a name.
+    pub fn of(name: &OsString) -> Self {
+        const ANY: &[u8] = b".19700101T000000Z.000001";
+        let all = numbered(name, 0, 1).into_encoded_bytes();
+        // The name itself may look like it: the last one is the number's.
+        let at = memchr::memmem::rfind(&all, ANY).unwrap_or(all.len());
+        Self { start: all[..at].to_vec(), end: all.get(at + ANY.len()..).unwrap_or_default().to_vec() }
+    }
+
+    /// Whether a file has such a name.
+    pub fn has(&self, found: &OsStr) -> bool {
+        let middle = found.as_bytes().strip_prefix(&*self.start).and_then(|rest| rest.strip_suffix(&*self.end));
+        let Some((moment, number)) = middle.and_then(|middle| middle.split_at_checked(".20261122T063000Z.".len()))
+        else {
+            return false;
+        };
+        let is_like = |(found, like): (&u8, &u8)| if *like == b'0' { found.is_ascii_digit() } else { found == like };
+        moment.iter().zip(b".00000000T000000Z.").all(is_like)
+            && (6..=10).contains(&number.len())
+            && number.iter().all(u8::is_ascii_digit)
+    }
+}
+
 /// At most `bytes_max` bytes of a name, whole characters where it is UTF-8.
 fn beginning(name: &OsStr, bytes_max: usize) -> &OsStr {
     let bytes_max = name.to_str().map_or(bytes_max.min(name.len()), |text| text.floor_char_boundary(bytes_max));
@@ -231,6 +263,11 @@ mod tests {
         for name in ["a".repeat(255), format!("{}.json", "ü".repeat(125)), format!("a.{}", "j".repeat(253))] {
             let shown = of(&name);
             assert!((254..=255).contains(&shown.len()) && shown.contains(".20261122T063000Z.000001"), "{shown}");
+        }
+        for name in ["eve.json", ".eve", "eve", "eve.19700101T000000Z.000001", &"a".repeat(255)] {
+            let numbered = Numbered::of(&name.into());
+            assert!(numbered.has(of(name).as_ref()), "{name}");
+            assert!(!numbered.has(name.as_ref()) && !numbered.has(of("other.json").as_ref()), "{name}");
         }
     }
 }

@@ -127,6 +127,14 @@ impl Collector {
         }
     }
 
+    /// Why nothing can be sent at this moment; it is tried again.
+    pub fn away(&self) -> Option<String> {
+        match self {
+            Self::Datagrams(_) => None,
+            Self::Stream(stream) => stream.away(),
+        }
+    }
+
     /// Records that are known not to be sent.
     pub fn unsent_records(&self) -> u64 {
         match self {

@@ -125,6 +125,8 @@ struct Shared {
     lost_records: AtomicU64,
     refused_records: AtomicU64,
     failure: Mutex<Option<io::Error>>,
+    /// Why the collector is away, if it is.
+    away: Mutex<Option<String>>,
 }
 
 impl Stream {
@@ -169,6 +171,11 @@ impl Stream {
     pub fn unsent_records(&self) -> u64 {
         let shared = [&self.shared.lost_records, &self.shared.refused_records];
         self.unsent_records + shared.map(|records| records.load(Ordering::Relaxed)).iter().sum::<u64>()
+    }
+
+    /// Why the collector is away; it is connected to again.
+    pub fn away(&self) -> Option<String> {
+        self.shared.away.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sends a message, or notes that it is not sent.
@@ -224,6 +231,10 @@ impl Stream {
 }
 
 impl Shared {
+    fn set_away(&self, why: Option<String>) {
+        *self.away.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
     fn fail(&self, error: io::Error) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         self.has_failed.store(true, Ordering::Relaxed);
@@ -236,6 +247,7 @@ impl Peer {
             while let Err(loss) = self.attempt(&message) {
                 let lost = self.lose(&loss, shared);
                 let (error, lost) = (io::Error::from(loss), counted(lost, "record", "records"));
+                shared.set_away(Some(error.to_string()));
                 (self.notify)(format_args!(
                     "{}: the connection was lost ({error}) with up to {lost}; connecting again",
                     self.shown
@@ -247,6 +259,7 @@ impl Peer {
                     }
                     return;
                 }
+                shared.set_away(None);
             }
         }
         self.close(shared);

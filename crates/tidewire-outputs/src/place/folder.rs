@@ -33,7 +33,7 @@ const HIDDEN_NAME_BYTES: usize = 200;
 /// An open directory.
 #[derive(Debug)]
 pub struct Folder {
-    handle: OwnedFd,
+    pub(super) handle: OwnedFd,
     /// A random token of this run in the names of incomplete files, which no other process can predict.
     token: String,
 }

@@ -4,6 +4,7 @@
 pub mod folder;
 pub mod links;
 mod overlap;
+pub mod own_files;
 pub mod streams;
 
 use std::{

@@ -89,9 +89,6 @@ impl Arrow {
 
 impl RowWriter for Arrow {
     fn row(&mut self, row: &Row<'_>, now_ns: u64) {
-        if row.table().name != self.table.name {
-            return;
-        }
         if self.encoder.is_none() {
             self.attempt(now_ns, |_, _| Ok(()));
         }
@@ -126,6 +123,20 @@ impl RowWriter for Arrow {
 
     fn folder(&self) -> Option<PathBuf> {
         self.files.folder()
+    }
+
+    fn takes(&self, row: &Row<'_>) -> bool {
+        row.table().name == self.table.name
+    }
+
+    fn written_rows(&self) -> [u64; 2] {
+        // A file without its end is not readable.
+        [self.files.account().written, self.files.stored_records()]
+    }
+
+    fn removed(&self) -> (u64, u64) {
+        let account = self.files.account();
+        (account.removed_files, account.removed_bytes)
     }
 
     fn has_failed(&self) -> bool {

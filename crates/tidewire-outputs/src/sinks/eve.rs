@@ -10,7 +10,7 @@ use crate::{
     files::{Accounts, Files, Frame, current, lock, open_files},
     record::Record,
     settings::Settings,
-    sink::{Call, Needs, Sink},
+    sink::{Account, Call, Needs, Sink},
     target::OutputDestination,
 };
 
@@ -105,6 +105,10 @@ impl Sink for EveFile {
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         lock(&self.written).files.finish_and_settle(now_ns, is_whole)
+    }
+
+    fn account(&self) -> Account {
+        lock(&self.written).files.account()
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -7,7 +7,7 @@ use crate::{
     files::{Accounts, Files, Frame, lock, open_files},
     record::{Record, TextForm},
     settings::Settings,
-    sink::{Call, Needs, Sink},
+    sink::{Account, Call, Needs, Sink},
     target::OutputDestination,
 };
 
@@ -60,6 +60,10 @@ impl Sink for Lines {
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         lock(&self.files).finish_and_settle(now_ns, is_whole)
+    }
+
+    fn account(&self) -> Account {
+        lock(&self.files).account()
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -15,7 +15,7 @@ use crate::{
     network::{Collector, Sending},
     record::Record,
     settings::Settings,
-    sink::{Call, Failure, Needs, Sink},
+    sink::{Account, Call, Failure, Needs, Sink},
     target::{Format, OutputDestination},
 };
 
@@ -33,11 +33,13 @@ struct Writer {
     output: Output,
     /// When the oldest record that waits was added; 0: none waits.
     waiting_ns: u64,
+    /// Records that were passed to a collector.
+    sent_records: u64,
     notify: Notify,
 }
 
 enum Output {
-    Files(Files),
+    Files(Box<Files>),
     Collector(Collector),
 }
 
@@ -62,14 +64,19 @@ impl Messages {
                 let is_datagrams = collector.is_datagrams();
                 (Output::Collector(collector), is_datagrams)
             }
-            None => (Output::Files(open_files(place, Frame::Messages, settings, now_ns)?), false),
+            None => (Output::Files(Box::new(open_files(place, Frame::Messages, settings, now_ns)?)), false),
         };
         let exported = match is_datagrams {
             true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },
             false => of_streams,
         };
-        let writer =
-            Writer { exporter: Exporter::new(exported), output, waiting_ns: 0, notify: settings.notify.clone() };
+        let writer = Writer {
+            exporter: Exporter::new(exported),
+            output,
+            waiting_ns: 0,
+            sent_records: 0,
+            notify: settings.notify.clone(),
+        };
         Ok(Self { writer: Mutex::new(writer), has_own_elements: enterprise.is_some() })
     }
 }
@@ -116,6 +123,17 @@ impl Sink for Messages {
         lock(&self.writer).finish(now_ns, is_whole)
     }
 
+    fn account(&self) -> Account {
+        lock(&self.writer).account()
+    }
+
+    fn away(&self) -> Option<String> {
+        match &lock(&self.writer).output {
+            Output::Files(_) => None,
+            Output::Collector(collector) => collector.away(),
+        }
+    }
+
     fn folder(&self) -> Option<PathBuf> {
         match &lock(&self.writer).output {
             Output::Files(files) => files.folder(),
@@ -139,6 +157,16 @@ impl Writer {
         };
         if has_failed {
             call.failures.push(Failure::Output);
+        }
+    }
+
+    fn account(&self) -> Account {
+        match &self.output {
+            Output::Files(files) => files.account(),
+            Output::Collector(collector) => {
+                let (accepted, lost) = (self.sent_records, collector.unsent_records());
+                Account { accepted, written: accepted.saturating_sub(lost), lost, ..Account::default() }
+            }
         }
     }
 
@@ -169,17 +197,24 @@ impl Writer {
         {
             self.exporter.restart();
             for message in self.exporter.take() {
-                files.push(&message.bytes, now_ns);
+                files.push_message(&message.bytes, message.flow_records.into(), now_ns);
             }
             files.complete(now_ns);
         }
     }
 
     fn pass(&mut self, now_ns: u64) {
+        // Nothing waits for a file that was given up.
+        if matches!(&self.output, Output::Files(files) if files.is_over()) {
+            self.exporter.finish_message();
+        }
         for message in self.exporter.take() {
             match &mut self.output {
-                Output::Files(files) => files.push(&message.bytes, now_ns),
-                Output::Collector(collector) => collector.send(message),
+                Output::Files(files) => files.push_message(&message.bytes, message.flow_records.into(), now_ns),
+                Output::Collector(collector) => {
+                    self.sent_records += u64::from(message.flow_records);
+                    collector.send(message);
+                }
             }
             self.waiting_ns = 0;
         }

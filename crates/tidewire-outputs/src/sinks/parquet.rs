@@ -31,6 +31,8 @@ pub struct ParquetFolder {
     /// Metadata of each file.
     facts: Vec<(&'static str, String)>,
     parts: Vec<Part>,
+    /// Rows of the files that are complete.
+    stored_rows: u64,
     failure: Option<OutputError>,
 }
 
@@ -58,7 +60,7 @@ impl ParquetFolder {
         let opened = Folder::open_or_make(path);
         let root = opened.map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
         let (settings, facts) = (settings.clone(), row_writer::facts(settings));
-        Ok(Self { root, shown, settings, facts, parts: Vec::new(), failure: None })
+        Ok(Self { root, shown, settings, facts, parts: Vec::new(), stored_rows: 0, failure: None })
     }
 
     fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, OutputError> {
@@ -67,13 +69,13 @@ impl ParquetFolder {
             if !self.parts[index].is_due(self.settings.rotate, now_ns) {
                 return Ok(index);
             }
-            self.parts.remove(index).complete(now_ns)?;
+            self.complete(index, now_ns)?;
         }
         let of_table = |part: &&Part| part.table.name == table.name;
         if self.parts.iter().filter(of_table).count() >= HOURS_MAX
             && let Some(oldest) = self.parts.iter().position(|part| of_table(&part))
         {
-            self.parts.remove(oldest).complete(now_ns)?;
+            self.complete(oldest, now_ns)?;
         }
         let names = folders(table, hour);
         let shown = format!("{}/{}/{}.parquet", self.shown, names.join("/"), table.name);
@@ -113,9 +115,14 @@ impl ParquetFolder {
         }
         part.write(now_ns)?;
         if part.encoder.index_bytes() as u64 >= self.settings.rows_bytes / INDEX_SHARE {
-            return self.parts.remove(index).complete(now_ns);
+            return self.complete(index, now_ns);
         }
         self.make_room(now_ns)
+    }
+
+    fn complete(&mut self, index: usize, now_ns: u64) -> Result<(), OutputError> {
+        self.stored_rows += self.parts.remove(index).complete(now_ns)?;
+        Ok(())
     }
 
     /// Ends the largest groups of rows while all of them together are too large.
@@ -169,11 +176,13 @@ impl Part {
         }
     }
 
-    fn complete(mut self, now_ns: u64) -> Result<(), OutputError> {
+    /// Completes the file; its rows.
+    fn complete(mut self, now_ns: u64) -> Result<u64, OutputError> {
         self.write(now_ns)?;
         self.encoder.finish().map_err(|error| OutputError::Write(error.to_string()))?;
         self.pass(now_ns);
-        self.files.finish(now_ns, true)
+        self.files.finish(now_ns, true)?;
+        Ok(self.passed_rows)
     }
 }
 
@@ -194,16 +203,15 @@ impl RowWriter for ParquetFolder {
     fn flush(&mut self, now_ns: u64) {
         // An hour that is over, or a file that is old enough, is completed without another record.
         let rotate = Rotate { ns: self.settings.rotate.ns.or(Some(HOUR_NS)), ..self.settings.rotate };
-        let due: Vec<Part> = self.parts.extract_if(.., |part| part.is_due(rotate, now_ns)).collect();
-        for part in due {
-            let completed = part.complete(now_ns);
+        while let Some(index) = self.parts.iter().position(|part| part.is_due(rotate, now_ns)) {
+            let completed = self.complete(index, now_ns);
             self.note(completed);
         }
     }
 
     fn finish(&mut self, now_ns: u64, _: bool) -> Result<(), OutputError> {
-        for part in std::mem::take(&mut self.parts) {
-            let completed = part.complete(now_ns);
+        while !self.parts.is_empty() {
+            let completed = self.complete(0, now_ns);
             self.note(completed);
         }
         self.failure.take().map_or(Ok(()), Err)
@@ -211,6 +219,12 @@ impl RowWriter for ParquetFolder {
 
     fn folder(&self) -> Option<PathBuf> {
         Some(self.root.by_handle())
+    }
+
+    fn written_rows(&self) -> [u64; 2] {
+        // A file without its end is not readable.
+        let open: u64 = self.parts.iter().map(|part| part.passed_rows).sum();
+        [self.stored_rows + open, self.stored_rows]
     }
 
     fn has_failed(&self) -> bool {

@@ -25,6 +25,19 @@ pub trait RowWriter: Send {
     /// The folder that files are made in.
     fn folder(&self) -> Option<PathBuf>;
 
+    /// Whether a row has a place in it.
+    fn takes(&self, _row: &Row<'_>) -> bool {
+        true
+    }
+
+    /// Rows that the system accepted, and those of them that readers find should nothing more be written.
+    fn written_rows(&self) -> [u64; 2];
+
+    /// Files that were removed to keep within bounds, and their bytes.
+    fn removed(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Whether writing failed; what is added then is dropped.
     fn has_failed(&self) -> bool;
 }

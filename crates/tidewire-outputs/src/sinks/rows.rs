@@ -8,12 +8,20 @@ use crate::{
     files::lock,
     record::Record,
     settings::Settings,
-    sink::{Call, Failure, Needs, Sink},
+    sink::{Account, Call, Failure, Needs, Sink},
     target::{Format, OutputDestination},
 };
 
 /// An output of rows.
-pub struct Rows(Mutex<Box<dyn RowWriter>>);
+pub struct Rows(Mutex<Written>);
+
+struct Written {
+    writer: Box<dyn RowWriter>,
+    /// Rows that were to be written.
+    accepted: u64,
+    /// Whether it is finished: further rows are lost.
+    is_over: bool,
+}
 
 impl Rows {
     /// Opens an output of rows.
@@ -43,7 +51,7 @@ impl Rows {
                 format.feature().unwrap_or_default()
             ))),
         };
-        table.map(|table| Self(Mutex::new(table)))
+        table.map(|writer| Self(Mutex::new(Written { writer, accepted: 0, is_over: false })))
     }
 }
 
@@ -54,26 +62,52 @@ impl Sink for Rows {
 
     fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
         let Some(row) = record.row() else { return };
-        let mut writer = lock(&self.0);
-        writer.row(&row, call.now_ns);
-        if writer.has_failed() {
-            call.failures.push(Failure::Output);
+        let mut rows = lock(&self.0);
+        if !rows.writer.takes(&row) {
+            return;
         }
+        rows.accepted += 1;
+        if rows.is_over {
+            return;
+        }
+        rows.writer.row(&row, call.now_ns);
+        rows.note(call);
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        let mut writer = lock(&self.0);
-        writer.flush(call.now_ns);
-        if writer.has_failed() {
-            call.failures.push(Failure::Output);
+        let mut rows = lock(&self.0);
+        if !rows.is_over {
+            rows.writer.flush(call.now_ns);
+            rows.note(call);
         }
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        lock(&self.0).finish(now_ns, is_whole)
+        let mut rows = lock(&self.0);
+        if std::mem::replace(&mut rows.is_over, true) {
+            return Ok(());
+        }
+        rows.writer.finish(now_ns, is_whole)
+    }
+
+    fn account(&self) -> Account {
+        let rows = lock(&self.0);
+        let [written, readable] = rows.writer.written_rows();
+        let has_ended = rows.is_over || rows.writer.has_failed();
+        let lost = if has_ended { rows.accepted.saturating_sub(readable) } else { 0 };
+        let (removed_files, removed_bytes) = rows.writer.removed();
+        Account { accepted: rows.accepted, written, lost, removed_files, removed_bytes }
     }
 
     fn folder(&self) -> Option<PathBuf> {
-        lock(&self.0).folder()
+        lock(&self.0).writer.folder()
+    }
+}
+
+impl Written {
+    fn note(&self, call: &mut Call<'_>) {
+        if self.writer.has_failed() {
+            call.failures.push(Failure::Output);
+        }
     }
 }

@@ -21,7 +21,7 @@ use self::tables::{definition, insertion};
 use super::row_writer::RowWriter;
 use crate::{
     error::OutputError,
-    files::names::Names,
+    files::{Keeper, names::Names},
     place::{self, folder},
     rotate::Rotate,
     settings::Settings,
@@ -39,6 +39,9 @@ pub struct Sqlite {
     current: Option<Current>,
     scratch: Vec<u8>,
     failure: Option<String>,
+    /// Rows in the databases before this one.
+    committed: u64,
+    keeper: Option<Arc<Keeper>>,
 }
 
 struct Current {
@@ -75,6 +78,7 @@ impl Sqlite {
         if !settings.rotate.is_on() {
             existing::refuse_over(&folder, &name, &shown)?;
         }
+        let keeper = Keeper::new(&folder, vec![name.clone()], settings);
         let names = Names::new(&folder, name, settings);
         let mut sqlite = Self {
             shown: shown.clone(),
@@ -84,6 +88,8 @@ impl Sqlite {
             current: None,
             scratch: Vec::new(),
             failure: None,
+            committed: 0,
+            keeper,
         };
         sqlite.begin(now_ns).map_err(|error| OutputError::Write(format!("{shown}: cannot be written: {error}")))?;
         Ok(sqlite)
@@ -104,7 +110,10 @@ impl Sqlite {
             self.tables.iter().try_for_each(|table| connection.execute_batch(&definition(table)))?;
             Ok(connection)
         });
-        let connection = begun.map_err(|error| error.to_string())?;
+        let connection = begun.map_err(|error| {
+            self.remove(&hidden);
+            error.to_string()
+        })?;
         self.current =
             Some(Current { connection, hidden, file, opened_ns: now_ns, is_begun: false, waiting: 0, committed: 0 });
         Ok(())
@@ -145,6 +154,7 @@ impl Sqlite {
             current.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;")
         });
         let committed = current.committed;
+        self.committed += committed;
         let closed = ended.and_then(|()| current.connection.close().map_err(|(_, error)| error));
         let named = closed.map_err(|error| error.to_string()).and_then(|()| {
             let name = self.names.final_name();
@@ -156,7 +166,18 @@ impl Sqlite {
             let what = counted(committed, "row", "rows");
             self.names.give(&current.hidden, current.file, current.opened_ns, &what).map_err(|error| error.to_string())
         });
-        named.map_err(|error| format!("{error}; {}", there(&self.names, &current.hidden, committed)))
+        named.map_err(|error| format!("{error}; {}", there(&self.names, &current.hidden, committed)))?;
+        if let Some(keeper) = &self.keeper {
+            keeper.retain();
+        }
+        Ok(())
+    }
+
+    /// Removes a database that nothing is in, with its logs.
+    fn remove(&self, hidden: &str) {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let _ = self.names.folder().remove(format!("{hidden}{end}"));
+        }
     }
 
     fn note(&mut self, result: Result<(), String>) {
@@ -233,6 +254,9 @@ impl RowWriter for Sqlite {
     }
 
     fn flush(&mut self, now_ns: u64) {
+        if let Some(keeper) = &self.keeper {
+            keeper.look();
+        }
         if self.failure.is_some() {
             return;
         }
@@ -260,6 +284,14 @@ impl RowWriter for Sqlite {
         Some(self.names.folder().by_handle())
     }
 
+    fn written_rows(&self) -> [u64; 2] {
+        [self.committed + self.current.as_ref().map_or(0, |current| current.committed); 2]
+    }
+
+    fn removed(&self) -> (u64, u64) {
+        self.keeper.as_ref().map_or((0, 0), |keeper| keeper.removed())
+    }
+
     fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
@@ -270,9 +302,7 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         if let Some(current) = self.current.take_if(|current| !current.is_begun) {
             drop(current.connection);
-            for end in ["", "-wal", "-shm"] {
-                let _ = self.names.folder().remove(format!("{}{end}", current.hidden));
-            }
+            self.remove(&current.hidden);
         }
     }
 }

@@ -14,11 +14,11 @@ use tidewire_exports::{
 use super::held::Held;
 use crate::{
     error::{Notify, OutputError, graver},
-    files::{Accounts, Files, lock},
+    files::{Accounts, Files, Keeper, lock},
     place::folder::Folder,
     record::Record,
     settings::Settings,
-    sink::{Call, Needs, Sink},
+    sink::{Account, Call, Needs, Sink},
 };
 
 /// The folder.
@@ -40,7 +40,10 @@ impl ZeekLogs {
         let folder = Folder::open_or_make(path)
             .map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
         let folder = Arc::new(folder);
-        let logs = Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings)));
+        let names = Log::ALL.iter().map(|log| format!("{}.log", log.name()).into()).collect();
+        let keeper = Keeper::new(&folder, names, settings);
+        let logs =
+            Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings).kept_by(keeper.clone())));
         logs.iter().try_for_each(|files| lock(files).check_free())?;
         Ok(Self {
             form,
@@ -119,6 +122,14 @@ impl Sink for ZeekLogs {
             result = graver(result, lock(files).finish_and_settle(now_ns, is_whole), &self.notify);
         }
         result
+    }
+
+    fn account(&self) -> Account {
+        let mut all = Account::default();
+        self.logs.iter().for_each(|files| all.add(&lock(files).account()));
+        // The logs have one keeper.
+        let Account { removed_files, removed_bytes, .. } = lock(&self.logs[0]).account();
+        Account { removed_files, removed_bytes, ..all }
     }
 
     fn folder(&self) -> Option<PathBuf> {
