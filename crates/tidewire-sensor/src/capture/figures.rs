@@ -5,15 +5,19 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use tidewire::live::{InterfaceReport, LiveReport};
+use tidewire::{
+    Ledger,
+    live::{InterfaceReport, LiveReport},
+};
 
-use crate::report::InputStatus;
+use crate::report::{InputStatus, LedgerStatus};
 
 /// Packets so far, those that were lost before the engine, and where they come from.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     packets: AtomicU64,
     dropped: AtomicU64,
+    ledger: Mutex<LedgerStatus>,
     interfaces: Mutex<Vec<InputStatus>>,
 }
 
@@ -38,8 +42,19 @@ impl Figures {
         let rings = report.rings();
         self.packets.store(report.frames(), Ordering::Relaxed);
         self.dropped.store(rings.dropped + rings.failed, Ordering::Relaxed);
+        self.counted(&report.ledger());
         let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         *interfaces = report.interfaces.iter().map(input).collect();
+    }
+
+    /// The engine's ledger.
+    pub(crate) fn counted(&self, ledger: &Ledger) {
+        *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = LedgerStatus::of(ledger);
+    }
+
+    /// The ledger, as of the last report.
+    pub(crate) fn ledger(&self) -> LedgerStatus {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn packets(&self) -> u64 {

@@ -9,8 +9,8 @@ use std::{
 use tidewire::{Ledger, Stop, live::LiveReport};
 use tidewire_exports::eve;
 use tidewire_outputs::{
-    ExportKind, Exporting, Exports, Facts, KeptState, MemoryParts, OutputDestination, OutputError, Rotate, Settings,
-    Sink, Source, Target, UDP_RATE,
+    ExportKind, Exporting, Exports, Facts, Keep, KeptState, MemoryParts, OutputDestination, OutputError, OutputState,
+    Rotate, Settings, Sink, Source, Target, UDP_RATE,
 };
 
 use super::{
@@ -67,8 +67,16 @@ impl RecordWriter {
             notify: Arc::new(move |notice| log.warn(notice.to_string())),
             ..Settings::default()
         };
-        let sinks = records.outputs.iter().map(|output| open(output, &common)).collect::<Result<_, _>>()?;
-        let exports = Arc::new(Exports::of(sinks, common));
+        let (mut sinks, mut again) = (Vec::new(), Vec::new());
+        for output in &records.outputs {
+            let (target, settings) = target(output, &common)?;
+            sinks.push(open(output, &target, &settings)?);
+            again.push((target, settings));
+        }
+        let is_live = common.source.is_live;
+        let exports = Exports::of(sinks, common);
+        // Files are read once: their outputs are whole, or have failed.
+        let exports = Arc::new(if is_live { exports.reopening(again) } else { exports });
         let (services, select, cuts) = (Arc::from([]), None, None);
         let exporting = Exporting { kind, services, select, cuts, exports };
         let parts = MemoryParts::of(memory, config.capture.workers, exporting.kept());
@@ -160,10 +168,24 @@ impl RecordWriter {
     pub(super) fn status(&self) -> RecordsStatus {
         let exports = &self.exporting.exports;
         let [flows, transactions] = exports.counts();
-        let output = |(output, failed): (&OutputConfig, bool)| OutputStatus {
-            name: output.name.clone(),
-            to: output.to.clone(),
-            failed,
+        let output = |(output, state): (&OutputConfig, OutputState)| {
+            let OutputState { failing, written_again_ns, account, .. } = state;
+            let since = failing.as_ref().map(|failing| failing.since_ns);
+            let retried = failing.as_ref().is_some_and(|failing| failing.is_retried);
+            OutputStatus {
+                name: output.name.clone(),
+                to: output.to.clone(),
+                failed: failing.is_some(),
+                failing: failing.and_then(|failing| failing.why),
+                failed_since_ns: since,
+                retried,
+                written_again_ns,
+                records: account.accepted,
+                written_records: account.written,
+                lost_records: account.lost,
+                removed_files: account.removed_files,
+                removed_bytes: account.removed_bytes,
+            }
         };
         let [without_fields, cut_histories] = exports.losses();
         RecordsStatus {
@@ -171,7 +193,7 @@ impl RecordWriter {
             transactions,
             without_fields,
             cut_histories,
-            outputs: self.outputs.iter().zip(exports.failed()).map(output).collect(),
+            outputs: self.outputs.iter().zip(exports.states()).map(output).collect(),
         }
     }
 }
@@ -180,9 +202,13 @@ fn cutoff(records: &RecordsConfig) -> u64 {
     records.cutoff_bytes.unwrap_or(u64::MAX)
 }
 
-/// Opens an output with its own settings.
-fn open(output: &OutputConfig, common: &Settings) -> Result<(String, Box<dyn Sink>), Failure> {
-    let wrong = |what: String| Failure::new(CONFIGURATION, format_args!("output {}: {what}", output.name));
+fn wrong(output: &OutputConfig, what: &str) -> Failure {
+    Failure::new(CONFIGURATION, format_args!("output {}: {what}", output.name))
+}
+
+/// An output's place, and its own settings.
+fn target(output: &OutputConfig, common: &Settings) -> Result<(Target, Settings), Failure> {
+    let wrong = |what: String| wrong(output, &what);
     let target: Target = output.to.parse().map_err(wrong)?;
     let types = match output.types.as_slice() {
         [] => eve::Types::default(),
@@ -199,10 +225,16 @@ fn open(output: &OutputConfig, common: &Settings) -> Result<(String, Box<dyn Sin
         rotate,
         enterprise: output.enterprise,
         udp_rate: output.udp_rate.unwrap_or(UDP_RATE),
+        keep: output.keep.as_deref().map_or(Ok(Keep::default()), str::parse).map_err(wrong)?,
         ..common.clone()
     };
-    Exports::sink(&target, &settings).map_err(|error| match error {
-        OutputError::Usage(what) => wrong(what),
+    Ok((target, settings))
+}
+
+/// Opens an output.
+fn open(output: &OutputConfig, target: &Target, settings: &Settings) -> Result<(String, Box<dyn Sink>), Failure> {
+    Exports::sink(target, settings).map_err(|error| match error {
+        OutputError::Usage(what) => wrong(output, &what),
         error => Failure::new(ENVIRONMENT, format_args!("output {}: {error}", output.name)),
     })
 }

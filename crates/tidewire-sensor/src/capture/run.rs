@@ -30,7 +30,7 @@ use crate::{
     QUEUES_SOCKET,
     config::{CaptureInput, SensorConfig},
     producer::{self, Queues, Ran},
-    report::{CaptureEvent, CaptureStatus},
+    report::{CaptureEvent, CaptureStatus, LedgerStatus},
 };
 
 /// Warnings about damaged inputs, at most; the rest is counted.
@@ -136,7 +136,8 @@ impl Run<'_> {
         match status {
             Some(status) if is_whole => {
                 let code = if ran.input_errors.is_empty() && is_written && is_recorded { 0 } else { ENVIRONMENT };
-                Ok((CaptureStatus { packets: ran.ledger.received, ..status }, code))
+                let (packets, ledger) = (ran.ledger.received, LedgerStatus::of(&ran.ledger));
+                Ok((CaptureStatus { packets, ledger, ..status }.with_branches(), code))
             }
             _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
         }
@@ -264,6 +265,7 @@ impl Run<'_> {
             }
         });
         let report = |ledger: &Ledger, clock_ns| {
+            figures.counted(ledger);
             if let Some(records) = beside.records {
                 records.report_pipe(ledger, clock_ns);
             }

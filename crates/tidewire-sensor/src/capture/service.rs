@@ -265,12 +265,14 @@ impl Service {
             seconds: begun.elapsed().as_secs_f64(),
             packets: self.figures.packets(),
             dropped: self.figures.dropped(),
+            ledger: self.figures.ledger(),
             interfaces: self.figures.interfaces(),
             queues: queues.map(|((queue, served), awaited)| queue_status(queue, served, awaited)).collect(),
             inline: inline::status(self.analyzers.as_ref()),
             records: self.records.as_ref().map(|records| records.status()),
             record: self.recording.as_ref().map(|recording| recording.status()),
         }
+        .with_branches()
     }
 }
 

@@ -72,6 +72,8 @@ pub struct OutputConfig {
     pub types: Vec<String>,
     /// When a file is completed and the next one begun, as `--rotate` has it.
     pub rotate: Option<String>,
+    /// Bounds of the files that are complete, as `--keep` has them.
+    pub keep: Option<String>,
     /// The private enterprise number of our own elements of IPFIX.
     pub enterprise: Option<u32>,
     /// Datagrams a second to a collector, at most.

@@ -23,6 +23,11 @@ fn limited(lines: impl Iterator<Item = String>, what: &str) -> Vec<String> {
 /// Packets, records by queue, and what was lost by reader.
 pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
     let mut lines = vec![format!("the end: {} packets, {} dropped", status.packets, status.dropped)];
+    let ledger = &status.ledger;
+    if !ledger.drops.is_empty() {
+        let drops: Vec<String> = ledger.drops.iter().map(|(reason, packets)| format!("{packets} {reason}")).collect();
+        lines.push(format!("the end: {} of the packets in streams; {}", ledger.delivered, drops.join(", ")));
+    }
     let queues = status.queues.iter().map(|queue| {
         let shed = if queue.shed_records == 0 { String::new() } else { format!(", {} shed", queue.shed_records) };
         format!("the end: queue {}: {} records{shed}", queue.name, queue.records)
@@ -42,6 +47,15 @@ pub fn of_capture(status: &CaptureStatus) -> Vec<String> {
         })
     });
     lines.extend(limited(readers, "readers"));
+    for output in status.records.iter().flat_map(|records| &records.outputs) {
+        let (name, written, records) = (&output.name, output.written_records, output.records);
+        lines.push(format!(
+            "the end: output {name}: {written} of {records} records written, {} lost",
+            output.lost_records
+        ));
+    }
+    let refused = status.inline.iter().filter(|inline| inline.refused > 0);
+    lines.extend(refused.map(|one| format!("the end: {}: {} events refused", one.analyzer, one.refused)));
     if let Some(record) = &status.record {
         let (all, segments) = (record.figures.totals.all(), record.figures.segments);
         let (written, shed) = (all.written_packets, all.shed_packets);

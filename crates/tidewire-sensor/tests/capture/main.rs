@@ -3,5 +3,6 @@
 
 mod files;
 mod inline;
+mod ledger;
 mod packets;
 mod rig;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_exports::{eve, ipfix};
-use tidewire_outputs::{ACTIVE_TIMEOUT, OutputDestination, OutputOption, Rotate, Target, place::overlap};
+use tidewire_outputs::{ACTIVE_TIMEOUT, Keep, OutputDestination, OutputOption, Rotate, Target, place::overlap};
 use tidewire_protocols::CUTOFF_BYTES;
 
 use super::{common::Sections, keys::RECORDS};
@@ -18,7 +18,7 @@ use crate::config::{
 };
 
 /// The keys of an output.
-pub const OUTPUT: &[&str] = &["to", "types", "rotate", "enterprise", "udp-rate"];
+pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "enterprise", "udp-rate"];
 
 /// Most outputs of a sensor: each record passes all of them.
 const OUTPUTS_MAX: usize = 16;
@@ -38,6 +38,7 @@ pub struct Output {
     pub to: Option<(String, Target, Range<usize>)>,
     pub types: Vec<(String, Range<usize>)>,
     pub rotate: Option<(String, Range<usize>)>,
+    pub keep: Option<(String, Range<usize>)>,
     pub enterprise: Option<(u32, Range<usize>)>,
     pub udp_rate: Option<(u32, Range<usize>)>,
 }
@@ -65,6 +66,10 @@ impl Sections<'_, '_> {
             "rotate" => {
                 let limits = this.document.string(key, value, "\"100M,1h\"");
                 output.rotate = limits.map(|limits| (limits, value.span()));
+            }
+            "keep" => {
+                let bounds = this.document.string(key, value, "\"size=10G,age=30d\"");
+                output.keep = bounds.map(|bounds| (bounds, value.span()));
             }
             "enterprise" => {
                 let number = this.document.whole(key, value, 1, u32::MAX.into());
@@ -182,6 +187,20 @@ impl Sections<'_, '_> {
                     Err(what) => self.document.wrong(span, format!("'rotate': {what}"), ""),
                 }
             }
+            if let Some((bounds, span)) = &output.keep {
+                match bounds.parse::<Keep>() {
+                    Ok(_) if !OutputOption::Keep.applies_to(&target) => {
+                        self.lacks_option(span, "keep", OutputOption::Keep);
+                    }
+                    // Over interfaces files are rotated in any case.
+                    Ok(_) if output.rotate.is_none() && !is_live => {
+                        let what = "'keep' is for outputs of several files";
+                        self.document.wrong(span, what, "write rotate = \"100M\" as well");
+                    }
+                    Ok(_) => {}
+                    Err(what) => self.document.wrong(span, format!("'keep': {what}"), ""),
+                }
+            }
             if let Some((number, span)) = &output.enterprise {
                 if !OutputOption::Enterprise.applies_to(&target) {
                     self.lacks_option(span, "enterprise", OutputOption::Enterprise);
@@ -201,6 +220,7 @@ impl Sections<'_, '_> {
                 to,
                 types: output.types.into_iter().map(|(name, _)| name).collect(),
                 rotate: output.rotate.map(|(limits, _)| limits),
+                keep: output.keep.map(|(bounds, _)| bounds),
                 enterprise: output.enterprise.map(|(number, _)| number),
                 udp_rate: output.udp_rate.map(|(rate, _)| rate),
             });

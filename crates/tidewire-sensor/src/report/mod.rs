@@ -1,6 +1,11 @@
 //! Reports of the capture to the supervisor: lines of JSON over the descriptor that it was started with.
 
+mod branches;
+mod ledger;
+
 use serde::{Deserialize, Serialize};
+
+pub use ledger::{BranchStatus, LedgerStatus, reasons};
 
 /// One line from the capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +48,9 @@ pub struct CaptureStatus {
     pub packets: u64,
     /// Packets that the kernel dropped before it.
     pub dropped: u64,
+    /// The packets by what became of them, with the branches: as of the capture's last report.
+    #[serde(default)]
+    pub ledger: LedgerStatus,
     /// By interface.
     #[serde(default)]
     pub interfaces: Vec<InputStatus>,
@@ -107,8 +115,35 @@ pub struct OutputStatus {
     pub name: String,
     /// Format and place.
     pub to: String,
-    /// Whether nothing of it can be written any more.
+    /// Whether it cannot be written at this moment, or not any more.
     pub failed: bool,
+    /// Why it cannot, or which collector is away.
+    #[serde(default)]
+    pub failing: Option<String>,
+    /// Since when, nanoseconds since 1970.
+    #[serde(default)]
+    pub failed_since_ns: Option<u64>,
+    /// Whether it is tried again.
+    #[serde(default)]
+    pub retried: bool,
+    /// Since when it is written again, if it had failed: nanoseconds since 1970.
+    #[serde(default)]
+    pub written_again_ns: Option<u64>,
+    /// Records that were to be written: lines, rows, or the records in messages.
+    #[serde(default)]
+    pub records: u64,
+    /// Of these, records that were written.
+    #[serde(default)]
+    pub written_records: u64,
+    /// Of these, records that are lost; others wait in memory.
+    #[serde(default)]
+    pub lost_records: u64,
+    /// Complete files that were removed to keep within bounds.
+    #[serde(default)]
+    pub removed_files: u64,
+    /// Bytes of these.
+    #[serde(default)]
+    pub removed_bytes: u64,
 }
 
 /// An interface that is captured.
