@@ -1010,7 +1010,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__events)
-            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --active-timeout --rotate --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --help"
+            opts="-h --store --directory --identity --since --until --kind --severity --analyzer --expand --follow --limit --active-timeout --rotate --keep --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1057,6 +1057,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1342,7 +1346,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__flows)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --where --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --keep --where --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1601,6 +1605,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3708,7 +3716,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__match)
-            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --active-timeout --rotate --write --to --format --eve-types --ipfix-enterprise --udp-rate --help"
+            opts="-e -f -I -x -F -j -i -c -q -w -h --pattern --pattern-file --ignore-case --hex --stop-after --stop-after-stream --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --count --json --csv --columns --wide --active-timeout --rotate --keep --write --to --format --eve-types --ipfix-enterprise --udp-rate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3959,6 +3967,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4494,7 +4506,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__streams)
-            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --where --write --help"
+            opts="-F -j -i -c -q -w -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --sort --top --json --csv --columns --wide --time --digest --to --format --eve-types --ipfix-enterprise --udp-rate --active-timeout --rotate --keep --where --write --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4760,6 +4772,10 @@ _tidewire() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --where)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -5006,7 +5022,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__transactions)
-            opts="-F -j -i -c -q -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --active-timeout --rotate --where --to --format --eve-types --ipfix-enterprise --udp-rate --help"
+            opts="-F -j -i -c -q -h --filter --workers --config --identity --from --until --interface --duration --packets --engine --tap --host --fanout --steer --ring --snaplen --incoming --no-promiscuous --busy-poll --no-pin --merge-window --metrics --no-sandbox --kernel-flows --quiet --mode --policy --policy-ipv6 --target-policy --checksum --link-addresses --duplicates --ttl-min --urgent --inactivity-timeout --closed-timeout --sliced --outer --tunnel-depth --key --fragment-min --fragments-max --datagram-max --fragment-timeout --cutoff --cutoff-direction --cutoff-class --chunk-size --overlap --flush-timeout --memory --history --priority-class --base-threshold --overload-cutoff --limit --stats --service --json --csv --columns --wide --time --active-timeout --rotate --keep --where --to --format --eve-types --ipfix-enterprise --udp-rate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5241,6 +5257,10 @@ _tidewire() {
                     return 0
                     ;;
                 --rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -274,6 +274,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ipfix-enterp
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l keep -d 'Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -514,6 +515,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ipfix-ente
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l udp-rate -d 'Send at most so many messages a second over UDP, of about 16 records each; 0: as they come [default: 2000]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l keep -d 'Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
@@ -756,6 +758,7 @@ json\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l keep -d 'Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s w -l write -d 'Write the packets of what is printed, as pcapng' -r -F
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l to -d 'Write every record to PLACE, as in eve:PLACE: eve, json, csv, sqlite, parquet, arrow (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve' -r
@@ -921,6 +924,7 @@ iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `l
 epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l keep -d 'Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l where -d 'Only records whose fields fulfil this, as in \'tls.sni ends with example.org\'' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l to -d 'Write every record to PLACE, as in eve:PLACE: eve, zeek, zeek-json, json, csv, sqlite, parquet, arrow (repeatable)' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand transactions" -l format -d 'As --to NAME:-, on standard output: json, csv, arrow, eve' -r
@@ -1304,6 +1308,7 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l analyzer -d
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l limit -d 'Print the last N rows; with --expand the first N events, with --follow N rows and end' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l active-timeout -d 'Of streams that go on, write a record of IPFIX and NetFlow every TIME, with what they did since the one before; 0: at their ends only [default: 1m]' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l rotate -d 'Complete a file of --to at SIZE, after TIME, or both, as in 100M,1h, and begin the next one: eve.json becomes eve.20261122T063000Z.000001.json' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l keep -d 'Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l columns -d 'Columns of the table or of --csv: client,server; or changes: +client,-server' -r
 complete -c tidewire -n "__fish_tidewire_using_subcommand events" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
 utc\t'The same in UTC'

@@ -15,7 +15,7 @@ use clap::{
 use tidewire::{Handler, Mode, Stop};
 use tidewire_exports::{eve, ipfix, table::Table};
 use tidewire_outputs::{
-    ACTIVE_TIMEOUT, CutOffs, ExportHandler, ExportKind, Exporting, Exports, Facts, Format, KeptState,
+    ACTIVE_TIMEOUT, CutOffs, ExportHandler, ExportKind, Exporting, Exports, Facts, Format, Keep, KeptState,
     OutputDestination, OutputOption, Rotate, Selected, Settings, Source, Target, Totals, UDP_RATE,
 };
 use tidewire_protocols::Service;
@@ -100,6 +100,13 @@ pub struct ExportOptions {
     /// eve.20261122T063000Z.000001.json
     #[arg(long, value_name = "LIMITS", help_heading = "Report")]
     rotate: Option<Rotate>,
+
+    /// Remove the oldest complete files of --to beyond BOUNDS of them all, as in size=10G,age=30d,free=5G,files=100: with --rotate
+    ///
+    /// The newest SIZE bytes are kept, for AGE, while the file system has FREE bytes free, and at most so many FILES. Only files with names
+    /// as this output gives them are removed, of this user.
+    #[arg(long, value_name = "BOUNDS", hide_short_help = true, requires = "rotate", help_heading = "Report")]
+    keep: Option<Keep>,
 }
 
 /// Leaves in the help of a command the formats and options that its records have.
@@ -185,6 +192,7 @@ impl ExportOptions {
         !self.to.is_empty()
             || self.format.is_some()
             || self.rotate.is_some()
+            || self.keep.is_some()
             || !self.eve_types.is_empty()
             || self.ipfix_enterprise.is_some()
             || self.udp_rate.is_some()
@@ -223,6 +231,7 @@ impl ExportOptions {
             ("--ipfix-enterprise", OutputOption::Enterprise, self.ipfix_enterprise.is_some(), IPFIX),
             ("--active-timeout", OutputOption::ActiveTimeout, self.active_timeout.is_some(), IPFIX),
             ("--udp-rate", OutputOption::UdpRate, self.udp_rate.is_some(), IPFIX),
+            ("--keep", OutputOption::Keep, self.keep.is_some() && !targets.is_empty(), EVE),
         ] {
             if is_given && !applies(option) {
                 let outputs = option.outputs();
@@ -314,6 +323,7 @@ impl ExportOptions {
             active_timeout_ns: Some(self.active_timeout.map_or(ACTIVE_TIMEOUT.as_nanos() as u64, |time| time.0))
                 .filter(|ns| *ns > 0),
             rotate: self.rotate.unwrap_or_default(),
+            keep: self.keep.unwrap_or_default(),
             stop: stop.clone(),
             goes_on_without: false,
             notify: Arc::new(|notice| error::notify(notice)),

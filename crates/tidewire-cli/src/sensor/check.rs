@@ -40,9 +40,10 @@ const ANALYZERS: [Column; 7] = [
     Column::words("COMMAND", "command", 0),
 ];
 
-const OUTPUTS: [Column; 4] = [
+const OUTPUTS: [Column; 5] = [
     Column::words("OUTPUT", "output", 0),
     Column::words("ROTATE", "rotate", 1),
+    Column::words("KEEP", "keep", 1),
     Column::words("TYPES", "types", 2),
     Column::words("TO", "to", 0),
 ];
@@ -121,7 +122,8 @@ pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
         let mut table = Table::new(&OUTPUTS, &Layout::default());
         for output in &records.outputs {
             let rotate = output.rotate.clone().unwrap_or_default();
-            table.row(vec![output.name.clone(), rotate, output.types.join(","), output.to.clone()]);
+            let keep = output.keep.clone().unwrap_or_default();
+            table.row(vec![output.name.clone(), rotate, keep, output.types.join(","), output.to.clone()]);
         }
         table.finish(&mut out)?;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{OutputStatus, QueueStatus, ReaderReport},
+    report::{BranchStatus, OutputStatus, QueueStatus, ReaderReport},
     supervisor::status::{PartStatus, SensorStatus},
 };
 
@@ -36,6 +36,22 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     let capture = &status.capture;
     add(counter, "tidewire_packets_received", "Packets received by the engines", alone(capture.packets as f64));
     add(counter, "tidewire_dropped_packets", "Packets that the kernel dropped", alone(capture.dropped as f64));
+    let delivered = alone(capture.ledger.delivered as f64);
+    add(counter, "tidewire_delivered_packets", "Packets that streams have", delivered);
+    let drops = capture.ledger.drops.iter();
+    let drops =
+        drops.map(|(reason, packets)| Sample { labels: vec![("reason", reason.clone())], value: *packets as f64 });
+    add(counter, "tidewire_undelivered_packets", "Packets that no stream has by reason", drops.collect());
+    let branches = |value: fn(&BranchStatus) -> u64| -> Vec<Sample> {
+        let of = |branch: &BranchStatus| {
+            let labels = vec![("branch", branch.name.clone()), ("unit", branch.unit.clone())];
+            Sample { labels, value: value(branch) as f64 }
+        };
+        capture.ledger.branches.iter().map(of).collect()
+    };
+    add(counter, "tidewire_branch_offered", "Units that a branch got", branches(|one| one.offered));
+    add(counter, "tidewire_branch_delivered", "Units that a branch passed on", branches(|one| one.delivered));
+    add(counter, "tidewire_branch_lost", "Units that a branch lost", branches(|one| one.lost.values().sum()));
     let states = capture.interfaces.iter().map(|one| (one.name.as_str(), one.state.as_str(), one.idle_seconds));
     for Family { name, help, kind, samples } in interface_states(states) {
         add(kind, name, help, samples);
@@ -97,6 +113,21 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
         };
         let up = records.outputs.iter().map(of).collect();
         add(gauge, "tidewire_output_up", "Whether an output can be written", up);
+        let outputs = |value: fn(&OutputStatus) -> u64| -> Vec<Sample> {
+            let of = |output: &OutputStatus| Sample {
+                labels: vec![("output", output.name.clone())],
+                value: value(output) as f64,
+            };
+            records.outputs.iter().map(of).collect()
+        };
+        let written = outputs(|output| output.written_records);
+        add(counter, "tidewire_output_written_records", "Records that an output has", written);
+        let lost = outputs(|output| output.lost_records);
+        add(counter, "tidewire_output_lost_records", "Records that an output could not be given", lost);
+        let removed = outputs(|output| output.removed_files);
+        add(counter, "tidewire_output_removed_files", "Files that were removed to keep within bounds", removed);
+        let removed = outputs(|output| output.removed_bytes);
+        add(counter, "tidewire_output_removed_bytes", "Bytes of these files", removed);
     }
     if let Some(record) = &capture.record {
         all.extend(recording::metrics::families(&record.figures));

@@ -3,7 +3,7 @@
 use tidewire_delivery::{DestinationStatus, SpoolStatus};
 use tidewire_sensor::{
     events::report::{AnalyzerStatus, EventsStatus},
-    report::{InputStatus, QueueStatus, ReaderReport, RecordStatus, RecordsStatus},
+    report::{InputStatus, LedgerStatus, OutputStatus, QueueStatus, ReaderReport, RecordStatus, RecordsStatus},
     supervisor::status::{PartStatus, SensorStatus, StatusError, ask},
 };
 
@@ -11,6 +11,7 @@ use tidewire::legible::legible;
 
 use super::options::StatusOptions;
 use crate::{
+    clock::Clock,
     error::{self, CliError},
     layout::Layout,
     output::Out,
@@ -68,8 +69,24 @@ const ANALYZERS: [Column; 7] = [
     Column::figures("REFUSED", "refused", 1),
 ];
 
-const OUTPUTS: [Column; 3] =
-    [Column::words("OUTPUT", "output", 0), Column::words("STATE", "state", 0), Column::words("TO", "to", 1)];
+const OUTPUTS: [Column; 6] = [
+    Column::words("OUTPUT", "output", 0),
+    Column::words("STATE", "state", 0),
+    Column::figures("RECORDS", "records", 1),
+    Column::figures("LOST", "lost_records", 0),
+    Column::figures("FILES REMOVED", "removed_files", 3),
+    Column::words("TO", "to", 2),
+];
+
+const BRANCHES: [Column; 7] = [
+    Column::words("BRANCH", "branch", 0),
+    Column::words("UNIT", "unit", 2),
+    Column::figures("OFFERED", "offered", 0),
+    Column::figures("DELIVERED", "delivered", 0),
+    Column::figures("WAITING", "waiting", 3),
+    Column::figures("LOST", "lost", 0),
+    Column::words("WHY", "why", 1),
+];
 
 const DIRECTORIES: [Column; 3] = [
     Column::figures("SEGMENTS", "segments", 0),
@@ -142,6 +159,7 @@ fn print(status: &SensorStatus, out: &mut Out) -> Result<(), CliError> {
     table.finish(out)?;
     capture.records.as_ref().map_or(Ok(()), |records| print_records(records, out))?;
     capture.record.as_ref().map_or(Ok(()), |record| print_record(record, out))?;
+    print_ledger(&capture.ledger, out)?;
     status.events.as_ref().map_or(Ok(()), |events| print_events(events, out))?;
     status.spool.as_ref().map_or(Ok(()), |spool| print_spool(spool, out))
 }
@@ -180,8 +198,50 @@ fn print_records(records: &RecordsStatus, out: &mut Out) -> Result<(), CliError>
     }
     let mut table = Table::new(&OUTPUTS, &Layout::default());
     for output in &records.outputs {
-        let state = if output.failed { "failed" } else { "written" };
-        table.row(vec![output.name.clone(), state.to_owned(), output.to.clone()]);
+        table.row_with_notes(output_cells(output), Vec::new(), output_notes(output));
+    }
+    table.finish(out)
+}
+
+fn output_cells(output: &OutputStatus) -> Vec<String> {
+    let state = match (output.failed, output.retried) {
+        (true, true) => "failing",
+        (true, false) => "failed",
+        (false, _) => "written",
+    };
+    let removed = if output.removed_files == 0 { String::new() } else { Count(output.removed_files).to_string() };
+    let [records, lost] = [output.records, output.lost_records].map(|count| Count(count).to_string());
+    vec![output.name.clone(), state.to_owned(), records, lost, removed, output.to.clone()]
+}
+
+/// Since when it has failed, or is written again.
+fn output_notes(output: &OutputStatus) -> Vec<String> {
+    let clock = Clock::iso_utc();
+    let failed = output.failed_since_ns.map(|ns| {
+        let why = output.failing.as_deref().map_or_else(|| "its reader went away".into(), legible);
+        let retried = if output.retried { "; it is tried again" } else { "" };
+        format!("failed since {}: {why}{retried}", clock.cell(ns))
+    });
+    let again = output.written_again_ns.filter(|_| !output.failed);
+    failed.or_else(|| again.map(|ns| format!("written again since {}", clock.cell(ns)))).into_iter().collect()
+}
+
+/// The packets by what became of them, and the branches.
+fn print_ledger(ledger: &LedgerStatus, out: &mut Out) -> Result<(), CliError> {
+    let (received, delivered) = (Count(ledger.received), Count(ledger.delivered));
+    let drops: String =
+        ledger.drops.iter().map(|(reason, packets)| format!(" + {} {reason}", Count(*packets))).collect();
+    out.line("")?;
+    out.line(&format!("ledger: {received} packets = {delivered} of streams{drops}"))?;
+    let mut table = Table::new(&BRANCHES, &Layout::default());
+    for branch in &ledger.branches {
+        let lost = branch.lost.values().sum();
+        let why: Vec<String> =
+            branch.lost.iter().map(|(reason, count)| format!("{reason} {}", Count(*count))).collect();
+        let [offered, delivered, waiting, lost] =
+            [branch.offered, branch.delivered, branch.waiting, lost].map(|count| Count(count).to_string());
+        let (name, unit) = (branch.name.clone(), branch.unit.clone());
+        table.row(vec![name, unit, offered, delivered, waiting, lost, why.join(", ")]);
     }
     table.finish(out)
 }

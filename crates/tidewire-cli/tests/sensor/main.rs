@@ -5,6 +5,7 @@ mod ends;
 mod events;
 mod kills;
 mod notify;
+mod outages;
 mod record;
 mod records;
 mod reload;
