@@ -150,7 +150,7 @@ pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
 
 /// The VLAN ids, from the outside in.
 pub fn vlans(key: &FlowKey) -> impl Iterator<Item = u64> {
-    key.vlan.into_iter().filter(|&id| id != 0xffff).map(u64::from)
+    key.vlans.iter().map(u64::from)
 }
 
 /// Formats an endpoint: `10.0.0.1:80`, `[2001:db8::1]:80`, or only the address.
@@ -169,7 +169,7 @@ pub fn flags(flags: u16) -> String {
 
 /// The VLAN ids as one cell.
 pub fn vlan_cell(key: &FlowKey) -> String {
-    vlans(key).map(|id| id.to_string()).collect::<Vec<_>>().join(".")
+    key.vlans.to_string()
 }
 
 /// The tunnel as one cell.

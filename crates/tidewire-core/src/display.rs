@@ -10,9 +10,6 @@ use tidewire_wire::{Tunnel, TunnelKind};
 
 use crate::{DirectionCutoff, FlowKey};
 
-/// No tag, in [`FlowKey::vlan`].
-const NO_TAG: u16 = 0xffff;
-
 impl FlowKey {
     /// The protocol's name (`tcp`, `udp`, `icmp6`), or its number.
     #[must_use]
@@ -24,11 +21,6 @@ impl FlowKey {
     #[must_use]
     pub fn has_ports(&self) -> bool {
         ip_protocol::has_ports(self.proto)
-    }
-
-    /// The VLAN ids, outermost first.
-    pub fn vlans(&self) -> impl Iterator<Item = u16> + use<> {
-        self.vlan.into_iter().filter(|&id| id != NO_TAG)
     }
 
     /// The innermost tunnel, if there is one.
@@ -47,8 +39,8 @@ impl Display for FlowKey {
         } else {
             write!(f, "{} > {}", self.client.address, self.server.address)?;
         }
-        for (at, id) in self.vlans().enumerate() {
-            write!(f, "{}{id}", if at == 0 { " vlan " } else { "." })?;
+        if !self.vlans.is_empty() {
+            write!(f, " vlan {}", self.vlans)?;
         }
         match self.in_tunnel() {
             Some(tunnel) => write!(f, " {} {}", format!("{:?}", tunnel.kind).to_lowercase(), tunnel.id),
@@ -64,7 +56,7 @@ impl Debug for FlowKey {
             .field("client", &self.client)
             .field("server", &self.server)
             .field("proto", &self.proto)
-            .field("vlan", &self.vlans().collect::<Vec<_>>())
+            .field("vlans", &self.vlans)
             .field("tunnel", &self.in_tunnel())
             .field("icmp", &icmp)
             .finish()
@@ -85,31 +77,37 @@ impl Debug for DirectionCutoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Endpoint;
+    use crate::{Endpoint, Vlans};
 
-    fn key(proto: u8, tunnel: Tunnel, vlan: [u16; 2]) -> FlowKey {
+    fn key(proto: u8, tunnel: Tunnel, vlans: Vlans) -> FlowKey {
         let end = |text: &str, port| Endpoint { address: text.parse().unwrap(), port };
         let (client, server) = (end("10.0.0.1", 40_000), end("2001:db8::2", 0));
-        FlowKey { client, server, proto, vlan, tunnel, icmp: [8, 0] }
+        FlowKey { client, server, proto, vlans, tunnel, icmp: [8, 0] }
     }
 
     const NONE: Tunnel = Tunnel { kind: TunnelKind::None, id: 0 };
 
     #[test]
     fn keys_as_people_write_them() {
-        assert_eq!(key(6, NONE, [NO_TAG; 2]).to_string(), "tcp 10.0.0.1:40000 > [2001:db8::2]:0");
+        assert_eq!(key(6, NONE, Vlans::NONE).to_string(), "tcp 10.0.0.1:40000 > [2001:db8::2]:0");
         let vxlan = Tunnel { kind: TunnelKind::Vxlan, id: 7 };
-        assert_eq!(key(17, vxlan, [5, 6]).to_string(), "udp 10.0.0.1:40000 > [2001:db8::2]:0 vlan 5.6 vxlan 7");
-        assert_eq!(key(1, NONE, [5, NO_TAG]).to_string(), "icmp 10.0.0.1 > 2001:db8::2 vlan 5");
-        assert_eq!(key(200, NONE, [NO_TAG; 2]).to_string(), "200 10.0.0.1 > 2001:db8::2");
+        assert_eq!(
+            key(17, vxlan, Vlans::new([5, 6])).to_string(),
+            "udp 10.0.0.1:40000 > [2001:db8::2]:0 vlan 5.6 vxlan 7"
+        );
+        assert_eq!(key(1, NONE, Vlans::new([5])).to_string(), "icmp 10.0.0.1 > 2001:db8::2 vlan 5");
+        assert_eq!(key(200, NONE, Vlans::NONE).to_string(), "200 10.0.0.1 > 2001:db8::2");
     }
 
     #[test]
     fn no_number_stands_for_none() {
-        let all = [format!("{:?}", key(6, NONE, [NO_TAG; 2])), format!("{:?}", DirectionCutoff([u64::MAX, 9]))];
-        assert!(all[0].ends_with("vlan: [], tunnel: None, icmp: None }"), "{}", all[0]);
+        let all = [format!("{:?}", key(6, NONE, Vlans::NONE)), format!("{:?}", DirectionCutoff([u64::MAX, 9]))];
+        assert!(all[0].ends_with("vlans: [], tunnel: None, icmp: None }"), "{}", all[0]);
         assert_eq!(all[1], "DirectionCutoff([None, Some(9)])");
-        let icmp = format!("{:?}", key(58, Tunnel { kind: TunnelKind::Gre, id: 0 }, [0, NO_TAG]));
-        assert!(icmp.ends_with("vlan: [0], tunnel: Some(Tunnel { kind: Gre, id: 0 }), icmp: Some([8, 0]) }"), "{icmp}");
+        let icmp = format!("{:?}", key(58, Tunnel { kind: TunnelKind::Gre, id: 0 }, Vlans::new([9])));
+        assert!(
+            icmp.ends_with("vlans: [9], tunnel: Some(Tunnel { kind: Gre, id: 0 }), icmp: Some([8, 0]) }"),
+            "{icmp}"
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidewire_wire::{LinkType, Malformation};
+use tidewire_wire::{Decoded, Headers, LinkType, Malformation, header_views};
 
 use crate::{DefragPolicy, Direction, FlowKey};
 
@@ -182,6 +182,20 @@ pub struct StreamPacket<'a> {
     pub payload_captured_bytes: u32,
     /// The result of verifying its checksums.
     pub checksum: PacketChecksum,
+    /// The result of the walk over `bytes`.
+    pub(crate) decoded: &'a Decoded,
+}
+
+/// Headers of the packet, as views of [`bytes`](Self::bytes): `packet.ipv4()?.ttl()`, `packet.tcp()?.window()`. Nothing is copied. A
+/// getter returns `None` for a header that is absent, or whose fixed part was not captured.
+impl<'a> StreamPacket<'a> {
+    /// All headers at once.
+    #[must_use]
+    pub const fn headers(&self) -> Headers<'a> {
+        Headers::new(self.link, self.bytes, self.decoded)
+    }
+
+    header_views!('a);
 }
 
 /// A fragmented datagram: rebuilt, or rejected.
@@ -262,4 +276,17 @@ pub struct OutsidePacket<'a> {
     pub wire_bytes: u32,
     /// The link type of `bytes`.
     pub link: LinkType,
+    /// The result of the walk over `bytes`.
+    pub(crate) decoded: &'a Decoded,
+}
+
+/// Headers of the packet, as views of [`bytes`](Self::bytes): see [`StreamPacket`].
+impl<'a> OutsidePacket<'a> {
+    /// All headers at once.
+    #[must_use]
+    pub const fn headers(&self) -> Headers<'a> {
+        Headers::new(self.link, self.bytes, self.decoded)
+    }
+
+    header_views!('a);
 }

@@ -8,9 +8,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire_types::{ip_protocol::has_ports, siphash::siphash13_words};
-use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, final_destination, icmp_request};
+use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind, final_destination, icmp_request, icmp_type_and_code};
 
-use crate::{Endpoint, FlowKey, KeyIds};
+use crate::{Endpoint, FlowKey, KeyIds, Vlans};
 
 /// A flow's key, with endpoint `a` the lower one, and the ids of the flow's first packet, which are compared only under
 /// [`KeyMask`]: the rest of the key is the same for both directions, ids need not be.
@@ -87,8 +87,9 @@ impl DirectedKey {
     #[inline(always)]
     pub(crate) fn of(frame: &[u8], brief: Brief, decoded: &Decoded) -> Option<Self> {
         let ip = brief.ip_at as usize;
+        let [outer_id, inner_id] = decoded.vlans.raw();
         let mut low = u64::from(ports(frame, brief)) << 32 | u64::from(brief.proto) << 24;
-        low |= u64::from(decoded.vlan[0] & 0xfff) << 12 | u64::from(decoded.vlan[1] & 0xfff);
+        low |= u64::from(outer_id & 0xfff) << 12 | u64::from(inner_id & 0xfff);
         let mut tunnel = u64::from(brief.ip_version) << 56;
         if decoded.tunnel.kind != TunnelKind::None {
             tunnel |= (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
@@ -283,10 +284,31 @@ impl Key {
             client: self.endpoint(client_is_a),
             server: self.endpoint(!client_is_a),
             proto: self.proto(),
-            vlan: [vid(self.0[PORTS] >> 12), vid(self.0[PORTS])],
+            vlans: Vlans::from_raw([vid(self.0[PORTS] >> 12), vid(self.0[PORTS])]),
             tunnel: Tunnel { kind: tunnel_kind((self.0[TUNNEL] >> 32) as u8), id: self.0[TUNNEL] as u32 },
             icmp,
         }
+    }
+}
+
+impl FlowKey {
+    /// The key of a packet by itself, with its sender as the client: one packet does not show which side opened the flow
+    /// ([`reversed`](Self::reversed) is the other reading). `None`: no IP, malformed, or a fragment, whose flow only the datagram
+    /// shows. `bytes`: the frame that was decoded.
+    #[must_use]
+    pub fn of_packet(bytes: &[u8], decoded: &Decoded) -> Option<Self> {
+        if decoded.kind as u8 > Kind::OtherIp as u8 {
+            return None;
+        }
+        let (key, from_a) = Key::of(bytes, decoded, [0; 2])?;
+        let icmp = icmp_type_and_code(bytes, decoded).map_or([0; 2], |(kind, code)| [kind, code]);
+        Some(Self { vlans: decoded.vlans, ..key.describe(from_a, icmp) })
+    }
+
+    /// The same flow with client and server exchanged.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self { client: self.server, server: self.client, ..self }
     }
 }
 

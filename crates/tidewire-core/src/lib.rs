@@ -72,7 +72,7 @@ pub use stats::{Anomaly, AnomalyKind, Conflict, EndReason, FlowKey, TcpState};
 pub use stream::Stream;
 #[doc(hidden)]
 pub use subscriber::{Join, Membership, Subscription};
-pub use tidewire_types::{Direction, DirectionStats, Endpoint, protocol_name};
+pub use tidewire_types::{Direction, DirectionStats, Endpoint, Timestamp, TimestampOutOfRange, Vlans, protocol_name};
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 
 /// For the project's own fuzzers and oracles; exempt from semantic versioning.

@@ -67,6 +67,7 @@ impl<'a> Packet<'a> {
             payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
             payload_captured_bytes: self.decoded.payload_captured_bytes,
             checksum,
+            decoded: self.decoded,
         }
     }
 }

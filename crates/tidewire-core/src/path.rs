@@ -80,7 +80,7 @@ impl Paths {
         };
         // Six bytes of address, and what lies between Ethernet and IP.
         let link = u64::from_le_bytes(*first) << 16 | u64::from(decoded.doubts.framing());
-        let [outer, inner] = decoded.vlan;
+        let [outer, inner] = decoded.vlans.raw();
         let tags = u32::from(outer) << 16 | u32::from(inner);
         let place = ((link >> PLACE_SHIFT) as usize ^ tags as usize) & (RECENT - 1);
         let name = match self.recent.get(place) {
@@ -163,7 +163,7 @@ mod tests {
     fn path(paths: &mut Paths, address: u64, vlan: u16) -> Path {
         let bytes = [&address.to_be_bytes()[2..], &[2, 0, 0, 0, 0, 1, 8, 0]].concat();
         let mut decoded = crate::wire::decode(LinkType::ETHERNET, &bytes, 60, &crate::wire::Settings::default());
-        decoded.vlan[0] = vlan;
+        decoded.vlans = crate::Vlans::new([vlan]);
         let frame = Frame {
             at: 0,
             captured_bytes: bytes.len() as u32,

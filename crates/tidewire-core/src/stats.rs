@@ -1,4 +1,4 @@
-use tidewire_types::Endpoint;
+use tidewire_types::{Endpoint, Vlans};
 
 /// Identifies a flow, client first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,8 +10,8 @@ pub struct FlowKey {
     pub server: Endpoint,
     /// IP protocol number.
     pub proto: u8,
-    /// VLAN ids of the first packet, outermost first, without priority tags (id 0); 0xffff: no tag.
-    pub vlan: [u16; 2],
+    /// VLAN ids of the first packet, outermost first.
+    pub vlans: Vlans,
     /// The innermost tunnel of the first packet.
     pub tunnel: tidewire_wire::Tunnel,
     /// Type and code of the first ICMP or ICMPv6 packet; 0 for other protocols.
@@ -23,7 +23,7 @@ impl FlowKey {
     #[must_use]
     pub const fn new(client: Endpoint, server: Endpoint, proto: u8) -> Self {
         let tunnel = tidewire_wire::Tunnel { kind: tidewire_wire::TunnelKind::None, id: 0 };
-        Self { client, server, proto, vlan: [0xffff; 2], tunnel, icmp: [0; 2] }
+        Self { client, server, proto, vlans: Vlans::NONE, tunnel, icmp: [0; 2] }
     }
 }
 

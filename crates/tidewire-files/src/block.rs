@@ -168,55 +168,35 @@ impl std::error::Error for BlockFull {}
 
 /// Where frames come from, a block at a time.
 ///
-/// A source of your own appends its frames with [`Block::push`]:
+/// A source of your own appends its frames with a [`FrameCounter`](crate::FrameCounter), or with [`Block::push`] if they have numbers and
+/// clocks already:
 ///
 /// ```
 /// use std::collections::VecDeque;
-/// use tidewire_files::{Block, Error, Source};
-/// use tidewire_wire::{ChecksumStatus, Frame, LinkType};
+/// use tidewire_files::{Block, Error, FrameCounter, Source};
+/// use tidewire_wire::{Frame, LinkType, Timestamp};
 ///
 /// /// Packets that the program already has.
 /// struct Packets {
-///     waiting: VecDeque<Vec<u8>>,
-///     number: u64,
+///     waiting: VecDeque<(Timestamp, Vec<u8>)>,
+///     counter: FrameCounter,
 /// }
 ///
 /// impl Source for Packets {
 ///     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
 ///         block.clear();
-///         while let Some(bytes) = self.waiting.front() {
-///             let timestamp_ns = self.number * 1_000;
-///             let frame = Frame {
-///                 at: 0,
-///                 captured_bytes: 0,
-///                 wire_bytes: bytes.len() as u32,
-///                 link: LinkType::ETHERNET,
-///                 interface: 0,
-///                 timestamp_ns,
-///                 clock_ns: timestamp_ns,
-///                 number: self.number + 1,
-///                 origin: 0,
-///                 checksum: ChecksumStatus::Unknown,
-///             };
-///             if block.push(frame, bytes).is_err() {
+///         while let Some((timestamp, bytes)) = self.waiting.front() {
+///             if self.counter.push(block, Frame::new(LinkType::ETHERNET, *timestamp), bytes).is_err() {
 ///                 break; // Full: the rest follows in the next block.
 ///             }
-///             self.number += 1;
 ///             self.waiting.pop_front();
 ///         }
 ///         Ok(!block.batch().frames.is_empty())
 ///     }
-///
-///     fn bytes_read(&self) -> u64 {
-///         0
-///     }
-///
-///     fn bytes_total(&self) -> Option<u64> {
-///         None
-///     }
 /// }
 ///
-/// let mut source = Packets { waiting: VecDeque::from([vec![0; 60], vec![1; 1500]]), number: 0 };
+/// let waiting = [vec![0; 60], vec![1; 1500]].map(|bytes| (Timestamp::UNIX_EPOCH, bytes)).into();
+/// let mut source = Packets { waiting, counter: FrameCounter::new() };
 /// let mut block = Block::new();
 /// assert!(source.fill(&mut block)?);
 /// let batch = block.batch();
@@ -268,11 +248,15 @@ pub trait Source: Send {
         Vec::new()
     }
 
-    /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
-    fn bytes_read(&self) -> u64;
+    /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one); 0 without files.
+    fn bytes_read(&self) -> u64 {
+        0
+    }
 
-    /// The sizes of all files; none where one is a pipe.
-    fn bytes_total(&self) -> Option<u64>;
+    /// The sizes of all files; none where one is a pipe, and without files.
+    fn bytes_total(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -316,22 +300,11 @@ impl<S: Source + ?Sized> Source for Box<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewire_wire::{ChecksumStatus, LinkType};
+    use tidewire_wire::{LinkType, Timestamp};
 
     #[test]
     fn a_full_block_refuses_a_frame_and_stays_as_it_is() {
-        let frame = Frame {
-            at: 7,
-            captured_bytes: 7,
-            wire_bytes: 1,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 1,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::ETHERNET, Timestamp::UNIX_EPOCH).with_place(7, 7).with_wire_bytes(1);
         let mut block = Block::new();
         for bytes in [b"first", b"other"] {
             block.push(frame, bytes).unwrap();
@@ -341,5 +314,10 @@ mod tests {
         let batch = block.batch();
         let read: Vec<_> = batch.frames.iter().map(|frame| (frame.wire_bytes, batch.bytes(frame))).collect();
         assert_eq!(read, [(5, &b"first"[..]), (5, b"other")]);
+        // A counter counts what was accepted.
+        let mut counter = crate::FrameCounter::new();
+        assert!(counter.push(&mut block, frame, &large).is_err());
+        assert!(counter.push(&mut block, frame, b"third").is_ok());
+        assert_eq!(block.batch().frames.last().map(|frame| frame.number), Some(1));
     }
 }

@@ -26,6 +26,7 @@
 
 mod block;
 mod cancel;
+mod counter;
 mod described;
 pub mod encode;
 mod erf;
@@ -46,6 +47,7 @@ mod unpacked;
 
 pub use block::{Block, BlockFull, Source};
 pub use cancel::Cancel;
+pub use counter::FrameCounter;
 pub use described::described;
 pub use error::{Damage, Error};
 pub use merge::Merge;

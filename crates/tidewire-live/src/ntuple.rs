@@ -182,7 +182,7 @@ fn command(number: u32) -> Request {
 
 /// The request that drops a direction.
 fn rule(key: &FlowKey, direction: Direction) -> Option<Request> {
-    if key.tunnel.kind != TunnelKind::None || key.vlan[1] != 0xffff {
+    if key.tunnel.kind != TunnelKind::None || key.vlans.inner().is_some() {
         return None;
     }
     // `TCP_V4_FLOW`, `UDP_V4_FLOW`, `SCTP_V4_FLOW`; those for IPv6 are 4 higher.
@@ -200,13 +200,14 @@ fn rule(key: &FlowKey, direction: Direction) -> Option<Request> {
     }
     values.extend([source, destination].iter().flat_map(|end| end.port.to_be_bytes()));
     let version = if source.address.is_ipv6() { 4 } else { 0 };
-    let with_tag = if key.vlan[0] == 0xffff { 0 } else { WITH_TAG };
+    let tag = key.vlans.outer();
+    let with_tag = if tag.is_some() { WITH_TAG } else { 0 };
     let mut request = command(INSERT);
     set(&mut request, at::FLOW_TYPE, &((kind + version) | with_tag).to_ne_bytes());
     set(&mut request, at::VALUES, &values);
     set(&mut request, at::MASKS, &vec![0xff; values.len()]);
-    if with_tag != 0 {
-        set(&mut request, at::VALUES_VLAN, &key.vlan[0].to_be_bytes());
+    if let Some(id) = tag {
+        set(&mut request, at::VALUES_VLAN, &id.to_be_bytes());
         set(&mut request, at::MASKS_VLAN, &0x0fff_u16.to_be_bytes());
     }
     set(&mut request, at::ACTION, &DISCARD.to_ne_bytes());

@@ -137,10 +137,8 @@ impl Machine<'_, '_> {
         };
         self.put(slot::AT, found.ip_at.into());
         self.put(slot::ETHER_TYPE, ether_type);
-        for (to, id) in [slot::VLAN0, slot::VLAN1].into_iter().zip(found.vlan) {
-            if id != 0xffff {
-                self.put(to, u64::from(id) + 1);
-            }
+        for (to, id) in [slot::VLAN0, slot::VLAN1].into_iter().zip(found.vlans.iter()) {
+            self.put(to, u64::from(id) + 1);
         }
     }
 

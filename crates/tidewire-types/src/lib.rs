@@ -18,10 +18,15 @@ pub mod random;
 pub mod serial;
 pub mod siphash;
 mod stream;
+mod system_time;
 pub mod tcp_flag;
+mod timestamp;
 mod units;
+mod vlan;
 
 pub use ip_protocol::{protocol_name, protocol_number};
 pub use nearest::{nearest, ranked};
 pub use stream::{Direction, DirectionStats, Endpoint, PRIORITIES_MAX};
+pub use timestamp::{Timestamp, TimestampOutOfRange};
 pub use units::{Binary, BitRate, Bytes, Count, Lasting, Share, Size, Span, counted};
+pub use vlan::Vlans;

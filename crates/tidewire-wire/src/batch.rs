@@ -1,5 +1,7 @@
 use std::fmt;
 
+use tidewire_types::Timestamp;
+
 use crate::LinkType;
 
 /// Status of a frame's transport checksum, as its source reports it.
@@ -43,6 +45,78 @@ pub struct Frame {
     pub origin: u64,
     /// Status of its transport checksum.
     pub checksum: ChecksumStatus,
+}
+
+impl Frame {
+    /// A frame of this link type, captured at this time: number 1 of the first interface, without bytes yet. Its clock is its time,
+    /// and nothing is known of its checksum.
+    #[must_use]
+    pub const fn new(link: LinkType, timestamp: Timestamp) -> Self {
+        let timestamp_ns = timestamp.as_nanos();
+        Self {
+            at: 0,
+            captured_bytes: 0,
+            wire_bytes: 0,
+            link,
+            interface: 0,
+            timestamp_ns,
+            clock_ns: timestamp_ns,
+            number: 1,
+            origin: 0,
+            checksum: ChecksumStatus::Unknown,
+        }
+    }
+
+    /// When it was captured: [`timestamp_ns`](Self::timestamp_ns).
+    #[must_use]
+    pub const fn timestamp(&self) -> Timestamp {
+        Timestamp::from_nanos(self.timestamp_ns)
+    }
+
+    /// Sets its place in [`Batch::memory`]; its bytes on the wire are at least those captured.
+    #[must_use]
+    pub const fn with_place(mut self, at: u32, captured_bytes: u32) -> Self {
+        (self.at, self.captured_bytes) = (at, captured_bytes);
+        if self.wire_bytes < captured_bytes {
+            self.wire_bytes = captured_bytes;
+        }
+        self
+    }
+
+    /// Sets [`wire_bytes`](Self::wire_bytes): of a frame that was truncated more than was captured.
+    #[must_use]
+    pub const fn with_wire_bytes(mut self, bytes: u32) -> Self {
+        self.wire_bytes = bytes;
+        self
+    }
+
+    /// Sets [`interface`](Self::interface).
+    #[must_use]
+    pub const fn with_interface(mut self, interface: u16) -> Self {
+        self.interface = interface;
+        self
+    }
+
+    /// Sets [`number`](Self::number).
+    #[must_use]
+    pub const fn with_number(mut self, number: u64) -> Self {
+        self.number = number;
+        self
+    }
+
+    /// Sets [`clock_ns`](Self::clock_ns); see [`PacketClock`](crate::PacketClock).
+    #[must_use]
+    pub const fn with_clock_ns(mut self, clock_ns: u64) -> Self {
+        self.clock_ns = clock_ns;
+        self
+    }
+
+    /// Sets [`checksum`](Self::checksum).
+    #[must_use]
+    pub const fn with_checksum(mut self, checksum: ChecksumStatus) -> Self {
+        self.checksum = checksum;
+        self
+    }
 }
 
 impl fmt::Debug for Frame {
@@ -117,6 +191,12 @@ impl<'a> From<&'a [u8]> for Memory<'a> {
     }
 }
 
+impl<'a, const N: usize> From<&'a [u8; N]> for Memory<'a> {
+    fn from(memory: &'a [u8; N]) -> Self {
+        memory.as_slice().into()
+    }
+}
+
 impl<'a> From<&'a Vec<u8>> for Memory<'a> {
     fn from(memory: &'a Vec<u8>) -> Self {
         Self(MemoryKind::Whole(memory))
@@ -142,6 +222,12 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// Frames, in capture order, and the memory that they point into.
+    #[must_use]
+    pub fn new(memory: impl Into<Memory<'a>>, frames: &'a [Frame]) -> Self {
+        Self { memory: memory.into(), frames }
+    }
+
     /// The captured bytes of one of this batch's frames; empty if the frame points outside the memory.
     #[must_use]
     #[inline]

@@ -1,3 +1,5 @@
+use tidewire_types::Vlans;
+
 use crate::{Doubts, Malformation, OtherLink};
 
 /// Content of a frame, at the layer that makes flows.
@@ -181,8 +183,8 @@ pub struct Decoded {
     pub payload_bytes: u32,
     /// Captured bytes of the payload: at most `payload_bytes`, and `payload_at` + this is within the frame.
     pub payload_captured_bytes: u32,
-    /// VLAN ids from the outside in, 12 bits each, without priority tags (id 0); 0xffff: none.
-    pub vlan: [u16; 2],
+    /// VLAN ids from the outside in, those inside of tunnels included.
+    pub vlans: Vlans,
     /// The innermost tunnel.
     pub tunnel: Tunnel,
     /// Offset of the outermost IP header (equals `ip_at` outside of tunnels).
@@ -240,7 +242,7 @@ impl Decoded {
         payload_at: 0,
         payload_bytes: 0,
         payload_captured_bytes: 0,
-        vlan: [0xffff; 2],
+        vlans: Vlans::NONE,
         tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
         outer_ip_at: 0,
         fragment: Fragment {
@@ -264,7 +266,7 @@ impl Decoded {
     pub fn broken_promise(&self, frame: &[u8]) -> Option<&'static str> {
         let promises = [
             (self.malformed.is_some() == (self.kind == Kind::Malformed), "a reason exactly when malformed"),
-            (self.vlan.iter().all(|&id| id <= 0x0fff || id == 0xffff), "VLAN ids have 12 bits"),
+            (self.vlans.iter().all(|id| id <= 0x0fff), "VLAN ids have 12 bits"),
             (self.payload_captured_bytes <= self.payload_bytes, "captured is part of stated"),
         ];
         let broken = promises.into_iter().find(|(kept, _)| !kept).map(|(_, promise)| promise);

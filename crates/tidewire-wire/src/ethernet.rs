@@ -1,10 +1,10 @@
 //! Ethernet (IEEE 802.3): tags, and dispatch by its type field.
 
-use crate::Doubts;
 use crate::decoded::{Decoded, Kind};
 use crate::macsec;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::walk::{Next, Walk, be16};
+use crate::{Doubts, LinkType};
 
 /// Destination, source and type or length, in bytes.
 pub(crate) const HEADER_BYTES: usize = 14;
@@ -110,7 +110,7 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         IPV4 => Next::Ipv4 { at },
         IPV6 => Next::Ipv6 { at },
         ARP | RARP => Next::Done(Kind::Arp),
-        VLAN | SERVICE_VLAN => vlan(walk, at)?,
+        _ if is_vlan(ether_type) => vlan(walk, at)?,
         PPPOE_SESSION => {
             walk.out.doubts |= Doubts::PPPOE;
             Next::Pppoe { at }
@@ -127,13 +127,18 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         CISCO_METADATA => tag::<8>(walk, at)?,
         BROADCOM => tag::<6>(walk, at)?,
         _ if REDUNDANCY.contains(&ether_type) => tag::<6>(walk, at)?,
-        _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at)?,
         _ if MPLS.contains(&ether_type) => {
             walk.out.doubts |= Doubts::MPLS;
             Next::Mpls { at }
         }
         _ => Next::Done(Kind::OtherLink),
     })
+}
+
+/// Whether a type names a VLAN tag.
+#[inline]
+fn is_vlan(ether_type: u16) -> bool {
+    matches!(ether_type, VLAN | SERVICE_VLAN) || OLD_QINQ.contains(&ether_type)
 }
 
 /// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type. Id 0 names no VLAN: the tag
@@ -146,12 +151,7 @@ fn vlan(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
 
 /// Notes the id of a VLAN tag, if it has one and there is room; `control`: priority, drop eligibility and id.
 pub(crate) fn note_vlan(walk: &mut Walk<'_>, control: u16) {
-    let id = control & 0x0fff;
-    if id != 0
-        && let Some(free) = walk.out.vlan.iter_mut().find(|slot| **slot == 0xffff)
-    {
-        *free = id;
-    }
+    walk.out.vlans.push(control & 0x0fff);
 }
 
 /// Skips a tag that does not concern flows: `N` bytes that end with the next type.
@@ -166,21 +166,129 @@ pub(crate) fn is_likely(walk: &Walk<'_>, at: usize) -> bool {
         .is_some_and(|header| matches!(be16(header, TYPE), IPV4 | IPV6 | ARP | VLAN | SERVICE_VLAN | PPPOE_SESSION))
 }
 
+/// The Ethernet header that a frame begins with (IEEE 802.3, 3.1.1), all of it captured.
+#[derive(Clone, Copy, Debug)]
+pub struct EthernetHeader<'a> {
+    fixed: &'a [u8; HEADER_BYTES],
+    rest: &'a [u8],
+}
+
+impl<'a> EthernetHeader<'a> {
+    /// The header of a frame of this link type; `None` for link types other than Ethernet, and if not all of it was captured.
+    #[must_use]
+    pub fn new(link: LinkType, frame: &'a [u8]) -> Option<Self> {
+        if link != LinkType::ETHERNET {
+            return None;
+        }
+        let (fixed, rest) = frame.split_first_chunk()?;
+        Some(Self { fixed, rest })
+    }
+
+    /// Destination address.
+    #[inline]
+    #[must_use]
+    pub fn destination(&self) -> [u8; 6] {
+        self.address(0)
+    }
+
+    /// Source address.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> [u8; 6] {
+        self.address(6)
+    }
+
+    /// Type or length as it stands in the header (IEEE 802.3, 3.2.6): of a tagged frame that of its first tag.
+    #[inline]
+    #[must_use]
+    pub fn type_or_length(&self) -> u16 {
+        be16(self.fixed, TYPE)
+    }
+
+    /// The VLAN tags directly behind the header, outermost first; the walk of a tag needs its 4 bytes captured.
+    #[inline]
+    #[must_use]
+    pub fn tags(&self) -> VlanTags<'a> {
+        VlanTags { ether_type: self.type_or_length(), rest: self.rest }
+    }
+
+    /// The type behind all VLAN tags; `None` if the frame states a length there (LLC follows), or the tags are truncated.
+    #[must_use]
+    pub fn ether_type(&self) -> Option<u16> {
+        let ether_type = self.behind_tags().ether_type;
+        (ether_type > LENGTH_MAX && !is_vlan(ether_type)).then_some(ether_type)
+    }
+
+    /// The captured bytes behind the header and all VLAN tags, padding included.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.behind_tags().rest
+    }
+
+    fn behind_tags(&self) -> VlanTags<'a> {
+        let mut tags = self.tags();
+        while tags.next().is_some() {}
+        tags
+    }
+
+    #[inline]
+    fn address(&self, at: usize) -> [u8; 6] {
+        std::array::from_fn(|index| self.fixed[at + index])
+    }
+}
+
+/// A VLAN tag (IEEE 802.1Q, 9.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VlanTag {
+    /// The type that names the tag: 0x8100, 0x88a8 (IEEE 802.1ad), 0x9100 to 0x9300 (vendors).
+    pub ether_type: u16,
+    /// Priority code point, 0 to 7.
+    pub priority: u8,
+    /// Drop eligible indicator.
+    pub drop_eligible: bool,
+    /// VLAN id, 0 to 4095; 0: the tag only has a priority.
+    pub id: u16,
+}
+
+/// Iterator over the VLAN tags of an Ethernet frame.
+#[derive(Clone, Copy, Debug)]
+pub struct VlanTags<'a> {
+    /// Type of the next tag, or of the payload.
+    ether_type: u16,
+    rest: &'a [u8],
+}
+
+impl Iterator for VlanTags<'_> {
+    type Item = VlanTag;
+
+    fn next(&mut self) -> Option<VlanTag> {
+        if !is_vlan(self.ether_type) {
+            return None;
+        }
+        let (tag, rest) = self.rest.split_first_chunk::<4>()?;
+        let (control, ether_type) = (be16(tag, 0), self.ether_type);
+        (self.ether_type, self.rest) = (be16(tag, 2), rest);
+        let (priority, drop_eligible) = ((control >> 13) as u8, control & 0x1000 != 0);
+        Some(VlanTag { ether_type, priority, drop_eligible, id: control & 0x0fff })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snap, snapped, tcp, udp};
-    use crate::{Doubts, Kind, LinkType, Malformation};
+    use crate::{Doubts, Kind, LinkType, Malformation, Vlans};
 
     #[test]
     fn tags_are_noted_from_the_outside_in() {
         let segment = ipv4(6, &tcp(b"x"));
         let tagged = |tags: &[u8]| decoded(LinkType::ETHERNET, &ethernet(0x88a8, &join(&[tags, &segment])));
-        assert_eq!(tagged(&[0xe0, 5, 8, 0]).vlan, [5, 0xffff], "priority is not part of the id");
-        assert_eq!(tagged(&[0, 5, 0x91, 0, 0x0f, 0xff, 8, 0]).vlan, [5, 0xfff]);
-        assert_eq!(tagged(&[0xe0, 0, 8, 0]).vlan, [0xffff; 2], "a priority tag names no VLAN");
-        assert_eq!(tagged(&[0xe0, 0, 0x81, 0, 0, 6, 8, 0]).vlan, [6, 0xffff]);
+        assert_eq!(tagged(&[0xe0, 5, 8, 0]).vlans, Vlans::new([5]), "priority is not part of the id");
+        assert_eq!(tagged(&[0, 5, 0x91, 0, 0x0f, 0xff, 8, 0]).vlans, Vlans::new([5, 0xfff]));
+        assert_eq!(tagged(&[0xe0, 0, 8, 0]).vlans, Vlans::NONE, "a priority tag names no VLAN");
+        assert_eq!(tagged(&[0xe0, 0, 0x81, 0, 0, 6, 8, 0]).vlans, Vlans::new([6]));
         let third = tagged(&[0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]);
-        assert_eq!((third.vlan, third.kind), ([5, 6], Kind::Tcp), "a third is walked, not noted");
+        assert_eq!((third.vlans, third.kind), (Vlans::new([5, 6]), Kind::Tcp), "a third is walked, not noted");
     }
 
     #[test]

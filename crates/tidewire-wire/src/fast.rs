@@ -2,6 +2,8 @@
 //! extension headers, TCP or UDP, nothing contradictory. Other frames take the general walk, which has the same result
 //! here.
 
+use tidewire_types::Vlans;
+
 use crate::decoded::{Brief, Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
 use crate::{Doubts, Settings, ethernet, ip_protocol};
@@ -20,7 +22,7 @@ pub(crate) struct Common {
     transport_header_bytes: u32,
     payload_bytes: u32,
     frame_bytes: u32,
-    vlan: [u16; 2],
+    vlans: Vlans,
 }
 
 /// Decodes a common frame; `None`: it takes the general walk.
@@ -30,7 +32,7 @@ pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Op
     if frame.len() > FRAME_BYTES_MAX || wire_bytes as usize > FRAME_BYTES_MAX {
         return None;
     }
-    network(frame, wire_bytes, settings, be16(header, 12), 14, Decoded::EMPTY.vlan)
+    network(frame, wire_bytes, settings, be16(header, 12), 14, Vlans::NONE)
 }
 
 /// The same behind one VLAN tag or two. Separate, so that offset and tags are constants for untagged frames.
@@ -41,9 +43,9 @@ pub(crate) fn tagged(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Opti
         return None;
     }
     let mut ether_type = be16(header, 12);
-    let mut vlan = Decoded::EMPTY.vlan;
+    let mut ids = Vlans::NONE.raw();
     let mut at = 14;
-    for id in &mut vlan {
+    for id in &mut ids {
         if ether_type != ethernet::VLAN && ether_type != ethernet::SERVICE_VLAN {
             break;
         }
@@ -56,7 +58,7 @@ pub(crate) fn tagged(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Opti
         ether_type = be16(tag, 2);
         at += 4;
     }
-    network(frame, wire_bytes, settings, ether_type, at, vlan)
+    network(frame, wire_bytes, settings, ether_type, at, Vlans::from_raw(ids))
 }
 
 /// The IP packet at `at`.
@@ -67,7 +69,7 @@ fn network(
     settings: &Settings,
     ether_type: u16,
     at: usize,
-    vlan: [u16; 2],
+    vlans: Vlans,
 ) -> Option<Common> {
     let frame_bytes = frame.len() as u32;
     if ethernet::is_to_group(frame) && !is_group_datagram(frame, ether_type, at) {
@@ -94,7 +96,7 @@ fn network(
     if ip.bytes > ip_room {
         return None;
     }
-    upper(frame_bytes, transport, ip, settings).map(|common| Common { ip_at: at as u32, vlan, ..common })
+    upper(frame_bytes, transport, ip, settings).map(|common| Common { ip_at: at as u32, vlans, ..common })
 }
 
 /// Whether a frame to a group address carries a datagram for a group: others are doubtful.
@@ -140,7 +142,7 @@ fn upper(frame_bytes: u32, transport: &[u8; 20], ip: Ip, settings: &Settings) ->
         transport_header_bytes: header_bytes,
         payload_bytes: segment_bytes - header_bytes,
         frame_bytes,
-        vlan: Decoded::EMPTY.vlan,
+        vlans: Vlans::NONE,
     })
 }
 
@@ -162,7 +164,7 @@ impl Common {
         out.payload_at = payload_at;
         out.payload_bytes = self.payload_bytes;
         out.payload_captured_bytes = self.frame_bytes.saturating_sub(payload_at).min(self.payload_bytes);
-        out.vlan = self.vlan;
+        out.vlans = self.vlans;
         out.tunnel = Decoded::EMPTY.tunnel;
         out.outer_ip_at = self.ip_at;
         out.malformed = None;

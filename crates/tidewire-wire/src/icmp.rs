@@ -1,6 +1,79 @@
-//! Types of ICMP that ask, and those that answer them.
+//! ICMP (RFC 792) and ICMPv6 (RFC 4443): the header view; types that ask, and those that answer them.
 
+use crate::decoded::{Decoded, Kind};
 use crate::ip_protocol::{ICMP, ICMP6};
+use crate::walk::be16;
+
+/// Type, code and checksum, in bytes: what both versions have in common, and must be captured.
+const FIXED_BYTES: usize = 4;
+const CHECKSUM: usize = 2;
+
+/// An ICMP (RFC 792) or ICMPv6 (RFC 4443, 2.1) message inside a frame. Exists only for [`Kind::Icmp`] and [`Kind::Icmp6`], so that type,
+/// code and checksum are captured.
+#[derive(Clone, Copy, Debug)]
+pub struct IcmpHeader<'a> {
+    fixed: &'a [u8; FIXED_BYTES],
+    body: &'a [u8],
+    is_v6: bool,
+}
+
+impl<'a> IcmpHeader<'a> {
+    /// The message of `decoded` in `frame`; `None` for other kinds.
+    #[inline]
+    #[must_use]
+    pub fn new(frame: &'a [u8], decoded: &Decoded) -> Option<Self> {
+        if !matches!(decoded.kind, Kind::Icmp | Kind::Icmp6) {
+            return None;
+        }
+        let end = (decoded.payload_at as usize).saturating_add(decoded.payload_bytes as usize).min(frame.len());
+        let (fixed, body) = frame.get(decoded.transport_at as usize..end)?.split_first_chunk()?;
+        Some(Self { fixed, body, is_v6: decoded.kind == Kind::Icmp6 })
+    }
+
+    /// Whether it is ICMPv6, whose types are others.
+    #[inline]
+    #[must_use]
+    pub fn is_v6(&self) -> bool {
+        self.is_v6
+    }
+
+    /// Type (the IANA registry of the version).
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        self.fixed[0]
+    }
+
+    /// Code.
+    #[inline]
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        self.fixed[1]
+    }
+
+    /// Checksum as sent; [`transport_checksum`](crate::transport_checksum) verifies it.
+    #[inline]
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        be16(self.fixed, CHECKSUM)
+    }
+
+    /// Identifier and sequence number of an echo request or reply (RFC 792; RFC 4443, 4.1), if captured.
+    #[must_use]
+    pub fn echo(&self) -> Option<(u16, u16)> {
+        let is_echo = if self.is_v6 { matches!(self.kind(), 128 | 129) } else { matches!(self.kind(), 0 | 8) };
+        let words: &[u8; 4] = self.body.first_chunk().filter(|_| is_echo)?;
+        Some((be16(words, 0), be16(words, 2)))
+    }
+
+    /// The captured bytes behind type, code and checksum: fields that depend on the type, and the data. An error quotes the packet that
+    /// caused it from the fifth byte on.
+    #[inline]
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+}
 
 /// Echo, router solicitation and advertisement, timestamp, information, address mask (RFC 792, RFC 1256, RFC 950): what asks first.
 ///

@@ -1,20 +1,26 @@
 //! IPv4 (RFC 791).
 
+use std::net::Ipv4Addr;
+
 use crate::decoded::{Fragment, Kind};
 use crate::ipv4_options;
-pub(crate) use crate::layout::ipv4::{ADDRESSES, HEADER_BYTES};
+pub(crate) use crate::layout::ipv4::{ADDRESSES, CHECKSUM, HEADER_BYTES};
 use crate::malformation::Malformation::{
     self, Ipv4Cut, Ipv4HeaderLength, Ipv4Options, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
 };
-use crate::walk::{Next, Walk, be16};
+use crate::walk::{Next, Walk, be16, be32};
 
 const VERSION_AND_LENGTH: usize = 0;
+/// Differentiated services and congestion notification.
+const SERVICES: usize = 1;
 const TOTAL_LENGTH: usize = 2;
 const IDENTIFICATION: usize = 4;
 const FLAGS_AND_OFFSET: usize = 6;
 const TTL: usize = 8;
 const PROTOCOL: usize = 9;
 
+/// The packet must not be fragmented.
+const DONT_FRAGMENT: u16 = 0x4000;
 /// More fragments follow.
 const MORE_FRAGMENTS: u16 = 0x2000;
 /// The fragment's offset, in units of 8 bytes.
@@ -28,7 +34,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     }
     walk.ip_header(4, at, header[TTL]);
     walk.out.proto = header[PROTOCOL];
-    let header_bytes = usize::from(header[VERSION_AND_LENGTH] & 0x0f) * 4;
+    let header_bytes = header_bytes(header);
     if header_bytes < HEADER_BYTES {
         return Err(Ipv4HeaderLength);
     }
@@ -74,6 +80,129 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         next_header_at: 0,
     };
     Ok(Next::Done(Kind::Fragment))
+}
+
+/// An IPv4 header inside a frame (RFC 791, 3.1). Its fixed part is captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv4Header<'a> {
+    fixed: &'a [u8; HEADER_BYTES],
+    options: &'a [u8],
+}
+
+impl<'a> Ipv4Header<'a> {
+    /// The header at `at`, if one of version 4 is captured there.
+    pub(crate) fn at(frame: &'a [u8], at: usize) -> Option<Self> {
+        let (fixed, rest) = frame.get(at..)?.split_first_chunk::<HEADER_BYTES>()?;
+        if fixed[VERSION_AND_LENGTH] >> 4 != 4 {
+            return None;
+        }
+        let options_bytes = header_bytes(fixed).saturating_sub(HEADER_BYTES).min(rest.len());
+        Some(Self { fixed, options: rest.get(..options_bytes).unwrap_or_default() })
+    }
+
+    /// Length of the header with its options, in bytes, as stated: 20 to 60, and less in a malformed packet.
+    #[inline]
+    #[must_use]
+    pub fn header_bytes(&self) -> usize {
+        header_bytes(self.fixed)
+    }
+
+    /// Differentiated services code point (RFC 2474, 3), 0 to 63.
+    #[inline]
+    #[must_use]
+    pub fn dscp(&self) -> u8 {
+        self.fixed[SERVICES] >> 2
+    }
+
+    /// Explicit congestion notification (RFC 3168, 5), 0 to 3.
+    #[inline]
+    #[must_use]
+    pub fn ecn(&self) -> u8 {
+        self.fixed[SERVICES] & 3
+    }
+
+    /// Total length as stated, in bytes, header included; 0 where segmentation offload fills it in behind the capture.
+    #[inline]
+    #[must_use]
+    pub fn total_bytes(&self) -> u16 {
+        be16(self.fixed, TOTAL_LENGTH)
+    }
+
+    /// Identification, equal in all fragments of a datagram (RFC 6864, 4).
+    #[inline]
+    #[must_use]
+    pub fn identification(&self) -> u16 {
+        be16(self.fixed, IDENTIFICATION)
+    }
+
+    /// Whether the packet must not be fragmented.
+    #[inline]
+    #[must_use]
+    pub fn dont_fragment(&self) -> bool {
+        be16(self.fixed, FLAGS_AND_OFFSET) & DONT_FRAGMENT != 0
+    }
+
+    /// Whether more fragments follow.
+    #[inline]
+    #[must_use]
+    pub fn more_fragments(&self) -> bool {
+        be16(self.fixed, FLAGS_AND_OFFSET) & MORE_FRAGMENTS != 0
+    }
+
+    /// Offset of the payload in its datagram, in bytes: a multiple of 8, 0 unless the packet is a later fragment.
+    #[inline]
+    #[must_use]
+    pub fn fragment_offset_bytes(&self) -> u32 {
+        u32::from(be16(self.fixed, FLAGS_AND_OFFSET) & OFFSET_MASK) * 8
+    }
+
+    /// Time to live, in hops.
+    #[inline]
+    #[must_use]
+    pub fn ttl(&self) -> u8 {
+        self.fixed[TTL]
+    }
+
+    /// IP protocol number of the payload, see [`ip_protocol`](crate::ip_protocol).
+    #[inline]
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        self.fixed[PROTOCOL]
+    }
+
+    /// Header checksum as sent; [`ipv4_header_checksum`](crate::ipv4_header_checksum) verifies it.
+    #[inline]
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        be16(self.fixed, CHECKSUM)
+    }
+
+    /// Source address.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> Ipv4Addr {
+        be32(self.fixed, ADDRESSES).into()
+    }
+
+    /// Destination address.
+    #[inline]
+    #[must_use]
+    pub fn destination(&self) -> Ipv4Addr {
+        be32(self.fixed, ADDRESSES + 4).into()
+    }
+
+    /// The captured bytes of the options.
+    #[inline]
+    #[must_use]
+    pub fn option_bytes(&self) -> &'a [u8] {
+        self.options
+    }
+}
+
+/// The stated length of a header.
+#[inline]
+fn header_bytes(fixed: &[u8; HEADER_BYTES]) -> usize {
+    usize::from(fixed[VERSION_AND_LENGTH] & 0x0f) * 4
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! IPv6 (RFC 8200) with its extension headers.
 
+use std::net::Ipv6Addr;
+
 use crate::Doubts;
 use crate::ah;
 use crate::decoded::{Fragment, Kind};
@@ -205,6 +207,80 @@ fn fragment(walk: &mut Walk<'_>, ip_at: usize, named_at: usize, at: usize, heade
         next_header_at: named_at as u32,
     };
     Next::Done(Kind::Fragment)
+}
+
+/// The fixed IPv6 header inside a frame (RFC 8200, 3), all of it captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv6Header<'a>(&'a [u8; HEADER_BYTES]);
+
+impl<'a> Ipv6Header<'a> {
+    /// The header at `at`, if one of version 6 is captured there.
+    pub(crate) fn at(frame: &'a [u8], at: usize) -> Option<Self> {
+        let fixed = frame.get(at..)?.first_chunk::<HEADER_BYTES>()?;
+        (fixed[0] >> 4 == 6).then_some(Self(fixed))
+    }
+
+    /// Differentiated services code point (RFC 2474, 3), 0 to 63.
+    #[inline]
+    #[must_use]
+    pub fn dscp(&self) -> u8 {
+        (be16(self.0, 0) >> 6 & 0x3f) as u8
+    }
+
+    /// Explicit congestion notification (RFC 3168, 5), 0 to 3.
+    #[inline]
+    #[must_use]
+    pub fn ecn(&self) -> u8 {
+        (be16(self.0, 0) >> 4 & 3) as u8
+    }
+
+    /// Flow label (RFC 6437, 2), 20 bits.
+    #[inline]
+    #[must_use]
+    pub fn flow_label(&self) -> u32 {
+        be32(self.0, 0) & 0x000f_ffff
+    }
+
+    /// Payload length as stated, in bytes, extension headers included; 0 in a jumbogram (RFC 2675, 3).
+    #[inline]
+    #[must_use]
+    pub fn payload_bytes(&self) -> u16 {
+        be16(self.0, PAYLOAD_LENGTH)
+    }
+
+    /// Number of the header that follows: of an extension header, or of the payload's protocol.
+    #[inline]
+    #[must_use]
+    pub fn next_header(&self) -> u8 {
+        self.0[NEXT_HEADER]
+    }
+
+    /// Hop limit.
+    #[inline]
+    #[must_use]
+    pub fn hop_limit(&self) -> u8 {
+        self.0[HOP_LIMIT]
+    }
+
+    /// Source address of the fixed header.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> Ipv6Addr {
+        self.address(ADDRESSES)
+    }
+
+    /// Destination address of the fixed header; a routing header may name another: [`addresses`](crate::addresses).
+    #[inline]
+    #[must_use]
+    pub fn destination(&self) -> Ipv6Addr {
+        self.address(ADDRESSES + 16)
+    }
+
+    #[inline]
+    fn address(&self, at: usize) -> Ipv6Addr {
+        let words = [be32(self.0, at), be32(self.0, at + 4), be32(self.0, at + 8), be32(self.0, at + 12)];
+        Ipv6Addr::from_bits(words.into_iter().fold(0, |bits, word| bits << 32 | u128::from(word)))
+    }
 }
 
 #[cfg(test)]

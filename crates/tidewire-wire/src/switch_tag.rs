@@ -56,22 +56,22 @@ fn type_at(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{decoded, ethernet, ipv4, join, snapped, tcp};
-    use crate::{Kind, LinkType, Malformation};
+    use crate::{Kind, LinkType, Malformation, Vlans};
 
     #[test]
     fn tags_of_every_kind() {
         let segment = ipv4(6, &tcp(b"x"));
         let found = |link, tag: &[u8]| {
             let found = decoded(link, &join(&[&[2; 12], tag, &[8, 0], &segment]));
-            (found.kind, found.vlan)
+            (found.kind, found.vlans)
         };
-        let plain = (Kind::Tcp, [0xffff; 2]);
+        let plain = (Kind::Tcp, Vlans::NONE);
         assert_eq!(found(LinkType::DSA_TAG_BRCM, &[0, 0, 0, 5]), plain);
         assert_eq!(found(LinkType::DSA_TAG_DSA, &[0xc0, 8, 0, 5]), plain, "not tagged: the switch's own VLAN");
-        assert_eq!(found(LinkType::DSA_TAG_DSA, &[0xe0, 8, 0x60, 5]), (Kind::Tcp, [5, 0xffff]), "priority aside");
+        assert_eq!(found(LinkType::DSA_TAG_DSA, &[0xe0, 8, 0x60, 5]), (Kind::Tcp, Vlans::new([5])), "priority aside");
         assert_eq!(
             found(LinkType::DSA_TAG_EDSA, &[0xda, 0xda, 0, 0, 0xe0, 8, 0x0f, 0xa0]),
-            (Kind::Tcp, [4000, 0xffff])
+            (Kind::Tcp, Vlans::new([4000]))
         );
         let before = join(&[&[0; 4], &ethernet(0x0800, &segment)]);
         assert_eq!(decoded(LinkType::DSA_TAG_BRCM_PREPEND, &before).kind, Kind::Tcp);

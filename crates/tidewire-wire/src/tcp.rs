@@ -15,6 +15,7 @@ const ACKNOWLEDGMENT: usize = 8;
 pub(crate) const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const WINDOW: usize = 14;
+const CHECKSUM: usize = 16;
 const URGENT: usize = 18;
 
 /// Walks a TCP header, whose fixed part must be captured.
@@ -117,6 +118,20 @@ impl<'a> TcpHeader<'a> {
     #[must_use]
     pub fn window(&self) -> u16 {
         be16(self.fixed, WINDOW)
+    }
+
+    /// Length of the header with its options, in bytes, as stated: 20 to 60.
+    #[inline]
+    #[must_use]
+    pub fn header_bytes(&self) -> usize {
+        usize::from(self.fixed[DATA_OFFSET] >> 4) * 4
+    }
+
+    /// Checksum as sent; [`transport_checksum`](crate::transport_checksum) verifies it.
+    #[inline]
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        be16(self.fixed, CHECKSUM)
     }
 
     /// Urgent pointer; significant with [`tcp_flag::URG`](crate::tcp_flag::URG).

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::testing::{decoded, ethernet, examples, ipv4, ipv6, join, snap, snapped, tcp, udp};
 use crate::{
-    Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, decode_carriers, dispatch,
+    Decoded, Doubts, Headers, Kind, LinkType, Malformation, Settings, TunnelKind, decode, decode_carriers, dispatch,
     transport_checksum,
 };
 
@@ -27,9 +27,7 @@ fn checked(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -
     let _ = crate::addresses(frame, &decoded);
     let _ = crate::ports(frame, &decoded);
     let _ = crate::icmp_type_and_code(frame, &decoded);
-    if let Some(header) = crate::TcpHeader::new(frame, &decoded) {
-        let _ = (header.timestamps(), header.window_scale(), header.options().count());
-    }
+    assert_eq!(Headers::new(link, frame, &decoded).broken_promise(), None, "{decoded:?}");
     decoded
 }
 
@@ -318,7 +316,7 @@ fn headers_without_end_are_given_up() {
     frame.extend([0, 1, 0x81, 0].repeat(1000));
     let result = decoded(LinkType::ETHERNET, &frame);
     assert_eq!(result.malformed, Some(Malformation::LinkDepth));
-    assert_eq!(result.vlan, [1, 1]);
+    assert_eq!(result.vlans, tidewire_types::Vlans::new([1, 1]));
     let mut frame = ethernet(0x8847, &[]);
     frame.extend([0; 400]);
     assert_eq!(decoded(LinkType::ETHERNET, &frame).malformed, Some(Malformation::MplsDepth));

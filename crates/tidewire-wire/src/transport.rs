@@ -5,11 +5,9 @@ use crate::ip_protocol::{
     AH, ESP, ETHER_IP, ETHERNET, GRE, ICMP, ICMP6, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, NO_NEXT_HEADER, SCTP, TCP,
     UDP, UDP_LITE,
 };
-use crate::malformation::Malformation::{
-    self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
-};
+use crate::malformation::Malformation::{self, IcmpCut, IcmpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort};
 use crate::walk::{Carried, Next, Walk, be16};
-use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};
+use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, sctp, tcp, udp};
 
 /// Walks the header that `proto`, of the current IP header, names.
 pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Malformation> {
@@ -19,7 +17,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
         TCP => tcp::walk(walk, at),
         UDP => udp::walk(walk, at),
         UDP_LITE => udp_lite(walk, at),
-        SCTP => sctp(walk, at),
+        SCTP => sctp::walk(walk, at),
         ICMP if walk.out.ip_version == 4 => icmp(walk, Kind::Icmp, ICMP, at),
         ICMP6 if walk.out.ip_version == 6 => icmp(walk, Kind::Icmp6, ICMP6, at),
         ESP => flow(walk, Kind::Esp, ESP, at),
@@ -88,15 +86,6 @@ fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     }
     walk.transport(UDP_LITE, at, at + 8);
     Ok(Next::Done(Kind::UdpLite))
-}
-
-fn sctp(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
-    if walk.header::<12>(at, SctpShort, SctpCut) == Err(SctpCut) {
-        return walk.header_cut(SCTP, at, 12, SctpCut);
-    }
-    walk.header::<12>(at, SctpShort, SctpCut)?;
-    walk.transport(SCTP, at, at + 12);
-    Ok(Next::Done(Kind::Sctp))
 }
 
 /// ICMP or ICMPv6: 8 bytes of header at least, of which 4 must be captured (type, code and checksum).

@@ -1,6 +1,6 @@
 //! UDP (RFC 768), and the tunnels over it.
 
-use crate::decoded::Kind;
+use crate::decoded::{Decoded, Kind};
 use crate::ip_protocol::UDP;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
 use crate::walk::{Carried, Next, Walk, be16};
@@ -11,6 +11,7 @@ pub(crate) const HEADER_BYTES: usize = 8;
 const SOURCE: usize = 0;
 const DESTINATION: usize = 2;
 const LENGTH: usize = 4;
+const CHECKSUM: usize = 6;
 
 /// Walks a UDP header.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
@@ -61,6 +62,50 @@ fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<
         _ if is_either(settings.capwap_port) => capwap::carried(walk, at),
         _ if is_either(settings.ayiya_port) => ayiya::carried(walk, at),
         _ => teredo::carried(walk, at),
+    }
+}
+
+/// A UDP header inside a frame (RFC 768). Exists only for [`Kind::Udp`], so all of it is captured.
+#[derive(Clone, Copy, Debug)]
+pub struct UdpHeader<'a>(&'a [u8; HEADER_BYTES]);
+
+impl<'a> UdpHeader<'a> {
+    /// The UDP header of `decoded` in `frame`; `None` unless its kind is [`Kind::Udp`].
+    #[inline]
+    #[must_use]
+    pub fn new(frame: &'a [u8], decoded: &Decoded) -> Option<Self> {
+        if decoded.kind != Kind::Udp {
+            return None;
+        }
+        frame.get(decoded.transport_at as usize..)?.first_chunk().map(Self)
+    }
+
+    /// Source port; 0 if the sender expects no answer.
+    #[inline]
+    #[must_use]
+    pub fn source_port(&self) -> u16 {
+        be16(self.0, SOURCE)
+    }
+
+    /// Destination port.
+    #[inline]
+    #[must_use]
+    pub fn destination_port(&self) -> u16 {
+        be16(self.0, DESTINATION)
+    }
+
+    /// Length as stated, in bytes, header included; 0 in a jumbogram (RFC 2675, 4).
+    #[inline]
+    #[must_use]
+    pub fn length(&self) -> u16 {
+        be16(self.0, LENGTH)
+    }
+
+    /// Checksum as sent; 0 over IPv4: none. [`transport_checksum`](crate::transport_checksum) verifies it.
+    #[inline]
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        be16(self.0, CHECKSUM)
     }
 }
 

@@ -9,6 +9,7 @@
 //! | read capture files | `Capture::file`, `files`, `reader`, `source` (feature `files`) |
 //! | capture from interfaces | `Capture::live` with `live::LiveSettings` (feature `live`) |
 //! | iterate over finished streams | [`Capture::streams`], [`Capture::for_each_stream`] |
+//! | iterate over packets, with views of their headers | `Capture::packets`, [`Capture::for_each_packet`] |
 //! | react to bytes with closures | [`Capture::on_data`] and [`Closures`] |
 //! | keep state for each stream, see packets and datagrams | [`Handler`] with [`Capture::run_with`] or [`Capture::run`] |
 //! | get typed transactions: HTTP requests, TLS handshakes, DNS queries | `Capture::transactions` and the module `protocols` (feature `protocols`) |
@@ -267,6 +268,7 @@ mod missing;
 mod outcome;
 #[cfg(feature = "protocols")]
 pub mod protocols;
+mod packet;
 #[cfg(feature = "live")]
 mod report;
 #[cfg(feature = "serde")]
@@ -285,12 +287,13 @@ pub use control::{Progress, Stop};
 pub use error::{Error, SettingError, WORKERS_MAX};
 pub use explained::{Explanation, StreamEvidence};
 #[cfg(feature = "files")]
-pub use files::{Files, Streams};
+pub use files::{Files, Packets, Streams};
 pub use finished::{FinishedStream, STREAM_BYTES_KEPT};
 pub use frames::FrameHandler;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
+pub use packet::Packet;
 pub use setup::{Duplicates, Input};
 #[doc(hidden)]
 pub use tidewire_core::prefetch;
@@ -300,12 +303,16 @@ pub use tidewire_core::{
     DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause,
     HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, Handler, History, HistoryAge, KeyIds, Ledger, LinkAddresses,
     MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, PacketLoss, Parts,
-    Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Unfinished,
-    UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN, protocol_name,
-    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Slicing, Tunnel, TunnelKind, legible},
+    Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Timestamp,
+    TimestampOutOfRange, Unfinished, UnknownKeyId, UnknownPolicy, Vlans, WORKER_MEMORY_BYTES_MIN, protocol_name,
+    wire::{
+        Checksum, EthernetHeader, Headers, IcmpHeader, Ipv4Header, Ipv6Header, LinkType, Malformation, OtherLink,
+        SctpHeader, Settings as WireSettings, Slicing, TcpHeader, TcpOption, TcpOptions, Tunnel, TunnelKind, UdpHeader,
+        VlanTag, VlanTags, ip_protocol, legible, tcp_flag,
+    },
 };
 #[cfg(feature = "files")]
-pub use tidewire_files::{Block, CaptureLoss, Damage, Error as FileError, Source, Supplement};
+pub use tidewire_files::{Block, BlockFull, CaptureLoss, Damage, Error as FileError, FrameCounter, Source, Supplement};
 #[cfg(feature = "filter")]
 pub use tidewire_filter::Error as FilterError;
 pub use timed::{Clocked, Timed};

@@ -23,6 +23,9 @@ pub trait Run: Sized {
     /// Runs several workers, each on its own thread.
     fn run_threads<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
 
+    /// Runs one worker without an engine, on this thread.
+    fn run_frames_single<F: FrameHandler>(self, setup: Setup, handler: F) -> Result<Outcome<F>, Error>;
+
     /// Runs workers without an engine.
     fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error>;
 }

@@ -305,6 +305,36 @@ fn streams_come_from_an_interface() {
     alone(|| over_a_cable(1, LiveSettings::new(["tw0"]), "tcp port 80"));
 }
 
+#[test]
+fn packets_come_from_an_interface() {
+    alone(|| {
+        let (done, over) = mpsc::channel::<()>();
+        let host = opposite(move || over.recv_timeout(PATIENCE).is_ok());
+        let stop = Stop::new();
+        let capture = Capture::live(LiveSettings::new(["tw0"])).filter("udp").stop_when(&stop).duration(PATIENCE);
+        let capture = capture.before_start(|_| {
+            let socket = UdpSocket::bind("10.9.0.1:0").expect("a socket");
+            (0..20_u8).for_each(|number| assert_eq!(socket.send_to(&[number], "10.9.0.2:9").expect("sent"), 1));
+            Ok(())
+        });
+        let mut payloads = Vec::new();
+        let outcome = capture.for_each_packet(|packet| {
+            let udp = packet.udp().expect("the filter's packets");
+            assert!(packet.ipv4().is_some() && packet.flow_key().is_some_and(|key| key.server.port == 9));
+            assert_eq!(usize::from(udp.length()), packet.payload().len() + 8);
+            payloads.extend_from_slice(packet.payload());
+            if payloads.len() == 20 {
+                stop.stop();
+            }
+        });
+        drop(done);
+        host.join().expect("the host");
+        let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+        assert!(outcome.ledger.closes() && outcome.interrupted);
+        assert_eq!((outcome.ledger.received, payloads), (20, (0..20).collect()));
+    });
+}
+
 /// Frames of each worker beside its engine.
 struct Tap(Arc<AtomicU64>);
 

@@ -133,7 +133,7 @@ impl Term {
             add(Self::Proto(outer.proto));
         }
         add(Self::Proto(key.proto));
-        for vlan in key.vlan.into_iter().filter(|&vlan| vlan != 0xffff) {
+        for vlan in key.vlans.iter() {
             add(Self::Vlan(vlan));
         }
     }

@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use tidewire::{EndReason, Endpoint, FlowKey, Tunnel, TunnelKind};
+use tidewire::{EndReason, Endpoint, FlowKey, Tunnel, TunnelKind, Vlans};
 use tidewire_types::ip_protocol::{TCP, has_ports, is_icmp};
 
 use super::{
@@ -179,7 +179,7 @@ fn flags(record: &FlowRecord) -> u8 {
     let key = record.key.as_ref();
     of(key.is_some(), flag::KEY)
         | of(record.outer.is_some(), flag::OUTER)
-        | of(key.is_some_and(|key| key.vlan != [0xffff; 2]), flag::VLAN)
+        | of(key.is_some_and(|key| !key.vlans.is_empty()), flag::VLAN)
         | of(key.is_some_and(|key| key.tunnel.kind != TunnelKind::None), flag::TUNNEL)
         | of(record.end.is_some(), flag::END)
         | of(record.cut_off != [Amount::default(); 2], flag::CUT)
@@ -205,7 +205,7 @@ fn put_row(columns: &mut Columns<Vec<u8>>, addresses: &Addresses, before: &mut B
             columns.of(Column::ServerPorts).extend_from_slice(&key.icmp);
         }
         if flags & flag::VLAN != 0 {
-            key.vlan.iter().for_each(|vlan| columns.of(Column::Ids).extend_from_slice(&vlan.to_le_bytes()));
+            key.vlans.raw().iter().for_each(|vlan| columns.of(Column::Ids).extend_from_slice(&vlan.to_le_bytes()));
         }
         if flags & flag::TUNNEL != 0 {
             columns.of(Column::Ids).push(key.tunnel.kind as u8);
@@ -367,9 +367,8 @@ fn key(columns: &mut Columns<Numbers<'_>>, addresses: &Addresses, flags: u8) -> 
     }
     let ids = columns.of(Column::Ids);
     if flags & flag::VLAN != 0 {
-        for vlan in &mut key.vlan {
-            *vlan = u16::from_le_bytes(*ids.bytes(2)?.first_chunk()?);
-        }
+        let mut place = || Some(u16::from_le_bytes(*ids.bytes(2)?.first_chunk()?));
+        key.vlans = Vlans::from_raw([place()?, place()?]);
     }
     if flags & flag::TUNNEL != 0 {
         let kind = *TunnelKind::ALL.get(usize::from(ids.byte()?))?;

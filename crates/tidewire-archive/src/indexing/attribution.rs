@@ -154,7 +154,7 @@ impl Attribution {
         };
         if let Some(waiting) = waiting {
             waiting.is_from_lower = is_from_lower;
-            waiting.facts = waiting.facts.map(|own| Facts { key: with_vlan(facts.key, own.key.vlan), ..own });
+            waiting.facts = waiting.facts.map(|own| Facts { key: with_vlan(facts.key, own.key.vlans), ..own });
         }
     }
 
@@ -211,12 +211,12 @@ impl Attribution {
         let key = match waiting.facts {
             // Its own headers differ from the stream's: a fragment of a tunnel's packet, an aggregate.
             Some(facts) if facts.is_of(&key, waiting.is_fragment) => {
-                let key = with_vlan(key, facts.key.vlan);
+                let key = with_vlan(key, facts.key.vlans);
                 RecordKey { stream, key: Some(key), outer: facts.outer }
             }
             Some(Facts { key: own, outer: None }) => {
                 let outer = Outer { source: own.client, destination: own.server, proto: own.proto };
-                let key = with_vlan(key, own.vlan);
+                let key = with_vlan(key, own.vlans);
                 RecordKey { stream, key: Some(key), outer: Some(outer) }
             }
             _ => RecordKey { stream, key: None, outer: None },

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidewire::{Endpoint, FlowKey};
+use tidewire::{Endpoint, FlowKey, Vlans};
 use tidewire_types::ip_protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 use tidewire_wire::{
     Decoded, Fragment, Frame, Kind, LinkType, Settings as WireSettings, addresses, icmp_type_and_code, ports,
@@ -41,7 +41,7 @@ pub fn facts(frame: &Frame, bytes: &[u8], settings: &WireSettings) -> (Option<Fa
     ends.sort();
     let [lower, higher] = ends;
     let mut key = FlowKey::new(lower, higher, proto);
-    key.vlan = decoded.vlan;
+    key.vlans = decoded.vlans;
     if let Some((kind, code)) = icmp_type_and_code(bytes, &decoded) {
         key.icmp = [kind, code];
     }
@@ -123,8 +123,8 @@ fn outer(frame: &Frame, bytes: &[u8]) -> Option<Outer> {
 }
 
 /// The same key with other VLANs.
-pub(super) fn with_vlan(mut key: FlowKey, vlan: [u16; 2]) -> FlowKey {
-    key.vlan = vlan;
+pub(super) fn with_vlan(mut key: FlowKey, vlans: Vlans) -> FlowKey {
+    key.vlans = vlans;
     key
 }
 

@@ -106,11 +106,11 @@ impl<T> Fragments<T> {
         }
         let Some((key, is_from_lower)) = known.stream else {
             self.last = Some(datagram);
-            self.carrier = known.carrier.map(|key| Facts { key: with_vlan(key, facts.key.vlan), ..facts });
+            self.carrier = known.carrier.map(|key| Facts { key: with_vlan(key, facts.key.vlans), ..facts });
             return None;
         };
         let earlier = std::mem::take(&mut known.waiting);
-        let facts = Facts { key: with_vlan(key, facts.key.vlan), ..facts };
+        let facts = Facts { key: with_vlan(key, facts.key.vlans), ..facts };
         Some(Fragmented { facts, is_from_lower, earlier })
     }
 

@@ -73,7 +73,7 @@ fn any(primitives: impl Iterator<Item = String>) -> Option<String> {
 }
 
 fn has_vlan(query: &Query, decoded: &Decoded) -> bool {
-    query.vlan.is_none_or(|vlan| decoded.vlan.contains(&vlan))
+    query.vlan.is_none_or(|vlan| decoded.vlans.contains(vlan))
 }
 
 fn has(query: &Query, bytes: &[u8], decoded: &Decoded) -> bool {

@@ -138,7 +138,7 @@ fn flow_key(key: &Key) -> FlowKey {
     let end = |end: tidewire_queue::records::Endpoint| tidewire::Endpoint { address: end.address, port: end.port };
     let kind = TunnelKind::ALL.get(usize::from(key.tunnel_kind)).copied().unwrap_or(TunnelKind::None);
     let mut flow = FlowKey::new(end(key.client), end(key.server), key.protocol);
-    flow.vlan = key.vlan;
+    flow.vlans = tidewire::Vlans::from_raw(key.vlan);
     flow.tunnel = Tunnel { kind, id: key.tunnel_id };
     flow.icmp = key.icmp;
     flow

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, net::IpAddr};
 
 use tidewire_types::ip_protocol;
-use tidewire_wire::{Decoded, Kind, addresses, ports};
+use tidewire_wire::{Decoded, Kind, Vlans, addresses, ports};
 
 /// Most flows; each takes about 200 bytes.
 pub const FLOWS_MAX: usize = 4 << 20;
@@ -14,7 +14,7 @@ pub struct Key {
     pub ends: [(IpAddr, u16); 2],
     pub proto: u8,
     /// VLAN ids and tunnel, to separate equal addresses of different networks.
-    vlan: [u16; 2],
+    vlans: Vlans,
     tunnel: (u8, u32),
 }
 
@@ -83,7 +83,7 @@ impl Flows {
                 [(destination, ports.1), (source, ports.0)]
             },
             proto: decoded.proto,
-            vlan: decoded.vlan,
+            vlans: decoded.vlans,
             tunnel: (decoded.tunnel.kind as u8, decoded.tunnel.id),
         };
         if decoded.kind != Kind::Fragment {

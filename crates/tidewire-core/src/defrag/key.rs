@@ -24,7 +24,8 @@ impl Key {
             kind |= u64::from(decoded.fragment.proto) << 32;
         }
         words[4] = kind | u64::from(decoded.fragment.id);
-        words[5] = u64::from(path.0) << 32 | u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
+        let [outer, inner] = decoded.vlans.raw();
+        words[5] = u64::from(path.0) << 32 | u64::from(outer) << 16 | u64::from(inner);
         words[6] = (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         Some(Self(words))
     }

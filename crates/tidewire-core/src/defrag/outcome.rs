@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::{ChecksumStatus, DefragPolicy, Rejection, wire::Tunnel};
+use crate::{ChecksumStatus, DefragPolicy, Rejection, Vlans, wire::Tunnel};
 
 /// A datagram that will not be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Rebuilt<'a> {
     /// Time to live or hop limit of the first fragment.
     pub ttl: u8,
     /// VLAN ids of the first fragment.
-    pub vlan: [u16; 2],
+    pub vlans: Vlans,
     /// Tunnel of the first fragment.
     pub tunnel: Tunnel,
     /// Number of fragments, including repetitions.

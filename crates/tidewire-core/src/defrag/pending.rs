@@ -9,7 +9,7 @@ use super::{
     outcome::{Ended, Rebuilt},
 };
 use crate::{
-    ChecksumStatus, DefragPolicy, Frame,
+    ChecksumStatus, DefragPolicy, Frame, Vlans,
     wire::{Decoded, Tunnel, ip_protocol},
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Datagram {
     /// IPv6: where in `header` the fragment header is named as next header.
     pub next_header_at: u32,
     pub proto: u8,
-    pub vlan: [u16; 2],
+    pub vlans: Vlans,
     pub tunnel: Tunnel,
     /// Clock of its timeout: it is expired for fragments that arrive later.
     pub deadline_ns: u64,
@@ -83,7 +83,7 @@ impl Datagram {
             header: Box::default(),
             next_header_at: 0,
             proto: decoded.fragment.proto,
-            vlan: decoded.vlan,
+            vlans: decoded.vlans,
             tunnel: decoded.tunnel,
             deadline_ns,
             fragments: 0,
@@ -176,7 +176,7 @@ impl Datagram {
             let header = bytes.get(from..from + fragment.unfragmentable_bytes as usize);
             self.header = header.unwrap_or_default().into();
             self.next_header_at = fragment.next_header_at.saturating_sub(decoded.ip_at);
-            (self.proto, self.vlan, self.tunnel) = (fragment.proto, decoded.vlan, decoded.tunnel);
+            (self.proto, self.vlans, self.tunnel) = (fragment.proto, decoded.vlans, decoded.tunnel);
         }
         effect
     }
@@ -228,7 +228,7 @@ impl Datagram {
             ip_id: self.key.0[4] as u32,
             proto: self.proto,
             ttl: self.header.get(ttl_at).copied().unwrap_or(0),
-            vlan: self.vlan,
+            vlans: self.vlans,
             tunnel: self.tunnel,
             fragments: self.fragments,
             unsettled: self.unsettled,

@@ -175,7 +175,7 @@ fn place(frame: &Frame, bytes: &[u8], decoded: &Decoded, secrets: &Secrets) -> u
             (None, None) => 0,
         }
     };
-    let [outer, inner] = decoded.vlan;
+    let [outer, inner] = decoded.vlans.raw();
     let tags = u64::from(outer) << 48 | u64::from(inner) << 32 | u64::from(decoded.tunnel.id);
     let kind = u64::from(frame.interface) << 8 | decoded.tunnel.kind as u64;
     let mut sum = folded(word(0) ^ secrets[5], word(8) ^ secrets[6]);

@@ -65,7 +65,7 @@ impl<H: Handler> Engine<H> {
         let wire_bytes = subframe.end - found.outer_ip_at;
         let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.shared.config.wire);
         // The encapsulation of the frame counts as for a frame with one packet.
-        decoded.vlan = vlans(outer.vlan, found.vlan);
+        decoded.vlans = vlans(outer.vlans, found.vlans);
         if decoded.tunnel.kind == TunnelKind::None {
             decoded.tunnel = outer.tunnel;
         }

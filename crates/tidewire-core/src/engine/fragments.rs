@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::{
-    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
+    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger, Vlans,
     defrag::{Defragmenter, Ended, Outcome, Part, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
@@ -37,9 +37,8 @@ struct Inner {
 }
 
 /// The first two VLAN ids of a packet inside another.
-pub(super) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
-    let mut ids = outer.into_iter().chain(inner).filter(|&id| id != 0xffff);
-    std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
+pub(super) fn vlans(outer: Vlans, inner: Vlans) -> Vlans {
+    outer.iter().chain(inner.iter()).collect()
 }
 
 impl<H: Handler> Engine<H> {
@@ -124,7 +123,7 @@ impl<H: Handler> Engine<H> {
         if decoded.tunnel.kind == wire::TunnelKind::None {
             decoded.tunnel = rebuilt.tunnel;
         }
-        decoded.vlan = vlans(rebuilt.vlan, decoded.vlan);
+        decoded.vlans = vlans(rebuilt.vlans, decoded.vlans);
         let inner = Frame {
             link: LinkType::RAW,
             captured_bytes: length,

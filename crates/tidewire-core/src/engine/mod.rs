@@ -295,7 +295,8 @@ impl<H: Handler> Engine<H> {
         };
         let Frame { timestamp_ns, wire_bytes, link, .. } = *frame;
         let number = frame_number(frame.number);
-        self.outputs.handler.outside(OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link });
+        let packet = OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link, decoded };
+        self.outputs.handler.outside(packet);
     }
 
     /// Counts frames that were received and that a filter rejected before the engine.

@@ -5,7 +5,7 @@ use tidewire_types::ip_protocol;
 
 use super::{Engine, delivery::Delivery};
 use crate::{
-    Counted, Direction, FlowKey, GapCause, Handler, KeyIds,
+    Counted, Direction, FlowKey, GapCause, Handler, KeyIds, Vlans,
     connection::Connection,
     flow::{Flow, bits, half},
     tcp::{Segment, tcp_flag},
@@ -22,7 +22,7 @@ const PROTOCOLS: [u8; 3] = [6, 17, 132];
 fn known(flow: &Flow, ids: KeyIds) -> Option<FlowKey> {
     let mut key = flow.key.describe(flow.has(bits::CLIENT_IS_A), [0; 2]);
     if !ids.vlan {
-        key.vlan = [0xffff; 2];
+        key.vlans = Vlans::NONE;
     }
     (key.tunnel.kind == TunnelKind::None && PROTOCOLS.contains(&key.proto)).then_some(key)
 }

@@ -2,7 +2,7 @@ use super::{HalfOpen, Key};
 use crate::{
     Class, Direction, Mptcp, PacketChecksum, StreamPacket,
     path::Path,
-    wire::{LinkType, tcp_flag},
+    wire::{Decoded, LinkType, tcp_flag},
 };
 
 /// A SYN that arrived in an open connection and is held until the other side's answer shows whether it opens a new one.
@@ -87,6 +87,7 @@ pub(crate) struct KeptPacket {
     payload_at: u32,
     payload_captured_bytes: u32,
     checksum: PacketChecksum,
+    decoded: Decoded,
 }
 
 impl KeptPacket {
@@ -109,6 +110,7 @@ impl KeptPacket {
             payload_at: shown.payload_at,
             payload_captured_bytes: shown.payload_captured_bytes,
             checksum: shown.checksum,
+            decoded: *shown.decoded,
         }
     }
 
@@ -127,6 +129,7 @@ impl KeptPacket {
             payload_at: self.payload_at,
             payload_captured_bytes: self.payload_captured_bytes,
             checksum: self.checksum,
+            decoded: &self.decoded,
         }
     }
 }

@@ -4,24 +4,24 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::common::*;
 use tidewire_core::{
-    Config, Datagram, DefragPolicy, Handler, KeyIds, Share, Stream, TargetPolicies, TcpPolicy,
+    Config, Datagram, DefragPolicy, Handler, KeyIds, Share, Stream, TargetPolicies, TcpPolicy, Vlans,
     wire::{LinkType, TunnelKind},
 };
 
 /// The keys of the streams that were opened: VLAN ids, tunnel, client's port.
 #[derive(Default)]
-struct Keys(Vec<([u16; 2], TunnelKind, u32, u16)>);
+struct Keys(Vec<(Vlans, TunnelKind, u32, u16)>);
 
 impl Handler for Keys {
     type Data = ();
 
     fn open(&mut self, stream: &mut Stream<'_, ()>) {
         let key = stream.key();
-        self.0.push((key.vlan, key.tunnel.kind, key.tunnel.id, key.client.port));
+        self.0.push((key.vlans, key.tunnel.kind, key.tunnel.id, key.client.port));
     }
 }
 
-fn keys(config: &Config, frames: &[Vec<u8>]) -> Vec<([u16; 2], TunnelKind, u32, u16)> {
+fn keys(config: &Config, frames: &[Vec<u8>]) -> Vec<(Vlans, TunnelKind, u32, u16)> {
     let mut feed = Feed::new(config, Keys::default());
     for frame in frames {
         feed.packet(LinkType::ETHERNET, frame, 0, 0);
@@ -36,9 +36,8 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     let frames: Vec<Vec<u8>> = tags.iter().chain(&tags).map(|tags| ethernet(tags, &packet)).collect();
     let vlan = KeyIds::default().with_vlan(true);
     let with = keys(&config().with_key_ids(vlan), &frames);
-    let none = 0xffff;
-    let vlans: Vec<[u16; 2]> = with.iter().map(|key| key.0).collect();
-    assert_eq!(vlans, [[none, none], [10, none], [20, none], [10, 20], [20, 10]]);
+    let vlans: Vec<Vlans> = with.iter().map(|key| key.0).collect();
+    assert_eq!(vlans, tags.map(|tags| Vlans::new(tags.iter().copied())));
     let without = keys(&config(), &frames[1..]);
     // They separate networks by default, too.
     assert_eq!(without.len(), 5);
@@ -47,12 +46,12 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     answer.get_mut(20..24).expect("ports").rotate_left(2);
     let both = [ethernet(&[10], &packet), ethernet(&[20], &answer)];
     let shown = keys(&config(), &both);
-    assert_eq!(shown, [([10, none], TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
+    assert_eq!(shown, [(Vlans::new([10]), TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
     // Priority bits are no part of the id, and a tag with id 0 is no VLAN's.
     let marked = [ethernet(&[10], &packet), ethernet(&[0xe00a], &packet), ethernet(&[0x6000, 10], &packet)];
     assert_eq!(keys(&config().with_key_ids(vlan), &marked).len(), 1);
     let untagged = [ethernet(&[], &packet), ethernet(&[0xe000], &packet)];
-    assert_eq!(keys(&config().with_key_ids(vlan), &untagged), [([none, none], TunnelKind::None, 0, 7)]);
+    assert_eq!(keys(&config().with_key_ids(vlan), &untagged), [(Vlans::NONE, TunnelKind::None, 0, 7)]);
 }
 
 /// A packet in GRE, with a key or without.
@@ -94,7 +93,7 @@ fn tunnel_ids_are_part_of_the_key_by_setting() {
     );
     let without = keys(&config(), &frames[1..]);
     assert_eq!(without.len(), 6);
-    assert_eq!(without[0], ([0xffff; 2], TunnelKind::Vxlan, 1, 7));
+    assert_eq!(without[0], (Vlans::NONE, TunnelKind::Vxlan, 1, 7));
 }
 
 #[test]

@@ -64,9 +64,8 @@ impl<'a> Identity<'a> {
             object.number(member!("pcap_cnt"), packet);
         }
         object.plain(member!("event_type"), event);
-        let vlans = self.key.vlan.into_iter().filter(|&id| id != 0xffff);
-        if self.key.vlan[0] != 0xffff {
-            object.array(member!("vlan"), vlans.map(u64::from), push_number);
+        if !self.key.vlans.is_empty() {
+            object.array(member!("vlan"), self.key.vlans.iter().map(u64::from), push_number);
         }
         let mut ends = [
             (member!("src_ip"), member!("src_port"), self.key.client),

@@ -66,7 +66,7 @@ fn records(text: &str) -> Vec<u8> {
         push_records(&mut out, &sample.flow(key), &sample.anomalies, types);
     }
     let mut tagged = key(1);
-    (tagged.vlan, tagged.icmp) = ([5, 0xffff], [8, 0]);
+    (tagged.vlans, tagged.icmp) = (tidewire::Vlans::new([5]), [8, 0]);
     push_records(&mut out, &sample.flow(tagged), &sample.anomalies, types);
     for transaction in transactions(text) {
         push_transaction(&mut out, &exchange(&transaction), types);

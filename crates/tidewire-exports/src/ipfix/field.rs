@@ -240,13 +240,7 @@ impl View<'_> {
             What::EndReason => end_reason(flow.end),
             // The initiator is the source where it is known; otherwise its choice is arbitrary (RFC 5103 section 6.3).
             What::BiflowDirection => u64::from(flow.client_known),
-            What::Vlan => {
-                if flow.key.vlan[0] == 0xffff {
-                    0
-                } else {
-                    flow.key.vlan[0].into()
-                }
-            }
+            What::Vlan => flow.key.vlans.outer().unwrap_or(0).into(),
             What::Icmp if ip_protocol::is_icmp(flow.key.proto) => {
                 // The stream's type is that of its client: the other direction has the one that answers it, whose code is 0.
                 let answer = icmp_counterpart(flow.key.proto, flow.key.icmp[0]).filter(|_| side == 1);

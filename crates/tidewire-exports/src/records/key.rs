@@ -29,7 +29,7 @@ pub(super) use ends;
 /// The VLAN ids, from the outside in.
 #[inline]
 pub(super) fn vlans(key: &FlowKey) -> Cell<'static> {
-    list(key.vlan.into_iter().filter(|&id| id != 0xffff).map(|id| Cell::Number(id.into())))
+    list(key.vlans.iter().map(|id| Cell::Number(id.into())))
 }
 
 /// The kind of the tunnel, if there is one.

@@ -112,7 +112,7 @@ const ZEEK_ALONE: &str = "uid duration tunnel_parents local_orig local_resp hist
 fn names_in_other_formats_exist() {
     let sample = Sample::new("text");
     let mut records = [key(1), key(6)].map(|key| sample.flow(key));
-    (records[0].key.vlan, records[0].key.icmp) = ([5, 0xffff], [8, 0]);
+    (records[0].key.vlans, records[0].key.icmp) = (tidewire::Vlans::new([5]), [8, 0]);
     records[0].key.tunnel = tidewire::Tunnel { kind: tidewire::TunnelKind::Gre, id: 5 };
     records[0].client_by = tidewire::ClientBy::Ports;
     (records[0].time_back_ns, records[0].time_outliers) = (1, 1);

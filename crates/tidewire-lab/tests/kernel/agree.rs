@@ -13,7 +13,7 @@ use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{
     Counted,
     Direction::ClientToServer,
-    Endpoint, FlowKey, Shunt,
+    Endpoint, FlowKey, Shunt, Vlans,
     wire::{self, Kind, TcpHeader, TunnelKind, tcp_flag},
 };
 use tidewire_files::Block;
@@ -49,7 +49,7 @@ fn decoded(frame: &[u8]) -> Option<(FlowKey, Counted)> {
     let (from, to) = wire::ports(frame, &found);
     let [client, server] = [(source, from), (destination, to)].map(|(address, port)| Endpoint { address, port });
     let mut key = FlowKey::new(client, server, found.proto);
-    key.vlan = found.vlan.map(|id| if id == 0xfff { 0xffff } else { id });
+    key.vlans = Vlans::from_raw(found.vlans.raw().map(|id| if id == 0xfff { 0xffff } else { id }));
     key.tunnel = found.tunnel;
     let mut counted = Counted::default();
     (counted.packets, counted.wire_bytes, counted.ip_bytes) = (1, frame.len() as u64, found.ip_bytes.into());

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tidewire_core::{Endpoint, FlowKey};
+use tidewire_core::{Endpoint, FlowKey, Vlans};
 use tidewire_lab::craft::{ACK, Ip, Tcp, frame, tcp_segment, udp_datagram};
 use tidewire_live::{
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
@@ -97,7 +97,7 @@ impl Flow {
         let client = Endpoint { address: address(self.is_v6, 1), port: self.ports.0 };
         let server = Endpoint { address: address(self.is_v6, 2), port: self.ports.1 };
         let mut key = FlowKey::new(client, server, self.proto);
-        key.vlan = self.vlan;
+        key.vlans = Vlans::from_raw(self.vlan);
         key
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_core::{Direction, Endpoint, FlowKey};
+use tidewire_core::{Direction, Endpoint, FlowKey, Vlans};
 use tidewire_types::ip_protocol::{SCTP, TCP, UDP};
 use tidewire_wire::TunnelKind;
 
@@ -87,7 +87,8 @@ impl Key {
         };
         let [a, b] = source.port.to_be_bytes();
         let [c, d] = destination.port.to_be_bytes();
-        let vlan = u64::from(key.vlan[0] & 0xfff) << 12 | u64::from(key.vlan[1] & 0xfff);
+        let [outer, inner] = key.vlans.raw();
+        let vlan = u64::from(outer & 0xfff) << 12 | u64::from(inner & 0xfff);
         let rest = u64::from(u32::from_ne_bytes([a, b, c, d])) | vlan << 32 | u64::from(key.proto) << 56;
         match (source.address, destination.address) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -118,7 +119,7 @@ impl Key {
         let client = Endpoint { address: source, port: u16::from_be_bytes([a, b]) };
         let server = Endpoint { address: destination, port: u16::from_be_bytes([c, d]) };
         let mut key = FlowKey::new(client, server, (self.rest >> 56) as u8);
-        key.vlan = [vid(44), vid(32)];
+        key.vlans = Vlans::from_raw([vid(44), vid(32)]);
         key
     }
 

@@ -3,6 +3,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tidewire_core::Vlans;
 use tidewire_wire::Tunnel;
 
 use super::*;
@@ -61,12 +62,12 @@ fn key(proto: u8, client: &str, ports: [u16; 2], server: &str, vlan: u16) -> Flo
     let client = Endpoint { address: client.parse().unwrap(), port: ports[0] };
     let server = Endpoint { address: server.parse().unwrap(), port: ports[1] };
     let mut key = FlowKey::new(client, server, proto);
-    key.vlan[0] = vlan;
+    key.vlans = Vlans::new([vlan]);
     key
 }
 
 fn web() -> FlowKey {
-    key(6, "10.0.0.1", [1000, 80], "10.0.0.2", 0xffff)
+    key(6, "10.0.0.1", [1000, 80], "10.0.0.2", 0)
 }
 
 /// Bytes at their offsets, zeroes elsewhere.
@@ -145,7 +146,7 @@ fn what_no_rule_can_name_is_not_dropped() {
     let mut tunnelled = web();
     tunnelled.tunnel = Tunnel { kind: TunnelKind::Vxlan, id: 1 };
     let mut tagged = web();
-    tagged.vlan = [1, 2];
+    tagged.vlans = Vlans::new([1, 2]);
     let mut icmp = web();
     icmp.proto = 1;
     for key in [tunnelled, tagged, icmp] {

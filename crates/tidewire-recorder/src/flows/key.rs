@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use tidewire::{Endpoint, FlowKey};
+use tidewire::{Endpoint, FlowKey, Vlans};
 use tidewire_archive::{Facts, Fragmented, Outer, facts};
 use tidewire_wire::{
     Batch, Brief, Decoded, Frame, Kind, Settings as WireSettings, Slices, TunnelKind, decode_into, final_destination,
@@ -86,7 +86,7 @@ impl Key {
         let (client, server) = if client_is_lower { (lower, higher) } else { (higher, lower) };
         let mut key = FlowKey::new(client, server, self.proto());
         let vlan = |bits: u64| if bits & 0xfff == 0xfff { 0xffff } else { (bits & 0xfff) as u16 };
-        key.vlan = [vlan(self.0[PORTS] >> 12), vlan(self.0[PORTS])];
+        key.vlans = Vlans::from_raw([vlan(self.0[PORTS] >> 12), vlan(self.0[PORTS])]);
         key
     }
 
@@ -241,7 +241,7 @@ impl Walk {
         };
         let version: u64 = if facts.key.client.address.is_ipv4() { 4 } else { 6 };
         let ends = [end(facts.key.client), end(facts.key.server)];
-        Key::of_ends(ends, rest(facts.key.proto, facts.key.vlan), version << 56 | outer | kind).0
+        Key::of_ends(ends, rest(facts.key.proto, facts.key.vlans), version << 56 | outer | kind).0
     }
 
     /// How packets are decoded.
@@ -283,8 +283,9 @@ fn words(address: IpAddr) -> (u64, u64) {
     }
 }
 
-fn rest(proto: u8, vlan: [u16; 2]) -> u64 {
-    u64::from(proto) << 24 | u64::from(vlan[0] & 0xfff) << 12 | u64::from(vlan[1] & 0xfff)
+fn rest(proto: u8, vlans: Vlans) -> u64 {
+    let [outer, inner] = vlans.raw();
+    u64::from(proto) << 24 | u64::from(outer & 0xfff) << 12 | u64::from(inner & 0xfff)
 }
 
 /// The key of a packet outside of tunnels.
@@ -314,6 +315,6 @@ fn plain(bytes: &[u8], brief: Brief, decoded: &Decoded) -> Option<Keyed> {
         };
         [(word(0), word(8), sport), (to_high, to_low, dport)]
     };
-    let (key, from_lower) = Key::of_ends(ends, rest(brief.proto, decoded.vlan), kind);
+    let (key, from_lower) = Key::of_ends(ends, rest(brief.proto, decoded.vlans), kind);
     Some(Keyed::new(key, from_lower))
 }

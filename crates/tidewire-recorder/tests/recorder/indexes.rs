@@ -63,7 +63,7 @@ fn queries(packets: &[Seen], capture: &Path) -> Vec<Query> {
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for packet in packets {
         let decoded = decode(LinkType(packet.link), &packet.bytes, packet.wire_bytes, &WireSettings::default());
-        vlans.extend(decoded.vlan.into_iter().filter(|vlan| (1..4095).contains(vlan)));
+        vlans.extend(decoded.vlans.iter().filter(|vlan| (1..4095).contains(vlan)));
         if decoded.kind as u8 <= Kind::Fragment as u8 {
             let (source, destination) = addresses(&packet.bytes, &decoded);
             let (from, to) = ports(&packet.bytes, &decoded);

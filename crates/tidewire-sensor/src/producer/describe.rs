@@ -10,7 +10,7 @@ pub(super) fn key(key: &FlowKey, is_client_known: bool) -> Key {
         client: key.client,
         server: key.server,
         protocol: key.proto,
-        vlan: key.vlan,
+        vlan: key.vlans.raw(),
         tunnel_kind: key.tunnel.kind as u8,
         tunnel_id: key.tunnel.id,
         icmp: key.icmp,

@@ -80,7 +80,7 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
         is_fragment: decoded.kind == Kind::Fragment,
         // The decoder notes tags inside of what carries Ethernet, too.
-        vlan: if is_plain { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
+        vlan: if is_plain { [decoded.vlans.outer(), decoded.vlans.inner()] } else { found.vlan },
         // A first fragment has ports; the decoder leaves them to the datagram.
         ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
     };

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tidewire_wire::{
-    Checksum, Decoded, Kind, LinkType, Settings, TunnelKind, decode, icmp_type_and_code, ipv4_header_checksum,
+    Checksum, Decoded, Headers, Kind, LinkType, Settings, TunnelKind, decode, icmp_type_and_code, ipv4_header_checksum,
     transport_checksum,
 };
 
@@ -135,6 +135,8 @@ fn every_packet_of_the_corpus() {
         let settings = Settings::default();
         let walked = walk_pcap(&file, |link, frame, wire| {
             let decoded = decode(link, frame, wire, &settings);
+            let broken = Headers::new(link, frame, &decoded).broken_promise();
+            assert_eq!(broken, None, "{}, packet {}", columns[0], counts.packets + 1);
             counts.add(frame, &decoded);
         });
         if walked.is_none() {

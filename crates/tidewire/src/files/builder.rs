@@ -8,6 +8,7 @@ use tidewire_files::{Reader, Source};
 use super::{
     history::rereadable,
     input_loop::{Calls, InputLoop},
+    packets::Packets,
     run::{SingleRun, run_frames, run_threads},
     streams::Streams,
 };
@@ -79,6 +80,31 @@ impl<'a> Capture<Files<'a>> {
     pub fn before_start(mut self, call: impl FnOnce() + Send + 'a) -> Self {
         self.input.before_start = Some(Box::new(call));
         self
+    }
+
+    /// An iterator over packets, with views of their headers: without streams, and for programs without callbacks. Packets are read on
+    /// the thread that calls `next`, one block of about 256 KiB at a time; settings and fates: see
+    /// [`for_each_packet`](Self::for_each_packet), which works with interfaces as well. Damaged input ends the iterator early;
+    /// [`Packets::finish`] reports it.
+    ///
+    /// ```
+    /// # use tidewire::Capture;
+    /// # fn main() -> Result<(), tidewire::Error> {
+    /// # let capture: &[u8] = include_bytes!("../../tests/corpus/hello/hello.pcap");
+    /// let mut packets = Capture::reader(capture).packets()?;
+    /// let ttls: Vec<u8> = packets.by_ref().filter_map(|packet| Some(packet.ipv4()?.ttl())).collect();
+    /// assert_eq!(ttls, [64; 8]);
+    /// assert!(packets.finish().ledger.closes()); // every packet has one fate
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with).
+    pub fn packets(mut self) -> Result<Packets<'a>, Error> {
+        let wire = self.setup.for_packets()?;
+        let (input, _) = self.input.open(self.setup)?;
+        Ok(Packets::new(input, wire))
     }
 
     /// An iterator over finished streams, each with its bytes: for programs without callbacks. One worker runs on the thread
@@ -159,6 +185,12 @@ impl Run for Files<'_> {
     fn run_threads<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let (input, config) = self.open(setup)?;
         run_threads(input, &config, workers)
+    }
+
+    fn run_frames_single<F: FrameHandler>(self, mut setup: Setup, handler: F) -> Result<Outcome<F>, Error> {
+        setup.frames = None;
+        let (input, _) = self.open(setup)?;
+        Ok(run_frames(input, vec![handler]))
     }
 
     fn run_frames<F: FrameHandler + Send>(self, mut setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {

@@ -145,6 +145,13 @@ impl Run for Interfaces<'_> {
         super::run_threads(opened, &setup.config, workers, hooks)
     }
 
+    fn run_frames_single<F: FrameHandler>(self, setup: Setup, handler: F) -> Result<Outcome<F>, Error> {
+        let opened = live::open(&self.settings(&setup))?;
+        // The caller's thread is not pinned.
+        let hooks = Hooks { stop: setup.stop, pin: false, ..self.hooks };
+        super::run_frames_single(opened, handler, hooks)
+    }
+
     fn run_frames<F: FrameHandler + Send>(self, setup: Setup, handlers: Vec<F>) -> Result<Outcome<F>, Error> {
         let settings = self.settings(&setup);
         let opened = live::open(&settings)?;

@@ -7,7 +7,7 @@ mod work;
 
 pub use crate::report::{LiveReport, LostPackets, WorkerReport};
 pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
-pub(crate) use run::{Hooks, count, run_frames, run_single, run_threads};
+pub(crate) use run::{Hooks, count, run_frames, run_frames_single, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;
 /// Giving up privileges once everything is open.

@@ -166,18 +166,30 @@ pub(crate) fn run_single<H: Handler>(
     hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
+    let build = |rings: &mut Rings| engine(rings, config, worker, tap);
+    single(live, build, |tapped: Tapped<Engine<H>>| tapped.engine.into_parts(), memory_bytes, hooks)
+}
+
+/// Runs one worker on the calling thread: `build` makes the consumer of its frames, `take_apart` returns its results.
+fn single<C: Consume, H>(
+    live: Live,
+    build: impl FnOnce(&mut Rings) -> C,
+    take_apart: impl FnOnce(C) -> (H, Ledger),
+    memory_bytes: u64,
+    hooks: Hooks<'_>,
+) -> Result<Outcome<H>, Error> {
     let Live { workers, monitor, .. } = live;
     let mut watch = watch(hooks, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
     // The caller's thread is not pinned.
     let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
-    let engine = engine(&mut rings, config, worker, tap);
+    let engine = build(&mut rings);
     let mut work = Work::new(0, rings, engine, &shared, None, memory_bytes);
     while !watch.look() {
         work.step();
     }
     work.finish();
-    let (handler, ledger) = work.engine.engine.into_parts();
+    let (handler, ledger) = take_apart(work.engine);
     Ok(watch.outcome(vec![handler], ledger))
 }
 
@@ -204,21 +216,31 @@ pub(crate) fn run_threads<H: Handler + Send>(
     Ok(watch.outcome(handlers, ledger))
 }
 
+/// The consumer of a worker's frames without an engine.
+fn counted<F: FrameHandler>(rings: &mut Rings, mut handler: F) -> Counted<F> {
+    if let Some(shunt) = rings.take_shunt() {
+        handler.shunt(shunt);
+    }
+    Counted::new(handler)
+}
+
+/// Hands frames to one handler, without an engine, on the calling thread.
+pub(crate) fn run_frames_single<F: FrameHandler>(
+    live: Live,
+    handler: F,
+    hooks: Hooks<'_>,
+) -> Result<Outcome<F>, Error> {
+    let build = |rings: &mut Rings| counted(rings, handler);
+    single(live, build, |counted: Counted<F>| (counted.handler, counted.ledger), 0, hooks)
+}
+
 /// Hands frames to handlers, without an engine.
 pub(crate) fn run_frames<F: FrameHandler + Send>(
     live: Live,
     handlers: Vec<F>,
     hooks: Hooks<'_>,
 ) -> Result<Outcome<F>, Error> {
-    let builders = handlers.into_iter().map(|mut handler| {
-        let build = move |rings: &mut Rings| {
-            if let Some(shunt) = rings.take_shunt() {
-                handler.shunt(shunt);
-            }
-            Counted::new(handler)
-        };
-        (build, 0)
-    });
+    let builders = handlers.into_iter().map(|handler| (move |rings: &mut Rings| counted(rings, handler), 0));
     let take_apart = |counted: Counted<F>| (counted.handler, counted.ledger);
     let (watch, results) = threads(live, builders.collect(), take_apart, hooks)?;
     let mut handlers = Vec::with_capacity(results.len());
